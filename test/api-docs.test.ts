@@ -35,7 +35,7 @@ function isOperation(text: string): boolean {
   )
 }
 
-test('every request that a page names is an operation, with these query parameters', () => {
+test('every request named in the docs is an API operation with those query parameters', () => {
   expect(isOperation('GET /emails/:id/nothing')).toBe(false)
   expect(isOperation('GET /suppressions?nothing=')).toBe(false)
   const named = pages.flatMap((page) =>
@@ -64,7 +64,7 @@ function namesIn(part: unknown, into = new Set<string>()): Set<string> {
   return into
 }
 
-test('every field that docs/api.md names is in the document', () => {
+test('every field named in docs/api.md is in the OpenAPI document', () => {
   const known = namesIn(document)
   const more = [...Object.values(REFUSALS).map(({ name }): string => name), ...LOGGED]
   const text = read('docs/api.md').replaceAll(/^```[^]*?^```/gm, '')

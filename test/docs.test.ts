@@ -40,18 +40,18 @@ function brokenLinks(page: string): string[] {
 }
 
 describe.each(pages)('%s', (page) => {
-  test('has links that lead somewhere', () => {
+  test('has no broken links', () => {
     expect(brokenLinks(page)).toEqual([])
   })
 })
 
-test('docs/README.md leads to every page', () => {
+test('docs/README.md links to every page', () => {
   const linked = [...read('docs/README.md').matchAll(/\]\(([a-z0-9-]+\.md)[#)]/g)].map(([, page]) => page!)
   const there = globSync('*.md', { cwd: join(root, 'docs') }).filter((page) => page !== 'README.md')
   expect(there.filter((page) => !linked.includes(page))).toEqual([])
 })
 
-test('pages that are named by their path are there', () => {
+test('every docs page named by its path exists', () => {
   const texts = [
     '{appliance,ui/src}/**/*.{ts,svelte,toml}',
     '{config,container,systemd,scripts,ops}/**',
@@ -68,7 +68,7 @@ test('pages that are named by their path are there', () => {
   expect([...new Set(named)].filter((path) => !existsSync(join(root, path)))).toEqual([])
 })
 
-test('docs/monitoring.md names every alert with its severity, and no other', () => {
+test('docs/monitoring.md lists exactly the alerts, with their severity', () => {
   const rows = (text: string, row: RegExp) =>
     [...text.matchAll(row)].map(([, name, severity]) => ({ name, severity }))
   const alerts = rows(read('ops/prometheus-alerts.yml'), /- alert: (\w+)[^]*?severity: (\w+)/g)
@@ -77,7 +77,7 @@ test('docs/monitoring.md names every alert with its severity, and no other', () 
   expect(named).toEqual(alerts)
 })
 
-test('the map of folders in README.md has each of them once', () => {
+test('the repository layout in README.md lists each folder once', () => {
   const [, map] = /## Repository layout\n\n([^]*?)\n(?:\n|$)/.exec(read('README.md'))!
   const told = map!.split('\n').flatMap((row) => {
     const [first, ...others] = [...row.split('|')[1]!.matchAll(/`([^`]+)\/`/g)].map(([, folder]) => folder!)
@@ -90,7 +90,7 @@ test('the map of folders in README.md has each of them once', () => {
   expect(told.toSorted()).toEqual(folders.toSorted())
 })
 
-test('docs/dependencies.md names every package, and no other', () => {
+test('docs/dependencies.md lists exactly the packages in package.json', () => {
   const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<string, object>
   const tables = read('docs/dependencies.md')
     .split('\n')
@@ -121,12 +121,12 @@ describe('the table of docs/audit.md', () => {
   const fits = (action: string, row: string): boolean =>
     row.endsWith('*') ? action.startsWith(row.slice(0, -1)) : action === row
 
-  test('has every action that is written down', () => {
+  test('lists every action that the code records', () => {
     expect(actions.size).toBeGreaterThan(50)
     expect([...actions].filter((action) => !told.some((row) => fits(action, row)))).toEqual([])
   })
 
-  test('has no action that never is', () => {
+  test('lists no action that the code never records', () => {
     expect(told.filter((row) => ![...actions].some((action) => fits(action, row)))).toEqual([])
   })
 })

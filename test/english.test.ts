@@ -26,17 +26,17 @@ const OLD_WORDS: readonly RegExp[] = [
   /\bhtml\b/,
 ]
 
-describe('the texts of the dashboard', () => {
+describe('dashboard texts', () => {
   const all = uiStrings()
   const where = (wrong: (text: string) => boolean): string[] =>
     all.filter(({ text }) => wrong(text)).map(({ file, line, text }) => `${file}:${line}: ${text}`)
 
-  test('are found', () => {
+  test('are extracted from the sources', () => {
     expect(all.length).toBeGreaterThan(1500)
     expect(all.map(({ text }) => text)).toContain('Close')
   })
 
-  test('use the words of the glossary', () => {
+  test('use no words that the glossary replaces', () => {
     expect(where((text) => OLD_WORDS.some((word) => word.test(text)))).toEqual([])
   })
 

@@ -48,7 +48,7 @@ function documented(): Set<string> {
   return new Set([...Object.keys(components.schemas), ...operations])
 }
 
-test('what a file of the daemon or the dashboard exports, another file imports', () => {
+test('every export of the daemon and the dashboard is imported by another file', () => {
   const all = new Set([...sources].flatMap(([file, source]) => taken(file, source)))
   const shown = files.filter((file) => file.endsWith('.ts') && /^(?:appliance|ui)\/(?!vite)/.test(file))
   const named = documented()

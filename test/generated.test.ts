@@ -3,6 +3,6 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { GENERATED } from '../scripts/generated.ts'
 
-test.each(Object.entries(GENERATED))('%s is as ./scripts/generate writes it', async (path, render) => {
+test.each(Object.entries(GENERATED))('%s matches the output of ./scripts/generate', async (path, render) => {
   expect(readFileSync(join(import.meta.dirname, '..', path), 'utf8')).toBe(await render())
 })

@@ -53,8 +53,8 @@ async function linkIn(subject: string): Promise<string> {
   return /http:\S+/.exec(body.text)![0]
 }
 
-describe('one’s own account', () => {
-  test('a forgotten password is set by the link in a mail; then it is changed, and other sessions are ended', async () => {
+describe('the user’s own account', () => {
+  test('resets a forgotten password by an emailed link, changes it, and ends other sessions', async () => {
     const { page, context, errors } = await openPage(browser)
     const other = await openPage(browser)
     await signIn(other.page, posthaste.ownerPassword)
@@ -150,9 +150,9 @@ describe('a page of another origin', () => {
   })
 
   test.each([
-    ['on another host name, where the cookie does not go', 'localhost'],
-    ['on another port of the same host, where the cookie does go', '127.0.0.1'],
-  ])('%s, changes nothing and reads nothing', async (_where, host) => {
+    ['on another host, which gets no cookie', 'localhost'],
+    ['on another port of the same host, which gets the cookie', '127.0.0.1'],
+  ])('%s, cannot change or read anything', async (_where, host) => {
     const { page, context } = await openPage(browser)
     await signIn(page, ATTACKED)
     const cookies = await context.cookies(posthaste.url)

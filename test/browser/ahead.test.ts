@@ -66,7 +66,7 @@ const passOver = (page: Page, names: readonly string[]) =>
     }
   })()`)
 
-test('a link that the pointer or the focus passes over has the script of its page loaded, and nothing else', async () => {
+test('passing over a link with the pointer or focus loads the script of its page, but no data', async () => {
   const { page, context, asked, letGo } = await desk()
   const loaded = (name: string) => page.waitForResponse((one) => one.url().includes(`/assets/${name}-`))
   await Promise.all([loaded('Metrics'), loaded('Webhooks'), passOver(page, ['Metrics', 'Webhooks', 'Queue'])])
@@ -77,7 +77,7 @@ test('a link that the pointer or the focus passes over has the script of its pag
   await context.close()
 })
 
-test('the data of a page is asked for once when the pointer rests on its link, and shown after the click', async () => {
+test('resting the pointer on a link requests the data of its page once, which is shown after the click', async () => {
   const { page, context, asked, letGo } = await desk()
   const times = (path: string) => asked.filter((one) => one === path).length
   // Freezes the clock, so that no response expires on a slow machine.
@@ -94,7 +94,7 @@ test('the data of a page is asked for once when the pointer rests on its link, a
   await context.close()
 })
 
-test('the data of a page is asked for when the focus stays on its link', async () => {
+test('keeping the focus on a link requests the data of its page', async () => {
   const { page, context, letGo } = await desk()
   await linkTo(page, 'Audience').focus()
   const data = page.waitForRequest('**/emails/metrics/breakdown?*')
@@ -104,7 +104,7 @@ test('the data of a page is asked for when the focus stays on its link', async (
   await context.close()
 })
 
-test('the data of a page that is chosen in the palette is asked for before Enter', async () => {
+test('selecting a page in the command palette requests its data before Enter', async () => {
   const { page, context, asked, letGo } = await desk()
   await page.evaluate('performance.now = () => 1000')
   await page.keyboard.press('Control+k')
@@ -139,19 +139,19 @@ async function askedWhileResting(page: Page, names: readonly string[]): Promise<
   return asked.filter((path) => ['/api-keys', '/sandbox/messages'].includes(path))
 }
 
-test('the data of the page that is open is not asked for when the pointer rests on its link', async () => {
+test('resting the pointer on the link of the current page requests no data', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn, preloads: true })
   expect(await askedWhileResting(page, ['API keys', 'Inbox'])).toEqual(['/sandbox/messages'])
   await context.close()
 })
 
-test('who asked the browser to save data has nothing asked for before the press', async () => {
+test('requests no data before the press if the browser is set to save data', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn })
   expect(await askedWhileResting(page, ['API keys', 'Inbox'])).toEqual([])
   await context.close()
 })
 
-test('the data of a page is asked for while its script is on its way', async () => {
+test('requests the data of a page while its script is loading', async () => {
   for (const [name, path] of [
     ['Metrics', '/emails/metrics/breakdown'],
     ['Inbox', '/sandbox/messages'],
@@ -170,7 +170,7 @@ test('the data of a page is asked for while its script is on its way', async () 
   }
 })
 
-test('the other pages are loaded once this one has its data, and not before', async () => {
+test('loads the scripts of other pages only after the current page has its data', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn, preloads: true })
   const answer = await hold(page, /:\d+\/api-keys/)
   const asked: string[] = []
@@ -187,7 +187,7 @@ test('the other pages are loaded once this one has its data, and not before', as
   await context.close()
 })
 
-test('the data of a page is asked for at the press on its link, before the click', async () => {
+test('pressing a link requests the data of its page before the click', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn })
   await page.goto(at('/suppressions'))
   await settled(page)
@@ -201,7 +201,7 @@ test('the data of a page is asked for at the press on its link, before the click
   await context.close()
 })
 
-test('a page that was seen is there at once when somebody comes back, before the appliance answers', async () => {
+test('shows a page seen before at once, before the server responds', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn, preloads: true })
   await page.goto(at('/emails'))
   await settled(page)
@@ -229,7 +229,7 @@ test('a page that was seen is there at once when somebody comes back, before the
   await context.close()
 })
 
-test('a long list is drawn to its end, and Back returns to a row far down', async () => {
+test('renders a long list to its end, and Back returns to a row far down', async () => {
   const { page, context } = await openPage(browser, {
     storageState: signedIn,
     preloads: true,

@@ -31,7 +31,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('without alerts the page says what it is for, and the navigation shows no number', async () => {
+test('without alerts the page explains its purpose, and the navigation shows no number', async () => {
   await page.goto(at('/alerts'))
   await page.getByText('Alerts appear here before a provider’s limit is reached').waitFor()
   await page
@@ -41,7 +41,7 @@ test('without alerts the page says what it is for, and the navigation shows no n
   await sound(page, 'alerts-none')
 })
 
-test('an open alert says what is wrong and what to do, leads there, and is counted', async () => {
+test('an open alert shows the problem and the fix, links to the cause, and is counted in the navigation', async () => {
   const titles = await seedAlerts(posthaste, domain, Date.now())
   await page.reload()
   const row = page.getByRole('row', { name: titles.open })
@@ -57,7 +57,7 @@ test('an open alert says what is wrong and what to do, leads there, and is count
   await expect.poll(() => page.url()).toContain(`/domains/${domain.id}?tab=reputation`)
 })
 
-test('the settings say who is notified of what, and keep it', async () => {
+test('saves who is notified of which alerts', async () => {
   await page.goto(at('/settings/alerts'))
   const email = page.getByRole('checkbox', { name: 'Email the team’s owners' })
   await expect.poll(() => email.isChecked()).toBe(true)

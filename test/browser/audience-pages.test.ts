@@ -44,7 +44,7 @@ test('the page of a segment shows its growth and the providers of its contacts',
   await picture(page, 'segment-reach')
 })
 
-test('a large upload shows its progress, can be canceled, and says when the server is gone', async () => {
+test('a large upload shows its progress, can be canceled, and reports a server that does not respond', async () => {
   const network = await page.context().newCDPSession(page)
   const limit = (more: object = {}) =>
     network.send('Network.emulateNetworkConditions', {

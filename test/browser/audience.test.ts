@@ -34,7 +34,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('an empty audience says what it is for, and how to begin', async () => {
+test('an empty audience shows an empty state in each tab', async () => {
   await page.getByRole('heading', { name: 'No contacts yet' }).waitFor()
   expect(new URL(page.url()).pathname).toBe('/dashboard/audience/contacts')
   const menu = page.getByRole('navigation', { name: 'Main' })
@@ -51,7 +51,7 @@ test('an empty audience says what it is for, and how to begin', async () => {
   }
 })
 
-test('a segment, a topic and a property are created; a bad key is refused', async () => {
+test('creates a segment, a topic and a property, and rejects an invalid key', async () => {
   await page.goto(at('/audience/properties?new=1'))
   await field('Key').fill('loyalty-points')
   await page.getByRole('radio', { name: 'Number' }).check()
@@ -83,7 +83,7 @@ test('a segment, a topic and a property are created; a bad key is refused', asyn
   await row('Offers').getByText('everyone gets it').waitFor()
 })
 
-test('pasted addresses are looked up line by line, and added to a segment', async () => {
+test('checks pasted addresses line by line and adds them to a segment', async () => {
   await made('/suppressions', { email: 'gone@reader.example' })
   await page.goto(at('/audience/contacts?new=1'))
   const text = 'Ada <ada@reader.example>, ben@reader.example\nout@reader.example;gone@reader.example\nnobody'
@@ -111,7 +111,7 @@ test('pasted addresses are looked up line by line, and added to a segment', asyn
   expect(await contact('out@reader.example')).toMatchObject({ unsubscribed: true })
 })
 
-test('contacts are found by text and filters, which the address keeps', async () => {
+test('finds contacts by text and filters, which the URL keeps', async () => {
   await page.goto(at('/audience/contacts'))
   await page.getByRole('searchbox').fill('ADA')
   await page.keyboard.press('Enter')
@@ -126,7 +126,7 @@ test('contacts are found by text and filters, which the address keeps', async ()
   await page.getByText('No matching contacts.').waitFor()
 })
 
-test('the lists count who can get mail in each segment, and who has a value for each property', async () => {
+test('lists count the reachable contacts of each segment, and the contacts with a value for each property', async () => {
   const value = { properties: { loyalty_points: 3 } }
   await posthaste.call('PATCH', '/contacts/ben@reader.example', value)
   const rule = { type: 'rule', field: 'contact.properties.loyalty_points', operator: 'gt', value: 2 }
@@ -145,7 +145,7 @@ test('the lists count who can get mail in each segment, and who has a value for 
   await posthaste.call('DELETE', `/segments/${id}`)
 })
 
-test('a segment with rules counts who meets them while one edits, and nobody is added to it by hand', async () => {
+test('a segment with rules counts matching contacts while editing, and contacts cannot be added to it manually', async () => {
   await page.goto(at('/audience/segments?new=1'))
   const dialog = page.getByRole('dialog')
   await dialog.getByRole('radio', { name: 'Contacts that meet rules' }).check()
@@ -175,7 +175,7 @@ test('a segment with rules counts who meets them while one edits, and nobody is 
   await expect.poll(() => options.allInnerTexts()).toEqual(['None', 'Newsletter'])
 })
 
-test('groups of rules are built by keyboard, shown in words, and edited as they were stored', async () => {
+test('groups of rules are built by keyboard, shown in words, and stored unchanged by an edit', async () => {
   await page.goto(at('/audience/segments?new=1'))
   const dialog = page.getByRole('dialog')
   const focused = () => page.evaluate<string>('document.activeElement.getAttribute("aria-label") ?? ""')
@@ -231,7 +231,7 @@ test('groups of rules are built by keyboard, shown in words, and edited as they 
 
 const csvOf = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
 
-test('a file is mapped, checked and imported, and its progress is found again', async () => {
+test('maps, checks and imports a file, and shows the import in the list later', async () => {
   const topic = await made('/topics', { name: 'Import news', default_subscription: 'opt_out' })
   await page.goto(at('/audience/imports?new=1'))
   const dialog = page.getByRole('dialog')
@@ -272,7 +272,7 @@ test('a file is mapped, checked and imported, and its progress is found again', 
   })
 })
 
-test('an import is undone after a question that says what stays', async () => {
+test('undoes an import after a confirmation that states what is deleted', async () => {
   await page.goto(at('/audience/imports'))
   await page.getByRole('link', { name: 'Undo import…' }).click()
   const dialog = page.getByRole('dialog', { name: 'Undo the import of leser.csv?' })
@@ -285,7 +285,7 @@ test('an import is undone after a question that says what stays', async () => {
   expect((await posthaste.call('GET', '/contacts/zoe@import.example')).status).toBe(404)
 })
 
-test('those that are picked are put into a segment after a preview', async () => {
+test('adds selected contacts to a segment after a preview', async () => {
   await made('/segments', { name: 'Regulars' })
   await page.goto(at('/audience/contacts?q=reader'))
   await page.getByRole('checkbox', { name: 'Select ada@reader.example' }).check()
@@ -300,7 +300,7 @@ test('those that are picked are put into a segment after a preview', async () =>
   await row('ada@reader.example').getByTitle('Newsletter, Regulars').waitFor()
 })
 
-test('all that match are deleted once their number is typed', async () => {
+test('deletes all matching contacts once their number is typed', async () => {
   const counted = async () =>
     (await posthaste.call<{ contacts: number }>('GET', '/contacts/counts')).body.contacts
   const before = await counted()
@@ -322,13 +322,13 @@ test('all that match are deleted once their number is typed', async () => {
   expect(await counted()).toBe(before)
 })
 
-test('all contacts are exported from the list', async () => {
+test('the list links to an export of all contacts', async () => {
   await page.goto(at('/audience/contacts'))
   const link = page.getByRole('link', { name: 'Export all' })
   expect(await link.getAttribute('href')).toBe('/contacts/export.csv')
 })
 
-test('the page of a contact: values, topics and opt-outs change where they stand', async () => {
+test('edits the values, topics and opt-outs of a contact in place', async () => {
   await page.goto(at('/audience/contacts'))
   await page.getByRole('link', { name: 'ada@reader.example' }).click()
   await page.getByText('Gets broadcasts to their segments').waitFor()
@@ -373,7 +373,7 @@ test('the page of a contact: values, topics and opt-outs change where they stand
   await page.getByRole('heading', { name: 'Audience', exact: true }).waitFor()
 })
 
-test('mail to a contact is in its timeline', async () => {
+test('the timeline of a contact shows mail to it', async () => {
   const email = await posthaste.send({ to: 'ben@reader.example', subject: 'Your order' })
   const { id } = await contact('ben@reader.example')
   await page.goto(at(`/audience/contacts/${String(id)}`))
@@ -381,7 +381,7 @@ test('mail to a contact is in its timeline', async () => {
   await page.waitForURL(at(`/emails/${email}`))
 })
 
-test('a viewer sees contacts, and is offered and allowed no change', async () => {
+test('a viewer sees contacts, but no way to change them, and changes are rejected', async () => {
   const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
   await addMember(posthaste, 'viewer', person)
   const other = await openPage(browser)
@@ -403,6 +403,6 @@ test('a viewer sees contacts, and is offered and allowed no change', async () =>
   expect(other.errors).toEqual([])
 })
 
-test('no page made a script error', () => {
+test('no page caused a script error', () => {
   expect(desk.errors).toEqual([])
 })

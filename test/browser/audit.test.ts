@@ -16,7 +16,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('entries are sentences with names, also of what is deleted; filters are in the address, and details on demand', async () => {
+test('shows entries as sentences with names, even of deleted objects, with filters in the URL and details on click', async () => {
   const { body } = await posthaste.call<{ id: string }>('POST', '/domains', { name: 'audit.example' })
   await posthaste.call('PATCH', `/domains/${body.id}`, { tls: 'enforced' })
   await posthaste.call('POST', `/domains/${body.id}/dkim/rotate`)

@@ -49,7 +49,7 @@ async function open(page: Page, { path, outside, act }: View, isTouched: boolean
 const follow = (path: string) => `history.pushState(null, '', ${JSON.stringify(`/dashboard${path}`)})
   void dispatchEvent(new PopStateEvent('popstate'))`
 
-test('all views are looked at', async () => {
+test('covers more than 30 views with unique names', async () => {
   const views = await allViews(inside.page, seeded)
   expect(views.length).toBeGreaterThan(30)
   expect(new Set(views.map(({ name }) => name)).size).toBe(views.length)
@@ -85,7 +85,7 @@ const FAINT_IN_EACH = `<!doctype html><html lang="en"><title>Faint</title><meta 
 </style><main><h1>Faint</h1><p class="wide day">Wide by day</p><p class="wide night">Wide by night</p><p class="narrow day">Narrow by day</p><p class="narrow night">Narrow by night</p>
 <div id="ground"><p id="other">On another ground</p></div><p>Clear</p><img src="data:," height="9" width="9"></main></html>`
 
-test('each run finds what only it can find', async () => {
+test('each run finds the problems visible only in its width and color scheme', async () => {
   await outside.page.goto('about:blank')
   await outside.page.setContent(FAINT_IN_EACH)
   await lookWide(outside.page)
@@ -101,6 +101,6 @@ test('each run finds what only it can find', async () => {
   ])
 })
 
-test('no page made a script error', () => {
+test('no page caused a script error', () => {
   expect([...inside.errors, ...outside.errors]).toEqual([])
 })

@@ -53,7 +53,7 @@ const LINES = `[...document.querySelectorAll('main tbody tr')].map((row) => {
   return { lines: new Set(middles).size, over: boxes.some((a, i) => boxes.slice(i + 1).some((b) => over(a, b))) }
 })`
 
-test('on a telephone a domain takes three lines at most, with all its lights', async () => {
+test('on a phone a domain takes at most three lines, including its status lights', async () => {
   const { page, context } = await desk()
   await page.goto(at('/domains'))
   await settled(page)
@@ -75,7 +75,7 @@ const CELL_LINES = `[...document.querySelectorAll('main tbody tr')].map((row) =>
   return middles.sort((a, b) => a - b).filter((one, i) => i === 0 || one - middles[i - 1] > 8).length
 })`
 
-test.each(['/inbox', '/settings/audit'])('on a telephone each row of %s takes two lines', async (path) => {
+test.each(['/inbox', '/settings/audit'])('on a phone each row of %s takes two lines', async (path) => {
   const { page, context } = await desk()
   await page.setViewportSize({ width: 390, height: 844 })
   await page.goto(at(path))
@@ -85,7 +85,7 @@ test.each(['/inbox', '/settings/audit'])('on a telephone each row of %s takes tw
   await context.close()
 })
 
-test('on a telephone each provider takes two lines, also one whose limits were changed', async () => {
+test('on a phone each provider takes two lines, even with changed limits', async () => {
   await seeded.posthaste.call('PATCH', '/providers/google', { connections: 3, messages_per_minute: 1000 })
   const { page, context } = await desk()
   await page.setViewportSize({ width: 390, height: 844 })
@@ -109,7 +109,7 @@ const LAST_LINE = `[...document.querySelectorAll('main .id > .mono')].map((id) =
   return Math.round([...range.getClientRects()].at(-1).width / letter)
 })`
 
-test('an id that takes two lines leaves no single letter to the last', async () => {
+test('an ID on two lines has several characters on the last line', async () => {
   const { page, context } = await desk()
   await page.goto(at(`/emails/${seeded.ids.delivered}`))
   await settled(page)
@@ -122,7 +122,7 @@ test('an id that takes two lines leaves no single letter to the last', async () 
   await context.close()
 })
 
-test('figures and times at the right of a list stand below each other', async () => {
+test('figures and times at the right of a list use tabular digits', async () => {
   const { page, context } = await desk()
   for (const path of ['/domains', '/logs', '/suppressions', '/webhooks', '/inbox']) {
     await page.goto(at(path))
@@ -135,12 +135,12 @@ test('figures and times at the right of a list stand below each other', async ()
   await context.close()
 })
 
-describe('what comes late', () => {
+describe('data that arrives late', () => {
   test.each([
     ['/settings/members', '/invitations', 'What each role can do'],
     ['/settings/nodes', '/certificates', 'Check again'],
     ['/settings/retention', '/domains', 'Data erasure'],
-  ])('on %s moves nothing: while %s is out, “%s” is not there yet', async (path, late, words) => {
+  ])('moves nothing on %s: while %s is pending, “%s” is not shown', async (path, late, words) => {
     const { page, context } = await desk()
     const held = Promise.withResolvers<undefined>()
     const asked = page.waitForRequest((request) => new URL(request.url()).pathname === late)
@@ -163,10 +163,10 @@ describe('what comes late', () => {
   })
 })
 
-describe('the keys', () => {
+describe('keyboard shortcuts', () => {
   const lists = ['/domains', '/webhooks', '/logs', '/api-keys', '/suppressions', '/inbox', '/emails']
 
-  test('j, k, Enter and Esc work on every list, and the focus comes back', async () => {
+  test('j, k, Enter and Esc work on every list, and the focus returns to the row', async () => {
     const { page, context } = await desk()
     for (const path of lists) {
       await page.goto(at(path))
@@ -186,7 +186,7 @@ describe('the keys', () => {
     await context.close()
   })
 
-  test('? tells the keys, / goes to the search, and the first Tab skips the menu', async () => {
+  test('? lists the shortcuts, / focuses the search, and the first Tab skips the menu', async () => {
     const { page, context } = await desk()
     await page.goto(at('/suppressions'))
     await settled(page)
@@ -217,14 +217,14 @@ describe('the keys', () => {
   })
 })
 
-describe('the palette', () => {
+describe('the command palette', () => {
   const choose = async (page: Page, words: string) => {
     await page.keyboard.press('Control+k')
     await page.getByRole('dialog', { name: 'Go to' }).getByRole('combobox').fill(words)
     await page.keyboard.press('Enter')
   }
 
-  test('leads to the tabs of the settings and to the account, and does what needs no page', async () => {
+  test('opens settings tabs and the account, and changes the theme and the time zone', async () => {
     const { page, context } = await ownDesk()
     await page.goto(at('/domains'))
     await settled(page)
@@ -249,7 +249,7 @@ describe('the palette', () => {
     await context.close()
   })
 
-  test('shows what is chosen, also at the end of its list', async () => {
+  test('scrolls to the selected option, even at the end of the list', async () => {
     const { page, context } = await desk()
     await page.setViewportSize({ width: 1280, height: 600 })
     await page.keyboard.press('Control+k')
@@ -263,7 +263,7 @@ describe('the palette', () => {
   })
 })
 
-test('the headers of a message take the width of a telephone', async () => {
+test('the headers of a message use the full width of a phone', async () => {
   const { page, context } = await desk()
   await page.setViewportSize({ width: 390, height: 844 })
   await page.goto(at(`/inbox/${seeded.ids.inbox}?tab=headers`))
@@ -274,11 +274,11 @@ test('the headers of a message take the width of a telephone', async () => {
   await context.close()
 })
 
-describe('the appliance', () => {
+describe('the server', () => {
   /** Maximum size of the first load's scripts and style sheets, compressed, in bytes. */
   const BUDGET = 150_000
 
-  test('sends a first page that weighs less than its budget, compressed', async () => {
+  test('sends a first page within the size budget, compressed', async () => {
     const { page, context } = await openPage(browser)
     const cdp = await context.newCDPSession(page)
     await cdp.send('Network.enable')
@@ -295,7 +295,7 @@ describe('the appliance', () => {
     await context.close()
   })
 
-  test('that is gone is said on the page that needs it, with a way to try again', async () => {
+  test('is reported as not responding on the page that needs it, with a button to try again', async () => {
     const { page, context } = await desk()
     const silent = (url: URL) => url.pathname === '/domains'
     await page.route(silent, (route) => route.abort('connectionrefused'))
@@ -309,7 +309,7 @@ describe('the appliance', () => {
     await context.close()
   })
 
-  test('that is gone while something is changed says that nobody knows whether it was, and keeps what was typed', async () => {
+  test('that does not respond to a change is reported with an unknown outcome, and the input is kept', async () => {
     const { page, context } = await desk()
     await page.goto(at('/api-keys?new=1'))
     await page.getByLabel('Name').fill('Back office')
@@ -321,7 +321,7 @@ describe('the appliance', () => {
     await context.close()
   })
 
-  test('that is gone while something is only asked does not make anybody look whether it was done', async () => {
+  test('that does not respond to a preview is reported without suggesting a change', async () => {
     const { page, context } = await desk()
     await page.route('**/queue/preview', (route) => route.abort('connectionrefused'))
     await page.goto(at('/queue?do=retry'))
@@ -335,7 +335,7 @@ describe('the appliance', () => {
     await context.close()
   })
 
-  test('that refuses what came with the cookie of before is asked once more, and nobody is signed out', async () => {
+  test('that rejects the old cookie once is asked again, and the user stays signed in', async () => {
     const { page, context } = await desk()
     let asked = 0
     await page.route(
@@ -348,7 +348,7 @@ describe('the appliance', () => {
     await context.close()
   })
 
-  test('that fails is said for each part of a page, and nothing is told that is not known', async () => {
+  test('that returns errors causes a message for each part of a page, and no guessed values are shown', async () => {
     const { page, context } = await desk()
     const failing = ({ pathname }: URL) => !/^\/(dashboard|session)/.test(pathname)
     await page.route(failing, (route) => route.fulfill({ status: 500, json: { message: 'It broke.' } }))
@@ -376,7 +376,7 @@ describe('the appliance', () => {
     await context.close()
   })
 
-  test('that was updated meanwhile is said where a page cannot be loaded any more', async () => {
+  test('that was updated in the meantime causes a message if the script of a page is gone', async () => {
     const { page, context } = await openPage(browser)
     await page.route(/\/assets\/Domains-.*\.js$/, (route) => route.fulfill({ status: 404 }))
     await signIn(page, seeded)
@@ -389,7 +389,7 @@ describe('the appliance', () => {
   })
 })
 
-test('the rail that was folded stays so, and still tells how the server is and which version', async () => {
+test('a collapsed menu stays collapsed after a reload, and still shows the server status and version', async () => {
   const { page, context } = await desk()
   const rail = page.getByRole('complementary')
   await rail.getByRole('button', { name: 'Collapse menu' }).click()

@@ -73,7 +73,7 @@ afterAll(async () => {
 })
 
 describe('signing in', () => {
-  test('a wrong password is refused with a sentence, and the right one leads to where the link pointed', async () => {
+  test('a wrong password is rejected with a message, and the right one opens the linked page', async () => {
     const { page, context } = await openPage(browser)
     await page.goto(at('/domains?from=a-link'))
     await page.getByLabel('Email address').fill(posthaste.ownerEmail)
@@ -89,7 +89,7 @@ describe('signing in', () => {
     await context.close()
   })
 
-  test('a session that ended elsewhere leads to sign-in and back', async () => {
+  test('an expired session leads to sign-in and back to the page', async () => {
     const { page, context } = await openPage(browser)
     await signIn(page)
     // The page learns about the final state on its way to the next page, not before.
@@ -108,7 +108,7 @@ describe('signing in', () => {
     await context.close()
   })
 
-  test('signing out ends the session at the appliance', async () => {
+  test('signing out ends the session on the server', async () => {
     const { page, context } = await openPage(browser)
     await signIn(page)
     const cookies = await context.cookies()
@@ -122,7 +122,7 @@ describe('signing in', () => {
 })
 
 describe('emails', () => {
-  test('an email sent through the API appears by itself and is delivered', async () => {
+  test('an email sent through the API appears without a reload and is delivered', async () => {
     const { page } = desk
     await page.goto(at('/emails'))
     const id = await posthaste.send({ to: 'ada@reader.example', subject: 'Seen without a reload' })
@@ -130,7 +130,7 @@ describe('emails', () => {
     await expect.poll(() => row(page, id).locator('td').first().innerText()).toBe('ada@reader.example')
   })
 
-  test('a delivered email tells its story, down to what was said', async () => {
+  test('a delivered email shows its timeline, down to the SMTP transcript', async () => {
     const id = await sendAndSettle({ to: 'grace@reader.example', subject: 'The whole story' })
     const { page } = desk
     await page.goto(at(`/emails/${id}`))
@@ -148,7 +148,7 @@ describe('emails', () => {
     await story.getByText('RCPT TO:<grace@reader.example>').waitFor()
   })
 
-  test('a bounced email says why, in words and with the code', async () => {
+  test('a bounced email shows the reason and the status code', async () => {
     const id = await sendAndSettle({ to: 'bounce@reader.example', subject: 'To nobody' })
     const { page } = desk
     await page.goto(at(`/emails/${id}`))
@@ -162,7 +162,7 @@ describe('emails', () => {
     await story.getByText('Cause: the mailbox doesn’t exist or is closed.').waitFor()
   })
 
-  test('the preview runs nothing and loads nothing from elsewhere', async () => {
+  test('the preview runs no scripts and loads nothing remote', async () => {
     const away = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
     const id = await sendAndSettle({
       to: 'ada@reader.example',
@@ -189,7 +189,7 @@ describe('emails', () => {
     expect(fetched).toEqual([])
   })
 
-  test('headers are decoded and the source is as it was sent', async () => {
+  test('shows decoded headers and the unchanged source', async () => {
     const id = await sendAndSettle({ to: 'ada@reader.example', subject: 'Grüße aus Köln' })
     const { page } = desk
     await page.goto(at(`/emails/${id}?tab=headers`))
@@ -199,7 +199,7 @@ describe('emails', () => {
     await expect.poll(() => page.locator('pre').innerText()).toMatch(/^Subject: =\?UTF-8\?/im)
   })
 
-  test('j, k, Enter and Esc walk the list, and Back returns to the row', async () => {
+  test('j, k, Enter and Esc navigate the list, and Escape returns to the row', async () => {
     const ids = [
       await sendAndSettle({ to: 'a@reader.example' }),
       await sendAndSettle({ to: 'b@reader.example' }),
@@ -225,7 +225,7 @@ describe('emails', () => {
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
   })
 
-  test('an email that does not exist is a sentence, not a blank page', async () => {
+  test('an unknown email or page shows a message instead of a blank page', async () => {
     const { page } = desk
     await page.goto(at('/emails/01890000-0000-7000-8000-000000000000'))
     await page.getByText('Email not found').waitFor()
@@ -234,7 +234,7 @@ describe('emails', () => {
   })
 })
 
-test('the rail tells how the server is, and what it says when it is not well', async () => {
+test('the menu shows the server status, and the reasons if the server is not accepting mail', async () => {
   const { page } = await openPage(browser)
   await signIn(page, '/domains')
   const rail = page.getByRole('complementary')
@@ -250,7 +250,7 @@ test('the rail tells how the server is, and what it says when it is not well', a
 })
 
 describe('domains', () => {
-  test('what a row tells on hover is not covered by its link, and a click on it opens the row all the same', async () => {
+  test('the tooltip in a row works despite the row’s link, and a click on it opens the row', async () => {
     const { page } = desk
     await page.goto(at('/domains'))
     const line = page.getByRole('row', { name: posthaste.domain })
@@ -266,7 +266,7 @@ describe('domains', () => {
     await expect.poll(() => new URL(page.url()).pathname).toBe(path)
   })
 
-  test('a domain shows its records, copies them, and checks them when asked', async () => {
+  test('a domain shows its DNS records, copies them, and checks them on request', async () => {
     const { page } = desk
     await page.goto(at('/domains'))
     const lights = page.getByRole('row', { name: posthaste.domain }).locator('td.lights [data-tone]')
@@ -327,7 +327,7 @@ queuePage(stage)
 webhookPages(stage)
 
 describe('the sandbox', () => {
-  test('says so on every page and shows what arrived, verified', async () => {
+  test('is announced on every page and shows received messages with their checks', async () => {
     const id = await sendAndSettle({
       to: 'inbox@reader.example',
       subject: 'Caught',
@@ -352,7 +352,7 @@ describe('every page', () => {
   // About 60 page loads, in milliseconds.
   const LONG = 600_000
   test(
-    'has no sideways scroll at 390 px, names its controls, and keeps its contrast in both themes',
+    'does not scroll sideways at 390 px, names its controls, and has enough contrast in both themes',
     { timeout: LONG },
     async () => {
       const allDomains = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
@@ -431,7 +431,7 @@ describe('every page', () => {
     },
   )
 
-  test('made no script error and broke no policy', () => {
+  test('causes no script error and violates no content security policy', () => {
     // The preview's style sheets request remote images on purpose; the test above expects the policy to block them.
     expect(desk.errors.filter((error) => !/Content Security Policy|sandboxed/.test(error))).toEqual([])
   })

@@ -94,7 +94,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('the editor is loaded on its pages only', async () => {
+test('loads the editor only on its own pages', async () => {
   const loaded: string[] = []
   const note = (answer: { url(): string }) => void loaded.push(new URL(answer.url()).pathname)
   const isEditor = () => loaded.some((path) => path.includes('/DocumentEditor-'))
@@ -114,7 +114,7 @@ test('the editor is loaded on its pages only', async () => {
   page.off('response', note)
 })
 
-test('a template starts with blocks, and is saved by itself', async () => {
+test('a new template opens in the block editor and saves automatically', async () => {
   await page.goto(at('/templates?new=1'))
   await field('Name').fill('Welcome')
   await press('Create template')
@@ -133,7 +133,7 @@ test('a template starts with blocks, and is saved by itself', async () => {
   expect(await types(id)).toEqual(['heading', 'paragraph', 'heading', 'paragraph'])
 })
 
-test('blocks by the keyboard alone: the menu, a list, a button with its link, and undo over saves', async () => {
+test('inserts blocks, lists and buttons by keyboard alone, with undo across saves', async () => {
   const id = await openNew()
   await toEnd()
   await slash('bullet')
@@ -165,7 +165,7 @@ test('blocks by the keyboard alone: the menu, a list, a button with its link, an
   await until(id, ({ document }) => document?.content.length).not.toBe(0)
 })
 
-test('an image is uploaded, asks for its alternative text, and is shown in the preview', async () => {
+test('uploads an image, asks for its alternative text, and shows it in the preview', async () => {
   const id = await openNew([paragraph(text('Look'))])
   await toEnd()
   await press('Insert block')
@@ -188,7 +188,7 @@ test('an image is uploaded, asks for its alternative text, and is shown in the p
   await page.getByText('[A small picture]').waitFor()
 })
 
-test('images that are pasted and dropped become blocks, and other files none', async () => {
+test('pasted and dropped images become blocks, and other files are ignored', async () => {
   const id = await openNew([paragraph(text('Look'))])
   await toEnd()
   /** Gives the editor a file, like a clipboard or a file manager does. */
@@ -215,7 +215,7 @@ test('images that are pasted and dropped become blocks, and other files none', a
   expect(html.match(/<img src="[^"]+\/i\/[0-9a-f]{64}\.png"/g)).toHaveLength(2)
 })
 
-test('a variable with a fallback, and a preview as a contact with a hostile name', async () => {
+test('inserts variables with a fallback, and previews as a contact with a hostile name', async () => {
   const property = { key: 'plan', type: 'string', fallback_value: 'free' }
   expect((await posthaste.call('POST', '/contact-properties', property)).status).toBe(201)
   const contact = {
@@ -245,7 +245,7 @@ test('a variable with a fallback, and a preview as a contact with a hostile name
   expect(await frame.locator('img').count()).toBe(0)
 })
 
-test('pasted HTML keeps its structure and nothing else', async () => {
+test('pasted HTML keeps only its structure', async () => {
   const id = await openNew()
   await toEnd()
   const hostile = `<style>p{color:red}</style><script>window.hacked = 1</script>
@@ -282,7 +282,7 @@ test('pasted HTML keeps its structure and nothing else', async () => {
     expect(error).toMatch(/^Executing inline event handler violates .* The action has been blocked\.$/)
 })
 
-test('a newer version of somebody else is not overwritten', async () => {
+test('does not overwrite a newer version of another user', async () => {
   const id = await openNew([paragraph(text('Mine'))])
   const theirs = { document: { version: 1, content: [paragraph(text('Theirs'))] } }
   expect((await posthaste.call('PATCH', `/templates/${id}`, theirs)).status).toBe(200)
@@ -297,7 +297,7 @@ test('a newer version of somebody else is not overwritten', async () => {
   await until(id, ({ text }) => text).toBe('Theirs and mine')
 })
 
-test('the theme is changed, and the content becomes code', async () => {
+test('changes the theme, and switches to code', async () => {
   const id = await openNew([paragraph(text('Hello'))])
   await press('Theme')
   await page.getByLabel('Buttons', { exact: true }).fill('#aa0033')
@@ -311,7 +311,7 @@ test('the theme is changed, and the content becomes code', async () => {
   expect((await stored(id)).document).toBeNull()
 })
 
-test('blocks are written on a telephone', async () => {
+test('writes blocks on a phone', async () => {
   await page.setViewportSize({ width: 390, height: 844 })
   const id = await openNew()
   await toEnd()
@@ -328,7 +328,7 @@ const AXE = `axe.run(document, { iframes: false, resultTypes: ['violations'] }).
   .filter(({ impact }) => impact === 'serious' || impact === 'critical')
   .flatMap(({ id, nodes }) => nodes.map(({ html, target }) => id + ' ' + target + ' ' + html.slice(0, 160))))`
 
-test('all blocks come back as they were, and axe finds nothing serious in any view', async () => {
+test('stores all blocks unchanged, and axe finds nothing serious in any view', async () => {
   const { footer, ...others } = BLOCK_SAMPLES
   const blocks = Object.entries(others).filter(([name]) => name !== 'footer without a link')
   const id = await openNew([...blocks.map(([, block]) => block), footer!] as Block[])
@@ -355,7 +355,7 @@ test('all blocks come back as they were, and axe finds nothing serious in any vi
   await page.emulateMedia({ colorScheme: 'light' })
 })
 
-test('a broadcast is written with the same editor, and becomes code', async () => {
+test('a broadcast uses the same editor, and can switch to code', async () => {
   const { id: segment } = (await posthaste.call<{ id: string }>('POST', '/segments', { name: 'All' })).body
   await page.goto(at('/broadcasts?new=1'))
   await field('Subject').fill('News')
@@ -375,6 +375,6 @@ test('a broadcast is written with the same editor, and becomes code', async () =
   expect((await read()).html).toContain('your postal address!')
 })
 
-test('the page reported no error and broke no policy', () => {
+test('the page caused no error and violated no content security policy', () => {
   expect(desk.errors).toEqual([])
 })

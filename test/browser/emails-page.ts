@@ -18,7 +18,7 @@ const recipients = (page: Page): Promise<string[]> =>
   page.evaluate(`[...document.querySelectorAll('main [data-row]')].map((row) => row.textContent)`)
 
 function searching(stage: Stage): void {
-  test('the box finds by what it understands, and the address holds it', async () => {
+  test('the search box accepts terms and filters, which the URL keeps', async () => {
     const { page, at, posthaste } = stage
     const mark = 'Kingfisher'
     for (const to of ['one@reader.example', 'two@reader.example', 'bounce-found@reader.example'])
@@ -42,7 +42,7 @@ function searching(stage: Stage): void {
     await expect.poll(async () => (await recipients(page)).length).toBe(3)
   })
 
-  test('what is not understood is said, and nothing is shown instead', async () => {
+  test('reports an unknown search key and shows no emails', async () => {
     const { page, at } = stage
     await page.goto(at('/emails?q=form:somebody'))
     await page.getByRole('alert').getByText('Unknown search key “form:”.').waitFor()
@@ -52,7 +52,7 @@ function searching(stage: Stage): void {
     await expect.poll(async () => (await recipients(page)).length).toBeGreaterThan(0)
   })
 
-  test('the list is taken away as a file', async () => {
+  test('downloads the list as CSV', async () => {
     const { page, at, posthaste } = stage
     await posthaste.send({ to: 'csv@reader.example', subject: '=cmd()' })
     await page.goto(at('/emails?q=to:csv@reader.example'))
@@ -64,7 +64,7 @@ function searching(stage: Stage): void {
     expect(lines).toHaveLength(3)
   })
 
-  test('without the live switch the list stays as it is', async () => {
+  test('shows new emails only while Live is on', async () => {
     const { page, at, posthaste } = stage
     await page.goto(at('/emails?q=Quietly'))
     await page.getByLabel('Live').uncheck()
@@ -75,7 +75,7 @@ function searching(stage: Stage): void {
     await expect.poll(() => recipients(page)).toEqual(['loud@reader.example', 'quiet@reader.example'])
   })
 
-  test('the palette finds an email by address, by Message-ID and by its queue id elsewhere', async () => {
+  test('the command palette finds an email by address, Message-ID and remote queue ID', async () => {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({ to: 'palette@reader.example', subject: 'Sought by many names' })
     const { deliveries } = await posthaste.until(id, (one) => one.deliveries[0]!.state === 'delivered')
@@ -93,7 +93,7 @@ function searching(stage: Stage): void {
 }
 
 function longList(stage: Stage): void {
-  test('rows are made where one looks, parts are loaded on the way, and Back returns to the row', async () => {
+  test('renders only visible rows, loads more while scrolling, and Back returns to the row', async () => {
     const { page, at, posthaste } = stage
     const emails = Array.from({ length: 100 }, (_, i) => ({
       ...{ from: `News <news@${posthaste.domain}>`, to: 'many@reader.example', text: 'hi' },
@@ -122,7 +122,7 @@ function longList(stage: Stage): void {
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
-  test('on a wide window the selected email stands beside the list', async () => {
+  test('on a wide window the selected email is shown beside the list', async () => {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({ to: 'beside@reader.example', subject: 'Side by side' })
     await page.setViewportSize({ width: 1440, height: 844 })
@@ -155,7 +155,7 @@ function oneEmail(stage: Stage): void {
   beforeAll(() => new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve)))
   afterAll(() => void elsewhere.close())
 
-  test('remote images are loaded once somebody asks, and nothing else is', async () => {
+  test('loads remote images only on request, and nothing else', async () => {
     const { page, at, posthaste } = stage
     const away = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
     const html = `<p>Look</p><img src="${away}/image.png" alt="one"><script src="${away}/script.js"></script>
@@ -172,7 +172,7 @@ function oneEmail(stage: Stage): void {
     await expect.poll(() => asked).toEqual(['/image.png'])
   })
 
-  test('in the dark its preview says whether the message has colours for that', async () => {
+  test('the dark preview reports whether the message has dark-mode styles', async () => {
     const { page, at, posthaste } = stage
     const own = 'This message has no dark-mode styles, so its colors don’t change.'
     const dark = 'This message has its own dark-mode styles.'
@@ -197,7 +197,7 @@ function oneEmail(stage: Stage): void {
     }
   })
 
-  test('its head tells where each recipient stands, whatever else is looked at', async () => {
+  test('the header shows the status of each recipient in every tab', async () => {
     const { page, at, posthaste } = stage
     const to = ['Ada <head@reader.example>', 'bounce-head@reader.example']
     const id = await posthaste.send({ to, cc: 'copy@reader.example', subject: 'To three' })
@@ -211,7 +211,7 @@ function oneEmail(stage: Stage): void {
     await sound(page, 'email-recipients')
   })
 
-  test('a complaint has its word and its colour in the story', async () => {
+  test('a complaint has its own label and color in the timeline', async () => {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({ to: 'complained@resend.dev', subject: 'Not wanted' })
     await posthaste.until(id, ({ events }) => events.some(({ type }) => type === 'email.complained'))
@@ -225,7 +225,7 @@ function oneEmail(stage: Stage): void {
     await sound(page, 'email-complained')
   })
 
-  test('Back folds the attempt that was unfolded last, and folding leaves nothing behind for Back', async () => {
+  test('Back collapses the last expanded attempt, and collapsing leaves no history entry', async () => {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({ to: 'fold@reader.example', subject: 'Unfolded' })
     await posthaste.until(id, ({ deliveries }) => deliveries[0]!.state === 'delivered')
@@ -244,7 +244,7 @@ function oneEmail(stage: Stage): void {
     await expect.poll(() => page.url()).toBe(at(`/emails/${id}`))
   })
 
-  test('its links are listed with where they lead', async () => {
+  test('lists its links with their targets', async () => {
     const { page, at, posthaste } = stage
     const html =
       '<p><a href="https://shop.example/order?a=1&amp;b=2">Your <b>order</b></a><a href="javascript:alert(1)">Bad</a></p>'
@@ -267,7 +267,7 @@ function oneEmail(stage: Stage): void {
       .waitFor()
   })
 
-  test('it is sent again as a new email, copied as curl, and its address suppressed', async () => {
+  test('can be sent again as a new email, copied as curl, and its address suppressed', async () => {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({ to: 'again@reader.example', subject: 'Twice' })
     await page.goto(at(`/emails/${id}`))

@@ -28,13 +28,13 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('without emails the first command has a domain of the team filled in', async () => {
+test('without emails the example command has a domain of the team filled in', async () => {
   const { page } = desk
   await page.goto(at('/emails'))
   await page.getByText(`"from": "Me <me@${posthaste.domain}>"`).waitFor()
 })
 
-test('on a phone one button shows the filters and says how many are set', async () => {
+test('on a phone one button opens the filters and shows how many are set', async () => {
   const { page } = desk
   await page.goto(at('/emails?q=status:bounced'))
   const status = page.getByLabel('Status', { exact: true })
@@ -88,7 +88,7 @@ async function sendAndWait(email: Record<string, unknown>, enough: (status: stri
 
 const ended = (status: string) => !['queued', 'scheduled', 'sent'].includes(status)
 
-test('the status of an email to several says how many, failures first, in the list and on its page', async () => {
+test('the status of an email to several recipients counts each status, failures first', async () => {
   const { page } = desk
   const to = ['ada', 'bob', 'cleo', 'dan', 'bounce-eve', 'full-fay'].map((name) => `${name}@reader.example`)
   const id = await sendAndWait({ to, subject: 'To six' }, ended)
@@ -120,7 +120,7 @@ test.each([
     'This domain does not accept mail (null MX, RFC 7505), so no mail server was contacted.',
   ],
   ['complained@resend.dev', 'It was delivered, and the recipient reported it as spam.'],
-])('the end of an email to %s is told by its cause', async (to, end) => {
+])('the timeline of an email to %s ends with its cause', async (to, end) => {
   const { page } = desk
   const id = await posthaste.send({ to, subject: 'Its end' })
   await posthaste.until(id, ({ recipients }) => (recipients.bounced ?? recipients.complained) === 1)
@@ -131,7 +131,7 @@ test.each([
   await sound(page, `email-end-${to.split(/[@.]/)[1]}`)
 })
 
-test('a wait stands in the timeline with its reason, below the acceptance at its true time', async () => {
+test('a wait is shown in the timeline with its reason, after the acceptance', async () => {
   const { page } = desk
   const id = await posthaste.send({
     to: 'held@reader.example',
@@ -146,7 +146,7 @@ test('a wait stands in the timeline with its reason, below the acceptance at its
   await sound(page, 'email-waited')
 })
 
-test('a bounced email says that its address is suppressed, and sending again is guarded', async () => {
+test('a bounced email shows that its address is suppressed, and sending again requires removing it', async () => {
   const { page } = desk
   const to = ['bounce-gone@reader.example', 'here@reader.example']
   const id = await sendAndWait({ to, subject: 'Half gone' }, ended)
@@ -195,7 +195,7 @@ test('a bounced email says that its address is suppressed, and sending again is 
   await page.getByRole('link', { name: 'Suppress', exact: true }).waitFor()
 })
 
-test('on a phone the answer stands above the ids, and a wide message is shrunk instead of cropped', async () => {
+test('on a phone the outcome comes before the IDs, and a wide message is scaled to fit', async () => {
   const { page } = desk
   const html = '<table width="600"><tr><td align="right">at the right edge</td></tr></table>'
   const id = await sendAndWait({ to: 'phone@reader.example', subject: 'On a phone', html }, ended)
@@ -218,7 +218,7 @@ test('on a phone the answer stands above the ids, and a wide message is shrunk i
   await sound(page, 'email-preview')
 })
 
-test('domain names are shown as people write them, with the A-label on hover', async () => {
+test('shows internationalized domain names in Unicode, with the A-label on hover', async () => {
   const { page } = desk
   const to = ['ada@xn--bcher-kva.example', 'eve@xn--80ak6aa92e.example']
   const id = await posthaste.send({ to, subject: 'To books' })
@@ -250,7 +250,7 @@ test('j and k move the panel beside the list', async () => {
   await page.setViewportSize({ width: 1280, height: 800 })
 })
 
-test('the Headers tab names the DKIM keys that signed an email, and what its receiver found', async () => {
+test('the Headers tab names the DKIM keys that signed an email, and the results of its receiver', async () => {
   const { page } = desk
   const id = await sendAndWait({ to: 'signed@reader.example', subject: 'Signed here' }, ended)
   await page.goto(at(`/emails/${id}?tab=headers`))

@@ -82,8 +82,8 @@ async function setUpApp(page: Page): Promise<{ secret: string; codes: string[] }
   return { secret, codes }
 }
 
-describe('an app for codes', () => {
-  test('is set up with a first code, and asked for beside the password; a recovery code stands in once', async () => {
+describe('an authenticator app', () => {
+  test('is set up with a first code, and required along with the password; a recovery code works once instead', async () => {
     const ada = await member('ada')
     const { page, context, errors } = await atAccount(ada)
     await page.getByRole('link', { name: 'Set up app' }).click()
@@ -136,7 +136,7 @@ describe('an app for codes', () => {
     await context.close()
   })
 
-  test('is taken away by who knows the password, after a while', async () => {
+  test('is removed with the password when the sign-in is not recent', async () => {
     const bert = await member('bert')
     const { page, context, errors } = await atAccount(bert)
     await setUpApp(page)
@@ -167,8 +167,8 @@ describe('an app for codes', () => {
 /** Returns the titles of the open dialogs. */
 const titles = (page: Page) => page.getByRole('dialog').locator('h2').allInnerTexts()
 
-describe('addresses of what is done with factors', () => {
-  test('open the same questions, Back and Esc close them, and what is shown once is not shown by them', async () => {
+describe('URLs of dialogs for sign-in factors', () => {
+  test('open the same dialogs, Back and Esc close them, and secrets shown once are not shown again', async () => {
     const eli = await member('eli')
     const { page, context, errors } = await atAccount(eli)
     await addAuthenticator(page)
@@ -217,7 +217,7 @@ describe('addresses of what is done with factors', () => {
     await context.close()
   })
 
-  test('ask who one is, after a while, before anything else', async () => {
+  test('ask for the password first when the sign-in is not recent', async () => {
     const fred = await member('fred')
     const { page, context, errors } = await atAccount(fred)
     await setUpApp(page)
@@ -246,7 +246,7 @@ describe('addresses of what is done with factors', () => {
 })
 
 describe('a passkey', () => {
-  test('is added, named, signs in without a password and as the second step, and is removed', async () => {
+  test('can be added, named, used to sign in or as the second step, and removed', async () => {
     const cora = await member('cora')
     const { page, context, errors } = await atAccount(cora)
     await addAuthenticator(page)
@@ -292,7 +292,7 @@ describe('a passkey', () => {
     await context.close()
   })
 
-  test('that the owner of the device does not confirm opens nothing, and that is said', async () => {
+  test('that the device’s owner does not confirm is rejected with a message', async () => {
     const { page, context } = await openPage(browser)
     const session = await addAuthenticator(page)
     await session.send('WebAuthn.disable')
@@ -307,8 +307,8 @@ describe('a passkey', () => {
   })
 })
 
-describe('a team that asks for a second factor', () => {
-  test('leads a member without one to the account, and on once there is one', async () => {
+describe('a team that requires a second factor', () => {
+  test('leads a member without one to the account page until one is set up', async () => {
     const dora = await member('dora')
     const { page, context, errors } = await openPage(browser)
     const { storage } = posthaste.appliance

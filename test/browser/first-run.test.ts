@@ -78,15 +78,15 @@ function publish(
 const domainOf = (id: string) =>
   page.evaluate<Domain>(`fetch('/domains/${id}').then((answer) => answer.json())`)
 
-describe('before there is an owner', () => {
-  test('the dashboard says where the link is, and makes nobody an owner without it', async () => {
+describe('before setup', () => {
+  test('the dashboard says where to find the setup link', async () => {
     await page.goto(at('/'))
     await page.getByText('Open the setup link that the server printed').waitFor()
     await expect.poll(() => page.url()).toBe(at('/setup'))
     await sound(page, 'setup-no-link')
   })
 
-  test('a wrong token is refused with a sentence', async () => {
+  test('a wrong token is rejected with a message', async () => {
     await follow('not-the-token')
     await page.getByLabel('Email address').fill(OWNER.email)
     await page.getByLabel('Password').fill(OWNER.password)
@@ -162,7 +162,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   expect(desk.errors).toEqual([])
 }, 600_000)
 
-test('a domain page shows what each name server answers', async () => {
+test('a domain page shows the response of each name server', async () => {
   await page.goto(at('/domains'))
   await page.getByRole('link', { name: 'shop.example' }).click()
   const own = page.url()
@@ -177,7 +177,7 @@ test('a domain page shows what each name server answers', async () => {
   await sound(page, 'domain-propagation')
 })
 
-test('the link makes no second owner', async () => {
+test('the setup link creates no second owner', async () => {
   const other = await openPage(browser)
   await other.page.goto(at('/setup#used'))
   await other.page.getByText('This server already has an owner.').waitFor()

@@ -85,7 +85,7 @@ const mailed = (email: string) =>
     )
     .toBe(true)
 
-test('each page of a form is sound and accessible, wide and narrow, by day and by night', async () => {
+test('every page of a form is valid and accessible in both widths and color schemes', async () => {
   const fields = [
     { name: 'first_name', required: true },
     { name: 'company', required: false },
@@ -121,7 +121,7 @@ test('each page of a form is sound and accessible, wide and narrow, by day and b
   expect(errors.filter((one) => !one.includes('410'))).toEqual([])
 })
 
-test('without script and cookies, a person signs up in German and confirms', async () => {
+test('a visitor signs up in German and confirms without scripts or cookies', async () => {
   const words = { de: { title: 'Rundbrief', labels: { company: 'Firma' } } }
   const fields = [{ name: 'company', required: false }]
   const form = await formWith({ languages: ['en', 'de'], words, fields })
@@ -144,7 +144,7 @@ test('without script and cookies, a person signs up in German and confirms', asy
   await context.close()
 })
 
-test('a form is created, changed with a preview, disabled and deleted in the dashboard', async () => {
+test('creates, edits with a preview, disables and deletes a form in the dashboard', async () => {
   const { page, context, errors } = await openPage(browser)
   await page.goto(`${posthaste.url}/dashboard/audience/forms`)
   await page.getByLabel('Email address').fill(posthaste.ownerEmail)

@@ -43,7 +43,7 @@ async function desk() {
 }
 
 describe('a hostile email', () => {
-  test('in its preview runs nothing, loads nothing, opens nothing and leads nowhere', async () => {
+  test('runs, loads and opens nothing and does not navigate in its preview', async () => {
     const { page, context } = await desk()
     const id = await posthaste.send({ to: 'ada@reader.example', html: acting(away) })
     const address = at(`/emails/${id}?tab=preview`)
@@ -64,7 +64,7 @@ describe('a hostile email', () => {
     await context.close()
   })
 
-  test('with its images shown loads images and nothing else', async () => {
+  test('loads only images when its images are shown', async () => {
     const { page, context } = await desk()
     const id = await posthaste.send({
       ...{ to: 'ada@reader.example', html: acting(away).replace('<ul>', `${IMAGES(away)}<ul>`) },

@@ -44,7 +44,7 @@ async function bySignInPage(page: Page, path: string): Promise<void> {
   await page.getByRole('button', { name: 'Continue as ada' }).click()
 }
 
-test('a stranger is told what to do, and the owner who links the account enters by it', async () => {
+test('an unknown account gets an explanation, and the owner can link the account and sign in with it', async () => {
   const stranger = await openPage(browser)
   await bySignInPage(stranger.page, '/sign-in')
   await stranger.page.getByText('No account here matches your Corporation account.').waitFor()
@@ -93,7 +93,7 @@ test('a stranger is told what to do, and the owner who links the account enters 
   await context.close()
 })
 
-test('who has a second factor is asked for it after the provider, and goes on to where the link pointed', async () => {
+test('a user with a second factor is asked for it after the provider, and then sees the linked page', async () => {
   const fay: Person = { email: 'fay@people.example', password: 'fay walks along the quiet quay' }
   await addMember(posthaste, 'viewer', fay)
   idp.visitor = {
@@ -145,7 +145,7 @@ test('who has a second factor is asked for it after the provider, and goes on to
   await another.close()
 })
 
-test('who has the address of an account that somebody else made is told how to get it, and gets it alone', async () => {
+test('the user of an unverified address signs in after a password reset, which ends earlier access', async () => {
   const email = 'ivy@people.example'
   await addMember(posthaste, 'viewer', { email, password: 'somebody else waits at the gate' })
   idp.visitor = { subject: 'ivy', does: 'page', claims: { email, email_verified: true } }
@@ -196,7 +196,7 @@ describe('an invitation', () => {
   const ownerId = async () =>
     (await posthaste.appliance.accounts.findOwner({ email: posthaste.ownerEmail }))!.user.id
 
-  test('is still there when its person comes back from the provider, and was shown to nobody on the way', async () => {
+  test('survives a sign-in with the provider without revealing its token', async () => {
     const hal: Person = { email: 'hal@people.example', password: 'hal walks along the quiet quay' }
     await addMember(posthaste, 'viewer', hal)
     const claims = { email: 'hal@corp.example', email_verified: true }
@@ -234,7 +234,7 @@ describe('an invitation', () => {
     await another.close()
   })
 
-  test('of somebody new is taken at the provider, without a password', async () => {
+  test('for a new user is accepted by signing in with the provider, without a password', async () => {
     const email = 'gil@corp.example'
     const { link } = await invite(email, posthaste.teamId, await ownerId())
     idp.visitor = { subject: 'gil', does: 'page', claims: { email, email_verified: true } }

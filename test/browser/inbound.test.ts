@@ -38,7 +38,7 @@ afterAll(async () => {
   await receiver?.close()
 })
 
-test('without mail the page says how to receive, and leads there', async () => {
+test('without mail the page explains how to receive, and links to the settings', async () => {
   await page.getByRole('heading', { name: 'Receiving is off' }).waitFor()
   await page.getByRole('link', { name: `settings of ${domain.name}` }).click()
   await page.getByRole('checkbox', { name: 'Receiving' }).check()
@@ -49,7 +49,7 @@ test('without mail the page says how to receive, and leads there', async () => {
   await sound(page, 'inbound-none')
 })
 
-test('rules are added at the domain, and an address can be tried', async () => {
+test('adds receiving rules to a domain, and tests an address against them', async () => {
   await page.goto(at(`/domains/${domain.id}?tab=settings`))
   await page.getByRole('button', { name: 'Add rule' }).click()
   await page.getByLabel('Address 1').fill('support*')
@@ -75,7 +75,7 @@ test('rules are added at the domain, and an address can be tried', async () => {
     .toMatchObject({ rules: [{ pattern: 'support*', action: 'keep' }] })
 })
 
-test('a message is found, read without its scripts, and leads to the email it answers', async () => {
+test('finds a message, shows it without remote content, and links to the email that it answers', async () => {
   const sent = await posthaste.send({ to: 'ada@reader.example', subject: 'Your order 40012 is on its way' })
   const id = await seedReceived(posthaste, domain, sent, Date.now())
   await page.goto(at('/inbound'))
@@ -103,7 +103,7 @@ test('a message is found, read without its scripts, and leads to the email it an
   await expect.poll(() => page.url()).toBe(at(`/inbound/${id}`))
 })
 
-test('its files and its source are downloaded, and a webhook is told again', async () => {
+test('downloads files and source, and replays a webhook event', async () => {
   await page.getByRole('link', { name: 'Attachments' }).click()
   const file = await page.getByRole('link', { name: 'Download dot.png' }).getAttribute('href')
   expect((await fetch(new URL(file!, posthaste.url))).status).toBe(200)

@@ -26,7 +26,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('a message is found by its words, has its subject on a telephone, and leads to its email', async () => {
+test('finds a message by its words, shows its subject on a phone, and links to its email', async () => {
   const subject = 'A subject that needs some room'
   const id = await posthaste.send({ to: 'ada@reader.example', subject })
   await posthaste.send({ to: 'grace@reader.example', subject: 'Another' })
@@ -54,7 +54,7 @@ test('a message is found by its words, has its subject on a telephone, and leads
   await expect.poll(() => page.url()).toBe(at(`/emails/${id}`))
 })
 
-test('the IPs say at a glance whether one needs attention', async () => {
+test('the IP list shows whether an IP needs attention', async () => {
   await page.goto(at('/sources'))
   await page.getByText('Your IP is in use. No problems found.').waitFor()
   await page.getByRole('row', { name: 'Chosen by the system' }).getByText('in use').waitFor()

@@ -46,7 +46,7 @@ async function invite(email: string, role: string): Promise<string> {
   return link
 }
 
-test('somebody without an account gets one by the link, once, with the role that was given', async () => {
+test('an invitation link creates an account with the given role, once', async () => {
   await owner.page.getByRole('heading', { name: 'Settings', exact: true }).waitFor()
   const link = await invite(EVA.email, 'Viewer')
   await owner.page.getByText(EVA.email).waitFor()
@@ -84,7 +84,7 @@ test('somebody without an account gets one by the link, once, with the role that
   await other.close()
 })
 
-test('somebody with an account joins another team as themselves only, and changes between the teams', async () => {
+test('an existing user joins another team with their own account only, and switches between teams', async () => {
   const { page: desk } = owner
   await desk.goto(at('/settings/team'))
   await desk.getByRole('link', { name: 'Create team' }).click()
@@ -132,7 +132,7 @@ test('somebody with an account joins another team as themselves only, and change
   await context.close()
 })
 
-test('somebody who was removed from every team comes back by an invitation and the password', async () => {
+test('a user removed from every team returns by an invitation and their password', async () => {
   const { members, teams } = posthaste.appliance.accounts
   const all = await members.listMembers({ teamId: posthaste.teamId })
   const { userId } = all.find(({ email }) => email === EVA.email)!

@@ -9,7 +9,7 @@ export function logsPage(stage: Stage): void {
 }
 
 function logs(stage: Stage): void {
-  test('a request is listed, and shows what was said and the email that it made', async () => {
+  test('lists a request with its content and the email it created', async () => {
     const { page, at, posthaste } = stage
     const email = await posthaste.send({ to: 'ada@reader.example', subject: 'Made by a request' })
     await page.goto(at(`/emails/${email}`))
@@ -26,7 +26,7 @@ function logs(stage: Stage): void {
     await page.getByRole('heading', { name: 'Made by a request' }).waitFor()
   })
 
-  test('a message by SMTP stands beside the requests with its envelope, and shows what was said', async () => {
+  test('lists an SMTP message with its envelope and dialog among the requests', async () => {
     const { page, at, posthaste } = stage
     const [host, port] = posthaste.appliance.smtp.starttls[0]!.split(':')
     const transport = createTransport({
@@ -45,7 +45,7 @@ function logs(stage: Stage): void {
     await sound(page, 'log-smtp')
   })
 
-  test('what was refused over SMTP has its command and reply, and is found by its code', async () => {
+  test('shows an SMTP rejection with its command and reply, and finds it by its code', async () => {
     const { page, at, posthaste } = stage
     const [host, port] = posthaste.appliance.smtp.starttls[0]!.split(':')
     const transport = createTransport({
@@ -70,7 +70,7 @@ function logs(stage: Stage): void {
     await page.getByText('bank.example', { exact: false }).first().waitFor()
   })
 
-  test('a refused query shows what was asked and why, and j and k move the open panel', async () => {
+  test('a rejected query shows its parameters and the reason, and j and k move the open panel', async () => {
     const { page, at, posthaste } = stage
     await posthaste.call('GET', '/emails?limit=0')
     await posthaste.call('GET', '/emails?limit=-1')
@@ -97,7 +97,7 @@ function logs(stage: Stage): void {
     await sound(page, 'logs-beside')
   })
 
-  test('on a telephone the filters are behind one button', async () => {
+  test('on a phone one button opens the filters', async () => {
     const { page, at } = stage
     await page.setViewportSize({ width: 390, height: 844 })
     await page.goto(at('/logs?method=GET'))
@@ -111,7 +111,7 @@ function logs(stage: Stage): void {
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
-  test('a refused request is there too, and what the dashboard itself asks is not', async () => {
+  test('lists rejected requests, but not those of the dashboard', async () => {
     const { page, at, posthaste } = stage
     await posthaste.call('POST', '/emails', { from: 'nobody' })
     await page.goto(at('/logs'))
@@ -121,7 +121,7 @@ function logs(stage: Stage): void {
     await expect.poll(() => page.locator('tbody tr', { hasText: '/queue/summary' }).count()).toBe(0)
   })
 
-  test('the list is narrowed by what is chosen, and the address says by what', async () => {
+  test('filters the list, with the filters in the URL', async () => {
     const { page, at, posthaste } = stage
     await posthaste.call('POST', '/emails', { from: 'nobody' })
     await posthaste.call('GET', '/domains')

@@ -57,7 +57,7 @@ async function sound(page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 })
 }
 
-test('metrics count what happens, and each number leads to its emails', async () => {
+test('metrics count emails and events, and each number links to its emails', async () => {
   const { page, errors } = desk
   await page.getByText('No mail in this period').waitFor()
   await sound(page, 'metrics-empty')

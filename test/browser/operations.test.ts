@@ -41,7 +41,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-describe('a queue of mixed reasons', () => {
+describe('a queue with several reasons', () => {
   test('has a row for every backlog, and the rows add up', async () => {
     const [{ data }, summary] = await Promise.all([
       get<{ data: QueueLane[] }>('/queue/lanes'),
@@ -62,7 +62,7 @@ describe('a queue of mixed reasons', () => {
     ])
   })
 
-  test('tells each reason in one line without doubled marks, and what was said on demand', async () => {
+  test('shows each reason on one line without doubled punctuation, and the reply on request', async () => {
     await page.setViewportSize({ width: 1440, height: 900 })
     await page.goto(at('/queue'))
     const row = page.getByRole('row', { name: /full@bigmail\.example/ })
@@ -98,7 +98,7 @@ describe('a queue of mixed reasons', () => {
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
-  test('is selected with boxes, a stretch with Shift, and acted upon', async () => {
+  test('can be selected with checkboxes, in ranges with Shift, and held', async () => {
     await page.goto(at('/queue?domain=paused.example'))
     const box = (n: number) => page.getByRole('checkbox', { name: `Select reader${n}@paused.example` })
     await box(2).check()
@@ -117,7 +117,7 @@ describe('a queue of mixed reasons', () => {
     await page.getByText('Undone: 4 deliveries.').waitFor()
   })
 
-  test('is selected with the keys, and all that matches at once', async () => {
+  test('can be selected with the keyboard, and all matching deliveries at once', async () => {
     await page.goto(at('/queue?domain=paused.example'))
     await page.getByRole('checkbox', { name: 'Select reader0@paused.example' }).waitFor()
     await page.keyboard.press('j')
@@ -138,7 +138,7 @@ describe('a queue of mixed reasons', () => {
     expect(await recipients('domain=paused.example&state=held')).toEqual([])
   })
 
-  test('is dropped as a whole only by who types it', async () => {
+  test('can be dropped as a whole only after typing a confirmation', async () => {
     await page.goto(at('/queue?do=drop'))
     const dialog = page.getByRole('dialog')
     const drop = dialog.getByRole('button', { name: `Drop: ${count} deliveries` })
@@ -158,7 +158,7 @@ describe('a queue of mixed reasons', () => {
     expect(await dialog.getByLabel(/^Type/).count()).toBe(0)
   })
 
-  test('has its filters behind one button on a telephone', async () => {
+  test('has its filters behind one button on a phone', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.goto(at('/queue?state=held'))
     await page.getByRole('button', { name: 'Filters (1)' }).click()
@@ -168,7 +168,7 @@ describe('a queue of mixed reasons', () => {
   })
 })
 
-describe('the health dot', () => {
+describe('the health indicator', () => {
   const answer = (status: string, found: string) => ({
     ...{ object: 'doctor', status, complete: true, checked_at: '2026-11-20 20:39:59.540771+00' },
     checks: [{ id: 'resolver', title: 'Resolver', status, found, advice: null }],
@@ -184,7 +184,7 @@ describe('the health dot', () => {
   })
   afterAll(() => page.unroute('**/session'))
 
-  test('says the worst that the checks found, and leads to them', async () => {
+  test('shows the worst result of the checks, and links to them', async () => {
     const rail = page.getByRole('complementary')
     for (const [status, tone] of [
       ['failed', 'bad'],
@@ -208,7 +208,7 @@ describe('the health dot', () => {
     await page.unroute('**/doctor/latest')
   })
 
-  test('asks for what is known: opening pages makes no look of its own', async () => {
+  test('reads the latest results, and runs no checks when pages open', async () => {
     const json = answer('ok', 'Fine.')
     await page.route('**/doctor/latest', (route) => route.fulfill({ json }))
     await page.goto(at('/domains'))
@@ -225,9 +225,9 @@ describe('the health dot', () => {
   })
 })
 
-test('nothing broke on the way', () => expect(errors).toEqual([]))
+test('no page caused an error', () => expect(errors).toEqual([]))
 
-describe('the palette', () => {
+describe('the command palette', () => {
   const palette = () => page.getByRole('dialog', { name: 'Go to' })
   const look = async (words: string) => {
     await page.goto(at('/metrics'))
@@ -236,7 +236,7 @@ describe('the palette', () => {
     await palette().getByRole('combobox').fill(words)
   }
 
-  test('finds domains, webhooks, API keys and suppressions by a part of their names', async () => {
+  test('finds domains, webhooks, API keys and suppressions by part of their names', async () => {
     const webhook = { endpoint: 'https://hooks.shop.example/orders', events: ['email.bounced'] }
     const { body: created } = await posthaste.call<{ id: string }>('POST', '/webhooks', webhook)
     const { body: key } = await posthaste.call<{ id: string }>('POST', '/api-keys', { name: 'Invoices app' })
@@ -266,7 +266,7 @@ describe('the palette', () => {
     await page.keyboard.press('Escape')
   })
 
-  test('offers what can be done to the queue', async () => {
+  test('offers queue actions', async () => {
     await look('queue hold')
     await palette().getByRole('option', { name: 'Queue: Hold…' }).waitFor()
     await page.keyboard.press('Enter')

@@ -53,7 +53,7 @@ afterAll(async () => {
 })
 
 describe('the queue', () => {
-  test('shows ages and lanes; a lane is paused and resumed', async () => {
+  test('shows ages and lanes, and pauses and resumes a lane', async () => {
     await page.goto(at('/queue'))
     await page.getByRole('link', { name: 'under 15 min' }).waitFor()
     await page.getByRole('img', { name: /^4 messages in the last hour/ }).waitFor()
@@ -82,7 +82,7 @@ describe('the queue', () => {
     await sound(page, 'queue')
   })
 
-  test('a count that takes long does not keep what waits from being shown', async () => {
+  test('shows queued mail before a slow count arrives', async () => {
     const opened = await openPage(browser, { storageState: await page.context().storageState() })
     const [come] = await inOrder(opened.page, ['/queue/summary'])
     await opened.page.goto(at('/queue'))
@@ -93,7 +93,7 @@ describe('the queue', () => {
     await opened.context.close()
   })
 
-  test('nothing moves while the page fills, in whatever order its answers come', async () => {
+  test('nothing moves while the page loads, in either order of the responses', async () => {
     const parts = ['/queue', '/queue/summary', '/queue/holds', '/queue/lanes', '/audit']
     for (const [width, order] of [
       [1280, parts],
@@ -120,7 +120,7 @@ describe('the queue', () => {
     }
   })
 
-  test('why something waits names its time in the zone of the reader, and the zone on hover', async () => {
+  test('shows the time of a reason in the user’s time zone, with the zone on hover', async () => {
     const waits = await list<Delivery>('/queue?domain=queued.example')
     const due = instant(waits.find(({ recipient }) => recipient.startsWith('ada@'))!.waiting!.until!)
     const far = { storageState: await page.context().storageState(), timezoneId: 'Asia/Tokyo' }
@@ -136,7 +136,7 @@ describe('the queue', () => {
     await opened.context.close()
   })
 
-  test('the bar of an age narrows the list, and its chip takes that back', async () => {
+  test('an age bar filters the list, and its chip removes the filter', async () => {
     await page.goto(at('/queue'))
     await page.getByRole('link', { name: /^over 1 d/ }).click()
     await page.getByText('No matching deliveries').waitFor()
@@ -145,7 +145,7 @@ describe('the queue', () => {
     await page.getByText('ada@queued.example').first().waitFor()
   })
 
-  test('new mail is held by a rule, undone for ten seconds, and by its rule later', async () => {
+  test('holds new mail by a rule, which can be undone at once or ended later', async () => {
     await page.goto(at('/queue?domain=queued.example'))
     await page.getByRole('link', { name: 'Hold…' }).click()
     await page.getByRole('dialog').getByText('3 deliveries would be held').waitFor()
@@ -172,7 +172,7 @@ describe('the queue', () => {
     expect(await list('/queue/holds')).toEqual([])
   })
 
-  test('new mail cannot be held by what only waiting mail has', async () => {
+  test('cannot hold new mail by a condition that only queued mail meets', async () => {
     await page.goto(at('/queue?older_than=1m'))
     await page.getByRole('link', { name: 'Hold…' }).click()
     await expect.poll(() => page.getByRole('dialog').getByLabel('Also hold new mail').isDisabled()).toBe(true)
@@ -180,8 +180,8 @@ describe('the queue', () => {
   })
 })
 
-describe('addresses and providers', () => {
-  test('an address is added with a warm-up, suspended, and removed', async () => {
+describe('IPs and providers', () => {
+  test('adds an IP with a warm-up, suspends it and removes it', async () => {
     await page.goto(at('/sources'))
     await page.getByRole('link', { name: 'Add IP' }).click()
     await page.getByLabel('IP address').fill('127.0.0.2')
@@ -240,7 +240,7 @@ describe('addresses and providers', () => {
       .toBe(false)
   })
 
-  test('limits of a provider hold at once, and are given back to the table', async () => {
+  test('limits of a provider apply at once, and can be reset to the table', async () => {
     const google = async () => (await list<Provider>('/providers')).find(({ id }) => id === 'google')!
     const before = await google()
     await page.goto(at('/sources?tab=providers'))
@@ -261,7 +261,7 @@ describe('addresses and providers', () => {
     await expect.poll(google).toEqual(before)
   })
 
-  test('what a domain demands of TLS is looked up', async () => {
+  test('looks up the TLS policy of a domain', async () => {
     await page.goto(at('/sources?tab=tls'))
     await page.getByLabel('Recipient domain').fill('reader.example')
     await page.keyboard.press('Enter')
@@ -271,7 +271,7 @@ describe('addresses and providers', () => {
 })
 
 describe('settings', () => {
-  test('limits and the node are shown as they are', async () => {
+  test('shows the limits and the node', async () => {
     await page.goto(at('/settings/limits'))
     await expect.poll(() => page.url()).toBe(at('/settings/usage'))
     await page.locator('section', { hasText: 'Maximum message size' }).getByText('40.0 MiB').waitFor()
@@ -285,7 +285,7 @@ describe('settings', () => {
     await sound(page, 'nodes')
   })
 
-  test('of several nodes, one that disappeared can be removed', async () => {
+  test('removes a lost node from several', async () => {
     const lost = { id: 'aa5b1c9a7d3e4f60', name: 'mail2', hostname: 'mail2.acme.example', state: 'lost' }
     const gone = {
       current: false,
@@ -317,7 +317,7 @@ describe('settings', () => {
     await page.unrouteAll()
   })
 
-  test('bodies of a domain are switched off, and a person’s data is erased after a look', async () => {
+  test('turns off keeping the bodies of a domain, and erases a person’s data after a preview', async () => {
     await posthaste.call('POST', '/queue/retry', { filter: { domain: 'queued.example' } })
     await page.goto(at('/settings/retention'))
     await page.getByRole('row', { name: /^Audit log 730 days/ }).waitFor()
@@ -343,7 +343,7 @@ describe('settings', () => {
     await sound(page, 'retention')
   })
 
-  test('no page of these made a script error', () => {
+  test('none of these pages caused a script error', () => {
     expect(errors).toEqual([])
   })
 })

@@ -78,7 +78,7 @@ describe('the owner of another team', () => {
   })
   afterAll(() => other?.context.close())
 
-  test('finds nothing of this one on any page, by an address that was passed on', async () => {
+  test('finds nothing of this team on any page, even with a shared URL', async () => {
     const { page, errors } = other
     const pages: [path: string, words: string | RegExp][] = [
       [`/emails/${things.email}`, 'Email not found.'],
@@ -107,7 +107,7 @@ describe('the owner of another team', () => {
     expect(errors).toEqual([])
   })
 
-  test('is refused everything by id, on every route, from a page of the dashboard', async () => {
+  test('cannot use any ID of this team on any route, from a page of the dashboard', async () => {
     const document = (await (await fetch(`${posthaste.url}/openapi.json`)).json()) as ApiDocument
     const asked = routesById(document, [...Object.values(things), posthaste.teamId])
     expect(asked.length).toBeGreaterThan(300)
@@ -133,7 +133,7 @@ const ask = (page: Page, routes: RouteById[]) =>
     return statuses
   })(${JSON.stringify(routes)})`)
 
-describe('somebody with the cookie of another person', () => {
+describe('somebody with another user’s cookie', () => {
   const CHANGED = 'a third lantern over the pier'
 
   /** Opens a browser with all the cookies of another one. */
@@ -145,7 +145,7 @@ describe('somebody with the cookie of another person', () => {
   const tokenOf = async ({ context }: Watched) =>
     (await context.cookies(posthaste.url)).find(({ name }) => name === 'posthaste_session')?.value
 
-  test('gets it from no script, cannot take the account, and is out when its owner signs out', async () => {
+  test('cannot read it by script, cannot take over the account, and is signed out with its owner', async () => {
     const owner = await signedIn(ours())
     // A script injected into the page can't find the cookie anywhere.
     const kept = 'document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })'
@@ -166,7 +166,7 @@ describe('somebody with the cookie of another person', () => {
     await thief.context.close()
   })
 
-  test('is out when its owner changes the password, on the page that is open', async () => {
+  test('is signed out on the open page when its owner changes the password', async () => {
     const owner = await signedIn(ours())
     const thief = await thiefOf(owner)
     await thief.page.goto(at('/emails'))
@@ -185,7 +185,7 @@ describe('somebody with the cookie of another person', () => {
     await thief.context.close()
   })
 
-  test('who planted the own one gains nothing: signing in replaces it', async () => {
+  test('gains nothing by planting their own: signing in replaces it', async () => {
     const planter = await signedIn(OWNER)
     const planted = await tokenOf(planter)
     const victim = await thiefOf(planter)

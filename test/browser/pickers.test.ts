@@ -55,7 +55,7 @@ afterAll(async () => {
 })
 
 describe('a field with suggestions', () => {
-  test('by the keyboard: typing narrows, arrows and Enter choose, Backspace empties, Esc leaves it', async () => {
+  test('by keyboard: typing filters, arrows and Enter choose, Backspace clears, Esc closes', async () => {
     const { page, context, errors } = await desk()
     await page.goto(at('/emails?live=off'))
     await button(page, 'Domain: Any domain').focus()
@@ -95,7 +95,7 @@ describe('a field with suggestions', () => {
     await context.close()
   })
 
-  test('by the pointer: a click chooses, a click elsewhere leaves it, and what is not suggested can be typed', async () => {
+  test('by pointer: a click chooses, a click elsewhere closes, and other values can be typed', async () => {
     const { page, context, errors } = await desk()
     await page.goto(at('/emails?live=off'))
     await button(page, 'Domain: Any domain').click()
@@ -121,7 +121,7 @@ describe('a field with suggestions', () => {
     await context.close()
   })
 
-  test('in a sheet Esc closes the suggestions first, and the sheet stays', async () => {
+  test('in a sheet Esc closes the suggestions first, and then the sheet', async () => {
     const { page, context } = await desk()
     await page.goto(at('/api-keys?new=1'))
     const sheet = page.getByRole('dialog', { name: 'Create API key' })
@@ -138,10 +138,10 @@ describe('a field with suggestions', () => {
   })
 })
 
-describe('the calendar of days', () => {
+describe('the date picker', () => {
   const day = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
-  test('by the keyboard: arrows go from day to day, Enter chooses the first and the last', async () => {
+  test('by keyboard: arrows move by day and week, Enter chooses the first and the last day', async () => {
     const { page, context, errors } = await desk()
     await page.goto(at('/metrics?range=custom&from=2024-03-10&to=2024-03-20'))
     await button(page, 'Days: 2024-03-10 to 2024-03-20').focus()
@@ -171,7 +171,7 @@ describe('the calendar of days', () => {
     await context.close()
   })
 
-  test('by the pointer: either end first, another month, one day alone', async () => {
+  test('by pointer: chooses either end first, other months, and a single day', async () => {
     const { page, context, errors } = await desk()
     await page.goto(at('/metrics?range=custom&from=2024-03-10&to=2024-03-20'))
     await button(page, 'Days: 2024-03-10 to 2024-03-20').click()
@@ -196,7 +196,7 @@ describe('the calendar of days', () => {
     await context.close()
   })
 
-  test('days that are to come cannot be chosen: those of the zone, or of UTC as the switch says', async () => {
+  test('future days cannot be chosen, by the local time zone or UTC', async () => {
     const { page, context } = await desk({ timezoneId: 'Pacific/Kiritimati' })
     // The dashboard's clock follows the appliance's.
     await page.route('**', async (route) => {
@@ -226,7 +226,7 @@ describe('the calendar of days', () => {
     await context.close()
   })
 
-  test('weeks begin where they do in the language of the browser', async () => {
+  test('weeks begin as in the browser’s language', async () => {
     const first = async (locale: string) => {
       const { page, context } = await desk({ locale })
       await page.goto(at('/metrics'))
@@ -238,7 +238,7 @@ describe('the calendar of days', () => {
     expect([await first('en-US'), await first('de-DE')]).toEqual(['Su', 'Mo'])
   })
 
-  test('emails: presets, days of a search, and days that are typed', async () => {
+  test('emails: offers presets, shows the days of a search, and accepts typed days', async () => {
     const { page, context, errors } = await desk()
     await page.goto(
       at(`/emails?live=off&q=${encodeURIComponent('Order after:2024-03-10 before:2024-03-16')}`),
@@ -263,7 +263,7 @@ describe('the calendar of days', () => {
     await context.close()
   })
 
-  test('the audit log is asked for days of the zone that the switch says', async () => {
+  test('the audit log is filtered by days in the selected time zone', async () => {
     const { page, context } = await desk({ timezoneId: 'Asia/Kolkata' })
     const asked = () => page.waitForRequest((request) => new URL(request.url()).pathname === '/audit')
     const times = (url: string) => ['since', 'until'].map((name) => new URL(url).searchParams.get(name))
@@ -286,7 +286,7 @@ describe('the calendar of days', () => {
   })
 })
 
-test('neither needs a style in an element: a policy without them holds', async () => {
+test('the pickers need no inline styles: they work under a strict content security policy', async () => {
   const { page, context, errors } = await desk()
   await page.route(/\/dashboard\/[a-z]/, async (route) => {
     if (route.request().resourceType() !== 'document') return route.continue()

@@ -63,7 +63,7 @@ async function accessible(page: Page): Promise<void> {
     }
 }
 
-test('each state of the page is sound and accessible, wide and narrow, by day and by night', async () => {
+test('every state of the page is valid and accessible in both widths and color schemes', async () => {
   const { page, errors } = await openPage(browser)
   const { url } = await contactWithLink('states@customer.example', topic)
   const plain = await contactWithLink('plain@customer.example', null)
@@ -95,7 +95,7 @@ test('each state of the page is sound and accessible, wide and narrow, by day an
   expect(errors).toEqual([])
 })
 
-test('without script and cookies, a person chooses topics, leaves, and comes back', async () => {
+test('a contact chooses topics, unsubscribes and subscribes again without scripts or cookies', async () => {
   const context = await browser.newContext({ javaScriptEnabled: false, locale: 'de-DE' })
   const page = await context.newPage()
   const { url, unsubscribed, topics } = await contactWithLink('person@customer.example', topic)
@@ -125,7 +125,7 @@ test('without script and cookies, a person chooses topics, leaves, and comes bac
   await context.close()
 })
 
-test('the page is set in the dashboard, with a preview and the contrast of its colors', async () => {
+test('the dashboard edits the page with a preview, and checks the contrast of its colors', async () => {
   const { page, context, errors } = await openPage(browser)
   await page.goto(`${posthaste.url}/dashboard/settings/unsubscribe`)
   await page.getByLabel('Email address').fill(posthaste.ownerEmail)

@@ -5,7 +5,7 @@ import type { Stage } from './stage.ts'
 /** Registers tests of the queue page: queued deliveries and the actions on them. */
 export function queuePage(stage: Stage): void {
   describe('the queue', () => {
-    test('what waits is found, held after a look at what that touches, and released by undoing', async () => {
+    test('finds queued mail, holds it after a preview, and releases it with Undo', async () => {
       const { page, at, posthaste } = stage
       const scheduled_at = new Date(Date.now() + 86_400_000).toISOString()
       await posthaste.send({ to: 'ada@queued.example', scheduled_at })
@@ -34,7 +34,7 @@ export function queuePage(stage: Stage): void {
       expect(after.body.data).toEqual([])
     })
 
-    test('Esc in an email that was opened from the queue leads back to the queue as it was left', async () => {
+    test('Esc in an email opened from the queue returns to the same view of the queue', async () => {
       const { page, at } = stage
       await page.goto(at('/queue?domain=queued.example'))
       await page.getByRole('link', { name: 'ada@queued.example' }).click()
@@ -56,7 +56,7 @@ export function queuePage(stage: Stage): void {
       await expect.poll(() => page.url()).toBe(at('/emails'))
     })
 
-    test('each dialog has an address: Back closes it, a shared link opens it, and neither does anything', async () => {
+    test('each dialog has a URL: Back closes it, a shared link opens it, and neither changes anything', async () => {
       const { page, at, posthaste } = stage
       const waits = async () =>
         (await posthaste.call<{ data: unknown }>('GET', '/queue?domain=queued.example')).body.data
@@ -106,7 +106,7 @@ export function queuePage(stage: Stage): void {
       expect(await dialog.count()).toBe(0)
     })
 
-    test('what is dropped is gone, and the page fits a telephone', async () => {
+    test('drops deliveries, and the page fits a phone', async () => {
       const { page, at, posthaste } = stage
       await page.goto(at('/queue?domain=queued.example'))
       await page.getByRole('link', { name: 'Drop…' }).click()

@@ -40,7 +40,7 @@ describe.each([
   [390, 'light'],
   [390, 'dark'],
 ] as const)('at %i px in %s', (width, scheme) => {
-  test('shows the document, asks nobody else and violates no policy', async () => {
+  test('shows the API reference, makes no requests to other hosts and violates no policy', async () => {
     const { page, context, errors, asked } = await open(width, scheme)
     await page.getByRole('heading', { name: 'Posthaste', exact: true }).waitFor()
     await page.getByRole('heading', { name: 'Idempotency', exact: true }).waitFor()
@@ -54,7 +54,7 @@ describe.each([
   })
 })
 
-test('leads to an operation with its fields, errors and example', async () => {
+test('links to an operation with its fields, errors and example', async () => {
   const { page, context, errors } = await open(1280, 'light')
   await page.getByRole('link', { name: 'Send an email HTTP Method: POST' }).click()
   const section = page
@@ -67,7 +67,7 @@ test('leads to an operation with its fields, errors and example', async () => {
   await context.close()
 })
 
-test('its files need no key, and there are no others', async () => {
+test('serves its files without a key, and no others', async () => {
   const answer = async (path: string) => {
     const response = await fetch(`${api.url}${path}`, { headers: { 'accept-encoding': 'br' } })
     return [response.status, response.headers.get('content-encoding')]

@@ -29,7 +29,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('without reports the page says what to publish, to be copied', async () => {
+test('without reports the page shows the records to publish, with copy buttons', async () => {
   await page.getByRole('link', { name: 'Reports' }).click()
   await page.getByText('No DMARC reports in this period.').waitFor()
   await page.getByText('No TLS reports in this period.').waitFor()
@@ -41,7 +41,7 @@ test('without reports the page says what to publish, to be copied', async () => 
   await sound(page, 'domain-reports-none')
 })
 
-test('reports say who sends as the domain, how it fares, and what to do', async () => {
+test('reports show who sends as the domain, how its mail passes, and what to do', async () => {
   await seedReports(posthaste, domain, Date.now())
   await page.reload()
   await page.getByText('of 1,340 reported messages passed').waitFor()
@@ -58,7 +58,7 @@ test('reports say who sends as the domain, how it fares, and what to do', async 
   await page.getByText('of 1,340 reported messages passed').waitFor()
 })
 
-test('the chart of the days is read with the arrow keys', async () => {
+test('the daily chart can be read with the arrow keys', async () => {
   await page.getByRole('heading', { name: 'Messages by day' }).waitFor()
   const chart = page.getByRole('slider', { name: 'Messages that passed and failed, by day' })
   await chart.focus()
@@ -68,7 +68,7 @@ test('the chart of the days is read with the arrow keys', async () => {
   await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/: 1,240 passed, 100 failed$/)
 })
 
-test('a report of the list has a page of its own', async () => {
+test('each report in the list has its own page', async () => {
   const rows = page.getByRole('region', { name: 'All reports' }).getByRole('row')
   await expect.poll(() => rows.count()).toBe(3)
   await rows.filter({ hasText: 'DMARC' }).getByRole('link', { name: 'Mailbox' }).click()

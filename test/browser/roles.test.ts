@@ -103,7 +103,7 @@ describe('roles', () => {
     ['/settings/members?do=invite', 'viewer@people.example'],
   ]
 
-  test('a viewer is offered nothing that changes something, on no page and by no link', async () => {
+  test('a viewer is offered no changes on any page or by any link', async () => {
     const { page, context, errors } = await signedIn('viewer')
     const changing =
       /cancel|reschedule|send again|share|retry|hold|release|drop|check now|rotate|save|delete|rename|add |create|remove|import|suppress|invite|change|edit|replay|test event|disable|enable|make |pause|resume/i
@@ -142,7 +142,7 @@ describe('roles', () => {
     await context.close()
   })
 
-  test('a developer sets things up, and leaves people and rules alone', async () => {
+  test('a developer can change settings, but not members or team rules', async () => {
     const { page, context, errors } = await signedIn('developer')
     await page.goto(at('/api-keys'))
     await page.getByRole('link', { name: 'Create API key' }).waitFor()
@@ -167,7 +167,7 @@ describe('roles', () => {
     await context.close()
   })
 
-  test('an admin changes roles but makes no owner, and the one who is changed sees it at once', async () => {
+  test('an admin changes roles but cannot make an owner, and a change applies at once', async () => {
     const { page, context, errors } = await signedIn('admin')
     const lower = await openPage(browser)
     await lower.page.goto(at('/emails'))
@@ -203,7 +203,7 @@ describe('roles', () => {
     await lower.context.close()
   })
 
-  test('of many members one is found by address or role, and the address bar has the words', async () => {
+  test('the member list is searched by address or role, with the search in the URL', async () => {
     const names = ['amber', 'basil', 'coral', 'delia', 'edwin', 'fiona', 'gideon', 'hazel']
     for (const name of names) {
       const person = { email: `${name}@people.example`, password: `${name} walks along the quiet quay` }

@@ -8,17 +8,17 @@ import type { Stage } from './stage.ts'
 /** Registers tests of the pages for keys, domains, suppressions and scheduled emails. */
 export function sendingPages(stage: Stage): void {
   describe('API keys', () => apiKeys(stage))
-  describe('domains that are added', () => domains(stage))
+  describe('adding domains', () => domains(stage))
   describe('suppressions', () => suppressions(stage))
-  describe('an email that waits for its time', () => scheduled(stage))
-  describe('what came with an email', () => attachments(stage))
-  describe('getting around', () => around(stage))
+  describe('a scheduled email', () => scheduled(stage))
+  describe('attachments and share links', () => attachments(stage))
+  describe('navigation', () => around(stage))
 }
 
 const ids = (body: unknown) => (body as { data: { id: string }[] }).data.map(({ id }) => id)
 
 function apiKeys(stage: Stage): void {
-  test('of many keys one is found by the words that are shown of it, and the address bar has them', async () => {
+  test('finds a key by its name, permission or token, with the search in the URL', async () => {
     const { page, at, posthaste } = stage
     const names = [
       'Accounts',
@@ -70,7 +70,7 @@ function apiKeys(stage: Stage): void {
       }),
     })
 
-  test('a key is made, its token works, it is renamed, and deleted it works no more', async () => {
+  test('creates a key with a working token, renames it, and deletes it', async () => {
     const { page, at } = stage
     await page.goto(at('/api-keys'))
     await page.getByRole('link', { name: 'Create API key' }).click()
@@ -135,7 +135,7 @@ function apiKeys(stage: Stage): void {
     expect((await sendWith(token)).status).toBe(403)
   })
 
-  test('a sheet has its own address, and Back closes it', async () => {
+  test('a sheet has its own URL, and Back closes it', async () => {
     const { page, at } = stage
     await page.goto(at('/api-keys'))
     await page.getByRole('link', { name: 'Create API key' }).click()
@@ -151,7 +151,7 @@ function apiKeys(stage: Stage): void {
 }
 
 function domains(stage: Stage): void {
-  test('a domain is added, shows its records, changes its settings, and goes when its name is typed', async () => {
+  test('adds a domain, shows its records, changes its settings, and deletes it once its name is typed', async () => {
     const { page, at, posthaste } = stage
     await page.goto(at('/domains'))
     await page.getByRole('link', { name: 'Add domain' }).click()
@@ -184,7 +184,7 @@ function domains(stage: Stage): void {
   })
 
   test(
-    'DKIM keys are rotated: new ones take over once their records are seen, the old ones retire',
+    'rotates DKIM keys: new ones become active once their records are found, and old ones retire',
     { timeout: 60_000 },
     async () => {
       const { page, at, posthaste } = stage
@@ -208,7 +208,7 @@ function domains(stage: Stage): void {
 }
 
 function suppressions(stage: Stage): void {
-  test('pasted addresses are suppressed, sending shows it, and one is taken off the list again', async () => {
+  test('suppresses pasted addresses, shows it when sending, and removes one again', async () => {
     const { page, at, posthaste } = stage
     // Bounces in earlier tests filled the list.
     const { body } = await posthaste.call<{ data: { email: string }[] }>('GET', '/suppressions')
@@ -245,7 +245,7 @@ function suppressions(stage: Stage): void {
     expect((await posthaste.call('GET', '/suppressions/gone@reader.example')).status).toBe(404)
   })
 
-  test('the origin narrows the list, and is in the address', async () => {
+  test('filters the list by origin, with the filter in the URL', async () => {
     const { page, at } = stage
     await page.goto(at('/suppressions'))
     await page.getByRole('link', { name: 'never@reader.example' }).waitFor()
@@ -310,7 +310,7 @@ function attachments(stage: Stage): void {
     expect(Buffer.concat(chunks).toString()).toBe('Lines of a file\n')
   })
 
-  test('a share link shows the email to someone who is not signed in', async () => {
+  test('a share link shows the email without sign-in', async () => {
     const { page, at, posthaste, browser } = stage
     const id = await posthaste.send({ to: 'ada@reader.example', subject: 'Shared with a stranger' })
     await page.goto(at(`/emails/${id}`))
@@ -326,7 +326,7 @@ function attachments(stage: Stage): void {
 }
 
 function around(stage: Stage): void {
-  test('Ctrl K goes to a page, begins an action, and finds an email by its id', async () => {
+  test('Ctrl K opens a page, starts an action, and finds an email by its ID', async () => {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({ to: 'ada@reader.example', subject: 'Found by its id' })
     await page.goto(at('/domains'))
@@ -355,7 +355,7 @@ function around(stage: Stage): void {
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
   })
 
-  test('the usage of today and its history are in the settings, also at the old address', async () => {
+  test('settings show today’s usage and its history, also at the old URL', async () => {
     const { page, at, posthaste } = stage
     await page.goto(at('/usage?by=months'))
     await expect.poll(() => page.url()).toBe(at('/settings/usage'))
@@ -380,7 +380,7 @@ function around(stage: Stage): void {
     await expect.poll(() => history.locator('tbody tr').count()).toBe(12)
   })
 
-  test('a plan shows what is left of it, and that it is used up', async () => {
+  test('a plan shows the remaining quota, and when it is used up', async () => {
     const { page, at } = stage
     const usage = (used: number) => (route: Route) =>
       route.fetch().then(async (answer) => {

@@ -34,7 +34,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('a template is created, and its content is edited', async () => {
+test('creates a template and edits its content', async () => {
   await page.getByRole('heading', { name: 'No templates yet' }).waitFor()
   await page.getByRole('link', { name: 'Create your first template' }).click()
   await field('Name').fill('Order')
@@ -56,7 +56,7 @@ test('a template is created, and its content is edited', async () => {
   })
 })
 
-test('variables that the content uses are declared with a type and a fallback', async () => {
+test('declares variables used in the content, with a type and a fallback', async () => {
   await open('Variables')
   await press('NUMBER')
   await press('ITEM')
@@ -77,7 +77,7 @@ test('variables that the content uses are declared with a type and a fallback', 
   })
 })
 
-test('the preview fills in samples, and the text is shown', async () => {
+test('the preview fills in samples, and also shows the plain text', async () => {
   await open('Preview')
   await page.getByText('Order [NUMBER]', { exact: true }).waitFor()
   await page.frameLocator('iframe').getByText('Hi Ada: Tea').waitFor()
@@ -86,7 +86,7 @@ test('the preview fills in samples, and the text is shown', async () => {
   await press('HTML')
 })
 
-test('a test sends the draft, with values', async () => {
+test('sends the draft as a test, with values', async () => {
   await page.getByRole('link', { name: 'Send test' }).click()
   await field('To').fill('ada@customer.test')
   const dialog = page.getByRole('dialog')
@@ -99,7 +99,7 @@ test('a test sends the draft, with values', async () => {
   expect(emails.body.data[0]!.subject).toBe('[Test] Order 7')
 })
 
-test('published, changed and restored', async () => {
+test('publishes, changes and restores a template', async () => {
   await press('Publish template')
   await status('published')
   await open('Content')
@@ -116,7 +116,7 @@ test('published, changed and restored', async () => {
   expect(await stored()).toMatchObject({ subject: 'Order {{{NUMBER}}}', has_unpublished_versions: true })
 })
 
-test('what publishing changes is shown before, as fields, side by side and as source', async () => {
+test('shows what publishing would change: as fields, side by side and as source', async () => {
   const { html } = await stored()
   const change = { subject: 'Your order {{{NUMBER}}}', html: `${html as string}<p>Thank you</p>` }
   expect((await posthaste.call('PATCH', '/templates/order', change)).status).toBe(200)
@@ -135,7 +135,7 @@ test('what publishing changes is shown before, as fields, side by side and as so
   await expect.poll(() => page.getByRole('link', { name: 'Changes' }).count()).toBe(0)
 })
 
-test('a template is duplicated, found and deleted', async () => {
+test('duplicates, finds and deletes a template', async () => {
   await press('Duplicate template')
   await page.getByRole('heading', { name: 'Order (copy)' }).waitFor()
   await page.goto(at('/templates'))
@@ -149,7 +149,7 @@ test('a template is duplicated, found and deleted', async () => {
   await expect.poll(() => page.locator('a[data-row]').allInnerTexts()).toEqual(['Order'])
 })
 
-test('an automation is created, edited, enabled and runs', async () => {
+test('creates, edits, enables and runs an automation', async () => {
   await page.getByRole('link', { name: 'Automations', exact: true }).click()
   await page.getByRole('link', { name: 'Create your first automation' }).click()
   await field('Name').fill('Welcome')
@@ -217,7 +217,7 @@ const savedAutomation = async () => {
 }
 const allSaved = () => page.getByRole('status').getByText('All changes saved', { exact: true }).waitFor()
 
-test('an automation with a condition is built by the keyboard alone', async () => {
+test('builds an automation with a condition by keyboard alone', async () => {
   await page.goto(at('/automations?new=1'))
   await page.getByRole('dialog', { name: 'Create automation' }).waitFor()
   await tabTo('Name')
@@ -269,7 +269,7 @@ test('an automation with a condition is built by the keyboard alone', async () =
   })
 })
 
-test('a step is removed, brought back and moved, and unsaved changes are kept', async () => {
+test('removes, restores and moves a step, and keeps unsaved changes', async () => {
   const delay = page.getByRole('group', { name: 'Delay delay', exact: true })
   await delay.getByRole('button', { name: 'Remove' }).click()
   await delay.waitFor({ state: 'detached' })
@@ -282,7 +282,7 @@ test('a step is removed, brought back and moved, and unsaved changes are kept', 
   await unmet.getByRole('group', { name: 'Delay delay', exact: true }).waitFor()
 })
 
-test('changes of somebody else are not overwritten unseen', async () => {
+test('does not overwrite another user’s changes without asking', async () => {
   const { id, steps } = await savedAutomation()
   const other = { steps: (steps as object[]).slice(0, 1), connections: [] }
   expect((await posthaste.call('PATCH', `/automations/${String(id)}`, other)).status).toBe(200)
@@ -299,7 +299,7 @@ test('changes of somebody else are not overwritten unseen', async () => {
   })
 })
 
-test('an event is defined with a schema, and sent as a test', async () => {
+test('defines an event with a schema, and sends it as a test', async () => {
   await page.goto(at('/automations'))
   await page.getByRole('navigation', { name: 'Automations and events' }).getByText('Events').click()
   await page.getByRole('link', { name: 'Create your first event' }).click()
@@ -325,7 +325,7 @@ test('an event is defined with a schema, and sent as a test', async () => {
   await toast('Event deleted.')
 })
 
-test('a viewer sees templates, and is offered no change', async () => {
+test('a viewer sees templates, but no way to change them', async () => {
   const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
   await addMember(posthaste, 'viewer', person)
   const other = await openPage(browser)
@@ -339,7 +339,7 @@ test('a viewer sees templates, and is offered no change', async () => {
   expect(desk.errors).toEqual([])
 })
 
-test('an automation is tested without waits and emails, and a failed run is retried', async () => {
+test('tests an automation without waits and emails, and retries a failed run', async () => {
   const steps = [
     { key: 'start', type: 'trigger', config: { event_name: 'user.joined' } },
     { key: 'paid', type: 'wait_for_event', config: { event_name: 'order.paid', timeout: '3 days' } },

@@ -6,13 +6,13 @@ import type { Stage } from './stage.ts'
 /** Registers tests of the webhook pages and of the import of suppressions. */
 export function webhookPages(stage: Stage): void {
   describe('webhooks', () => webhooks(stage))
-  describe('a list of suppressions', () => importing(stage))
+  describe('importing suppressions', () => importing(stage))
 }
 
 const rowIds = (rows: { dataset: { row?: string } }[]) => rows.map(({ dataset }) => dataset.row)
 
 function webhooks(stage: Stage): void {
-  test('an endpoint is added, pinged, told of an email, replayed, disabled and removed', async () => {
+  test('adds an endpoint, pings it, sends it an event, replays, disables and removes it', async () => {
     const { page, at, posthaste } = stage
     const receiver = await startReceiver()
     const types = () => receiver.received.map(({ body }) => (JSON.parse(body) as { type: string }).type)
@@ -76,7 +76,7 @@ function webhooks(stage: Stage): void {
     }
   })
 
-  test('rows are picked by mouse and by keys, and a selection is sent again', async () => {
+  test('selects rows by mouse and by keyboard, and replays the selection', async () => {
     const { page, at, posthaste } = stage
     const receiver = await startReceiver()
     const hook = { endpoint: receiver.url, events: ['email.delivered'] }
@@ -141,7 +141,7 @@ function webhooks(stage: Stage): void {
     await receiver.close()
   })
 
-  test('to a disabled endpoint a selection waits, on a telephone too; a test event is not picked', async () => {
+  test('replays to a disabled endpoint stay pending, on a phone too, without the test event', async () => {
     const { page, at, posthaste } = stage
     const receiver = await startReceiver()
     const hook = { endpoint: receiver.url, events: ['email.delivered'] }
@@ -168,7 +168,7 @@ function webhooks(stage: Stage): void {
     await receiver.close()
   })
 
-  test('a test event that fails says why', async () => {
+  test('a failed test event shows the reason', async () => {
     const { page, at, posthaste } = stage
     const receiver = await startReceiver()
     const hook = { endpoint: receiver.url, events: ['email.delivered'] }
@@ -187,7 +187,7 @@ function webhooks(stage: Stage): void {
 }
 
 function importing(stage: Stage): void {
-  test('is looked at before it is taken: what is added, what is there, what cannot be used', async () => {
+  test('previews a file: addresses to add, already suppressed, and invalid', async () => {
     const { page, at, posthaste } = stage
     await posthaste.call('POST', '/suppressions', { email: 'here@listed.example' })
     await page.goto(at('/suppressions'))

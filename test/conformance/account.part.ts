@@ -3,7 +3,7 @@ import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
 /** Tests logs.* and usage.* */
 export function accountPart(suite: () => Suite): void {
-  test('logs: what was just asked is listed and can be read', async () => {
+  test('logs: lists and returns a request just made', async () => {
     const { client, from } = suite()
     const email = { from, to: 'ada@customer.test', subject: 'Logged', text: 'x' }
     const { id: emailId } = await taken(client.emails.send(email))
@@ -20,7 +20,7 @@ export function accountPart(suite: () => Suite): void {
     expect(next.data[0]!.id).toBe(data[1]!.id)
   })
 
-  test('logs: refusals are kept as well', async () => {
+  test('logs: stores rejected requests as well', async () => {
     const { client, from } = suite()
     await refused(client.emails.send({ from, to: 'nobody', subject: 'x', text: 'x' }))
     const [{ id } = { id: '' }] = (await taken(client.logs.list({ limit: 1 }))).data
@@ -30,7 +30,7 @@ export function accountPart(suite: () => Suite): void {
     })
   })
 
-  test('logs: what is refused', async () => {
+  test('logs: rejects unknown and invalid IDs', async () => {
     const { logs } = suite().client
     expect(await refused(logs.get(NOBODY))).toMatchObject({ statusCode: 404, message: 'Log not found' })
     expect(await refused(logs.get('x'))).toMatchObject({
@@ -39,7 +39,7 @@ export function accountPart(suite: () => Suite): void {
     })
   })
 
-  test('usage.get: sent emails are counted', async () => {
+  test('usage.get: counts sent emails', async () => {
     const { client, from } = suite()
     const before = await taken(client.usage.get())
     await taken(

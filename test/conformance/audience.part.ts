@@ -10,7 +10,7 @@ export function audiencePart(suite: () => Suite): void {
 }
 
 function contactTests(suite: () => Suite): void {
-  test('contacts: created, read by id and address, listed, changed and removed', async () => {
+  test('contacts: creates, reads by ID and address, lists, updates and removes', async () => {
     const { contacts, contactProperties } = suite().client
     await taken(contactProperties.create({ key: 'plan', type: 'string', fallbackValue: 'free' }))
     await taken(contactProperties.create({ key: 'orders', type: 'number' }))
@@ -39,7 +39,7 @@ function contactTests(suite: () => Suite): void {
     expect(await refused(contacts.remove(id))).toMatchObject({ statusCode: 404 })
   })
 
-  test('contacts: a known address is the same contact, and stays opted out until it is changed', async () => {
+  test('contacts: creating a known address updates its contact, which stays opted out until updated', async () => {
     const { contacts } = suite().client
     const email = 'bob@customer.test'
     const { id } = await taken(contacts.create({ email, unsubscribed: true }))
@@ -52,7 +52,7 @@ function contactTests(suite: () => Suite): void {
     expect(await taken(contacts.get(id))).toMatchObject({ unsubscribed: false })
   })
 
-  test('contacts: what is refused, and nothing is half written', async () => {
+  test('contacts: rejects invalid contacts and stores none of them', async () => {
     const { contacts } = suite().client
     expect(await refused(contacts.create({} as { email: string }))).toMatchObject({
       ...{ statusCode: 422, name: 'missing_required_field', message: 'Missing `email` field.' },
@@ -74,7 +74,7 @@ function contactTests(suite: () => Suite): void {
 }
 
 function memberTests(suite: () => Suite): void {
-  test('contacts.segments and contacts.topics', async () => {
+  test('contacts.segments and contacts.topics: add, list, update and remove', async () => {
     const { contacts, segments, topics } = suite().client
     const vip = await taken(segments.create({ name: 'VIP' }))
     const early = await taken(segments.create({ name: 'Early' }))
@@ -117,7 +117,7 @@ function memberTests(suite: () => Suite): void {
 }
 
 function legacyTests(suite: () => Suite): void {
-  test('audiences with their contacts, as older clients know them', async () => {
+  test('manages contacts through an audience ID, as older clients do', async () => {
     const { contacts, segments } = suite().client
     const { id: audienceId } = await taken(segments.create({ name: 'Old' }))
     const email = 'legacy@customer.test'
@@ -137,7 +137,7 @@ function legacyTests(suite: () => Suite): void {
     expect(await refused(contacts.get(id))).toMatchObject({ statusCode: 404 })
   })
 
-  test('audiences themselves, which the client calls segments', async () => {
+  test('audiences: creates, reads, lists and removes a segment through the older endpoints', async () => {
     const { appliance } = suite()
     const call = (method: string, path: string, body?: unknown) =>
       fetch(`${appliance.url}${path}`, {
@@ -163,7 +163,7 @@ function legacyTests(suite: () => Suite): void {
 }
 
 function listTests(suite: () => Suite): void {
-  test('segments: created, listed, read, renamed and removed', async () => {
+  test('segments: creates, lists, reads, renames and removes', async () => {
     const { segments } = suite().client
     const made = await taken(segments.create({ name: 'Everybody' }))
     const { id } = made
@@ -180,7 +180,7 @@ function listTests(suite: () => Suite): void {
     })
   })
 
-  test('topics: created, listed, read, changed and removed', async () => {
+  test('topics: creates, lists, reads, updates and removes', async () => {
     const { topics } = suite().client
     const description = 'Once a month'
     const { id } = await taken(topics.create({ name: 'Letter', description, defaultSubscription: 'opt_out' }))
@@ -197,7 +197,7 @@ function listTests(suite: () => Suite): void {
     expect(await refused(topics.create(long))).toMatchObject({ statusCode: 422, name: 'validation_error' })
   })
 
-  test('contactProperties: created, listed, read, changed and removed', async () => {
+  test('contactProperties: creates, lists, reads, updates and removes', async () => {
     const { contactProperties } = suite().client
     const made = await taken(
       contactProperties.create({ key: 'city', type: 'string', fallbackValue: 'Paris' }),

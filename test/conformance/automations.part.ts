@@ -3,7 +3,7 @@ import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
 /** Tests events.* and automations.* */
 export function automationsPart(suite: () => Suite): void {
-  test('events: defined, read by id and name, listed, changed and removed', async () => {
+  test('events: creates, reads by ID and name, lists, updates and removes', async () => {
     const { events } = suite().client
     const schema = { plan: 'string', seats: 'number', trial: 'boolean', until: 'date' } as const
     const created = await taken(events.create({ name: 'user.signed up/ä', schema }))
@@ -28,7 +28,7 @@ export function automationsPart(suite: () => Suite): void {
     })
   })
 
-  test('events: sent about a contact or an address, with a payload that fits the schema', async () => {
+  test('events: sends for a contact or an address, with a payload that fits the schema', async () => {
     const { contacts, events } = suite().client
     const { id: contactId } = await taken(contacts.create({ email: 'eve@customer.test' }))
     const schema = { plan: 'string', until: 'date' } as const
@@ -63,7 +63,7 @@ export function automationsPart(suite: () => Suite): void {
     })
   })
 
-  test('automations: created, read, listed, changed, duplicated, run, stopped and removed', async () => {
+  test('automations: creates, reads, lists, updates, duplicates, runs, stops and removes', async () => {
     const { automations, events, segments } = suite().client
     const { id: segmentId } = await taken(segments.create({ name: 'Joined' }))
     const rule = { type: 'rule', field: 'event.plan', operator: 'eq', value: 'pro' } as const

@@ -5,7 +5,7 @@ const HTML = '<p>Hi {{{FIRST_NAME|there}}}</p><a href="{{{UNSUBSCRIBE_URL}}}">Un
 
 /** Tests broadcasts.* */
 export function broadcastsPart(suite: () => Suite): void {
-  test('broadcasts: created, read, listed, changed, duplicated, scheduled, canceled and removed', async () => {
+  test('broadcasts: creates, reads, lists, updates, duplicates, schedules, cancels and removes', async () => {
     const { broadcasts, segments } = suite().client
     const { id: segmentId } = await taken(segments.create({ name: 'Readers' }))
     const { id } = await taken(

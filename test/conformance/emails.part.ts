@@ -12,7 +12,7 @@ export function emailsPart(suite: () => Suite): void {
   })
   const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString()
 
-  test('emails.send and emails.get: every field that an email can have', async () => {
+  test('emails.send and emails.get: accept and return every field', async () => {
     const { client } = suite()
     const { id } = await taken(
       client.emails.send({
@@ -40,7 +40,7 @@ export function emailsPart(suite: () => Suite): void {
     })
   })
 
-  test('emails.create and emails.get: the fewest fields', async () => {
+  test('emails.create and emails.get: accept and return the required fields alone', async () => {
     const { id } = await taken(suite().client.emails.create(hello()))
     expect(await taken(suite().client.emails.get(id))).toMatchObject({
       to: ['ada@customer.test'],
@@ -51,14 +51,14 @@ export function emailsPart(suite: () => Suite): void {
     })
   })
 
-  test('emails.get: when it was delivered, it says so', async () => {
+  test('emails.get: returns delivered as the last event after delivery', async () => {
     const { client, appliance } = suite()
     const { id } = await taken(client.emails.send(hello()))
     await appliance.until(id, ({ deliveries }) => deliveries.every(({ state }) => state === 'delivered'))
     expect(await taken(client.emails.get(id))).toMatchObject({ last_event: 'delivered' })
   })
 
-  test('emails.send: the same key gives the same email once', async () => {
+  test('emails.send: replays the response for an idempotency key, and rejects changed requests and long keys', async () => {
     const { client } = suite()
     const once = () => client.emails.send(hello(), { idempotencyKey: 'order-7' })
     const first = await taken(once())
@@ -71,7 +71,7 @@ export function emailsPart(suite: () => Suite): void {
     expect(tooLong).toMatchObject({ statusCode: 400, name: 'invalid_idempotency_key' })
   })
 
-  test('emails.list: all of a page, and the page after it', async () => {
+  test('emails.list: returns a page and the pages after and before it', async () => {
     const { client } = suite()
     for (const n of [1, 2, 3]) await taken(client.emails.send(hello({ subject: `List ${n}` })))
     const page = await taken(client.emails.list({ limit: 2 }))
@@ -84,7 +84,7 @@ export function emailsPart(suite: () => Suite): void {
     expect(await refused(client.emails.list({ limit: 101 }))).toMatchObject({ statusCode: 422 })
   })
 
-  test('emails.update and emails.cancel: a scheduled email is moved and called off', async () => {
+  test('emails.update and emails.cancel: reschedule and cancel a scheduled email', async () => {
     const { client } = suite()
     const { id } = await taken(client.emails.send(hello({ scheduledAt: 'in 1 hour' })))
     expect(await taken(client.emails.get(id))).toMatchObject({ last_event: 'scheduled' })
@@ -101,7 +101,7 @@ export function emailsPart(suite: () => Suite): void {
     })
   })
 
-  test('emails.share: the link shows the email', async () => {
+  test('emails.share: returns a link, and rejects an expiry that is too long', async () => {
     const { client } = suite()
     const { id } = await taken(client.emails.send(hello()))
     const { url } = await taken(client.emails.share(id, { expiresIn: '10m' }))
@@ -110,7 +110,7 @@ export function emailsPart(suite: () => Suite): void {
     expect(await refused(client.emails.share(id, { expiresIn: '3 days' }))).toMatchObject({ statusCode: 422 })
   })
 
-  test('emails.attachments: listed, read and downloaded', async () => {
+  test('emails.attachments: lists and reads attachments', async () => {
     const { client } = suite()
     const attachments = [
       { filename: 'a.txt', content: Buffer.from('attached').toString('base64') },
@@ -134,7 +134,7 @@ export function emailsPart(suite: () => Suite): void {
     })
   })
 
-  test('batch.send: strict takes all or nothing', async () => {
+  test('batch.send: in strict mode accepts all emails or none', async () => {
     const { client } = suite()
     const { data } = await taken(client.batch.send([hello({ subject: 'One' }), hello({ subject: 'Two' })]))
     expect(data).toHaveLength(2)
@@ -146,7 +146,7 @@ export function emailsPart(suite: () => Suite): void {
     expect(await newest()).toBe(before)
   })
 
-  test('batch.create: permissive takes what is valid and tells about the rest', async () => {
+  test('batch.create: in permissive mode accepts valid emails and reports errors for the others', async () => {
     const answer = await taken(
       suite().client.batch.create([hello(), hello({ to: 'nobody' }), hello()], {
         batchValidation: 'permissive',
@@ -159,7 +159,7 @@ export function emailsPart(suite: () => Suite): void {
     ])
   })
 
-  test('what is refused says so in the shape that clients read', async () => {
+  test('rejects invalid emails with the error codes and names that clients expect', async () => {
     const { client, appliance } = suite()
     for (const [more, expected] of [
       [{ from: 'x@elsewhere.test' }, { statusCode: 403, name: 'validation_error' }],

@@ -3,7 +3,7 @@ import { refused, taken, type Suite } from './suite.ts'
 
 /** Tests contacts.imports.* */
 export function importsPart(suite: () => Suite): void {
-  test('contact imports: created, read and listed; the file decides what contacts become', async () => {
+  test('contact imports: creates, reads and lists; applies the column map, segments and topics', async () => {
     const { contacts, segments, topics } = suite().client
     const segment = await taken(segments.create({ name: 'Imported' }))
     const topic = await taken(topics.create({ name: 'News', defaultSubscription: 'opt_out' }))
@@ -42,7 +42,7 @@ export function importsPart(suite: () => Suite): void {
     expect(data).toHaveLength(2)
   })
 
-  test('contact imports: a file without the column of addresses is refused', async () => {
+  test('contact imports: rejects a file without an email column', async () => {
     const { contacts } = suite().client
     expect(await refused(contacts.imports.create({ file: new Blob(['name\nAda\n']) }))).toMatchObject({
       ...{ statusCode: 422, name: 'validation_error', message: 'CSV missing required email column' },

@@ -12,7 +12,7 @@ export function metricsPart(suite: () => Suite): void {
     return id
   }
 
-  test('emails.metrics: one row of totals without dimensions', async () => {
+  test('emails.metrics: returns only totals without dimensions', async () => {
     const { client } = suite()
     const id = await send()
     const totals = await taken(client.emails.metrics({ emailId: [id] }))
@@ -23,7 +23,7 @@ export function metricsPart(suite: () => Suite): void {
     expect(totals).not.toHaveProperty('data')
   })
 
-  test('emails.metrics: broken down by email, by period and domain', async () => {
+  test('emails.metrics: breaks down by email, or by period and domain', async () => {
     const { client, appliance } = suite()
     const id = await send()
     const byEmail = await taken(
@@ -44,7 +44,7 @@ export function metricsPart(suite: () => Suite): void {
     expect(sum).toBe(byDay.totals.delivered)
   })
 
-  test('emails.metrics: what is refused', async () => {
+  test('emails.metrics: rejects unknown time zones and conflicting filters', async () => {
     const { client } = suite()
     expect(await refused(client.emails.metrics({ timezone: 'Moon/Crater' }))).toMatchObject({
       statusCode: 422,

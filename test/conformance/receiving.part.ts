@@ -26,7 +26,7 @@ export function receivingPart(suite: () => Suite): void {
     return email.id
   }
 
-  test('emails.receiving.list, get and attachments', async () => {
+  test('emails.receiving: lists and reads emails and their attachments', async () => {
     const { receiving } = suite().client.emails
     const id = await receive()
     const list = await taken(receiving.list({ limit: 1 }))
@@ -42,7 +42,7 @@ export function receivingPart(suite: () => Suite): void {
     expect(one).toMatchObject({ object: 'attachment', filename: 'a.txt' })
   })
 
-  test('emails.receiving.get: nobody has it', async () => {
+  test('emails.receiving.get: returns 404 for an unknown email', async () => {
     expect(await refused(suite().client.emails.receiving.get(NOBODY))).toMatchObject({ statusCode: 404 })
   })
 }

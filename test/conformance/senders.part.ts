@@ -4,7 +4,7 @@ import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
 /** Tests domains.*, apiKeys.* and suppressions.* */
 export function sendersPart(suite: () => Suite): void {
-  test('domains: created, listed, read, changed, verified and removed', async () => {
+  test('domains: creates, lists, reads, updates, verifies and removes', async () => {
     const { domains } = suite().client
     const made = await taken(
       domains.create({
@@ -31,7 +31,7 @@ export function sendersPart(suite: () => Suite): void {
     expect(await refused(domains.get(id))).toMatchObject({ statusCode: 404, message: 'Domain not found' })
   })
 
-  test('domains: what is refused', async () => {
+  test('domains: rejects a duplicate name, an invalid region and an unknown ID', async () => {
     const { client, appliance } = suite()
     expect(await refused(client.domains.create({ name: appliance.domain }))).toMatchObject({
       statusCode: 400,
@@ -45,7 +45,7 @@ export function sendersPart(suite: () => Suite): void {
     expect(await refused(client.domains.verify(NOBODY))).toMatchObject({ statusCode: 404 })
   })
 
-  test('apiKeys: created, used, listed, renamed and removed', async () => {
+  test('apiKeys: creates, uses, lists, renames and removes', async () => {
     const { client, appliance } = suite()
     const { id, token } = await taken(
       client.apiKeys.create({ name: 'Conformance', permission: 'sending_access' }),
@@ -69,7 +69,7 @@ export function sendersPart(suite: () => Suite): void {
     })
   })
 
-  test('apiKeys: a permission that there is not is refused', async () => {
+  test('apiKeys: rejects an unknown permission', async () => {
     const permission = 'root' as 'full_access'
     expect(await refused(suite().client.apiKeys.create({ name: 'x', permission }))).toMatchObject({
       statusCode: 422,
@@ -77,7 +77,7 @@ export function sendersPart(suite: () => Suite): void {
     })
   })
 
-  test('suppressions: added, found by id and address, listed and removed', async () => {
+  test('suppressions: adds, finds by ID and address, lists and removes', async () => {
     const { suppressions } = suite().client
     const email = 'plus+sign@customer.test'
     const { id } = await taken(suppressions.add({ email }))
@@ -99,7 +99,7 @@ export function sendersPart(suite: () => Suite): void {
     expect(await refused(suppressions.get(id))).toMatchObject({ statusCode: 404 })
   })
 
-  test('suppressions.batch: many at once, by address and by id', async () => {
+  test('suppressions.batch: adds several addresses, and removes them by ID and by address', async () => {
     const { suppressions } = suite().client
     const emails = ['one@batch.test', 'two@batch.test']
     const added = await taken(suppressions.batch.add({ emails }))
@@ -110,7 +110,7 @@ export function sendersPart(suite: () => Suite): void {
     expect(byEmail.data.map(({ id }) => id)).toEqual([added.data[1]!.id])
   })
 
-  test('suppressions: an email to a suppressed address is accepted and not sent', async () => {
+  test('suppressions: accepts an email to a suppressed address and does not send it', async () => {
     const { client, from } = suite()
     await taken(client.suppressions.add({ email: 'gone@customer.test' }))
     const { id } = await taken(

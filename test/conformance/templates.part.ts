@@ -4,7 +4,7 @@ import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
 /** Tests templates.*, and emails created from templates. */
 export function templatesPart(suite: () => Suite): void {
-  test('templates: created, read, listed, changed, duplicated and removed', async () => {
+  test('templates: creates, reads, lists, updates, duplicates and removes', async () => {
     const { templates } = suite().client
     const created = await taken(
       templates.create({
@@ -39,7 +39,7 @@ export function templatesPart(suite: () => Suite): void {
     })
   })
 
-  test('templates: components are rendered by the client, published in one call and sent', async () => {
+  test('templates: publishes and sends components that the client renders', async () => {
     const { templates, emails, batch } = suite().client
     const { from } = suite()
     const { createElement } = await import('react')
@@ -80,7 +80,7 @@ export function templatesPart(suite: () => Suite): void {
 
   // resend/react-email, packages/preview-server/src/actions: export-single-template.ts and bulk-import-templates.ts,
   // which send a name and HTML.
-  test('templates: the uploader of React Email, alone and in bulk', async () => {
+  test('templates: accepts uploads from React Email, single and in bulk', async () => {
     const { templates } = suite().client
     const html = '<!DOCTYPE html><html lang="en"><body><!--$--><p>Hi {{{NAME}}}</p><!--/$--></body></html>'
     for (const name of ['welcome', 'reset-password', 'welcome']) {
@@ -89,7 +89,7 @@ export function templatesPart(suite: () => Suite): void {
     }
   })
 
-  test('mail merge: the three examples of docs/templates.md run as they stand', async () => {
+  test('mail merge: the three examples in docs/templates.md run unchanged', async () => {
     const page = await readFile(new URL('../../docs/templates.md', import.meta.url), 'utf8')
     const [, section] = /## Mail merge, three ways\n([^]*?)\n## /.exec(page)!
     const examples = [...section!.matchAll(/```js\n([^]*?)```/g)].map(([, code]) => code!)

@@ -55,12 +55,12 @@ describe('paths', () => {
     '//emails//',
     '/emails/?limit=1',
     '/emails?limit=1',
-  ])('GET %s is the list of emails', async (path) => {
+  ])('GET %s lists emails', async (path) => {
     expect(await raw(`GET ${path} HTTP/1.1`)).toMatchObject({ status: 200, body: { object: 'list' } })
   })
 
   test.each(['/emails', '/email', '/emails/sending', '/email/sending', '/emails/', '//email/sending/'])(
-    'POST %s sends',
+    'POST %s sends an email',
     async (path) => {
       expect(await post(path, hello)).toMatchObject({
         status: 200,
@@ -69,7 +69,7 @@ describe('paths', () => {
     },
   )
 
-  test('an id may be in capitals and followed by a slash', async () => {
+  test('accepts an ID in capitals followed by a slash', async () => {
     const { body } = await post('/emails', hello)
     const { id } = body as { id: string }
     expect(await raw(`GET /emails/${id.toUpperCase()}/ HTTP/1.1`)).toMatchObject({
@@ -84,7 +84,7 @@ describe('paths', () => {
     ['plus+tag@customer.example', 'plus+tag%40customer.example'],
     ['o!dd#ly@customer.example', 'o%21dd%23ly%40customer.example'],
     ['50%25@customer.example', '50%2525%40customer.example'],
-  ])('the address %s is found as %s', async (email, path) => {
+  ])('finds the address %s at the path %s', async (email, path) => {
     await api.call('POST', '/suppressions', { email })
     expect(await raw(`GET /suppressions/${path} HTTP/1.1`)).toMatchObject({ status: 200, body: { email } })
     expect(await raw(`DELETE /suppressions/${path}/ HTTP/1.1`)).toMatchObject({
@@ -93,21 +93,24 @@ describe('paths', () => {
     })
   })
 
-  test.each(['/emails/%zz', '/suppressions/%', '/emails/%ff'])('%s names nothing', async (path) => {
-    const { status, body } = await raw(`GET ${path} HTTP/1.1`)
-    expect([404, 422]).toContain(status)
-    expect(body).toMatchObject({ statusCode: status })
-  })
+  test.each(['/emails/%zz', '/suppressions/%', '/emails/%ff'])(
+    'rejects the invalid path %s',
+    async (path) => {
+      const { status, body } = await raw(`GET ${path} HTTP/1.1`)
+      expect([404, 422]).toContain(status)
+      expect(body).toMatchObject({ statusCode: status })
+    },
+  )
 })
 
 describe('bodies', () => {
-  test.each(['{}', '[]', '{"id":"x"}', 'null'])('GET takes the body %s and ignores it', async (body) => {
+  test.each(['{}', '[]', '{"id":"x"}', 'null'])('GET ignores the body %s', async (body) => {
     expect(await raw('GET /emails HTTP/1.1\r\nContent-Type: application/json', body)).toMatchObject({
       status: 200,
     })
   })
 
-  test.each(['', '{}', '{"id":"x"}', 'not json'])('DELETE takes the body %j and ignores it', async (body) => {
+  test.each(['', '{}', '{"id":"x"}', 'not json'])('DELETE ignores the body %j', async (body) => {
     const { key } = await api.senders.createKey({ teamId: api.teamId, name: 'x', permission: 'full_access' })
     expect(
       await raw(`DELETE /api-keys/${key.id} HTTP/1.1\r\nContent-Type: application/json`, body),
@@ -117,7 +120,7 @@ describe('bodies', () => {
     })
   })
 
-  test('POST takes a content type without a body', async () => {
+  test('POST accepts a content type without a body', async () => {
     const verify = `POST /domains/${api.domain.id}/verify HTTP/1.1`
     expect(await raw(`${verify}\r\nContent-Type: application/json`)).toMatchObject({ status: 200 })
     expect(await raw(`${verify}\r\nContent-Type: application/json\r\nContent-Length: 0`)).toMatchObject({
@@ -131,24 +134,24 @@ describe('bodies', () => {
     'application/json; charset=utf-8',
     'APPLICATION/JSON',
     'application/json;charset=UTF-8',
-  ])('POST takes %s', async (type) => {
+  ])('POST accepts the content type %s', async (type) => {
     expect(await post('/emails', hello, type)).toMatchObject({ status: 200 })
   })
 
-  test('a byte order mark before the JSON, as some editors and shells write it, is passed over', async () => {
+  test('POST ignores a byte order mark before the JSON, which some editors and shells write', async () => {
     const head = 'POST /emails HTTP/1.1\r\nContent-Type: application/json'
     expect(await raw(head, `\uFEFF${JSON.stringify(hello)}`)).toMatchObject({ status: 200 })
   })
 
   test.each(['identity', 'IDENTITY', ''])(
-    'POST takes the content encoding %j, which is none',
+    'POST accepts the content encoding %j as no encoding',
     async (how) => {
       const head = `POST /emails HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: ${how}`
       expect(await raw(head, JSON.stringify(hello))).toMatchObject({ status: 200 })
     },
   )
 
-  test('a chunked body is read', async () => {
+  test('POST reads a chunked body', async () => {
     const body = JSON.stringify(hello)
     const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
     const head = 'POST /emails HTTP/1.1\r\nContent-Type: application/json'
@@ -165,12 +168,12 @@ describe('bodies', () => {
     ['/suppressions', { email: 'a@unknown.example', suppression_id: 'x' }],
     ['/suppressions/batch/add', { emails: ['b@unknown.example'], ids: 'ignored' }],
     ['/domains', { name: 'unknown-fields.example', domain_id: 'x', dns_provider: 'x' }],
-  ])('POST %s ignores fields that it does not know', async (path, body) => {
+  ])('POST %s ignores unknown fields', async (path, body) => {
     const { status } = await post(path, body)
     expect([200, 201]).toContain(status)
   })
 
-  test('optional fields may be null or empty, as typed clients write them', async () => {
+  test('POST accepts null or empty optional fields, as typed clients write them', async () => {
     const nothing = { cc: null, bcc: null, reply_to: null, tags: null, headers: null, attachments: null }
     expect(await post('/emails', { ...hello, ...nothing, scheduled_at: null, topic_id: null })).toMatchObject(
       {
@@ -182,6 +185,6 @@ describe('bodies', () => {
   })
 })
 
-test('a request without a user agent is taken', async () => {
+test('accepts a request without a user agent', async () => {
   expect(await raw('GET /domains HTTP/1.1')).toMatchObject({ status: 200 })
 })

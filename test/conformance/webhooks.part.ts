@@ -3,7 +3,7 @@ import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
 /** Tests webhooks.* */
 export function webhooksPart(suite: () => Suite): void {
-  test('webhooks: created, listed, read, changed and removed', async () => {
+  test('webhooks: creates, lists, reads, updates and removes', async () => {
     const { webhooks } = suite().client
     const endpoint = 'https://app.example.com/hook'
     const made = await taken(webhooks.create({ endpoint, events: ['email.sent', 'contact.created'] }))
@@ -24,7 +24,7 @@ export function webhooksPart(suite: () => Suite): void {
     expect(await taken(webhooks.remove(id))).toEqual({ object: 'webhook', id, deleted: true })
   })
 
-  test('webhooks: what is refused', async () => {
+  test('webhooks: rejects an unknown ID, an invalid endpoint and an empty list of events', async () => {
     const { webhooks } = suite().client
     expect(await refused(webhooks.get(NOBODY))).toMatchObject({
       statusCode: 404,

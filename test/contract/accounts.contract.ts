@@ -20,20 +20,20 @@ const session = (teamId: string, userId: string, tokenHash: string): Session => 
 })
 
 export function accountsContract(storage: () => Storage): void {
-  test('there is no team before set-up, and the oldest one after', async () => {
+  test('finding the first team returns nothing before setup, and the oldest team afterwards', async () => {
     expect(await storage().firstTeam({}, T0)).toBeUndefined()
     const { team } = await makeTeam(storage(), T0)
     await makeTeam(storage(), T0 + 1)
     expect(await storage().firstTeam({}, T0)).toEqual(team)
   })
 
-  test('a user is found by address, whatever its case, as it was given', async () => {
+  test('finding a user by address ignores case and returns the address as entered', async () => {
     const { user } = await makeTeam(storage())
     expect(await storage().findUser({ email: user.email.toUpperCase() }, T0)).toEqual(user)
     expect(await storage().findUser({ email: 'nobody@example.com' }, T0)).toBeUndefined()
   })
 
-  test('a second owner with the same address is refused, and no team is left behind', async () => {
+  test('rejects a second owner with the same address and creates no team', async () => {
     const { user } = await makeTeam(storage())
     const again = {
       team: { id: newId(T0 - 1), name: 'Second', createdAt: T0 - 1 },
@@ -44,7 +44,7 @@ export function accountsContract(storage: () => Storage): void {
     expect(await storage().findUser({ email: user.email }, T0)).toEqual(user)
   })
 
-  test('a set-up makes the first team only', async () => {
+  test('setup creates only the first team', async () => {
     const made = await makeTeam(storage())
     const other = {
       team: { ...made.team, id: newId(T0) },
@@ -54,7 +54,7 @@ export function accountsContract(storage: () => Storage): void {
     expect(await storage().findUser({ email: other.user.email }, T0)).toBeUndefined()
   })
 
-  test('of two owners made at once with one address, one is created', async () => {
+  test('creates only one of two owners with the same address created concurrently', async () => {
     const make = (n: number) => ({
       team: { id: newId(T0), name: `Team ${n}`, createdAt: T0 },
       user: { id: newId(T0), email: 'same@example.com', passwordHash: 'x', provenAt: null, createdAt: T0 },
@@ -66,13 +66,13 @@ export function accountsContract(storage: () => Storage): void {
     expect(results.sort()).toEqual(['created', 'exists'])
   })
 
-  test('a password is replaced', async () => {
+  test('setting a password replaces it', async () => {
     const { user } = await makeTeam(storage())
     await storage().setPassword({ userId: user.id, passwordHash: 'new', keep: null }, T0)
     expect(await storage().findUser({ email: user.email }, T0)).toEqual({ ...user, passwordHash: 'new' })
   })
 
-  test('a password that is set by a link in a mail proves the address once, and ends what opened the account before', async () => {
+  test('the first password set through an emailed link proves the address and removes linked identities', async () => {
     const { user } = await makeTeam(storage())
     const subject = unique('subject')
     const identity = {
@@ -94,7 +94,7 @@ export function accountsContract(storage: () => Storage): void {
   test.each([
     ['all of the user’s sessions', false],
     ['all of the user’s sessions but the one to keep', true],
-  ])('a new password ends %s, and nobody else’s', async (_, keeping) => {
+  ])('a new password ends %s, and no other user’s sessions', async (_, keeping) => {
     const [mine, other] = [await makeTeam(storage()), await makeTeam(storage())]
     const [here, elsewhere, theirs] = [unique('here'), unique('elsewhere'), unique('theirs')]
     for (const hash of [here, elsewhere])
@@ -107,7 +107,7 @@ export function accountsContract(storage: () => Storage): void {
     expect([await open(here), await open(elsewhere), await open(theirs)]).toEqual([keeping, false, true])
   })
 
-  test('a session is found with its user and team until it expires', async () => {
+  test('finds a session with its user and team until it expires', async () => {
     const hash = unique('hash')
     const { team, user } = await makeTeam(storage())
     const stored = session(team.id, user.id, hash)
@@ -119,7 +119,7 @@ export function accountsContract(storage: () => Storage): void {
     expect(await storage().findSession({ tokenHash: unique('other') }, T0)).toBeUndefined()
   })
 
-  test('a deleted session is gone; deleting it again is no error', async () => {
+  test('deletes a session, and accepts deleting it again', async () => {
     const hash = unique('hash')
     const { team, user } = await makeTeam(storage())
     await storage().createSession(session(team.id, user.id, hash), T0)
@@ -128,7 +128,7 @@ export function accountsContract(storage: () => Storage): void {
     expect(await storage().findSession({ tokenHash: hash }, T0)).toBeUndefined()
   })
 
-  test('only expired sessions are purged, and counted', async () => {
+  test('purges only expired sessions and returns their number', async () => {
     await storage().purgeSessions({}, T0 + 10 * DAY)
     const [hash, longer] = [unique('hash'), unique('hash')]
     const { team, user } = await makeTeam(storage())

@@ -144,7 +144,7 @@ export function alertsContract(use: () => Storage): void {
     return events.map(({ type }) => type).filter((type) => type.startsWith('alert.'))
   }
 
-  test('of one thing, one alert is open, and its event is told once; so is that it closed', async () => {
+  test('opens one alert for a subject at a time, and creates one event for opening and one for closing', async () => {
     const { team } = await makeTeam(use())
     const alert = newAlert(team.id)
     expect(await use().openAlert({ alert, email: true }, T0)).toBe(true)
@@ -158,7 +158,7 @@ export function alertsContract(use: () => Storage): void {
     expect(await use().openAlert({ alert: { ...alert, id: newId(T0) }, email: true }, T0)).toBe(true)
   })
 
-  test('a list has the alerts of one team, by status and kind', async () => {
+  test('lists the alerts of one team, filtered by status and kind', async () => {
     const [{ team }, { team: other }] = [await makeTeam(use()), await makeTeam(use())]
     const [one, two] = [newAlert(team.id), newAlert(team.id, { kind: 'dns', value: 1, limit: null })]
     for (const alert of [one, two, newAlert(other.id)]) await use().openAlert({ alert, email: false }, T0)
@@ -170,7 +170,7 @@ export function alertsContract(use: () => Storage): void {
     expect(await use().getAlert({ teamId: other.id, id: two.id }, T0)).toBeUndefined()
   })
 
-  test('a muted alert is listed, but told to nobody', async () => {
+  test('lists a muted alert without sending an event or email', async () => {
     const { team } = await makeTeam(use())
     const alert = newAlert(team.id, { muted: true })
     await use().openAlert({ alert, email: true }, T0)
@@ -180,7 +180,7 @@ export function alertsContract(use: () => Storage): void {
     expect((await use().dueAlertMail({ before: T0 }, T0))?.teamId).not.toBe(team.id)
   })
 
-  test('settings are those of the team, and a purge removes old closed alerts only', async () => {
+  test('keeps settings for each team, and purges only old closed alerts', async () => {
     const [{ team }, { team: other }] = [await makeTeam(use()), await makeTeam(use())]
     const settings = { email: false, muted: ['dns' as const, 'queue' as const] }
     await use().setAlertSettings({ teamId: team.id, settings: { email: true, muted: [] } }, T0)
@@ -194,7 +194,7 @@ export function alertsContract(use: () => Storage): void {
     expect(await list(team.id)).toEqual([open])
   })
 
-  test('bounces open an alert before the limit is reached, and owners get one email; calm closes it', async () => {
+  test('opens an alert before the bounce limit is reached, closes it later, and emails the owner once for each', async () => {
     const { team, user, domain } = await makeDomain(use())
     await sendFrom(use(), domain, { all: 200, bounced: 5 }, T0)
     watch = startWatch(use())
@@ -226,7 +226,7 @@ export function alertsContract(use: () => Storage): void {
     expect(await told(team.id)).toEqual(['alert.opened', 'alert.closed'])
   })
 
-  test('a second alert within the hour is told by the next email, and a muted kind by none', async () => {
+  test('sends a second alert within the hour by the next email, and no email for a muted kind', async () => {
     const { team, user, domain } = await makeDomain(use(), { suspect: { status: 'failed', since: T0 } })
     watch = startWatch(use())
     await watch.measured()
@@ -247,7 +247,7 @@ export function alertsContract(use: () => Storage): void {
     expect(watch.sent.some(({ to }) => to === quiet.user.email)).toBe(false)
   })
 
-  test('two nodes that measure at once open one alert and send one email', async () => {
+  test('two nodes that measure at the same time open one alert and send one email', async () => {
     const { team, user } = await makeDomain(use(), { suspect: { status: 'failed', since: T0 } })
     watch = startWatch(use())
     const second = startWatch(use())
@@ -260,7 +260,7 @@ export function alertsContract(use: () => Storage): void {
     await second.stop()
   })
 
-  test('a blocklisted sending IP is told to the team that runs the server', async () => {
+  test('reports a blocklisted sending IP only to the team that runs the server', async () => {
     const ip = `192.0.2.9-${unique('pool')}`
     const finding = { id: 'blocklist:zen.example', title: 'Blocklist', advice: null }
     const listed = { ...finding, status: 'failed' as const, found: 'It is listed at zen.example.' }

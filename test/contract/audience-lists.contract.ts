@@ -12,7 +12,7 @@ export function audienceListsContract(storage: () => Storage): void {
 }
 
 function segmentTests(storage: () => Storage): void {
-  test('are made, renamed, listed with their sizes, and no more than the team may have', async () => {
+  test('are created up to the limit of the team, renamed and listed with their sizes', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const other = await audienceStage(storage())
     const [one, two] = [await addSegment('One'), await addSegment('Two')]
@@ -30,7 +30,7 @@ function segmentTests(storage: () => Storage): void {
     expect(await storage().getSegment({ teamId: other.teamId, id: one.id }, T0)).toBeUndefined()
   })
 
-  test('contacts of a segment are counted by provider, without those who get no broadcasts', async () => {
+  test('counts subscribed, unsuppressed contacts by provider', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const { id } = await addSegment('Providers')
     const [known, unknown] = [`${unique('known')}.example`, `${unique('new')}.example`]
@@ -54,7 +54,7 @@ function segmentTests(storage: () => Storage): void {
     expect((await storage().segmentProviders(theirs, T0)).contacts).toBe(0)
   })
 
-  test('sizes are recorded once a day, and old days are forgotten', async () => {
+  test('records sizes once a day and removes old days', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const [one, empty] = [await addSegment('One'), await addSegment('Empty')]
     const ruled: Segment = {
@@ -85,7 +85,7 @@ function segmentTests(storage: () => Storage): void {
     expect(await days(one.id, '2026-01-04')).toEqual([])
   })
 
-  test('contacts are added and removed, each change told once', async () => {
+  test('adds and removes contacts, with one event for each change', async () => {
     const { teamId, addSegment, add, events } = await audienceStage(storage())
     const segment = await addSegment('VIP')
     const ada = await add()
@@ -118,7 +118,7 @@ function segmentTests(storage: () => Storage): void {
     })
   })
 
-  test('a deleted one is gone at once, and what belonged to it goes in steps', async () => {
+  test('hides a deleted segment or topic at once, and removes its rows in steps', async () => {
     const { teamId, addSegment, addTopic, add, choicesOf } = await audienceStage(storage())
     const [segment, topic] = [await addSegment(), await addTopic({ defaultSubscription: 'opt_out' })]
     const topics = [{ id: topic.id, subscription: 'opt_in' as const }]
@@ -147,7 +147,7 @@ function segmentTests(storage: () => Storage): void {
 }
 
 function topicTests(storage: () => Storage): void {
-  test('a choice is made by the contact, and else the default applies, which follows the topic', async () => {
+  test('use the choice of the contact, or else the default of the topic', async () => {
     const { teamId, addTopic, add, choicesOf, events } = await audienceStage(storage())
     const [news, offers] = [await addTopic(), await addTopic({ defaultSubscription: 'opt_out' })]
     const ada = await add()
@@ -186,7 +186,7 @@ function topicTests(storage: () => Storage): void {
     expect(await storage().setContactTopics(nobody, T0)).toBeUndefined()
   })
 
-  test('are changed and told', async () => {
+  test('are updated within their team, with an event for each change', async () => {
     const { teamId, addTopic, events } = await audienceStage(storage())
     const topic = await addTopic({ name: 'News', description: 'Monthly' })
     const update = (change: Partial<Topic>) => storage().updateTopic({ teamId, id: topic.id, change }, T0 + 1)
@@ -213,7 +213,7 @@ function topicTests(storage: () => Storage): void {
     ])
   })
 
-  test('say of each address whether it gets them', async () => {
+  test('return for each address whether it receives the topic', async () => {
     const { teamId, addTopic, add } = await audienceStage(storage())
     const [news, offers] = [await addTopic(), await addTopic({ defaultSubscription: 'opt_out' })]
     const chose = (id: string, subscription: 'opt_in' | 'opt_out') => [{ id, subscription }]

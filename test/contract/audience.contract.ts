@@ -11,7 +11,7 @@ export function audienceContract(storage: () => Storage): void {
 }
 
 function contactTests(storage: () => Storage): void {
-  test('one for each address, in any case, found by id and by address, of its own team only', async () => {
+  test('are unique by address in any case, and found by ID or address in their own team only', async () => {
     const { teamId, add, save, counts } = await audienceStage(storage())
     const other = await audienceStage(storage())
     const email = `${unique('Ada')}@example.com`
@@ -40,7 +40,7 @@ function contactTests(storage: () => Storage): void {
     expect(await other.counts()).toEqual({ contacts: 0, unsubscribed: 0 })
   })
 
-  test('examples of a property are the values of the newest contacts, each once', async () => {
+  test('examples of a property are the distinct values of the newest contacts', async () => {
     const { teamId, add } = await audienceStage(storage())
     const other = await audienceStage(storage())
     await other.add({ properties: { p1: 'theirs' } })
@@ -55,7 +55,7 @@ function contactTests(storage: () => Storage): void {
     expect(await examples('p3', 3, 100)).toEqual([])
   })
 
-  test('nothing is half written where a segment or a topic is missing', async () => {
+  test('stores nothing if a segment or topic does not exist', async () => {
     const { teamId, addSegment, addTopic, save, counts, told } = await audienceStage(storage())
     const other = await audienceStage(storage())
     const [segment, topic] = [await addSegment(), await addTopic()]
@@ -72,7 +72,7 @@ function contactTests(storage: () => Storage): void {
     expect(await told()).toEqual(['topic.created'])
   })
 
-  test('a change says what changed, and nothing is told where nothing did', async () => {
+  test('an update returns the changed contact, and creates no event if nothing changed', async () => {
     const { add, update, events } = await audienceStage(storage())
     const ada = await add({ firstName: 'Ada', properties: { p1: 'x' } })
     expect(await update(ada.id, { firstName: 'Ada' })).toEqual(ada)
@@ -96,7 +96,7 @@ function contactTests(storage: () => Storage): void {
     expect(await update(newId(T0), { firstName: 'Eve' })).toBe('unknown')
   })
 
-  test('another address is taken where it is free, and nothing changes where it is not', async () => {
+  test('changes the address if it is free, and otherwise changes nothing', async () => {
     const { add, update, get } = await audienceStage(storage())
     const [ada, eve] = [await add(), await add()]
     expect(await update(ada.id, { firstName: 'Ada' }, explicit, eve.email.toUpperCase())).toBe('taken')
@@ -109,7 +109,7 @@ function contactTests(storage: () => Storage): void {
     expect(await get(ada.id)).toEqual({ ...moved, email: upper })
   })
 
-  test('deleting removes it from its segments and topics', async () => {
+  test('deleting a contact removes it from its segments and topics', async () => {
     const { teamId, addSegment, addTopic, add, get, remove, told, counts } = await audienceStage(storage())
     const [segment, topic] = [await addSegment(), await addTopic()]
     const topics = [{ id: topic.id, subscription: 'opt_in' as const }]
@@ -124,7 +124,7 @@ function contactTests(storage: () => Storage): void {
     expect(await told()).toEqual(['topic.created', 'contact.created', 'contact.deleted'])
   })
 
-  test('growth is counted by day, of contacts that still exist', async () => {
+  test('counts growth by day, for contacts that still exist', async () => {
     const { teamId, add, remove } = await audienceStage(storage())
     const DAY = 86_400_000
     const change = (id: string, unsubscribed: boolean, now: number) =>
@@ -157,7 +157,7 @@ function contactTests(storage: () => Storage): void {
     ])
   })
 
-  test('lists run newest first, page by page, of all, of a segment, and by their subscription', async () => {
+  test('lists contacts newest first, in pages, filtered by segment and subscription', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const segment = await addSegment()
     const made: Contact[] = []
@@ -180,7 +180,7 @@ function contactTests(storage: () => Storage): void {
     expect(await list({ segmentId: newId(T0) })).toEqual([[], false])
   })
 
-  test('a search finds a part of the address or name, and nothing is a wildcard', async () => {
+  test('search matches part of an address or name, without wildcards', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const segment = await addSegment()
     const one = await add({ email: 'Ann_1@example.com', firstName: 'Ann', segmentIds: [segment.id] })
@@ -208,7 +208,7 @@ function contactTests(storage: () => Storage): void {
 }
 
 function optOutTests(storage: () => Storage): void {
-  test('one is lifted by an explicit change only, and the first one keeps its time and origin', async () => {
+  test('are lifted only by an explicit change, and keep their first time and origin', async () => {
     const { teamId, add, save, update, get, counts } = await audienceStage(storage())
     const ada = await add()
     await update(ada.id, { unsubscribed: true }, person)
@@ -235,7 +235,7 @@ function optOutTests(storage: () => Storage): void {
     ])
   })
 
-  test('they survive the contact: who is created again is still opted out, of everything and of topics', async () => {
+  test('survive deletion: a contact created again is still opted out of everything and of its topics', async () => {
     const { teamId, addTopic, add, remove, get, choicesOf, counts, update } = await audienceStage(storage())
     const topic = await addTopic()
     const topics = [{ id: topic.id, subscription: 'opt_out' as const }]
@@ -263,7 +263,7 @@ function optOutTests(storage: () => Storage): void {
     expect(await get(again.id)).toBeUndefined()
   })
 
-  test('they stay with the address that a contact had, and those of a new address apply', async () => {
+  test('stay with the old address of a contact, and those of its new address apply', async () => {
     const { addTopic, add, remove, update, choicesOf, counts } = await audienceStage(storage())
     const topic = await addTopic()
     const gone = await add(

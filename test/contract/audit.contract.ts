@@ -31,7 +31,7 @@ export function auditContract(open: () => Storage): void {
     teamId = team.id
   })
 
-  test('each condition finds what it means, in any case of letters, and nothing is a wildcard', async () => {
+  test('each filter matches its field, in any case and without wildcards', async () => {
     const domain = await write(T0, {})
     const key = await write(T0 + 1, { action: 'api_key.create', target: 'api_key k_1', targetName: null })
     const robot = await write(T0 + 2, { actor: 'Sweeper', actorKind: 'system', actorName: null })
@@ -58,7 +58,7 @@ export function auditContract(open: () => Storage): void {
     expect(await found({ until: madeAt(domain) })).toEqual([])
   })
 
-  test('old entries are removed, the oldest first', async () => {
+  test('removes old entries, oldest first', async () => {
     const before = madeAt(await write(T0, {})) + 1
     const all = await found({ appliance: true })
     expect(all).toHaveLength(5)

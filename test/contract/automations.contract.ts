@@ -80,7 +80,7 @@ export function automationsContract(storage: () => Storage): void {
 }
 
 function definitionTests(storage: () => Storage): void {
-  test('automations are made, listed, changed and deleted in their team only', async () => {
+  test('creates, lists, updates and deletes automations within their team only', async () => {
     const [{ team }, { team: other }] = [await makeTeam(storage()), await makeTeam(storage())]
     const automation = newAutomation(team.id, unique('event'))
     const create = (one: Automation, most = 1) => storage().createAutomation({ automation: one, most }, T0)
@@ -123,7 +123,7 @@ function definitionTests(storage: () => Storage): void {
     expect(await get()).toBeUndefined()
   })
 
-  test('only events that an automation waits for are pending', async () => {
+  test('queues only events that an enabled automation uses', async () => {
     const { automation, send, teamId } = await automationStage(storage())
     expect(await send(undefined, T0, unique('other'))).toBeUndefined()
     expect(await send({ email: 'new@example.com' })).toMatchObject({
@@ -136,7 +136,7 @@ function definitionTests(storage: () => Storage): void {
 }
 
 function runTests(storage: () => Storage): void {
-  test('an event begins a run once, and creates its contact', async () => {
+  test('an event starts a run once and creates its contact', async () => {
     const { automation, send, run, teamId, due } = await automationStage(storage())
     const email = `${unique('new')}@example.com`
     const work = await send({ email })
@@ -163,7 +163,7 @@ function runTests(storage: () => Storage): void {
     expect(await storage().nextAutomationStep({}, T0)).toBeLessThanOrEqual(T0 + DAY)
   })
 
-  test('an event continues a run that waited for it before it was sent', async () => {
+  test('an event resumes a run only if it was sent after the run began to wait', async () => {
     const { begin, send, run, contact } = await automationStage(storage())
     const paid = unique('paid')
     const runId = await begin(reached('wait', T0 + DAY, paid), T0 + 10)
@@ -178,7 +178,7 @@ function runTests(storage: () => Storage): void {
     expect(await storage().takeSentEvent(taking, T0 + 22)).toBe(false)
   })
 
-  test('the newest runs of a contact are listed with the steps that they have reached', async () => {
+  test('lists the newest runs of a contact with the steps that they have reached', async () => {
     const { automation, begin, advance, teamId, contact, add } = await automationStage(storage())
     const first = await begin(reached('wait', T0 + DAY))
     const second = await begin(reached('wait', T0 + 9), T0 + 8)
@@ -206,7 +206,7 @@ function runTests(storage: () => Storage): void {
     expect(await list({ contactId: (await add()).id })).toEqual([])
   })
 
-  test('a stop ends the runs that began before, and no step of them is done', async () => {
+  test('stopping an automation cancels earlier runs before their next step', async () => {
     const { automation, begin, advance, run, stop, due, teamId } = await automationStage(storage())
     const runId = await begin(reached('wait', T0 + 1))
     expect(await stop(T0 + 2)).toBe(true)
@@ -228,7 +228,7 @@ function runTests(storage: () => Storage): void {
     expect([await ids(['cancelled']), await ids([])]).toEqual([[runId], [after, runId]])
   })
 
-  test('too many runs for one contact within a minute stop the automation', async () => {
+  test('stops an automation after too many runs for one contact within a minute', async () => {
     const { automation, begin, send, teamId } = await automationStage(storage())
     for (let run = 0; run < 30; run++) await begin(null, T0 + run)
     const work = await send()
@@ -248,7 +248,7 @@ function runTests(storage: () => Storage): void {
     expect(await storage().recentAutomationRuns(recent, T0)).toEqual({ ended: 30, failed: 0 })
   })
 
-  test('runs and steps are counted, the newest first', async () => {
+  test('counts runs and steps, newest first', async () => {
     const { automation, begin, advance, teamId } = await automationStage(storage())
     const limits = { since: T0 - DAY, most: 9 }
     const count = async (more: object = {}) =>
@@ -278,7 +278,7 @@ function runTests(storage: () => Storage): void {
     await advance(old, 'wait')
   })
 
-  test('old runs are removed when they have ended', async () => {
+  test('purges old runs only if they have ended', async () => {
     const { begin, run, advance } = await automationStage(storage())
     const [ended, running] = [await begin(reached('wait', T0)), await begin(reached('wait', T0))]
     await advance(ended, 'wait')
@@ -308,7 +308,7 @@ function effectTests(storage: () => Storage): void {
     expect(await run(runId)).toMatchObject({ status: 'completed', completedAt: T0 + 7 })
   })
 
-  test('a step whose effect is impossible fails with its run', async () => {
+  test('a step whose effect is impossible fails along with its run', async () => {
     const { begin, advance, run } = await automationStage(storage())
     const runId = await begin(reached('a', T0))
     const effect = { kind: 'segment', segmentId: newId(T0) }
@@ -324,7 +324,7 @@ function effectTests(storage: () => Storage): void {
 }
 
 function retryTests(storage: () => Storage): void {
-  test('a failed run goes on with the step that failed, once, unless it was stopped', async () => {
+  test('retries a failed run once from the step that failed, unless the automation was stopped', async () => {
     const { automation, begin, advance, run, due, stop, teamId } = await automationStage(storage())
     const runId = await begin(reached('a', T0))
     const retry = (id = runId, team = teamId) =>
@@ -351,7 +351,7 @@ function retryTests(storage: () => Storage): void {
 }
 
 function sendTests(storage: () => Storage): void {
-  test('a step sends one email, and none after a stop or to who opted out', async () => {
+  test('a step sends one email, and none after a stop or to a contact who opted out', async () => {
     const { begin, run, stop, update, contact, teamId } = await automationStage(storage())
     const put = async (runId: string) => {
       const email = newEmail(teamId, [contact.email])

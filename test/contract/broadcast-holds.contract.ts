@@ -6,8 +6,8 @@ import { DAY, MINUTE, T0, unique } from './fixtures.ts'
 
 /** The part of a broadcast for one provider, which a brake holds. */
 export function broadcastHoldsContract(storage: () => Storage): void {
-  describe('broadcasts that stop for one provider', () => {
-    test('keep back what waits for one provider, and go on for the others', async () => {
+  describe('broadcasts held for one provider', () => {
+    test('keep queued mail for that provider, and continue to others', async () => {
       const { teamId, domain, join, sending, emailTo, lease, get } = await broadcastStage(storage())
       const first = await join()
       const other = await join({ email: `bob@${unique('else')}.example` })
@@ -34,7 +34,7 @@ export function broadcastHoldsContract(storage: () => Storage): void {
     })
   })
 
-  test('recipients of a broadcast are listed page by page, and counted while an attempt runs', async () => {
+  test('list recipients in pages, and count deliveries in flight', async () => {
     const { teamId, join, sending, enqueue, lease } = await broadcastStage(storage())
     const [ada, bob] = [await join(), await join({ unsubscribed: true })]
     const id = await sending()

@@ -38,7 +38,7 @@ export function complaintsContract(storage: () => Storage): void {
   }
   const out = { topicId: null, subscription: 'opt_out', origin: 'complaint', via: 'report' }
 
-  test('about an email with a topic opts the contact out of everything, with its origin', async () => {
+  test('about an email with a topic opts the contact out of everything and records the origin', async () => {
     const { teamId, add, addTopic, put, deliver, report, get, told, counts, log } = await stage()
     const topic = await addTopic()
     const ada = await add({ email: `${unique('ada')}@example.com` })
@@ -52,7 +52,7 @@ export function complaintsContract(storage: () => Storage): void {
     expect((await get(ada.id))!.optOut).toEqual({ at: T0 + 1, origin: 'complaint' })
   })
 
-  test('about an email with a topic to somebody who is no contact is kept for the address', async () => {
+  test('about an email with a topic to an address without a contact is stored for the address', async () => {
     const { add, addTopic, put, deliver, report, log } = await stage()
     const [topic, address] = [await addTopic(), `${unique('bob')}@example.com`]
     await report(await deliver(await put(address, { topicId: topic.id })))
@@ -62,7 +62,7 @@ export function complaintsContract(storage: () => Storage): void {
     })
   })
 
-  test('about an email of an automation opts its contact out', async () => {
+  test('about an email from an automation opts its contact out', async () => {
     const { teamId, contact, begin, get } = await automationStage(storage())
     const { deliver, report } = stageOf(teamId)
     const email = newEmail(teamId, [contact.email], T0)

@@ -18,7 +18,7 @@ async function stage(storage: Storage) {
 
 /** Tests of changing and reading many contacts at once. */
 export function contactBatchesContract(storage: () => Storage): void {
-  test('many are added to a segment and removed from it; those that are gone are passed over', async () => {
+  test('adds several contacts to a segment and removes them, skipping deleted ones', async () => {
     const { teamId, add, addSegment, change, told } = await stage(storage())
     const [segment, ada, eve] = [await addSegment(), await add(), await add()]
     const ids = [ada.id, newId(T0), eve.id]
@@ -37,7 +37,7 @@ export function contactBatchesContract(storage: () => Storage): void {
     ])
   })
 
-  test('many choose for a topic, opt out of everything, and are deleted, each as if alone', async () => {
+  test('sets a topic choice, unsubscribes, or deletes several contacts, with an event for each changed contact', async () => {
     const { teamId, add, addTopic, change, choicesOf, counts, get, told } = await stage(storage())
     const [topic, ada, eve] = [await addTopic(), await add(), await add({ unsubscribed: true }, person)]
     const ids = [ada.id, eve.id]
@@ -59,7 +59,7 @@ export function contactBatchesContract(storage: () => Storage): void {
     ])
   })
 
-  test('what is known of addresses: contacts, opt-outs also of earlier ones, suppressions', async () => {
+  test('looks up contacts, opt-outs and suppressions by address, including those of deleted contacts', async () => {
     const { teamId, add, remove, suppress } = await stage(storage())
     const [ada, eve] = [await add(), await add({ unsubscribed: true })]
     const gone = await add({ unsubscribed: true }, person)
@@ -78,7 +78,7 @@ export function contactBatchesContract(storage: () => Storage): void {
     expect(await storage().knownAddresses({ teamId: newId(T0), emails: [ada.email] }, T0)).toEqual([nobody])
   })
 
-  test('what a list shows beside each: segments by name, and suppressions', async () => {
+  test('returns the segments and suppressions of the contacts in a list', async () => {
     const { teamId, add, addSegment, suppress } = await stage(storage())
     const [vip, all, old] = [await addSegment('VIP'), await addSegment('All'), await addSegment('Old')]
     const ada = await add({ segmentIds: [vip.id, all.id, old.id] })
@@ -95,7 +95,7 @@ export function contactBatchesContract(storage: () => Storage): void {
     expect(await contextOf([])).toEqual({ segments: new Map(), suppressed: new Set() })
   })
 
-  test('those that match are counted from a contact on', async () => {
+  test('counts matching contacts after a given one', async () => {
     const { teamId, add, addSegment, addTopic } = await stage(storage())
     const [segment, topic] = [await addSegment(), await addTopic()]
     const topics = [{ id: topic.id, subscription: 'opt_out' as const }]

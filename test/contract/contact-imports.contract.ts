@@ -60,7 +60,7 @@ async function importStage(storage: Storage) {
 }
 
 function stateTests(storage: () => Storage): void {
-  test('a draft is stored, found by its team only, started once, and is no draft any more', async () => {
+  test('a draft is stored, found by its team only, and started once', async () => {
     const { teamId, create, get, start } = await importStage(storage())
     const made = await create()
     expect(await get(made.id)).toEqual(stored(made))
@@ -76,7 +76,7 @@ function stateTests(storage: () => Storage): void {
     expect(await get(made.id)).toBeUndefined()
   })
 
-  test('a team has so many at most that have not ended, and one that began is not deleted', async () => {
+  test('limits a team’s unfinished imports, and does not delete a started import', async () => {
     const { teamId, create, get } = await importStage(storage())
     const one = await create({ status: 'in_progress', plan })
     const [second, third] = [newImport(teamId), newImport(teamId)]
@@ -94,7 +94,7 @@ function stateTests(storage: () => Storage): void {
     )
   })
 
-  test('lists run newest first without drafts, and by status', async () => {
+  test('lists imports newest first without drafts, and by status', async () => {
     const { create, list } = await importStage(storage())
     const [done, draft] = [await create({ status: 'completed', plan }), await create()]
     const [first, second] = [await create({ status: 'queued' }), await create({ status: 'queued' })]
@@ -110,7 +110,7 @@ function stateTests(storage: () => Storage): void {
 }
 
 function turnTests(storage: () => Storage): void {
-  test('teams take turns, and the imports of a team run in their order', async () => {
+  test('teams take turns, and the imports of a team run in order', async () => {
     const [one, two] = [await importStage(storage()), await importStage(storage())]
     expect(await storage().nextContactImport({ among: ['none'] }, T0)).toBeUndefined()
     expect(await storage().nextContactImport({ among: [] }, T0)).toBeUndefined()
@@ -138,7 +138,7 @@ function turnTests(storage: () => Storage): void {
 }
 
 function rowTests(storage: () => Storage): void {
-  test('a batch writes contacts, counts and rejects, and moves on in the file once', async () => {
+  test('writes the contacts, counts and rejected rows of a batch once', async () => {
     const { teamId, create, get } = await importStage(storage())
     const made = await create({ status: 'in_progress', plan })
     const rejects = [
@@ -174,7 +174,7 @@ function rowTests(storage: () => Storage): void {
     expect(await storage().writeImportRows(rest, T0 + 4)).toBe('elsewhere')
   })
 
-  test('a large batch writes each contact once, and the last row of an address wins', async () => {
+  test('a large batch writes each contact once, and later rows for an address win', async () => {
     const { teamId, add, get, counts } = await audienceStage(storage())
     const known = await add({ firstName: 'Old', lastName: 'Lovelace', properties: { k1: 'a' } })
     const made = newImport(teamId, { status: 'in_progress', plan })
@@ -213,7 +213,7 @@ function rowTests(storage: () => Storage): void {
     await storage().finishContactImport({ id: made.id, error: null }, T0)
   })
 
-  test('old drafts and old lists of rejects are removed, and nothing else', async () => {
+  test('removes only old drafts and old lists of rejected rows', async () => {
     const { teamId, create, get } = await importStage(storage())
     const [old, fresh] = [await create(), await create({ createdAt: T0 + 5 })]
     const failed = [{ line: 2, reason: 'Not an address.', cells: ['x'] }]
@@ -235,7 +235,7 @@ function rowTests(storage: () => Storage): void {
     expect((await get(after))?.counts).toEqual({ ...NO_COUNTS, total: 1, failed: 1, rejects: 1 })
   })
 
-  test('what is known of addresses before they are imported', async () => {
+  test('looks up contacts and opt-outs by address before an import', async () => {
     const { teamId, add, remove } = await audienceStage(storage())
     const [ada, eve] = [await add(), await add({ unsubscribed: true })]
     const gone = await add({ unsubscribed: true }, person)
@@ -252,7 +252,7 @@ function rowTests(storage: () => Storage): void {
     expect(await storage().optOutsOf({ teamId: newId(T0), emails: [ada.email] }, T0)).toEqual([fresh])
   })
 
-  test('erasing an address removes rejected rows, and files that waited import nothing of it', async () => {
+  test('erasing an address removes its rejected rows, and skips it in files that are still importing', async () => {
     const { teamId, create, get } = await importStage(storage())
     const address = 'ada@example.com'
     const early = await create({ status: 'in_progress', plan })
@@ -289,7 +289,7 @@ function rowTests(storage: () => Storage): void {
     for (const one of [early, later]) await storage().finishContactImport({ id: one.id, error: null }, T0 + 9)
   })
 
-  test('an import lifts no opt-out, and says how many stayed', async () => {
+  test('an import lifts no opt-out, and reports how many it kept', async () => {
     const { teamId, add, get } = await audienceStage(storage())
     const ada = await add({ unsubscribed: true }, person)
     const made = newImport(teamId, { status: 'in_progress', plan })
@@ -305,7 +305,7 @@ function rowTests(storage: () => Storage): void {
 }
 
 function undoTests(storage: () => Storage): void {
-  test('what an import created is removed again, in steps; what it changed and opt-outs stay', async () => {
+  test('removes the created contacts in steps, and keeps updated contacts and opt-outs', async () => {
     const { teamId, add, counts } = await audienceStage(storage())
     const known = await add({ email: 'known@undo.example' })
     const made = newImport(teamId, { status: 'in_progress', plan })

@@ -12,7 +12,7 @@ export const newCustomEvent = (teamId: string, more: Partial<CustomEvent> = {}):
 
 /** Tests custom events. */
 export function customEventsContract(storage: () => Storage): void {
-  test('events are made once by name, changed, listed and removed in their team only', async () => {
+  test('creates events once by name, and changes, lists and deletes them within their team only', async () => {
     const [{ team }, { team: other }] = [await makeTeam(storage()), await makeTeam(storage())]
     const event = newCustomEvent(team.id, { schema: { plan: 'string' } })
     const create = (one: CustomEvent) => storage().createCustomEvent({ event: one, most: 2 }, T0)
@@ -41,7 +41,7 @@ export function customEventsContract(storage: () => Storage): void {
     ])
   })
 
-  test('sent events keep their contact or address, are listed by name, and are removed when old', async () => {
+  test('stores sent events with their contact or address, lists them by name, and purges old ones', async () => {
     const { teamId, add } = await audienceStage(storage())
     const ada = await add()
     const [name, payload] = [unique('order'), { total: 7 }]
@@ -69,7 +69,7 @@ export function customEventsContract(storage: () => Storage): void {
     expect(await list()).toEqual([])
   })
 
-  test('an erasure removes the events about its address, also those of the contact under another one', async () => {
+  test('an erasure removes the events of the contact and address, including those sent under an earlier address', async () => {
     const { teamId, add, update } = await audienceStage(storage())
     const ada = await add()
     const name = unique('order')

@@ -64,7 +64,7 @@ export function domainReportsContract(storage: () => Storage): void {
   const listed = async (of: { teamId: string; domainId: string }, kind?: 'dmarc' | 'tls') =>
     (await storage().listDomainReports({ ...of, kind, limit: 10 }, T0)).items.map(({ id }) => id)
 
-  test('the host of the return path leads to its domain', async () => {
+  test('finds the domain by the host of its return path', async () => {
     const { teamId, domainId, name } = await makeReported(storage())
     const find = (host: string) => storage().findReportedDomains({ host }, T0)
     const domain = { id: domainId, teamId, name, returnPath: 'send', status: 'verified' }
@@ -73,7 +73,7 @@ export function domainReportsContract(storage: () => Storage): void {
     expect(await find(name)).toEqual([])
   })
 
-  test('a report comes back whole, to its own team only', async () => {
+  test('returns a stored report in full, to its own team only', async () => {
     const of = await makeReported(storage())
     const other = await makeReported(storage())
     const policy = { domain: 'reported.example', p: 'none', sp: '', np: '', adkim: 'r', aspf: 'r' }
@@ -93,7 +93,7 @@ export function domainReportsContract(storage: () => Storage): void {
     expect(await listed(of, 'tls')).toEqual([])
   })
 
-  test('a report is kept once; another submitter, policy domain or time is another one', async () => {
+  test('stores a report once by submitter, policy domain and time', async () => {
     const of = await makeReported(storage())
     const report = newDomainReport(of)
     expect(await keep(report)).toBe('kept')
@@ -104,7 +104,7 @@ export function domainReportsContract(storage: () => Storage): void {
     expect(await listed(of)).toHaveLength(4)
   })
 
-  test('a domain gets so much in a day, of one submitter and of all', async () => {
+  test('limits the reports and rows of a domain in a day, in total and for each submitter', async () => {
     const of = await makeReported(storage())
     const limits = { submitter: 1, reports: 3, rows: 3 }
     const from = (submitter: string, rows = 1, receivedAt = T0) =>
@@ -118,7 +118,7 @@ export function domainReportsContract(storage: () => Storage): void {
     expect(await keep(from('a', 1, T0 + DAY), limits)).toBe('kept')
   })
 
-  test('rows of a period are summed up', async () => {
+  test('sums the rows of a period', async () => {
     const of = await makeReported(storage())
     const bad = dmarcRow({ sourceIp: '2001:db8::1', dkimAligned: false, messages: 50 })
     await keep(newDomainReport(of, { total: 53, failed: 50, dmarc: [dmarcRow(), bad] }))
@@ -137,7 +137,7 @@ export function domainReportsContract(storage: () => Storage): void {
     )
   })
 
-  test('TLS reports are summed up apart', async () => {
+  test('sums TLS reports separately', async () => {
     const of = await makeReported(storage())
     const failed = tlsRow({ failure: 'certificate-expired', receivingMx: 'mx.reported.example', sessions: 1 })
     const kept = { kind: 'tls', dmarc: [], tls: [tlsRow(), failed], total: 6, failed: 1 } as const
@@ -153,7 +153,7 @@ export function domainReportsContract(storage: () => Storage): void {
     expect(await storage().sumDmarc({ ...of, ...PERIOD }, T0)).toEqual([])
   })
 
-  test('old reports go, and those of a removed domain', async () => {
+  test('removes old reports, and those of a deleted domain', async () => {
     const of = await makeReported(storage())
     // IDs of one process never go backwards, so the old one is made by hand.
     const [old, fresh] = [newDomainReport(of, { id: `0000${newId(T0).slice(4)}` }), newDomainReport(of)]

@@ -7,7 +7,7 @@ export function dutiesContract(storage: () => Storage): void {
   const forMs = 1000
   const take = (name: string, owner: string, now: number) => storage().takeDuty({ name, owner, forMs }, now)
 
-  test('a duty is one node’s until its time is over, and each change of hands begins a term', async () => {
+  test('a node holds a duty until it expires, and each change of owner begins a new term', async () => {
     const name = unique('duty')
     expect(await take(name, 'here/1', T0)).toBe(1)
     expect(await take(name, 'there/1', T0 + 999)).toBeNull()
@@ -17,13 +17,13 @@ export function dutiesContract(storage: () => Storage): void {
     expect(await take(name, 'here/1', T0 + 2000)).toBeNull()
   })
 
-  test('of two nodes that ask at once one has it', async () => {
+  test('only one of several nodes that ask at the same time gets the duty', async () => {
     const name = unique('duty')
     const terms = await Promise.all(['a/1', 'b/1', 'c/1'].map((owner) => take(name, owner, T0)))
     expect(terms.toSorted()).toEqual([1, null, null])
   })
 
-  test('the next run of a node has the duties of the one before at once, and no node with a similar name', async () => {
+  test('the next run of a node takes over its duties at once, but a node with a similar name does not', async () => {
     const name = unique('duty')
     expect(await take(name, 'here/1', T0)).toBe(1)
     expect(await take(name, 'her/1', T0)).toBeNull()
@@ -31,7 +31,7 @@ export function dutiesContract(storage: () => Storage): void {
     expect(await take(name, 'here/2', T0)).toBe(2)
   })
 
-  test('what an owner gives back is free at once, and nothing else is', async () => {
+  test('an owner that releases its duties frees only those', async () => {
     const [one, two] = [unique('duty'), unique('duty')]
     await take(one, 'here/1', T0)
     await take(two, 'there/1', T0)

@@ -19,7 +19,7 @@ export function emailSearchContract(storage: () => Storage): void {
   const put = (teamId: string, to: string, more: Partial<NewEmail> = {}) =>
     putEmail(storage(), teamId, [to], T0, more)
 
-  test('without conditions all are found, newest first, in pages', async () => {
+  test('without filters returns all emails, newest first, in pages', async () => {
     const { team } = await makeTeam(storage())
     const ids: string[] = []
     for (let i = 0; i < 5; i++) ids.unshift((await put(team.id, 'a@example.net')).id)
@@ -28,7 +28,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(first.next).toBe(ids[1])
   })
 
-  test('emails of other teams and reports are not found, not even by their id', async () => {
+  test('never finds reports or emails of other teams, even by ID', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const { id } = await put(team.id, 'a@example.net')
@@ -39,7 +39,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await find(storage(), team.id, {})).toEqual([id])
   })
 
-  test('each condition finds what it means and nothing else', async () => {
+  test('each filter matches only its own field', async () => {
     const { team } = await makeTeam(storage())
     const plain = await put(team.id, 'ada@reader.example', { subject: 'Invoice 100% due_now' })
     const other = await put(team.id, 'xada@other.example', {
@@ -88,7 +88,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await finds({ status: ['bounced'] })).toEqual([])
   })
 
-  test('a key is found by its name, but not by the name of a key of another team', async () => {
+  test('finds an API key by its name, but not a key of another team', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const key = {
@@ -106,7 +106,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await find(storage(), team.id, { apiKey: 'Shop' })).toEqual([id])
   })
 
-  test('a time is compared with that of the id, the end not included', async () => {
+  test('compares times with the time of the ID, excluding the end', async () => {
     const { team } = await makeTeam(storage())
     const at = (ms: number) => firstIdAt(ms).replace(/0{12}$/, newId(T0).slice(24))
     const [old, middle, young] = [at(T0 - 2 * MINUTE), at(T0 - MINUTE), at(T0)]
@@ -116,7 +116,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await find(storage(), team.id, { since: T0 - MINUTE, until: T0 })).toEqual([middle])
   })
 
-  test('tries and the last word are those of the recipients, and the reply can be sought', async () => {
+  test('returns the attempts and last reply of the recipients, and searches by reply', async () => {
     const { team } = await makeTeam(storage())
     const email = await put(team.id, 'a@example.net')
     const waiting = await storage().searchEmails({ teamId: team.id, filter: {}, limit: 5 }, T0)
@@ -137,7 +137,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await find(storage(), team.id, { reply: '4ZX8q' })).toEqual([])
   })
 
-  test('each recipient of an email is counted once, by how it stands', async () => {
+  test('counts each recipient of an email once, by its state', async () => {
     const { team } = await makeTeam(storage())
     const names = ['a', 'b', 'c', 'd', 'e', 'f']
     const email = await putEmail(
@@ -176,7 +176,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await look()).toMatchObject({ opened: true, clicked: false })
   })
 
-  test('emails in trouble are found by their status, several statuses in one order', async () => {
+  test('finds emails by one or more statuses, in one order', async () => {
     const { team } = await makeTeam(storage())
     const ids: string[] = []
     for (const [to, state] of [
@@ -199,7 +199,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await find(storage(), team.id, { status: ['bounced'], to: 'a@example.net' })).toEqual([a])
   })
 
-  test('what no webhook was told is an empty list', async () => {
+  test('returns an empty list of webhooks for an email that none received', async () => {
     const { team } = await makeTeam(storage())
     const { id } = await put(team.id, 'a@example.net')
     expect(await storage().webhooksOfEmail({ teamId: team.id, emailId: id, limit: 5 }, T0)).toEqual([])

@@ -14,7 +14,7 @@ async function putMany(storage: Storage, teamId: string, count: number): Promise
 }
 
 export function emailsContract(storage: () => Storage): void {
-  test('an email comes back as it was put, queued', async () => {
+  test('returns an email as it was stored, as queued', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@example.net', 'b@example.org'], T0, {
       cc: ['c@example.net'],
@@ -42,7 +42,7 @@ export function emailsContract(storage: () => Storage): void {
     })
   })
 
-  test('a NUL in a text is stored as U+FFFD, also within JSON', async () => {
+  test('stores a NUL in text as U+FFFD, also within JSON', async () => {
     const { team } = await makeTeam(storage())
     const { id } = await putEmail(storage(), team.id, ['a@example.net'], T0, {
       subject: 'A\0B',
@@ -56,7 +56,7 @@ export function emailsContract(storage: () => Storage): void {
     })
   })
 
-  test('an email of another team is not found, nor is its history', async () => {
+  test('hides an email and its history from other teams', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const { id } = await putEmail(storage(), team.id, ['a@example.net'])
@@ -65,7 +65,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(history).toEqual({ deliveries: [], attempts: [], events: [] })
   })
 
-  test('a new email waits once for each recipient and has no history', async () => {
+  test('a new email has one waiting delivery for each recipient and no history', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@Example.NET', 'b@example.org'])
     const history = await storage().getHistory({ teamId: team.id, id: email.id }, T0)
@@ -92,7 +92,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(history.events).toEqual([])
   })
 
-  test('a scheduled email says so', async () => {
+  test('a scheduled email has its status, time and event', async () => {
     const { team } = await makeTeam(storage())
     const { id } = await putEmail(storage(), team.id, ['a@example.net'], T0, { scheduledAt: T0 + DAY })
     const email = await storage().getEmail({ teamId: team.id, id }, T0)
@@ -107,7 +107,7 @@ export function emailsContract(storage: () => Storage): void {
     ['empty', 0],
     ['small', 100],
     ['large', LARGE],
-  ])('a message comes back byte for byte: %s', async (_name, size) => {
+  ])('returns a message byte for byte: %s', async (_name, size) => {
     const { team } = await makeTeam(storage())
     const message = randomBytes(size)
     const copy = Buffer.from(message)
@@ -118,7 +118,7 @@ export function emailsContract(storage: () => Storage): void {
     expect((await storage().getEmail({ teamId: team.id, id }, T0))?.size).toBe(size)
   })
 
-  test('a message that is a view of a larger buffer is stored alone', async () => {
+  test('stores only the message if it is a view of a larger buffer', async () => {
     const { team } = await makeTeam(storage())
     const whole = Buffer.from('secret message secret')
     const { id } = await putEmail(storage(), team.id, ['a@example.net'], T0, {
@@ -129,21 +129,21 @@ export function emailsContract(storage: () => Storage): void {
     expect(whole.toString()).toBe('secret message secret')
   })
 
-  test('an email is known to be a team’s, and an unknown one nobody’s', async () => {
+  test('returns the team of an email, and nothing for an unknown email', async () => {
     const { team } = await makeTeam(storage())
     const { id } = await putEmail(storage(), team.id, ['a@example.net'], T0)
     expect(await storage().teamOfEmail({ emailId: id }, T0)).toBe(team.id)
     expect(await storage().teamOfEmail({ emailId: newId(T0) }, T0)).toBeUndefined()
   })
 
-  test('the message of an unknown email is undefined', async () => {
+  test('returns no message for an unknown email', async () => {
     expect(await storage().getMessage({ emailId: newId(T0) }, T0)).toBeUndefined()
   })
 
   test.each([
     ['small', 10],
     ['large', LARGE],
-  ])('an id that is taken is refused and the first email stays: %s', async (_name, size) => {
+  ])('rejects an ID that is already used and keeps the first email: %s', async (_name, size) => {
     const { team } = await makeTeam(storage())
     const first = await putEmail(storage(), team.id, ['a@example.net'], T0, { message: randomBytes(LARGE) })
     const second = newEmail(team.id, ['b@example.net'], T0, { id: first.id, message: randomBytes(size) })
@@ -154,7 +154,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(deliveries.map((delivery) => delivery.recipient)).toEqual(['a@example.net'])
   })
 
-  test('a put that fails leaves nothing', async () => {
+  test('a put that fails stores nothing', async () => {
     const { team } = await makeTeam(storage())
     const email = newEmail(team.id, ['a@example.net', 'b@example.net'])
     email.deliveries[1]!.id = email.deliveries[0]!.id
@@ -164,7 +164,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(await storage().nextDue({ closed: [] }, T0)).toBeUndefined()
   })
 
-  test('pages run newest first, onwards with after and back with before', async () => {
+  test('lists pages newest first, forward with after and back with before', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const ids = (await putMany(storage(), team.id, 7)).reverse()
@@ -185,7 +185,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(await page({ after: ids[0]!, before: ids[5]! })).toEqual([[1, 2, 3], true])
   })
 
-  test('a list shows summaries only', async () => {
+  test('lists only summaries', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@example.net'])
     const { items } = await storage().listEmails({ teamId: team.id, limit: 10 }, T0)
@@ -208,7 +208,7 @@ export function emailsContract(storage: () => Storage): void {
     ])
   })
 
-  test('five hundred puts at once are all stored', async () => {
+  test('stores all of 500 concurrent puts', async () => {
     const { team } = await makeTeam(storage())
     const emails = Array.from({ length: 500 }, () => newEmail(team.id, ['a@example.net']))
     await Promise.all(emails.map((email) => storage().put(putArgs(email), T0)))
@@ -218,7 +218,7 @@ export function emailsContract(storage: () => Storage): void {
     expect((await summaryOf(storage(), {}, T0)).waiting).toBe(500)
   })
 
-  test('a call that fails does not hurt the calls made with it', async () => {
+  test('a failed call does not affect concurrent calls', async () => {
     const { team } = await makeTeam(storage())
     const emails = Array.from({ length: 20 }, () => newEmail(team.id, ['a@example.net']))
     const bad = new Set<NewEmail>([emails[3]!, emails[4]!, emails[19]!])
@@ -231,7 +231,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(items).toHaveLength(17)
   })
 
-  test('a read that follows a write sees it', async () => {
+  test('a read after a write sees it', async () => {
     const { team } = await makeTeam(storage())
     for (let i = 0; i < 50; i++) {
       const { id } = await putEmail(storage(), team.id, ['a@example.net'])

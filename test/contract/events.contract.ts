@@ -23,7 +23,7 @@ export function eventsContract(open: () => Storage): void {
     return id
   }
 
-  test('whoever listens hears each event once, in the order in which they happened', async () => {
+  test('returns live events once each, in the order in which they happened', async () => {
     const start = await storage.lastEvent({}, T0)
     const ids = [await happen(), await happen(), await happen()]
     const first = await storage.liveEvents({ after: start, limit: 2 }, T0)
@@ -36,7 +36,7 @@ export function eventsContract(open: () => Storage): void {
     expect(await storage.liveEvents({ after: last, limit: 10 }, T0)).toEqual([])
   })
 
-  test('a team hears of its own', async () => {
+  test('a team receives only its own live events', async () => {
     const other = (await makeTeam(storage)).team.id
     const start = await storage.lastEvent({}, T0)
     await happen()
@@ -45,7 +45,7 @@ export function eventsContract(open: () => Storage): void {
     expect(heard.map(({ emailId }) => emailId)).toEqual([theirs])
   })
 
-  test('a cursor survives being written down, and tells what comes after another', async () => {
+  test('a cursor can be written and read back, and compared with another', async () => {
     const before = await storage.lastEvent({}, T0)
     await happen()
     const after = await storage.lastEvent({}, T0)
@@ -59,7 +59,10 @@ export function eventsContract(open: () => Storage): void {
     expect(readCursor(formatCursor(after))).toEqual(after)
   })
 
-  test.each(['', '12', '-1-2', '1-2-3', 'a-b', '1-1234567890123456', '0-1 '])('%j is no cursor', (text) => {
-    expect(readCursor(text)).toBeNull()
-  })
+  test.each(['', '12', '-1-2', '1-2-3', 'a-b', '1-1234567890123456', '0-1 '])(
+    'rejects %j as a cursor',
+    (text) => {
+      expect(readCursor(text)).toBeNull()
+    },
+  )
 }

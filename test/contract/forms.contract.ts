@@ -49,7 +49,7 @@ const visitor = { ip: '192.0.2.1', userAgent: 'Browser/1' }
 
 /** Tests sign-up forms and what is sent with them. */
 export function formsContract(storage: () => Storage): void {
-  test('forms belong to a team, change in parts, and are counted', async () => {
+  test('forms belong to one team, are updated field by field, and limited in number', async () => {
     const [{ team }, other] = [await makeTeam(storage()), await makeTeam(storage())]
     const teamId = team.id
     const words = { de: { title: 'Rundbrief', text: null, consent: null, button: null, subject: null } }
@@ -73,7 +73,7 @@ export function formsContract(storage: () => Storage): void {
     expect(await storage().listForms({ teamId }, T0)).toEqual([second])
   })
 
-  test('a sign-up is mailed once and confirmed once, and becomes a contact', async () => {
+  test('a sign-up is mailed once and confirmed once, and creates a contact', async () => {
     const { teamId, addSegment, addTopic, choicesOf, told } = await audienceStage(storage())
     const [segment, topic] = [await addSegment(), await addTopic({ defaultSubscription: 'opt_out' })]
     const gone = await addTopic()
@@ -102,7 +102,7 @@ export function formsContract(storage: () => Storage): void {
     expect(await storage().getSignup({ id: signup.id }, T0)).toMatchObject({ open: false, given: {} })
   })
 
-  test('a person who opted out is subscribed again, as a contact and after it was deleted', async () => {
+  test('a confirmed sign-up lifts an opt-out, even if the contact was deleted', async () => {
     const { teamId, add, update, remove, told } = await audienceStage(storage())
     const form = await storeForm(storage(), teamId)
     for (const isDeleted of [false, true]) {
@@ -121,7 +121,7 @@ export function formsContract(storage: () => Storage): void {
     expect(await told()).toContain('contact.updated')
   })
 
-  test('an address gets one email an hour and three a day from a team, and none while suppressed', async () => {
+  test('sends an address one email an hour and three a day per team, and none while it is suppressed', async () => {
     const { teamId } = await audienceStage(storage())
     const [one, other] = [await storeForm(storage(), teamId), await storeForm(storage(), teamId)]
     const elsewhere = await storeForm(storage(), (await makeTeam(storage())).team.id)
@@ -147,7 +147,7 @@ export function formsContract(storage: () => Storage): void {
     expect(await storage().submitSignup({ signup: newSignup(newId(T0)) }, T0)).toBe('closed')
   })
 
-  test('sign-ups end after 7 days, confirmed ones are forgotten after a day, and erasures remove them', async () => {
+  test('sign-ups expire after 7 days, are purged a day after confirmation, and are removed by erasures', async () => {
     const { teamId } = await audienceStage(storage())
     const form = await storeForm(storage(), teamId)
     const [old, done, failed, erased] = Array.from({ length: 4 }, () => newSignup(form.id))

@@ -20,7 +20,7 @@ const newcomer = (): User => ({
 export function identitiesContract(storage: () => Storage): void {
   const list = (userId: string) => storage().listIdentities({ userId }, T0)
 
-  test('an identity is found by issuer and subject together', async () => {
+  test('finds an identity by issuer and subject together', async () => {
     const { user } = await makeTeam(storage())
     const one = identity(user.id)
     expect(await storage().linkIdentity({ identity: one }, T0)).toBe('linked')
@@ -30,7 +30,7 @@ export function identitiesContract(storage: () => Storage): void {
     expect(await list(user.id)).toEqual([{ ...one, email: 'renamed@example.com', lastUsedAt: T0 + 5 }])
   })
 
-  test('an identity means one person: another cannot have it, the same may link it again', async () => {
+  test('an identity belongs to one user, who can link it again, while others cannot', async () => {
     const [{ user }, { user: other }] = [await makeTeam(storage()), await makeTeam(storage())]
     const one = identity(user.id)
     await storage().linkIdentity({ identity: one }, T0)
@@ -41,7 +41,7 @@ export function identitiesContract(storage: () => Storage): void {
     expect(await list(other.id)).toEqual([])
   })
 
-  test('unlinking ends the sessions of its provider but the one that asks, and of nobody else', async () => {
+  test('unlinking ends the user’s sessions from its provider, except the current one', async () => {
     const { team, user } = await makeTeam(storage())
     const { user: other } = await makeTeam(storage())
     const one = identity(user.id)
@@ -73,7 +73,7 @@ export function identitiesContract(storage: () => Storage): void {
     expect(alive).toEqual(['a', 'c', 'd'])
   })
 
-  test('the last way in stays: another identity counts only while its provider is configured', async () => {
+  test('the last sign-in method cannot be removed; another identity counts only if its provider is configured', async () => {
     const { team } = await makeTeam(storage())
     const user = newcomer()
     const one = identity(user.id)
@@ -86,7 +86,7 @@ export function identitiesContract(storage: () => Storage): void {
     expect(await unlink(['google', 'corp'])).toBe('unlinked')
   })
 
-  test('a newcomer takes all invitations of the address, and joins nothing else then', async () => {
+  test('a new user accepts all invitations for the address, and joins no other team', async () => {
     const [{ team }, { team: second }, { team: joined }] = [
       await makeTeam(storage()),
       await makeTeam(storage()),
@@ -116,7 +116,7 @@ export function identitiesContract(storage: () => Storage): void {
     expect(await storage().findUser({ email: user.email }, T0)).toEqual(user)
   })
 
-  test('nobody is admitted without a team, with somebody’s address, or with somebody’s identity', async () => {
+  test('admits no new user without a team, or with an address or identity in use', async () => {
     const { team, user: there } = await makeTeam(storage())
     const join = { teamId: team.id, role: 'viewer' } as const
     const known = identity(there.id)

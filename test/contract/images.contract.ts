@@ -20,7 +20,7 @@ async function stage(storage: Storage) {
 
 /** Tests of images that emails load. */
 export function imagesContract(storage: () => Storage): void {
-  test('the same bytes are one image, and its readers get them', async () => {
+  test('stores the same bytes as one image, and returns them to readers', async () => {
     const { put, ids } = await stage(storage())
     const info = { id: id('a'), type: 'image/png', width: 2, height: 1, bytes: 10, createdAt: T0 }
     expect(await put('a')).toEqual({ image: info, created: true })
@@ -33,7 +33,7 @@ export function imagesContract(storage: () => Storage): void {
     expect(await storage().listImages({ teamId: (await makeTeam(storage())).team.id }, T0)).toEqual([])
   })
 
-  test('a team has its share, and the same image takes none of it', async () => {
+  test('limits a team’s image storage, and counts an image once', async () => {
     const { put, ids } = await stage(storage())
     await put('a', { size: 60 })
     expect(await put('b', { size: 41 })).toBeNull()
@@ -42,7 +42,7 @@ export function imagesContract(storage: () => Storage): void {
     expect((await ids()).length).toBe(2)
   })
 
-  test('two uploads at once are one image and keep to the share', async () => {
+  test('two concurrent uploads store one image and keep to the limit', async () => {
     const { put, ids } = await stage(storage())
     const made = await Promise.all([put('a', { size: 60 }), put('a', { size: 60 }), put('b', { size: 60 })])
     expect(made.filter((one) => one?.created)).toHaveLength(1)
@@ -50,7 +50,7 @@ export function imagesContract(storage: () => Storage): void {
     expect(await ids()).toEqual(['a'])
   })
 
-  test('images that were never used go after a month, others stay', async () => {
+  test('purges images that were unused for a month, and keeps others', async () => {
     // Removes images of other tests.
     await purge(storage(), T0 + 31 * DAY)
     const { teamId, put, ids } = await stage(storage())
@@ -66,7 +66,7 @@ export function imagesContract(storage: () => Storage): void {
     expect((await ids()).sort()).toEqual(['b', 'c', 'd'])
   })
 
-  test('a team deletes its own image only', async () => {
+  test('a team deletes only its own images', async () => {
     const [own, other] = [await stage(storage()), await stage(storage())]
     await own.put('e', { used: true })
     expect(await storage().deleteImage({ teamId: other.teamId, id: id('e') }, T0)).toBe(false)

@@ -53,7 +53,7 @@ export function insightDaysContract(use: () => Storage): void {
   const daysOf = ({ teamId, domainId }: { teamId: string; domainId: string }, since = '2026-01-01') =>
     use().listInsightDays({ teamId, domainId, since }, T0)
 
-  test('each sent email is checked once, and counts for its domain and the day it was sent', async () => {
+  test('checks each sent email once, and counts it by domain and day sent', async () => {
     const [one, other] = [await makeDomain(), await makeDomain()]
     await send(one, ['good', 'bad 1', 'bad 2'])
     await send(other, ['good'])
@@ -74,7 +74,7 @@ export function insightDaysContract(use: () => Storage): void {
     expect(await daysOf(one)).toHaveLength(2)
   })
 
-  test('mail of the server itself, and mail without content, counts nothing', async () => {
+  test('counts neither the server’s own mail nor mail without content', async () => {
     const domain = await makeDomain()
     await send(domain, ['bad'], { via: 'notice' })
     expect(await run()).toEqual([])
@@ -83,7 +83,7 @@ export function insightDaysContract(use: () => Storage): void {
     expect(await daysOf(domain)).toEqual([])
   })
 
-  test('of two that read the same events, one adds its numbers', async () => {
+  test('when two readers read the same events, only one adds its counts', async () => {
     const domain = await makeDomain()
     await send(domain, ['good'])
     const { from, to, emails } = await use().readUnchecked({}, T0)

@@ -19,7 +19,7 @@ const day = (source: string, provider: string, date: string, counts: Partial<Lan
 })
 
 export function lanesContract(storage: () => Storage): void {
-  test('a lane comes back as it was saved last, by source and provider', async () => {
+  test('returns the last saved state of a lane, by source and provider', async () => {
     const paused = { pausedUntil: T0 + 9, reason: 'Yahoo replied TSS04.', reasonAt: T0, updatedAt: T0 + 1 }
     await storage().saveLanes({ lanes: [lane('auto', 'yahoo'), lane('192.0.2.1', 'yahoo')] }, T0)
     await storage().saveLanes({ lanes: [lane('auto', 'yahoo', paused), lane('auto', 'google')] }, T0)
@@ -32,7 +32,7 @@ export function lanesContract(storage: () => Storage): void {
     expect(await storage().listLanes({}, T0)).toHaveLength(3)
   })
 
-  test('settings of a provider are kept until they are ended', async () => {
+  test('keeps provider settings until they are removed', async () => {
     const save = (provider: string, settings: Record<string, unknown> | null, now: number) =>
       storage().saveProviderSettings({ provider, settings }, now)
     await save('yahoo', { connections: 2 }, T0)
@@ -47,7 +47,7 @@ export function lanesContract(storage: () => Storage): void {
     expect(await storage().listProviderSettings({}, T0)).toMatchObject([{ provider: 'yahoo' }])
   })
 
-  test('days of lanes add up', async () => {
+  test('adds up the daily counts of lanes', async () => {
     const first = day('auto', 'yahoo', '2026-01-01', { sent: 5, delivered: 4, deferred: 1 })
     const other = day('auto', 'yahoo', '2026-01-02', { sent: 1, bounced: 1 })
     await storage().addLaneDays({ days: [first, other] }, T0)
@@ -64,7 +64,7 @@ export function lanesContract(storage: () => Storage): void {
     expect(await daysOf('auto', '2026-01-03')).toEqual([])
   })
 
-  test('old days of lanes are removed', async () => {
+  test('removes old daily counts of lanes', async () => {
     const days = [
       day('auto', 'yahoo', '2025-01-01', { sent: 1 }),
       day('auto', 'google', '2025-01-02', { sent: 2 }),

@@ -34,7 +34,7 @@ const summaryOf = ({ requestBody, responseBody: _1, emailIds: _2, ...summary }: 
 export function logsContract(storage: () => Storage): void {
   const team = async () => (await makeTeam(storage())).team.id
 
-  test('a request is read as it was kept, by its own team alone', async () => {
+  test('returns a request as it was stored, to its own team only', async () => {
     const teamId = await team()
     const log = newLog(teamId, T0, { emailIds: [newId(T0), newId(T0)] })
     const bare = newLog(teamId, T0, { userAgent: null, requestBody: null, responseBody: null })
@@ -45,11 +45,11 @@ export function logsContract(storage: () => Storage): void {
     expect(await storage().getLog({ teamId, id: newId(T0) }, T0)).toBeUndefined()
   })
 
-  test('nothing is kept of nothing', async () => {
+  test('accepts an empty list of requests', async () => {
     await storage().saveLogs({ logs: [] }, T0)
   })
 
-  test('lists run newest first, in pages, with the body of none but SMTP', async () => {
+  test('lists requests newest first, in pages, with bodies only for SMTP', async () => {
     const teamId = await team()
     const logs = ['POST', 'SMTP', 'SMTP', 'GET'].map((method) => newLog(teamId, T0, { method }))
     await storage().saveLogs({ logs: [...logs, newLog(await team())] }, T0)
@@ -61,7 +61,7 @@ export function logsContract(storage: () => Storage): void {
     expect(await list({ before: one!.id })).toEqual({ items: [three, two], hasMore: true })
   })
 
-  test('a search finds by every condition, newest first, in parts', async () => {
+  test('searches by each filter, newest first, in pages', async () => {
     const teamId = await team()
     const key = newId(T0)
     // Sets IDs for exactly these times, because generated IDs never go backwards.
@@ -107,7 +107,7 @@ export function logsContract(storage: () => Storage): void {
     })
   })
 
-  test('a search looks at a part of a long list and says where to go on', async () => {
+  test('a search scans part of a long list and returns where to continue', async () => {
     const teamId = await team()
     const [wanted, ...others] = Array.from({ length: 4500 }, (_, n) => newLog(teamId, T0 + n))
     await storage().saveLogs({ logs: [{ ...wanted!, status: 503 }, ...others] }, T0)
@@ -118,7 +118,7 @@ export function logsContract(storage: () => Storage): void {
     expect(second).toEqual({ items: [{ ...summaryOf(wanted!), status: 503 }], next: null })
   })
 
-  test('the name of a key finds what was asked with it', async () => {
+  test('finds requests by the name of their API key', async () => {
     const teamId = await team()
     const key = newApiKey(teamId, 'shop')
     await storage().createApiKey({ ...key, tokenHash: unique('hash') }, T0)
@@ -129,7 +129,7 @@ export function logsContract(storage: () => Storage): void {
     expect((await search(`${key.name}x`)).items).toEqual([])
   })
 
-  test('the requests that made an email are found by it, and a batch by each of its emails', async () => {
+  test('finds the requests that created an email, and a batch by each of its emails', async () => {
     const teamId = await team()
     const emailIds = Array.from({ length: 100 }, () => newId(T0))
     const [batch, again, other] = [
@@ -145,7 +145,7 @@ export function logsContract(storage: () => Storage): void {
     expect(await found(newId(T0))).toEqual([])
   })
 
-  test('a batch as large as the buffer makes them fits into one call', async () => {
+  test('one call stores as many requests and email IDs as the buffer holds', async () => {
     const teamId = await team()
     const logs = Array.from({ length: 100 }, () =>
       newLog(teamId, T0, { emailIds: Array.from({ length: 100 }, () => newId(T0)) }),
@@ -154,7 +154,7 @@ export function logsContract(storage: () => Storage): void {
     expect((await storage().getLog({ teamId, id: logs[99]!.id }, T0))?.emailIds).toEqual(logs[99]!.emailIds)
   })
 
-  test('old requests are removed oldest first, as many as asked', async () => {
+  test('purges old requests, oldest first, up to a limit', async () => {
     await storage().purgeLogs({ before: T0 + 1000 * DAY, most: 100_000 }, T0)
     const teamId = await team()
     const logs = [1, 2, 3].map((day) => newLog(teamId, T0 + day * DAY, { emailIds: [newId(T0)] }))

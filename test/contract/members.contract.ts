@@ -39,7 +39,7 @@ export function membersContract(storage: () => Storage): void {
     (await storage().listMembers({ teamId }, T0)).map(({ role }) => role)
 
   describe('owners', () => {
-    test('the last one can neither be lowered nor removed; with a second one both go', async () => {
+    test('the last owner cannot be demoted or removed, but can be demoted once there is a second one', async () => {
       const { team, user } = await makeTeam(storage())
       const args = { teamId: team.id, userId: user.id, spareOwners: false }
       expect(await storage().setRole({ ...args, role: 'admin' }, T0)).toBe('last_owner')
@@ -49,7 +49,7 @@ export function membersContract(storage: () => Storage): void {
       expect(await rolesIn(team.id)).toEqual(['owner', 'admin'])
     })
 
-    test('two owners who remove each other at once leave one', async () => {
+    test('of two owners who remove each other concurrently, one remains', async () => {
       const { team, user } = await makeTeam(storage())
       const other = await join(storage(), team.id, 'owner')
       const remove = (userId: string) =>
@@ -57,7 +57,7 @@ export function membersContract(storage: () => Storage): void {
       expect((await Promise.all([remove(user.id), remove(other.id)])).sort()).toEqual(['done', 'last_owner'])
     })
 
-    test('are spared where that is asked for; others are not', async () => {
+    test('are protected if requested; other members are not', async () => {
       const { team, user } = await makeTeam(storage())
       const viewer = await join(storage(), team.id, 'viewer')
       const args = { teamId: team.id, spareOwners: true, role: 'developer' } as const
@@ -68,7 +68,7 @@ export function membersContract(storage: () => Storage): void {
     })
   })
 
-  test('who is an owner no more leaves no invitation of an owner, and keeps the others', async () => {
+  test('lose only their invitations of owners when demoted', async () => {
     const { team } = await makeTeam(storage())
     const [one, other] = [await join(storage(), team.id, 'owner'), await join(storage(), team.id, 'owner')]
     const sent = [
@@ -82,7 +82,7 @@ export function membersContract(storage: () => Storage): void {
     expect(open.map(({ email }) => email).sort()).toEqual(['three@people.example', 'two@people.example'])
   })
 
-  test('who goes loses the sessions in that team, and invitations that were sent', async () => {
+  test('removing a member ends their sessions in that team and revokes the invitations they sent', async () => {
     const [here, there] = [await makeTeam(storage()), await makeTeam(storage())]
     const admin = await join(storage(), here.team.id, 'admin')
     const again = invitation(there.team.id, admin.email)
@@ -111,7 +111,7 @@ export function membersContract(storage: () => Storage): void {
   })
 
   describe('an invitation', () => {
-    test('is good once, for one of two who take it at the same time', async () => {
+    test('is accepted once, even by two concurrent requests', async () => {
       const { team } = await makeTeam(storage())
       const invited = invitation(team.id, `${unique('new')}@people.example`)
       await storage().invite({ invitation: invited, most: 10 }, T0)
@@ -124,7 +124,7 @@ export function membersContract(storage: () => Storage): void {
       expect(await rolesIn(team.id)).toEqual(['owner', 'developer'])
     })
 
-    test('holds until it expires, and is found by token and by address in any case', async () => {
+    test('is found by token and by address in any case, until it expires', async () => {
       const { team, user } = await makeTeam(storage())
       const email = `${unique('new')}@people.example`
       const invited = invitation(team.id, email, { invitedBy: user.id })
@@ -141,7 +141,7 @@ export function membersContract(storage: () => Storage): void {
       expect(await storage().purgeInvitations({}, T0 + 7 * DAY)).toBeGreaterThan(0)
     })
 
-    test('takes the place of an earlier one; a member gets none, and there are not endlessly many', async () => {
+    test('replaces an earlier one for the address, is not sent to members, and counts toward a limit', async () => {
       const { team, user } = await makeTeam(storage())
       const email = `${unique('new')}@people.example`
       const [first, second] = [invitation(team.id, email), invitation(team.id, email)]
@@ -154,7 +154,7 @@ export function membersContract(storage: () => Storage): void {
       expect(await storage().invite({ invitation: member, most: 9 }, T0)).toBe('member')
     })
 
-    test('of another team is not revoked; a taken address makes no second user', async () => {
+    test('is not revoked by another team, and creates no second user for an address in use', async () => {
       const [mine, other] = [await makeTeam(storage()), await makeTeam(storage())]
       const invited = invitation(mine.team.id, other.user.email)
       await storage().invite({ invitation: invited, most: 10 }, T0)
@@ -165,7 +165,7 @@ export function membersContract(storage: () => Storage): void {
     })
   })
 
-  test('a session moves to a team of its person, and to no other', async () => {
+  test('a session can switch only to a team of its user', async () => {
     const [mine, other] = [await makeTeam(storage()), await makeTeam(storage())]
     const second = { id: newId(T0), name: 'Second', createdAt: T0 }
     await storage().createTeam({ team: second, ownerId: mine.user.id }, T0)
@@ -186,7 +186,7 @@ export function membersContract(storage: () => Storage): void {
     expect(await storage().findSession({ tokenHash }, T0)).toMatchObject({ team: second, role: 'owner' })
   })
 
-  test('a team is renamed, and asks for second factors when told to', async () => {
+  test('updates the name and security settings of a team', async () => {
     const { team } = await makeTeam(storage())
     expect(await storage().renameTeam({ id: team.id, name: 'Renamed' }, T0)).toBe(true)
     expect(await storage().setMfaRequired({ id: team.id, required: true }, T0)).toBe(true)

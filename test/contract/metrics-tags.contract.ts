@@ -64,7 +64,7 @@ export function metricsTagsContract(use: () => Storage): void {
   }
 
   describe('counting by tag', () => {
-    test('counts an email for each of its tags, once for a tag that it has twice, and one without tags nowhere', async () => {
+    test('counts an email once for each of its distinct tags, and not if it has none', async () => {
       await fail(tagged('kind:receipt', 'shop:one', 'kind:receipt', 'test:'))
       await fail(tagged('kind:receipt'), T0, { to: ['a@x.test', 'b@x.test'] })
       await fail([])
@@ -75,7 +75,7 @@ export function metricsTagsContract(use: () => Storage): void {
       ])
     })
 
-    test('counts what the metrics count, and each event once however often it is asked', async () => {
+    test('counts each delivery event once, however often the counts are read', async () => {
       await putEmail(storage, teamId, ['a@x.test', 'b@y.test'], T0, { tags: tagged('kind:a') })
       await deliver(T0)
       const counters = ['sent', 'delivered']
@@ -87,13 +87,13 @@ export function metricsTagsContract(use: () => Storage): void {
       expect(await told({ counters })).toEqual(both)
     })
 
-    test('tells nothing of other teams', async () => {
+    test('returns nothing to other teams', async () => {
       await fail(tagged('kind:receipt'))
       const other = (await makeTeam(storage)).team.id
       expect(await told({ teamId: other })).toEqual([])
     })
 
-    test('is narrowed to domains, providers and times', async () => {
+    test('filters by domain, provider and time', async () => {
       await fail(tagged('kind:a'), T0, { to: ['a@x.test'] })
       await fail(tagged('kind:b'), T0 + QUARTER, { domain: 1, to: ['a@x.test'] })
       await fail(tagged('kind:c'), T0 + QUARTER, { domain: 1, to: ['a@y.test'] })
@@ -111,7 +111,7 @@ export function metricsTagsContract(use: () => Storage): void {
       expect((await told({ range: part })).map(([tag]) => tag)).toEqual(['kind:b', 'kind:c'])
     })
 
-    test('tells the largest one by one, and all others together', async () => {
+    test('returns the largest tags one by one, and the others together', async () => {
       for (const tags of [tagged('a:1'), tagged('a:1'), tagged('a:2'), tagged('a:3')]) await fail(tags)
       expect(await told({ most: 1 })).toEqual([
         ['a:1', 'failed', 2],
@@ -119,7 +119,7 @@ export function metricsTagsContract(use: () => Storage): void {
       ])
     })
 
-    test('tells so many values of a name apart on a day, and one of another name all the same', async () => {
+    test('limits the values of a tag name in a day, without affecting other names', async () => {
       const { values } = TAGS_A_DAY
       for (let n = 0; n < values + 3; n++) await fail(tagged(`user:${n}`))
       await fail(tagged('kind:receipt', 'user:0'))
@@ -139,7 +139,7 @@ export function metricsTagsContract(use: () => Storage): void {
       expect(await told({ range, most })).toEqual([[`user:${values + 2}`, 'failed', 1]])
     })
 
-    test('tells so many names apart on a day', async () => {
+    test('limits the tag names in a day', async () => {
       const { names } = TAGS_A_DAY
       await fail(Array.from({ length: names + 2 }, (_, n) => ({ name: `n${n}`, value: 'x' })))
       const rows = await told()
@@ -147,7 +147,7 @@ export function metricsTagsContract(use: () => Storage): void {
       expect(rows).toContainEqual([null, 'failed', 2])
     })
 
-    test('of two that count the same stretch, one does', async () => {
+    test('of two that count the same range of events, only one succeeds', async () => {
       await fail(tagged('kind:receipt'))
       const { since, more, ...stretch } = await storage.readTagCounts({}, T0)
       expect([since, more]).toEqual([T0, false])
@@ -157,7 +157,7 @@ export function metricsTagsContract(use: () => Storage): void {
       expect(await told()).toEqual([['kind:receipt', 'failed', 1]])
     })
 
-    test('goes on in short stretches where there is much, and says since when it does not know', async () => {
+    test('counts many events in several steps, and returns since when counts are missing', async () => {
       const many = Array.from({ length: 50 }, (_, n) => ({ name: `name-${n}`, value: 'x' }))
       for (let n = 0; n < 25; n++) await fail(many, T0 + n)
       const first = await storage.readTagCounts({}, T0)
@@ -172,7 +172,7 @@ export function metricsTagsContract(use: () => Storage): void {
       expect((await told()).find(([tag]) => tag === 'name-0:x')).toEqual(['name-0:x', 'failed', 25])
     })
 
-    test('an email stays until its events are counted', async () => {
+    test('keeps a tagged email until its events are counted', async () => {
       const id = await fail(tagged('kind:receipt'))
       const plain = await fail([])
       const left = async () => {
@@ -187,16 +187,16 @@ export function metricsTagsContract(use: () => Storage): void {
     })
   })
 
-  describe('recomputing the numbers by tag', () => {
+  describe('recomputing counts by tag', () => {
     const recompute = (start = T0, end = T0 + DAY) => storage.recomputeMetrics({ teamId, start, end }, T0)
 
-    test('leaves alone what is yet to be counted', async () => {
+    test('leaves uncounted events alone', async () => {
       await fail(tagged('kind:receipt'))
       expect(await recompute()).toEqual({ changed: 0, left: 0 })
       expect(await told()).toEqual([['kind:receipt', 'failed', 1]])
     })
 
-    test('keeps what was counted of events that are gone', async () => {
+    test('keeps the counts of events that were purged', async () => {
       await fail(tagged('kind:gone'))
       await countAll()
       await purge()
@@ -209,7 +209,7 @@ export function metricsTagsContract(use: () => Storage): void {
       ])
     })
 
-    test('finds them as the events say, and days as their quarters, whatever happened when', async () => {
+    test('matches the events, and daily sums match quarter hours, for any sequence of events', async () => {
       const email = fc.record({
         at: fc.integer({ min: 0, max: 3 * 96 - 1 }).map((n) => T0 + n * QUARTER),
         tags: fc.array(fc.constantFrom('a:1', 'a:2', 'b:1', 'c:'), { maxLength: 3 }),

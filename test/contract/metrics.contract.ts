@@ -56,7 +56,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await counted()).toEqual({ delivered: 3, sent: 3 })
     })
 
-    test('tell bounces apart by their class', async () => {
+    test('count bounces by class', async () => {
       await putEmail(storage, teamId, ['a@x.test'])
       await settle(T0, (id) => bounce(id, 'Permanent'))
       await putEmail(storage, teamId, ['a@x.test', 'b@x.test'])
@@ -64,7 +64,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await counted()).toEqual({ bounced_permanent: 1, bounced_transient: 2, sent: 3 })
     })
 
-    test('count what is suppressed when it is stored, and what an operator gives up', async () => {
+    test('count suppressed recipients, and deliveries that an operator drops', async () => {
       const email = newEmail(teamId, ['a@x.test', 'b@x.test'])
       const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note: 'on the list' }
       email.deliveries[0]!.suppressed = cause
@@ -73,7 +73,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await counted()).toEqual({ failed: 1, suppressed: 1 })
     })
 
-    test('belong to the quarter of an hour in which it happened, and to the domain of the email', async () => {
+    test('belong to the quarter hour of the event and to the domain of the email', async () => {
       const [one, other] = [newId(T0), newId(T0)]
       await putEmail(storage, teamId, ['a@x.test'], T0, { domainId: one })
       await settle(T0 + QUARTER - 1, (id) => change(id, 'delivered', 'email.delivered'))
@@ -89,7 +89,7 @@ export function metricsContract(use: () => Storage): void {
       expect(plain(mine)).toEqual({ delivered: 1, sent: 1 })
     })
 
-    test('are told of all domains together where nobody asks which', async () => {
+    test('are summed over all domains on request', async () => {
       for (const domainId of [newId(T0), newId(T0)])
         await putEmail(storage, teamId, ['a@x.test'], T0, { domainId })
       await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
@@ -100,14 +100,14 @@ export function metricsContract(use: () => Storage): void {
       ])
     })
 
-    test('of other teams are not seen', async () => {
+    test('of other teams are not visible', async () => {
       await putEmail(storage, teamId, ['a@x.test'])
       await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
       const other = (await makeTeam(storage)).team.id
       expect(await storage.sumMetrics({ teamId: other, ranges: whole }, T0)).toEqual([])
     })
 
-    test('count nothing of a delivery whose lease was lost', async () => {
+    test('count no outcome for a delivery whose lease was lost', async () => {
       await putEmail(storage, teamId, ['a@x.test'])
       const [leased] = await storage.lease(leaseArgs(), T0)
       const changes = [change(leased!.id, 'delivered', 'email.delivered')]
@@ -116,7 +116,7 @@ export function metricsContract(use: () => Storage): void {
     })
   })
 
-  describe('breaking down', () => {
+  describe('breaking down metrics', () => {
     const counters = ['sent', 'delivered']
     const [range] = whole
     const three = async (): Promise<[string, string, string]> => {
@@ -131,7 +131,7 @@ export function metricsContract(use: () => Storage): void {
         .map(({ value, counter, n }) => [value, counter, n] as const)
         .sort(([a, x], [b, y]) => `${a} ${x}`.localeCompare(`${b} ${y}`))
 
-    test('tells the largest domains one by one and all others together', async () => {
+    test('returns the largest domains one by one and all others together', async () => {
       const [, second, third] = await three()
       const found = await storage.breakDownMetrics(
         { teamId, range: range!, by: 'domain', counters, most: 2 },
@@ -149,7 +149,7 @@ export function metricsContract(use: () => Storage): void {
       )
     })
 
-    test('tells providers apart, of some domains, providers and times only', async () => {
+    test('returns providers, filtered by domain, provider and time', async () => {
       const [, second, third] = await three()
       const about = { teamId, by: 'provider', counters: ['delivered'], most: 9 } as const
       const both = { ...about, range: range!, domainIds: [second, third] }
@@ -166,7 +166,7 @@ export function metricsContract(use: () => Storage): void {
       expect(plain(ofOne)).toEqual({ delivered: 2 })
     })
 
-    test('counts a bounce once more by what it was about', async () => {
+    test('also counts a bounce by its category', async () => {
       await putEmail(storage, teamId, ['a@x.test'])
       await settle(T0, (id) => {
         const bounced = bounce(id, 'Permanent')
@@ -179,8 +179,8 @@ export function metricsContract(use: () => Storage): void {
     })
   })
 
-  describe('the events themselves', () => {
-    test('answer for single emails, and refuse to read too many', async () => {
+  describe('counting from events', () => {
+    test('returns metrics of single emails, and rejects queries over too many events', async () => {
       const email = await putEmail(storage, teamId, ['a@x.test'])
       await putEmail(storage, teamId, ['b@x.test'])
       await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
@@ -192,15 +192,15 @@ export function metricsContract(use: () => Storage): void {
     })
   })
 
-  describe('recomputing', () => {
-    test('knows from when to when there is something', async () => {
+  describe('recomputing metrics', () => {
+    test('finds the first and last event of each team', async () => {
       await putEmail(storage, teamId, ['a@x.test'])
       await settle(T0 + MINUTE, (id) => change(id, 'delivered', 'email.delivered'))
       const span = (await storage.metricsSpans({}, T0)).find((one) => one.teamId === teamId)
       expect(span).toEqual({ teamId, first: T0, last: T0 + MINUTE })
     })
 
-    test('finds the roll-ups as the events say, whatever happened', async () => {
+    test('matches the roll-ups, for any sequence of events', async () => {
       const outcomes = ['delivered', 'delayed', 'permanent', 'transient', 'failed'] as const
       const email = fc.record({
         recipients: fc.integer({ min: 1, max: 4 }),
@@ -232,7 +232,7 @@ export function metricsContract(use: () => Storage): void {
       )
     })
   })
-  describe('sums of days that are over', () => {
+  describe('daily sums', () => {
     const [HOUR, WEEK] = [4 * QUARTER, 7 * DAY]
     /** A Monday, two weeks and three days before the current day. */
     const MONDAY = Date.UTC(2026, 0, 5)
@@ -257,7 +257,7 @@ export function metricsContract(use: () => Storage): void {
       return found.find(({ counter }) => counter === 'failed')?.n ?? 0
     }
 
-    test('are complete before a midnight, and weeks once their last day is over', async () => {
+    test('are complete up to midnight, and weekly sums once the last day is over', async () => {
       for (const day of [0, 3, 6, 7, 16, 17]) await fail(MONDAY + day * DAY + 5 * HOUR)
       expect(await storage.metricsSummed({ teamId }, T0)).toBe(0)
       expect(await storage.metricsToSum({}, TODAY + HOUR)).toContain(teamId)
@@ -273,7 +273,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await storage.sumMetricsUp({ teamId }, TODAY + HOUR)).toBe(false)
     })
 
-    test('of all teams are made, and nothing is left to do', async () => {
+    test('are computed for all teams, with nothing left to do', async () => {
       await fail(MONDAY)
       const other = (await makeTeam(storage)).team.id
       expect(await sumUp()).toBeGreaterThan(0)
@@ -282,7 +282,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await sumUp()).toBe(0)
     })
 
-    test('know what is counted late, at once', async () => {
+    test('include late events at once', async () => {
       await fail(MONDAY + HOUR)
       await sumUpOne()
       await fail(MONDAY + HOUR)
@@ -302,7 +302,7 @@ export function metricsContract(use: () => Storage): void {
       late: fc.boolean(),
     })
 
-    test('answer as the quarters do, of days that begin at any quarter, by everything, whenever it was counted', async () => {
+    test('match the quarter hours for any range, breakdown and order of events', async () => {
       const asked = fc.record({
         step: fc.constantFrom(HOUR, DAY, WEEK),
         from: fc.integer({ min: 0, max: 40 * 96 }),

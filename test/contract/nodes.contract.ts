@@ -33,7 +33,7 @@ export function nodesContract(storage: () => Storage): void {
     expect(await storage().thisNode({}, T0)).toBe('aaaaaaaaaaaaaaaa')
   })
 
-  test('only the present run of a node renews it, and a stopped one is not alive', async () => {
+  test('only the current run of a node can renew or stop it, and a stopped node is not alive', async () => {
     const id = unique('node')
     await join(id, '1')
     await join(id, '2')
@@ -50,7 +50,7 @@ export function nodesContract(storage: () => Storage): void {
     expect(await renew(other, '1', ALIVE)).toMatchObject({ alive, lost: true })
   })
 
-  test('leases and duties of a lost node are freed once, and those of no other node', async () => {
+  test('frees the leases and duties of a lost node once, and those of no other node', async () => {
     const [gone, here] = [unique('node'), unique('node')]
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
@@ -79,7 +79,7 @@ export function nodesContract(storage: () => Storage): void {
     await storage().dropQueue({ teamId: team.id }, T0)
   })
 
-  test('a node is forgotten with its sources, unless it is alive', async () => {
+  test('removes a node with its sources, unless it is alive', async () => {
     const id = unique('node')
     await join(id)
     await storage().addSource({ source: source(`192.0.2.9-${id}`, id), nodeId: id }, T0)
@@ -92,7 +92,7 @@ export function nodesContract(storage: () => Storage): void {
     expect(await renew(id, '1', ALIVE)).toBeUndefined()
   })
 
-  test('sources go to another node only if theirs is gone', async () => {
+  test('moves sources to another node only if theirs is lost or stopped', async () => {
     const [one, two, ip] = [unique('node'), unique('node'), unique('192.0.2.10')]
     await join(one)
     await join(two)
@@ -107,7 +107,7 @@ export function nodesContract(storage: () => Storage): void {
     expect((await storage().listSources({ nodeId: two }, T0)).map((source) => source.ip)).toEqual([ip])
   })
 
-  test('only mail of the given pools is leased, however much other mail is due first', async () => {
+  test('leases only mail of the given pools, however much other mail is due first', async () => {
     const { team } = await makeTeam(storage())
     const pools = ['foreign', 'own', 'other']
     for (let at = 0; at < 260; at++)

@@ -21,7 +21,7 @@ const providers = async (storage: Storage, domain: string) =>
 
 /** Tests of where deliveries are queued: by their domain's provider, and by their email's pool and stream. */
 export function placeContract(storage: () => Storage): void {
-  test('an email waits in its own pool and stream, its domain unplaced until somebody looks it up', async () => {
+  test('an email is queued in its own pool and stream, with the domain’s provider unknown', async () => {
     const { team } = await makeTeam(storage())
     const domain = `${unique('new')}.example`
     await putEmail(storage(), team.id, [`a@${domain}`], T0, { pool: 'slow', stream: 'broadcast' })
@@ -29,7 +29,7 @@ export function placeContract(storage: () => Storage): void {
     expect(where(leased!)).toEqual([`a@${domain}`, 'slow', `?${domain}`, 'broadcast'])
   })
 
-  test('a placed domain is known to later emails and reports, whatever the case of its letters', async () => {
+  test('later emails use the provider last assigned to the domain, in any case', async () => {
     const { team } = await makeTeam(storage())
     const domain = `${unique('known')}.example`
     expect(await storage().place({ domain, provider: 'google' }, T0)).toEqual({ count: 0, next: null })
@@ -40,7 +40,7 @@ export function placeContract(storage: () => Storage): void {
     expect(await storage().lease(leaseArgs({ room, roomElse: 0 }), T0)).toHaveLength(1)
   })
 
-  test('placing moves what waits, in flight and held too, and nothing of other domains', async () => {
+  test('assigning a provider moves queued, in-flight and held deliveries of that domain only', async () => {
     const { team } = await makeTeam(storage())
     const domain = `${unique('moving')}.example`
     const emails = []
@@ -71,7 +71,7 @@ export function placeContract(storage: () => Storage): void {
     expect(deliveries).toMatchObject([{ state: 'delivered', provider: 'hosting.example', pool: 'default' }])
   })
 
-  test('many are placed in steps, and those that are not moved yet go on waiting where they are', async () => {
+  test('assigns a provider to many deliveries in steps, leaving the rest unchanged until their step', async () => {
     const { team } = await makeTeam(storage())
     const domain = `${unique('many')}.example`
     await putEmail(
@@ -92,7 +92,7 @@ export function placeContract(storage: () => Storage): void {
     expect(new Set(await providers(storage(), domain))).toEqual(new Set(['google']))
   })
 
-  test('the provider of what is dropped stays on record', async () => {
+  test('keeps the provider of dropped deliveries on record', async () => {
     const { team } = await makeTeam(storage())
     const domain = `${unique('dropped')}.example`
     const { id } = await putEmail(storage(), team.id, [`a@${domain}`], T0)
@@ -102,7 +102,7 @@ export function placeContract(storage: () => Storage): void {
     expect(deliveries).toMatchObject([{ state: 'failed', provider: 'google' }])
   })
 
-  test('what is given back can be made to wait', async () => {
+  test('an unleased delivery can be delayed', async () => {
     const { team } = await makeTeam(storage())
     const email = newEmail(team.id, [`a@${unique('busy')}.example`])
     await storage().put(putArgs(email), T0)
@@ -112,7 +112,7 @@ export function placeContract(storage: () => Storage): void {
     expect(await storage().lease(leaseArgs(), T0 + MINUTE)).toMatchObject([{ id: leased!.id, attempts: 1 }])
   })
 
-  test('changes of the queue go in steps that look at so many, whether they match or not', async () => {
+  test('queue changes run in steps that scan a limited number of deliveries, matching or not', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     for (let i = 0; i < 4; i++) {

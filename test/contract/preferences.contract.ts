@@ -28,7 +28,7 @@ async function stage(storage: Storage) {
 }
 
 function preferenceTests(storage: () => Storage): void {
-  test('a contact opts out of everything and of topics, and comes back', async () => {
+  test('a contact unsubscribes from everything and from topics, and subscribes again', async () => {
     const { add, addTopic, read, save, events, get } = await stage(storage())
     const [news, offers] = [await addTopic(), await addTopic({ defaultSubscription: 'opt_out' })]
     const ada = await add()
@@ -60,7 +60,7 @@ function preferenceTests(storage: () => Storage): void {
     ])
   })
 
-  test('opt-outs of an address that is no contact are kept and lifted, and apply to a new contact', async () => {
+  test('opt-outs of an address without a contact are stored and lifted, and apply to a new contact', async () => {
     const { teamId, add, addTopic, read, save, told, choicesOf } = await stage(storage())
     const news = await addTopic()
     const address = 'stranger@example.com'
@@ -83,7 +83,7 @@ function preferenceTests(storage: () => Storage): void {
     expect([made.optOut, await choicesOf(made.id)]).toEqual([null, [[news.id, 'opt_out']]])
   })
 
-  test('a contact that has another address by now opts out, and the address of the mail stays out, too', async () => {
+  test('unsubscribing from an old address opts out both the contact and that address', async () => {
     const { add, update, save, get, read } = await stage(storage())
     const ada = await add()
     await update(ada.id, {}, person, 'now@example.com')
@@ -92,7 +92,7 @@ function preferenceTests(storage: () => Storage): void {
     expect(await read(ada.email)).toEqual({ contactId: null, unsubscribed: true, topics: [] })
   })
 
-  test('a team that does not exist has none, and nothing is stored', async () => {
+  test('returns and stores nothing for a team that does not exist', async () => {
     const nowhere = { teamId: newId(T0), contactId: null, address: 'x@example.com' }
     expect(await storage().getPreferences(nowhere, T0)).toBeUndefined()
     const saving = { ...nowhere, change: { unsubscribed: true, topics: [] }, act: person }
@@ -103,7 +103,7 @@ function preferenceTests(storage: () => Storage): void {
 }
 
 function pageTests(storage: () => Storage): void {
-  test('a page is as usual until it is changed, part by part, for its team only', async () => {
+  test('a page has defaults until it is changed, part by part, for its team only', async () => {
     const [{ team }, other] = [await makeTeam(storage()), await makeTeam(storage())]
     const get = (teamId = team.id) => storage().getUnsubscribePage({ teamId }, T0)
     const change = (asked: UnsubscribePageChange) =>
@@ -126,7 +126,7 @@ function pageTests(storage: () => Storage): void {
     expect(await get(other.team.id)).toEqual(DEFAULT_PAGE)
   })
 
-  test('colors that could not be read are not stored', async () => {
+  test('rejects unreadable colors', async () => {
     const { team } = await makeTeam(storage())
     const change = (asked: UnsubscribePageChange) =>
       storage().updateUnsubscribePage({ teamId: team.id, change: asked }, T0 + 1)

@@ -27,7 +27,7 @@ export function putContract(storage: () => Storage): void {
   const withTeam = async () => (await makeTeam(storage())).team.id
 
   describe('several emails', () => {
-    test('become durable together', async () => {
+    test('are stored together', async () => {
       const teamId = await withTeam()
       const emails = ['a@x.example', 'b@y.example', 'c@z.example'].map((to) => newEmail(teamId, [to]))
       expect(await storage().put({ emails, receipt: null, quota: null }, T0)).toEqual({
@@ -50,7 +50,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 0, monthly: 0 })
     })
 
-    test('may be none', async () => {
+    test('may be an empty list', async () => {
       const teamId = await withTeam()
       const receipt = receiptFor(teamId, [], { body: '{"data":[]}' })
       const quota: QuotaLimit = { teamId, daily: 0, monthly: 0 }
@@ -63,7 +63,7 @@ export function putContract(storage: () => Storage): void {
   })
 
   describe('receipts', () => {
-    test('answer the same request again and store nothing', async () => {
+    test('replay a repeated request and store nothing', async () => {
       const teamId = await withTeam()
       const first = newEmail(teamId, ['a@x.example'])
       const receipt = receiptFor(teamId, [first])
@@ -91,7 +91,7 @@ export function putContract(storage: () => Storage): void {
       expect((await storage().getMessage({ emailId: large.id }, T0))?.byteLength).toBe(400_000)
     })
 
-    test('of a hundred requests at once let one through', async () => {
+    test('let one of a hundred concurrent requests through', async () => {
       const teamId = await withTeam()
       const key = unique('key')
       const results = await Promise.all(
@@ -119,7 +119,7 @@ export function putContract(storage: () => Storage): void {
       }
     })
 
-    test('end at their time: then the key is as good as new', async () => {
+    test('expire, after which the key can be used again', async () => {
       const teamId = await withTeam()
       const first = newEmail(teamId, ['a@x.example'])
       const receipt = receiptFor(teamId, [first])
@@ -176,7 +176,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 7, monthly: 7 })
     })
 
-    test('refuse what is more than is left, and count nothing of it', async () => {
+    test('reject an email over the limit and count none of it', async () => {
       const teamId = await withTeam()
       await put(teamId, 3, limit(teamId, 5, 100))
       expect(await put(teamId, 3, limit(teamId, 5, 100))).toEqual({ kind: 'over_quota', period: 'daily' })
@@ -186,7 +186,7 @@ export function putContract(storage: () => Storage): void {
       expect((await storage().listEmails({ teamId, limit: 10 }, T0)).items).toHaveLength(2)
     })
 
-    test('begin anew with the UTC day and the UTC month', async () => {
+    test('reset with the UTC day and the UTC month', async () => {
       const teamId = await withTeam()
       const lastDay = Date.UTC(2026, 0, 31, 23, 59, 59, 999)
       const quota = limit(teamId, 2, 3)
@@ -203,7 +203,7 @@ export function putContract(storage: () => Storage): void {
       expect(await put(other, 1, limit(other, 1, 1))).toMatchObject({ kind: 'stored' })
     })
 
-    test('hold against a hundred at once', async () => {
+    test('hold for a hundred concurrent emails', async () => {
       const teamId = await withTeam()
       const results = await Promise.all(
         Array.from({ length: 100 }, () => put(teamId, 2, limit(teamId, 31, null))),
@@ -212,7 +212,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 30, monthly: 30 })
     })
 
-    test('of tests hold by the hour against many at once, and count nothing else', async () => {
+    test('limit test emails by the hour, under concurrency, and count nothing else', async () => {
       const [teamId, other] = [await withTeam(), await withTeam()]
       const count = (emails: number, now = T0, team = teamId) =>
         storage().countTests({ teamId: team, emails, most: 6 }, now)
@@ -223,7 +223,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 0, monthly: 0 })
     })
 
-    test('follow from the plan, whose name a team has', async () => {
+    test('follow from the plan of the team', async () => {
       const teamId = await withTeam()
       expect(await storage().planOf({ teamId }, T0)).toBe('unlimited')
       expect(await storage().setPlan({ teamId, plan: 'free' }, T0)).toBe(true)
@@ -236,7 +236,7 @@ export function putContract(storage: () => Storage): void {
   describe('suppressed recipients', () => {
     const cause: Cause = { phase: 'queue', host: null, ip: null, reply: null, note: 'It bounced before.' }
 
-    test('are final from the beginning, the others are queued', async () => {
+    test('are final from the start, while the others are queued', async () => {
       const teamId = await withTeam()
       const email = newEmail(teamId, ['bad@x.example', 'good@x.example'])
       email.deliveries[0]!.suppressed = cause
@@ -259,7 +259,7 @@ export function putContract(storage: () => Storage): void {
       expect(leased.map(({ recipient }) => recipient)).toEqual(['good@x.example'])
     })
 
-    test('are found on the list of the team, in any case, at the moment of storing', async () => {
+    test('are found in the team’s suppression list, in any case, when the email is stored', async () => {
       const [teamId, stranger] = [await withTeam(), await withTeam()]
       const suppressed = (team: string, email: string): NewSuppression => ({
         ...{
@@ -285,7 +285,7 @@ export function putContract(storage: () => Storage): void {
       ])
     })
 
-    test('that are all leave nothing to be sent', async () => {
+    test('leave nothing to send if they are all suppressed', async () => {
       const teamId = await withTeam()
       const email = newEmail(teamId, ['bad@x.example'], T0, { scheduledAt: T0 + DAY })
       email.deliveries[0]!.suppressed = cause

@@ -63,30 +63,30 @@ async function fill(storage: Storage) {
 export function queueControlContract(storage: () => Storage): void {
   test.each<[string, QueueFilter, string[]]>([
     ['provider', { provider: '?x.example' }, ['a@x.example']],
-    ['provider that nothing is with', { provider: 'google' }, []],
+    ['a provider without mail', { provider: 'google' }, []],
     ['pool', { pool: 'warm' }, ['b@y.example']],
     ['stream', { stream: 'broadcast' }, ['b@y.example']],
     ['name of a tag', { tag: { name: 'kind', value: null } }, ['a@x.example', 'b@y.example']],
-    ['tag with its value, whose case counts', { tag: { name: 'kind', value: 'receipt' } }, ['a@x.example']],
-    ['part of a tag, which is none', { tag: { name: 'kin', value: null } }, []],
+    ['tag and value, case-sensitive', { tag: { name: 'kind', value: 'receipt' } }, ['a@x.example']],
+    ['part of a tag name, which does not match', { tag: { name: 'kin', value: null } }, []],
     ['age above', { createdBefore: T0 + 1 }, ['a@x.example']],
     ['age below', { createdFrom: T0 + HOUR }, ['b@y.example']],
     ['words of the reply, in any case', { reply: '451 4.7.1 LATER' }, ['a@x.example']],
-    ['words of the sentence', { reply: 'server limits' }, ['a@x.example']],
-    ['words that only the names of properties have', { reply: 'enhanced' }, []],
-    ['words with a wildcard in them', { reply: 'l%r' }, []],
+    ['words of the note, in any case', { reply: 'server limits' }, ['a@x.example']],
+    ['words of property names, which do not match', { reply: 'enhanced' }, []],
+    ['words with a wildcard, taken literally', { reply: 'l%r' }, []],
     ['category', { category: 'quota' }, ['a@x.example']],
     ['other category', { category: 'policy' }, []],
     ['source of the last attempt', { source: '198.51.100.1' }, ['a@x.example']],
     ['other source', { source: '198.51.100.2' }, []],
-    ['domains never looked up', { provider: '?' }, ['a@x.example', 'b@y.example']],
-    ['two at once', { pool: 'warm', createdBefore: T0 + 1 }, []],
-  ])('the queue is filtered by %s', async (_name, filter, expected) => {
+    ['unknown provider', { provider: '?' }, ['a@x.example', 'b@y.example']],
+    ['two conditions', { pool: 'warm', createdBefore: T0 + 1 }, []],
+  ])('filters the queue by %s', async (_name, filter, expected) => {
     await fill(storage())
     expect(await recipients(storage(), filter)).toEqual(expected)
   })
 
-  test('the source is that of the last attempt, not of an earlier one', async () => {
+  test('filters by the source of the last attempt, not of an earlier one', async () => {
     const { tried } = await fill(storage())
     await storage().lease(leaseArgs({ leaseUntil: T0 + DAY }), T0 + 3 * HOUR)
     const attempt = newAttempt(tried, [tried.deliveries[0]!.id])
@@ -132,13 +132,13 @@ export function queueControlContract(storage: () => Storage): void {
     ['retry', ['b@y.example']],
     ['drop', ['a@x.example', 'b@y.example']],
     ['expire', ['a@x.example', 'b@y.example']],
-  ] as const)('what %s would touch is known before', async (action, expected) => {
+  ] as const)('finds the deliveries that %s would change', async (action, expected) => {
     await fill(storage())
     await storage().holdQueue({ domain: 'x.example' }, T0)
     expect(await recipients(storage(), { touch: { action } })).toEqual(expected)
   })
 
-  test('what a re-route moves leaves from the other pool, and can be moved back', async () => {
+  test('rerouted mail leaves from the other pool, and can be moved back', async () => {
     const { tried } = await fill(storage())
     const by = newId(T0)
     const touch = { action: 'reroute' as const, pool: 'warm' }
@@ -156,7 +156,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect(items.map(({ pool }) => pool)).toEqual(['default', 'warm'])
   })
 
-  test('an audit entry names what it touched last, and no more', async () => {
+  test('finds the deliveries that an audit entry changed last, and no others', async () => {
     await fill(storage())
     const [first, second] = [newId(T0), newId(T0)]
     await storage().holdQueue({ domain: 'x.example', by: first }, T0)
@@ -168,7 +168,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect(await recipients(storage(), { touchedBy: second })).toEqual([])
   })
 
-  test('what an act upon the whole appliance held can be told from what a team held', async () => {
+  test('a release can exclude mail held for the whole server', async () => {
     const { team } = await fill(storage())
     const [own, operators] = [entry(team.id), entry(null)]
     for (const one of [own, operators]) await storage().appendAudit({ entry: one }, T0)
@@ -178,7 +178,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect(await recipients(storage(), { state: 'held' })).toEqual(['b@y.example'])
   })
 
-  test('what is expired bounces with what the last attempt found; what was never tried says so', async () => {
+  test('expired mail bounces with the result of the last attempt, or says that there was none', async () => {
     const { team, tried, fresh } = await fill(storage())
     expect(await storage().expireQueue({}, T0 + HOUR)).toEqual({ count: 2, next: null })
     const [one, other] = await Promise.all(
@@ -209,7 +209,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect((await storage().getEmail({ teamId: team.id, id: tried.id }, T0))?.lastEvent).toBe('bounced')
   })
 
-  test('a report is due for what is expired, where its sender wants one', async () => {
+  test('queues a report for expired mail if the sender requested it', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'], T0, {
       reportTo: 'sender@example.com',
@@ -227,7 +227,7 @@ export function queueControlContract(storage: () => Storage): void {
     ['a tag', { tag: { name: 'kind', value: 'receipt' } }, ['a@held.example', 'b@free.example']],
     ['another value of a tag', { tag: { name: 'kind', value: 'news' } }, []],
     ['a domain and another provider', { domain: 'free.example', provider: 'google' }, []],
-  ])('a rule holds new mail by %s, and only while it stands', async (_name, conditions, expected) => {
+  ])('a rule for %s holds matching new mail until it is removed', async (_name, conditions, expected) => {
     const { team } = await makeTeam(storage())
     await storage().place({ domain: 'held.example', provider: 'google' }, T0)
     const one = rule(conditions)
@@ -241,7 +241,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect(await recipients(storage(), { state: 'held' })).toEqual(expected)
   })
 
-  test("a team's rule holds that team's mail only", async () => {
+  test("a team's rule holds only that team's mail", async () => {
     const [{ team }, { team: other }] = [await makeTeam(storage()), await makeTeam(storage())]
     const one = rule({ teamId: team.id })
     await storage().addHoldRule({ rule: one, most: 10 }, T0)
@@ -253,7 +253,7 @@ export function queueControlContract(storage: () => Storage): void {
     await storage().removeHoldRule({ id: one.id }, T0)
   })
 
-  test('mail to a domain that was never looked up is held when its provider is known', async () => {
+  test('holds mail to an unknown domain once its provider is known', async () => {
     const { team } = await makeTeam(storage())
     const one = rule({ provider: 'yahoo', tag: { name: 'kind', value: null } })
     await storage().addHoldRule({ rule: one, most: 10 }, T0)
@@ -265,14 +265,14 @@ export function queueControlContract(storage: () => Storage): void {
     await storage().removeHoldRule({ id: one.id }, T0)
   })
 
-  test('rules are bounded', async () => {
+  test('limits the number of hold rules', async () => {
     const [first, second] = [rule(), rule()]
     expect(await storage().addHoldRule({ rule: first, most: 1 }, T0)).toBe(true)
     expect(await storage().addHoldRule({ rule: second, most: 1 }, T0)).toBe(false)
     await storage().removeHoldRule({ id: first.id }, T0)
   })
 
-  test('the audit log keeps an act as it was, and what came of it once', async () => {
+  test('the audit log stores an entry unchanged, and its result once', async () => {
     const { team } = await makeTeam(storage())
     const one = entry(team.id, { before: { held: 0 } })
     await storage().appendAudit({ entry: one }, T0)
@@ -287,7 +287,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect(await storage().getAudit({ id: one.id, teamId: other.team.id }, T0)).toBeUndefined()
   })
 
-  test('the audit log is listed newest first by team, or whole, in pages', async () => {
+  test('lists the audit log newest first, in pages, for a team or the whole server', async () => {
     const { team } = await makeTeam(storage())
     const entries = [entry(team.id), entry(null), entry(team.id), entry(team.id)]
     for (const one of entries) await storage().appendAudit({ entry: one }, T0)

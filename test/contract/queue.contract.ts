@@ -25,7 +25,7 @@ const listed = async (storage: Storage, filter: Parameters<Storage['holdQueue']>
   ])
 
 export function queueContract(storage: () => Storage): void {
-  test('the queue is listed oldest first and no further than the limit', async () => {
+  test('lists the queue oldest first, up to the limit', async () => {
     const { emails } = await fill(storage())
     expect(await listed(storage())).toEqual([
       ['a@x.example', 'waiting'],
@@ -53,7 +53,7 @@ export function queueContract(storage: () => Storage): void {
     })
   })
 
-  test('a filter takes what meets all of its conditions', async () => {
+  test('a filter matches deliveries that meet all of its conditions', async () => {
     const { team, emails } = await fill(storage())
     const other = await makeTeam(storage())
     await putEmail(storage(), other.team.id, ['e@x.example'])
@@ -97,7 +97,7 @@ export function queueContract(storage: () => Storage): void {
     })
   })
 
-  test('what is held is not leased until it is released', async () => {
+  test('held deliveries are not leased until they are released', async () => {
     await fill(storage())
     expect(await storage().holdQueue({ domain: 'x.example' }, T0)).toEqual({ count: 2, next: null })
     expect(await storage().holdQueue({ domain: 'x.example' }, T0)).toEqual({ count: 0, next: null })
@@ -108,7 +108,7 @@ export function queueContract(storage: () => Storage): void {
     expect(await storage().lease(leaseArgs(), T0 + DAY)).toHaveLength(2)
   })
 
-  test('what is held while in flight finishes, and stays held when it is deferred', async () => {
+  test('a delivery held in flight can finish, and stays held if deferred', async () => {
     const { emails } = await fill(storage())
     const ids = emails.slice(0, 2).map((email) => email.deliveries[0]!.id) as [string, string]
     await storage().lease(leaseArgs(), T0 + MINUTE)
@@ -121,7 +121,7 @@ export function queueContract(storage: () => Storage): void {
     expect(leased.map((delivery) => delivery.recipient)).toEqual(['d@z.example'])
   })
 
-  test('retry makes waiting deliveries due now, and leaves the held, the leased and the scheduled alone', async () => {
+  test('retry makes waiting deliveries due now, but not held, leased or scheduled ones', async () => {
     const { team } = await makeTeam(storage())
     const put = (to: string, scheduledAt: number | null = null) =>
       putEmail(storage(), team.id, [to], scheduledAt ?? T0, { scheduledAt })
@@ -141,7 +141,7 @@ export function queueContract(storage: () => Storage): void {
     expect(leased.map((delivery) => delivery.recipient)).toEqual(['deferred@x.example'])
   })
 
-  test('what an operator drops fails and is told', async () => {
+  test('a dropped delivery fails with an event', async () => {
     const { team, emails } = await fill(storage())
     await storage().holdQueue({ domain: 'y.example' }, T0)
     expect(await storage().dropQueue({ emailId: emails[1]!.id }, T0 + 9)).toEqual({ count: 2, next: null })
@@ -169,7 +169,7 @@ export function queueContract(storage: () => Storage): void {
     ])
   })
 
-  test('what is in flight is not dropped; the attempts of what was tried are kept', async () => {
+  test('does not drop deliveries in flight, and keeps earlier attempts of dropped ones', async () => {
     const { team, emails } = await fill(storage())
     const [tried] = await storage().lease(leaseArgs({ limit: 1 }), T0)
     expect(await storage().dropQueue({ domain: 'x.example' }, T0)).toEqual({ count: 1, next: null })
@@ -181,7 +181,7 @@ export function queueContract(storage: () => Storage): void {
     expect(deliveries).toMatchObject([{ state: 'failed', attempts: 1 }])
   })
 
-  test('more deliveries than one round of statements are dropped whole', async () => {
+  test('drops all deliveries, even more than one batch of statements', async () => {
     const { team } = await makeTeam(storage())
     const many = Array.from({ length: 1203 }, (_, i) => `u${i}@x.example`)
     const email = await putEmail(storage(), team.id, [...many, 'kept@y.example'])

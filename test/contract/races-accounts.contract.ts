@@ -47,12 +47,12 @@ export function racesOfAccounts(race: Racing): void {
   describe('people and passwords', () => peopleRaces(race))
   describe('sessions', () => sessionRaces(race))
   describe('factors', () => factorRaces(race))
-  describe('ways in', () => wayInRaces(race))
+  describe('sign-in methods', () => wayInRaces(race))
   describe('tickets', () => ticketRaces(race))
 }
 
 function peopleRaces(race: Racing): void {
-  race('an address makes one person', async ({ storage, atOnce }) => {
+  race('creates one user when an address signs up twice', async ({ storage, atOnce }) => {
     const email = `${unique('twin')}@example.com`
     const create = (at: Storage) => {
       const team = { id: newId(T0), name: email, createdAt: T0 }
@@ -62,18 +62,21 @@ function peopleRaces(race: Racing): void {
     expect((await storage.listTeams({}, T0)).filter(({ name }) => name === email)).toHaveLength(1)
   })
 
-  race('of two changes of one password, the second finds another one', async ({ storage, atOnce }) => {
-    const { user } = await makeTeam(storage)
-    const was = user.passwordHash!
-    const set = (passwordHash: string) => (at: Storage) =>
-      at.setPassword({ userId: user.id, passwordHash, keep: null, was }, T0)
-    const answers = await atOnce(set('first'), set('second'))
-    expect(sorted(answers)).toEqual(['null', 'stale'])
-    const stored = await storage.getUser({ id: user.id }, T0)
-    expect(stored?.passwordHash).toBe(answers[0] === null ? 'first' : 'second')
-  })
+  race(
+    'accepts one of two changes of the same password, and rejects the other as stale',
+    async ({ storage, atOnce }) => {
+      const { user } = await makeTeam(storage)
+      const was = user.passwordHash!
+      const set = (passwordHash: string) => (at: Storage) =>
+        at.setPassword({ userId: user.id, passwordHash, keep: null, was }, T0)
+      const answers = await atOnce(set('first'), set('second'))
+      expect(sorted(answers)).toEqual(['null', 'stale'])
+      const stored = await storage.getUser({ id: user.id }, T0)
+      expect(stored?.passwordHash).toBe(answers[0] === null ? 'first' : 'second')
+    },
+  )
 
-  race('the first proof of an address happens once', async ({ storage, atOnce }) => {
+  race('reports the first proof of an address once', async ({ storage, atOnce }) => {
     const { user } = await makeTeam(storage)
     await storage.linkIdentity({ identity: identityOf(user.id) }, T0)
     const prove = (at: Storage) =>
@@ -84,17 +87,20 @@ function peopleRaces(race: Racing): void {
 }
 
 function sessionRaces(race: Racing): void {
-  race('a sign-in with the old password leaves no session behind', async ({ storage, atOnce }) => {
-    const { team, user } = await makeTeam(storage)
-    const passwordHash = user.passwordHash!
-    await atOnce(
-      (at) => at.createSession({ ...sessionOf(team.id, user.id), passwordHash }, T0),
-      (at) => at.setPassword({ userId: user.id, passwordHash: 'new', keep: null }, T0),
-    )
-    expect(await storage.listSessions({ userId: user.id }, T0)).toEqual([])
-  })
+  race(
+    'a sign-in with the old password leaves no session after a password change',
+    async ({ storage, atOnce }) => {
+      const { team, user } = await makeTeam(storage)
+      const passwordHash = user.passwordHash!
+      await atOnce(
+        (at) => at.createSession({ ...sessionOf(team.id, user.id), passwordHash }, T0),
+        (at) => at.setPassword({ userId: user.id, passwordHash: 'new', keep: null }, T0),
+      )
+      expect(await storage.listSessions({ userId: user.id }, T0)).toEqual([])
+    },
+  )
 
-  race('no session is strong by a factor that is gone', async ({ storage, atOnce }) => {
+  race('no session stays strong while its second factor is removed', async ({ storage, atOnce }) => {
     const { teamId, userId } = await withTotp(storage)
     const session = sessionOf(teamId, userId)
     await storage.createSession(session, T0)
@@ -110,7 +116,7 @@ function sessionRaces(race: Racing): void {
     expect(sessions.map(({ strong }) => strong)).toEqual([false, false])
   })
 
-  race('a token is renewed once', async ({ storage, atOnce }) => {
+  race('renews a token once', async ({ storage, atOnce }) => {
     const { team, user } = await makeTeam(storage)
     const { tokenHash } = sessionOf(team.id, user.id)
     await storage.createSession(sessionOf(team.id, user.id, { tokenHash }), T0)
@@ -119,49 +125,55 @@ function sessionRaces(race: Racing): void {
     expect(await storage.listSessions({ userId: user.id }, T0)).toHaveLength(1)
   })
 
-  race('no session goes into a team that its person has left', async ({ storage, atOnce }) => {
-    const [home, other] = [await makeTeam(storage), await makeTeam(storage)]
-    const [teamId, userId] = [other.team.id, home.user.id]
-    const invitation = {
-      ...{ id: newId(T0), teamId, email: home.user.email, role: 'viewer' as const, invitedBy: null },
-      ...{ tokenHash: unique('token'), mailedHash: null, createdAt: T0, expiresAt: T0 + DAY },
-    }
-    await storage.invite({ invitation, most }, T0)
-    await storage.acceptInvitation({ id: invitation.id, who: { userId } }, T0)
-    const session = sessionOf(home.team.id, userId)
-    await storage.createSession(session, T0)
-    const [moved] = await atOnce(
-      (at) => at.switchTeam({ tokenHash: session.tokenHash, teamId }, T0),
-      (at) => at.removeMember({ teamId, userId, spareOwners: true }, T0),
-    )
-    const left = await storage.listSessions({ userId }, T0)
-    expect(left.map((one) => one.teamId)).toEqual(moved ? [] : [home.team.id])
-  })
+  race(
+    'no session stays in a team that its user leaves while switching to it',
+    async ({ storage, atOnce }) => {
+      const [home, other] = [await makeTeam(storage), await makeTeam(storage)]
+      const [teamId, userId] = [other.team.id, home.user.id]
+      const invitation = {
+        ...{ id: newId(T0), teamId, email: home.user.email, role: 'viewer' as const, invitedBy: null },
+        ...{ tokenHash: unique('token'), mailedHash: null, createdAt: T0, expiresAt: T0 + DAY },
+      }
+      await storage.invite({ invitation, most }, T0)
+      await storage.acceptInvitation({ id: invitation.id, who: { userId } }, T0)
+      const session = sessionOf(home.team.id, userId)
+      await storage.createSession(session, T0)
+      const [moved] = await atOnce(
+        (at) => at.switchTeam({ tokenHash: session.tokenHash, teamId }, T0),
+        (at) => at.removeMember({ teamId, userId, spareOwners: true }, T0),
+      )
+      const left = await storage.listSessions({ userId }, T0)
+      expect(left.map((one) => one.teamId)).toEqual(moved ? [] : [home.team.id])
+    },
+  )
 }
 
 function factorRaces(race: Racing): void {
-  race('a code counts once: to confirm, to sign in, to recover', async ({ storage, atOnce }) => {
-    const { user } = await makeTeam(storage)
-    const userId = user.id
-    await storage.startTotp({ userId, secret: new Uint8Array([1]) }, T0)
-    const confirm = (at: Storage) => at.confirmTotp({ userId, startedAt: T0, step: 1 }, T0)
-    expect(sorted(await atOnce(confirm, confirm))).toEqual(['false', 'true'])
-    const use = (at: Storage) => at.useTotp({ userId, step: 7 }, T0)
-    expect(sorted(await atOnce(use, use))).toEqual(['false', 'true'])
-    await storage.replaceRecoveryCodes({ userId, hashes: ['a', 'b'] }, T0)
-    const recover = (at: Storage) => at.useRecoveryCode({ userId, hash: 'a' }, T0)
-    expect(sorted(await atOnce(recover, recover))).toEqual(['false', 'true'])
-    expect(await storage.countFactors({ userId }, T0)).toMatchObject({ recoveryCodes: 1 })
-  })
+  race(
+    'accepts a code once: to confirm a factor, to sign in, and to recover',
+    async ({ storage, atOnce }) => {
+      const { user } = await makeTeam(storage)
+      const userId = user.id
+      await storage.startTotp({ userId, secret: new Uint8Array([1]) }, T0)
+      const confirm = (at: Storage) => at.confirmTotp({ userId, startedAt: T0, step: 1 }, T0)
+      expect(sorted(await atOnce(confirm, confirm))).toEqual(['false', 'true'])
+      const use = (at: Storage) => at.useTotp({ userId, step: 7 }, T0)
+      expect(sorted(await atOnce(use, use))).toEqual(['false', 'true'])
+      await storage.replaceRecoveryCodes({ userId, hashes: ['a', 'b'] }, T0)
+      const recover = (at: Storage) => at.useRecoveryCode({ userId, hash: 'a' }, T0)
+      expect(sorted(await atOnce(recover, recover))).toEqual(['false', 'true'])
+      expect(await storage.countFactors({ userId }, T0)).toMatchObject({ recoveryCodes: 1 })
+    },
+  )
 
-  race('two secrets that are started leave one', async ({ storage, atOnce }) => {
+  race('two concurrent starts of an authenticator app setup both succeed', async ({ storage, atOnce }) => {
     const { user } = await makeTeam(storage)
     const start = (secret: number) => (at: Storage) =>
       at.startTotp({ userId: user.id, secret: new Uint8Array([secret]) }, T0)
     expect(await atOnce(start(1), start(2))).toEqual(['started', 'started'])
   })
 
-  race('a secret is confirmed, or another one takes its place', async ({ storage, atOnce }) => {
+  race('confirms an authenticator secret or replaces it, but not both', async ({ storage, atOnce }) => {
     const { user } = await makeTeam(storage)
     const userId = user.id
     const start = (secret: number, now: number) => (at: Storage) =>
@@ -179,14 +191,14 @@ function factorRaces(race: Racing): void {
     })
   })
 
-  race('the first set of recovery codes is made once', async ({ storage, atOnce }) => {
+  race('creates the first set of recovery codes once', async ({ storage, atOnce }) => {
     const { userId } = await withTotp(storage)
     const make = (hash: string) => (at: Storage) =>
       at.replaceRecoveryCodes({ userId, hashes: [hash], keep: true }, T0)
     expect(sorted(await atOnce(make('a'), make('b')))).toEqual(['kept', 'replaced'])
   })
 
-  race('no recovery codes stay without a factor', async ({ storage, atOnce }) => {
+  race('no recovery codes remain when the last factor is removed', async ({ storage, atOnce }) => {
     const { userId } = await withTotp(storage)
     await atOnce(
       (at) => at.replaceRecoveryCodes({ userId, hashes: ['a'] }, T0),
@@ -195,7 +207,7 @@ function factorRaces(race: Racing): void {
     expect(await storage.countFactors({ userId }, T0)).toMatchObject({ totp: false, recoveryCodes: 0 })
   })
 
-  race('one set of recovery codes is left', async ({ storage, atOnce }) => {
+  race('replacing recovery codes twice leaves one set', async ({ storage, atOnce }) => {
     const { userId } = await withTotp(storage)
     const replace =
       (...hashes: string[]) =>
@@ -205,14 +217,14 @@ function factorRaces(race: Racing): void {
     expect(await storage.countFactors({ userId }, T0)).toMatchObject({ recoveryCodes: 3 })
   })
 
-  race('the most passkeys of a person', async ({ storage, atOnce }) => {
+  race('a user gets no more passkeys than the limit', async ({ storage, atOnce }) => {
     const { user } = await makeTeam(storage)
     const add = (at: Storage) => at.addPasskey({ passkey: passkeyOf(user.id), most: 1 }, T0)
     expect(sorted(await atOnce(add, add))).toEqual(['added', 'full'])
     expect(await storage.listPasskeys({ userId: user.id }, T0)).toHaveLength(1)
   })
 
-  race('a credential is one passkey', async ({ storage, atOnce }) => {
+  race('a credential belongs to one passkey', async ({ storage, atOnce }) => {
     const [mine, other] = [await makeTeam(storage), await makeTeam(storage)]
     const credentialId = unique('credential')
     const add = (userId: string) => (at: Storage) =>
@@ -220,7 +232,7 @@ function factorRaces(race: Racing): void {
     expect(sorted(await atOnce(add(mine.user.id), add(other.user.id)))).toEqual(['added', 'exists'])
   })
 
-  race('a signature of a passkey is taken once', async ({ storage, atOnce }) => {
+  race('accepts a passkey signature once', async ({ storage, atOnce }) => {
     const { user } = await makeTeam(storage)
     const passkey = passkeyOf(user.id)
     const { credentialId } = passkey
@@ -229,7 +241,7 @@ function factorRaces(race: Racing): void {
     expect(sorted(await atOnce(use, use))).toEqual(['false', 'true'])
   })
 
-  race('after a reset there is no passkey of a session that it ended', async ({ storage, atOnce }) => {
+  race('a session that a reset ends adds no passkey', async ({ storage, atOnce }) => {
     const { team, user } = await makeTeam(storage)
     const { tokenHash, ...session } = sessionOf(team.id, user.id)
     await storage.createSession({ tokenHash, ...session }, T0)
@@ -242,7 +254,7 @@ function factorRaces(race: Racing): void {
 }
 
 function wayInRaces(race: Racing): void {
-  race('of two last passkeys, one stays', async ({ storage, atOnce }) => {
+  race('one of two last passkeys cannot be removed', async ({ storage, atOnce }) => {
     const { id: userId } = await withoutPassword(storage)
     const passkeys = [passkeyOf(userId), passkeyOf(userId)] as const
     for (const passkey of passkeys) await storage.addPasskey({ passkey, most }, T0)
@@ -254,7 +266,7 @@ function wayInRaces(race: Racing): void {
     expect(await storage.listPasskeys({ userId }, T0)).toHaveLength(1)
   })
 
-  race('of a last passkey and a last identity, one stays', async ({ storage, atOnce }) => {
+  race('either the last passkey or the last identity remains', async ({ storage, atOnce }) => {
     const { id: userId } = await withoutPassword(storage)
     const [passkey, identity] = [passkeyOf(userId), identityOf(userId)]
     await storage.addPasskey({ passkey, most }, T0)
@@ -267,7 +279,7 @@ function wayInRaces(race: Racing): void {
     expect([removed, unlinked]).not.toEqual(['last', 'last'])
   })
 
-  race('of two last identities, one stays', async ({ storage, atOnce }) => {
+  race('one of two last identities cannot be unlinked', async ({ storage, atOnce }) => {
     const { id: userId } = await withoutPassword(storage)
     const identities = [identityOf(userId), identityOf(userId)] as const
     for (const identity of identities) await storage.linkIdentity({ identity }, T0)
@@ -278,7 +290,7 @@ function wayInRaces(race: Racing): void {
     expect(sorted(await atOnce(unlink(identities[0]), unlink(identities[1])))).toEqual(['last', 'unlinked'])
   })
 
-  race('an account of a provider means one person', async ({ storage, atOnce }) => {
+  race('an identity belongs to one user', async ({ storage, atOnce }) => {
     const [mine, other] = [await makeTeam(storage), await makeTeam(storage)]
     const subject = unique('sub')
     const link = (userId: string) => (at: Storage) =>
@@ -292,7 +304,7 @@ function wayInRaces(race: Racing): void {
     expect(linked.filter((one) => one.subject === again)).toHaveLength(1)
   })
 
-  race('after a reset there is no account of a session that it ended', async ({ storage, atOnce }) => {
+  race('a session that a reset ends links no identity', async ({ storage, atOnce }) => {
     const { team, user } = await makeTeam(storage)
     const session = sessionOf(team.id, user.id)
     await storage.createSession(session, T0)
@@ -303,7 +315,7 @@ function wayInRaces(race: Racing): void {
     expect(await storage.listIdentities({ userId: user.id }, T0)).toEqual([])
   })
 
-  race('somebody new is admitted once', async ({ storage, atOnce }) => {
+  race('admits a new user once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const [email, subject] = [`${unique('new')}@example.com`, unique('sub')]
     const admit = (at: Storage) => {
@@ -323,14 +335,14 @@ function ticketRaces(race: Racing): void {
     ...{ createdAt: T0, expiresAt: T0 + DAY },
   })
 
-  race('a ticket is taken once', async ({ storage, atOnce }) => {
+  race('accepts a ticket once', async ({ storage, atOnce }) => {
     const kept = ticketOf()
     await storage.createTicket(kept, T0)
     const take = (at: Storage) => at.takeTicket(kept, T0)
     expect((await atOnce(take, take)).filter((one) => one !== undefined)).toEqual([kept])
   })
 
-  race('every try of a ticket counts', async ({ storage, atOnce }) => {
+  race('counts every attempt on a ticket', async ({ storage, atOnce }) => {
     const kept = ticketOf()
     await storage.createTicket(kept, T0)
     const twice = (at: Storage) =>

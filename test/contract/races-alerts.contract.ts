@@ -7,7 +7,7 @@ import { type Racing, sorted } from './racing.ts'
 
 /** Tests races of alerts. */
 export function racesOfAlerts(race: Racing): void {
-  race('an alert about a thing opens once and closes once', async ({ storage, atOnce }) => {
+  race('an alert opens once and closes once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const alert = newAlert(team.id)
     const open = (id: string) => (at: Storage) => at.openAlert({ alert: { ...alert, id }, email: false }, T0)
@@ -20,7 +20,7 @@ export function racesOfAlerts(race: Racing): void {
   })
 
   race(
-    'an alert that closes while it is noted or mailed stays closed, and is to be mailed',
+    'an alert closed during an update or email stays closed, and its closing is emailed',
     async (round) => {
       const { storage, atOnce } = round
       const { team } = await makeTeam(storage)
@@ -45,7 +45,7 @@ export function racesOfAlerts(race: Racing): void {
     },
   )
 
-  race('events are checked once, and their counts removed once', async ({ storage, atOnce }) => {
+  race('checks events once, and removes their counts once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     await putEmail(storage, team.id, ['a@people.test'])
     await storage.dropQueue({}, T0)
@@ -57,7 +57,7 @@ export function racesOfAlerts(race: Racing): void {
     expect(sorted(await atOnce(purge, purge))).toEqual(['0', '1'])
   })
 
-  race('of two settings one is the last', async ({ storage, atOnce }) => {
+  race('of two concurrent changes of settings, one is stored whole', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const set = (email: boolean) => (at: Storage) =>
       at.setAlertSettings({ teamId: team.id, settings: { email, muted: email ? [] : ['dns'] } }, T0)

@@ -45,7 +45,7 @@ async function stage(storage: Storage) {
 }
 
 function contactRaces(race: Racing): void {
-  race('an address is one contact, told and counted once', async ({ storage, atOnce }) => {
+  race('an address becomes one contact, with one event, counted once', async ({ storage, atOnce }) => {
     const { segment, contact, counts, events, size } = await stage(storage)
     const email = `${unique('ada')}@example.com`
     const save = (at: Storage) =>
@@ -57,7 +57,7 @@ function contactRaces(race: Racing): void {
     expect(await events()).toEqual(['contact.created'])
   })
 
-  race('changes of different fields both stay', async ({ storage, atOnce }) => {
+  race('concurrent changes of different fields are all kept', async ({ storage, atOnce }) => {
     const { teamId, add, get } = await stage(storage)
     const { made, ref } = await add({ properties: { p0: 'x' } })
     await atOnce(
@@ -73,7 +73,7 @@ function contactRaces(race: Racing): void {
     })
   })
 
-  race('a new address is one contact’s', async ({ storage, atOnce }) => {
+  race('only one contact gets a new address', async ({ storage, atOnce }) => {
     const { teamId, add, counts } = await stage(storage)
     const [one, two] = [await add(), await add()]
     const email = `${unique('new')}@example.com`
@@ -89,7 +89,7 @@ function contactRaces(race: Racing): void {
     expect(await counts()).toEqual({ contacts: 2, unsubscribed: 0 })
   })
 
-  race('one is deleted, told and counted once', async ({ storage, atOnce }) => {
+  race('a contact is deleted and counted once, with one event', async ({ storage, atOnce }) => {
     const { teamId, segment, add, counts, events, size } = await stage(storage)
     const { ref } = await add({ segmentIds: [segment.id], unsubscribed: true })
     const remove = (at: Storage) => at.deleteContact({ teamId, ref }, T0)
@@ -99,19 +99,22 @@ function contactRaces(race: Racing): void {
     expect(await events()).toEqual(['contact.created', 'contact.deleted'])
   })
 
-  race('nobody is in a segment who was deleted while they were added', async ({ storage, atOnce }) => {
-    const { teamId, segment, add, size, members } = await stage(storage)
-    const { ref } = await add()
-    await atOnce(
-      (at) => at.deleteContact({ teamId, ref }, T0),
-      (at) => at.addToSegment({ teamId, ref, segmentId: segment.id }, T0),
-    )
-    expect([await size(), await members()]).toEqual([0, []])
-  })
+  race(
+    'a contact deleted while being added to a segment is not in the segment',
+    async ({ storage, atOnce }) => {
+      const { teamId, segment, add, size, members } = await stage(storage)
+      const { ref } = await add()
+      await atOnce(
+        (at) => at.deleteContact({ teamId, ref }, T0),
+        (at) => at.addToSegment({ teamId, ref, segmentId: segment.id }, T0),
+      )
+      expect([await size(), await members()]).toEqual([0, []])
+    },
+  )
 }
 
 function optOutRaces(race: Racing): void {
-  race('an opt-out stays when the contact is saved meanwhile', async ({ storage, atOnce }) => {
+  race('an opt-out survives a concurrent save of the contact', async ({ storage, atOnce }) => {
     const { teamId, add, get, counts } = await stage(storage)
     const { made, ref } = await add()
     await atOnce(
@@ -122,7 +125,7 @@ function optOutRaces(race: Racing): void {
     expect(await counts()).toEqual({ contacts: 1, unsubscribed: 1 })
   })
 
-  race('an opt-out is kept, or came too late, when the contact is deleted meanwhile', async (round) => {
+  race('an opt-out during deletion is either kept for the address or rejected as too late', async (round) => {
     const { storage, atOnce } = round
     const { teamId, contact, add, counts } = await stage(storage)
     const { made, ref } = await add()
@@ -136,7 +139,7 @@ function optOutRaces(race: Racing): void {
     expect(await counts()).toEqual({ contacts: 1, unsubscribed })
   })
 
-  race('of two choices for a topic one is the last, and the counts agree', async ({ storage, atOnce }) => {
+  race('topic counts match whichever of two choices is stored last', async ({ storage, atOnce }) => {
     const { teamId, add } = await stage(storage)
     const topic = {
       ...{ id: newId(T0), teamId, name: 'News', description: null, defaultSubscription: 'opt_in' as const },
@@ -156,55 +159,70 @@ function optOutRaces(race: Racing): void {
 }
 
 function listRaces(race: Racing): void {
-  race('a contact is added to a segment and counted once, and removed so', async ({ storage, atOnce }) => {
-    const { teamId, segment, add, size, events } = await stage(storage)
-    const { ref } = await add()
-    const args = { teamId, ref, segmentId: segment.id }
-    const join = (at: Storage) => at.addToSegment(args, T0)
-    await atOnce(join, join)
-    expect(await size()).toBe(1)
-    const leave = (at: Storage) => at.removeFromSegment(args, T0)
-    await atOnce(leave, leave)
-    expect(await size()).toBe(0)
-    expect(await events()).toEqual(['contact.created', 'contact.updated', 'contact.updated'])
-  })
+  race(
+    'a contact is added to a segment and removed from it once, with matching counts and events',
+    async ({ storage, atOnce }) => {
+      const { teamId, segment, add, size, events } = await stage(storage)
+      const { ref } = await add()
+      const args = { teamId, ref, segmentId: segment.id }
+      const join = (at: Storage) => at.addToSegment(args, T0)
+      await atOnce(join, join)
+      expect(await size()).toBe(1)
+      const leave = (at: Storage) => at.removeFromSegment(args, T0)
+      await atOnce(leave, leave)
+      expect(await size()).toBe(0)
+      expect(await events()).toEqual(['contact.created', 'contact.updated', 'contact.updated'])
+    },
+  )
 
-  race('so many segments, topics and properties at most, and a key once', async ({ storage, atOnce }) => {
-    const { teamId, segment } = await stage(storage)
-    const addSegment = (at: Storage) =>
-      at.createSegment({ segment: { ...segment, id: newId(T0) }, most: 2 }, T0)
-    expect(sorted(await atOnce(addSegment, addSegment))).toEqual(['false', 'true'])
-    const addTopic = (at: Storage) =>
-      at.createTopic(
-        {
-          topic: {
-            ...{ id: newId(T0), teamId, name: 'News', description: null, defaultSubscription: 'opt_in' },
-            ...{ visibility: 'public', createdAt: T0, updatedAt: T0 },
+  race(
+    'limits segments, topics and properties, and creates a property key once',
+    async ({ storage, atOnce }) => {
+      const { teamId, segment } = await stage(storage)
+      const addSegment = (at: Storage) =>
+        at.createSegment({ segment: { ...segment, id: newId(T0) }, most: 2 }, T0)
+      expect(sorted(await atOnce(addSegment, addSegment))).toEqual(['false', 'true'])
+      const addTopic = (at: Storage) =>
+        at.createTopic(
+          {
+            topic: {
+              ...{ id: newId(T0), teamId, name: 'News', description: null, defaultSubscription: 'opt_in' },
+              ...{ visibility: 'public', createdAt: T0, updatedAt: T0 },
+            },
+            most: 1,
           },
-          most: 1,
-        },
-        T0,
-      )
-    expect(sorted(await atOnce(addTopic, addTopic))).toEqual(['false', 'true'])
-    const addProperty = (most: number, key: string) => (at: Storage) => {
-      const property = { id: newId(T0), teamId, key, label: unique('p'), type: 'string' as const }
-      return at.createContactProperty({ property: { ...property, fallback: null, createdAt: T0 }, most }, T0)
-    }
-    expect(sorted(await atOnce(addProperty(9, 'plan'), addProperty(9, 'plan')))).toEqual(['created', 'taken'])
-    expect(sorted(await atOnce(addProperty(2, 'a'), addProperty(2, 'b')))).toEqual(['created', 'too_many'])
-  })
+          T0,
+        )
+      expect(sorted(await atOnce(addTopic, addTopic))).toEqual(['false', 'true'])
+      const addProperty = (most: number, key: string) => (at: Storage) => {
+        const property = { id: newId(T0), teamId, key, label: unique('p'), type: 'string' as const }
+        return at.createContactProperty(
+          { property: { ...property, fallback: null, createdAt: T0 }, most },
+          T0,
+        )
+      }
+      expect(sorted(await atOnce(addProperty(9, 'plan'), addProperty(9, 'plan')))).toEqual([
+        'created',
+        'taken',
+      ])
+      expect(sorted(await atOnce(addProperty(2, 'a'), addProperty(2, 'b')))).toEqual(['created', 'too_many'])
+    },
+  )
 
-  race('a segment is deleted once, and two sweeps remove what it had', async ({ storage, atOnce }) => {
-    const { teamId, segment, add, members } = await stage(storage)
-    await add({ segmentIds: [segment.id] })
-    await add({ segmentIds: [segment.id] })
-    const remove = (at: Storage) => at.deleteSegment({ teamId, id: segment.id }, T0)
-    expect(sorted(await atOnce(remove, remove))).toEqual(['false', 'true'])
-    const sweep = async (at: Storage) => {
-      while (await at.sweepDeleted({ most: 1 }, T0));
-    }
-    await atOnce(sweep, sweep)
-    expect(await members()).toEqual([])
-    expect(await storage.countContacts({ teamId }, T0)).toEqual({ contacts: 2, unsubscribed: 0 })
-  })
+  race(
+    'a segment is deleted once, and two concurrent sweeps remove its members',
+    async ({ storage, atOnce }) => {
+      const { teamId, segment, add, members } = await stage(storage)
+      await add({ segmentIds: [segment.id] })
+      await add({ segmentIds: [segment.id] })
+      const remove = (at: Storage) => at.deleteSegment({ teamId, id: segment.id }, T0)
+      expect(sorted(await atOnce(remove, remove))).toEqual(['false', 'true'])
+      const sweep = async (at: Storage) => {
+        while (await at.sweepDeleted({ most: 1 }, T0));
+      }
+      await atOnce(sweep, sweep)
+      expect(await members()).toEqual([])
+      expect(await storage.countContacts({ teamId }, T0)).toEqual({ contacts: 2, unsubscribed: 0 })
+    },
+  )
 }

@@ -7,32 +7,26 @@ import { sorted, type Racing } from './racing.ts'
 /** Races between two callers that change or send the same broadcast. */
 export function racesOfBroadcasts(race: Racing): void {
   describe('broadcasts', () => {
-    race(
-      'a broadcast starts once, or not at all where it was changed before',
-      async ({ storage, atOnce }) => {
-        const { teamId, draft, get } = await broadcastStage(storage)
-        const id = await draft()
-        const start = (at: typeof storage) =>
-          at.startBroadcast({ teamId, id, edits: 0, revision: { id: newId(T0), content: '{}' } }, T0)
-        expect(sorted(await atOnce(start, start))).toEqual(['done', 'wrong_status'])
-        const other = await draft()
-        const [changed, started] = await atOnce(
-          (at) => at.updateBroadcast({ teamId, id: other, change: { content: { subject: 'New' } } }, T0),
-          (at) =>
-            at.startBroadcast(
-              { teamId, id: other, edits: 0, revision: { id: newId(T0), content: '{}' } },
-              T0,
-            ),
-        )
-        const subject = (await get(other))!.content.subject
-        expect([
-          ['wrong_status', 'done', 'News'],
-          ['done', 'stale', 'New'],
-        ]).toContainEqual([changed, started, subject])
-      },
-    )
+    race('a broadcast starts once, or not at all if it was changed before', async ({ storage, atOnce }) => {
+      const { teamId, draft, get } = await broadcastStage(storage)
+      const id = await draft()
+      const start = (at: typeof storage) =>
+        at.startBroadcast({ teamId, id, edits: 0, revision: { id: newId(T0), content: '{}' } }, T0)
+      expect(sorted(await atOnce(start, start))).toEqual(['done', 'wrong_status'])
+      const other = await draft()
+      const [changed, started] = await atOnce(
+        (at) => at.updateBroadcast({ teamId, id: other, change: { content: { subject: 'New' } } }, T0),
+        (at) =>
+          at.startBroadcast({ teamId, id: other, edits: 0, revision: { id: newId(T0), content: '{}' } }, T0),
+      )
+      const subject = (await get(other))!.content.subject
+      expect([
+        ['wrong_status', 'done', 'News'],
+        ['done', 'stale', 'New'],
+      ]).toContainEqual([changed, started, subject])
+    })
 
-    race('of two writers of a draft one hears of the other', async ({ storage, atOnce }) => {
+    race('rejects the second of two concurrent changes of a draft as stale', async ({ storage, atOnce }) => {
       const { teamId, draft } = await broadcastStage(storage)
       const id = await draft()
       const write = (at: typeof storage) =>
@@ -40,27 +34,30 @@ export function racesOfBroadcasts(race: Racing): void {
       expect(sorted(await atOnce(write, write))).toEqual(['done', 'stale'])
     })
 
-    race('two who expand and enqueue make one email for each contact', async ({ storage, atOnce }) => {
-      const { join, draft, start, waiting, emailTo, lease, get } = await broadcastStage(storage)
-      const contacts = [await join(), await join(), await join()]
-      const id = await draft()
-      await start(id)
-      await atOnce(
-        (at) => at.expandBroadcast({ id, most: 2 }, T0),
-        (at) => at.expandBroadcast({ id, most: 2 }, T0),
-      )
-      expect((await get(id))!.expanded).toBe(3)
-      const found = await waiting(id)
-      const put = (at: typeof storage) => {
-        const emails = found.map((one) => emailTo(id, one.contactId, one.contact!.email))
-        return at.enqueueBroadcast({ id, emails, deleted: [], moved: [] }, T0)
-      }
-      const put2 = await atOnce(put, put)
-      expect(put2.map((one) => one!.enqueued).sort()).toEqual([0, 3])
-      expect(sorted(await lease())).toEqual(sorted(contacts.map(({ email }) => email)))
-    })
+    race(
+      'two concurrent expansions and enqueues create one email for each contact',
+      async ({ storage, atOnce }) => {
+        const { join, draft, start, waiting, emailTo, lease, get } = await broadcastStage(storage)
+        const contacts = [await join(), await join(), await join()]
+        const id = await draft()
+        await start(id)
+        await atOnce(
+          (at) => at.expandBroadcast({ id, most: 2 }, T0),
+          (at) => at.expandBroadcast({ id, most: 2 }, T0),
+        )
+        expect((await get(id))!.expanded).toBe(3)
+        const found = await waiting(id)
+        const put = (at: typeof storage) => {
+          const emails = found.map((one) => emailTo(id, one.contactId, one.contact!.email))
+          return at.enqueueBroadcast({ id, emails, deleted: [], moved: [] }, T0)
+        }
+        const put2 = await atOnce(put, put)
+        expect(put2.map((one) => one!.enqueued).sort()).toEqual([0, 3])
+        expect(sorted(await lease())).toEqual(sorted(contacts.map(({ email }) => email)))
+      },
+    )
 
-    race('nothing slips into the queue of one that is paused or canceled', async ({ storage, atOnce }) => {
+    race('leases no mail of a broadcast that is being paused or canceled', async ({ storage, atOnce }) => {
       const { teamId, join, sending, waiting, emailTo, lease } = await broadcastStage(storage)
       await join()
       const id = await sending()
@@ -82,28 +79,25 @@ export function racesOfBroadcasts(race: Racing): void {
       expect(await lease(T0 + 2 * MINUTE)).toEqual([])
     })
 
-    race(
-      'two providers are held at once, and one of them is resumed meanwhile',
-      async ({ storage, atOnce }) => {
-        const { teamId, sending, get } = await broadcastStage(storage)
-        const id = await sending()
-        const [first, second] = [
-          { count: 10, of: 20 },
-          { count: 11, of: 20 },
-        ]
-        const hold = (held: Record<string, typeof first>) => (at: typeof storage) =>
-          at.holdProviders({ teamId, id, held }, T0)
-        await hold({ google: first })(storage)
-        const answers = await atOnce(hold({ yahoo: second }), (at) =>
-          at.resumeProvider({ teamId, id, provider: 'google' }, T0 + 1),
-        )
-        expect(answers).toEqual(['done', 'done'])
-        await hold({ yahoo: first })(storage)
-        expect((await get(id))!.holds).toEqual({
-          google: { heldAt: null, figures: first, resumedAt: T0 + 1 },
-          yahoo: { heldAt: T0, figures: second, resumedAt: null },
-        })
-      },
-    )
+    race('holds one provider while another one is resumed', async ({ storage, atOnce }) => {
+      const { teamId, sending, get } = await broadcastStage(storage)
+      const id = await sending()
+      const [first, second] = [
+        { count: 10, of: 20 },
+        { count: 11, of: 20 },
+      ]
+      const hold = (held: Record<string, typeof first>) => (at: typeof storage) =>
+        at.holdProviders({ teamId, id, held }, T0)
+      await hold({ google: first })(storage)
+      const answers = await atOnce(hold({ yahoo: second }), (at) =>
+        at.resumeProvider({ teamId, id, provider: 'google' }, T0 + 1),
+      )
+      expect(answers).toEqual(['done', 'done'])
+      await hold({ yahoo: first })(storage)
+      expect((await get(id))!.holds).toEqual({
+        google: { heldAt: null, figures: first, resumedAt: T0 + 1 },
+        yahoo: { heldAt: T0, figures: second, resumedAt: null },
+      })
+    })
   })
 }

@@ -8,7 +8,7 @@ const visitor = { ip: '192.0.2.1', userAgent: null }
 
 /** Tests races of sign-up forms. */
 export function racesOfForms(race: Racing): void {
-  race('a sign-up is confirmed once', async ({ storage, atOnce }) => {
+  race('confirms a sign-up once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const form = await storeForm(storage, team.id)
     const signup = newSignup(form.id)
@@ -25,7 +25,7 @@ export function racesOfForms(race: Racing): void {
     expect(await storage.getSignup({ id: signup.id }, T0)).toBeUndefined()
   })
 
-  race('an address signs up once, and every attempt is counted', async ({ storage, atOnce }) => {
+  race('stores one sign-up for an address, and counts every attempt', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const form = await storeForm(storage, team.id)
     const email = `${unique('ada')}@example.com`
@@ -37,7 +37,7 @@ export function racesOfForms(race: Racing): void {
     expect(await storage.getForm({ teamId: team.id, id: form.id }, T0)).toMatchObject({ submitted: 2 })
   })
 
-  race('a form is changed or deleted, and a team has at most so many', async ({ storage, atOnce }) => {
+  race('a form that is deleted during an update stays deleted', async ({ storage, atOnce }) => {
     const teamId = (await makeTeam(storage)).team.id
     const create = (at: Storage) => at.createForm({ form: newForm(teamId), most: 9 }, T0)
     await atOnce(create, create)

@@ -52,7 +52,7 @@ async function readEvents(storage: Storage): Promise<void> {
 function retentionRaces(race: Racing): void {
   const all = (part: Purged): [number, number] => [part.count, part.bytes]
 
-  race('what is removed is counted once', async ({ storage, atOnce }) => {
+  race('counts removed rows once', async ({ storage, atOnce }) => {
     const { emails } = await over(storage, 3)
     await readEvents(storage)
     const bytes = emails.reduce((sum, { message }) => sum + message.byteLength, 0)
@@ -64,7 +64,7 @@ function retentionRaces(race: Racing): void {
     }
   })
 
-  race('attempts are removed once', async ({ storage, atOnce }) => {
+  race('removes attempts once', async ({ storage, atOnce }) => {
     const { emails } = await over(storage, 1)
     const [email] = emails as [NewEmail]
     const ids = email.deliveries.map(({ id }) => id)
@@ -76,7 +76,7 @@ function retentionRaces(race: Racing): void {
     await storage.purgeEmails(step, T0)
   })
 
-  race('bodies that are not kept are removed once', async ({ storage, atOnce }) => {
+  race('removes the bodies that a domain does not keep once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const { domain, keys } = newDomain(team.id, `${unique('unkept')}.example`)
     await storage.createDomain({ domain, keys }, T0)
@@ -90,7 +90,7 @@ function retentionRaces(race: Racing): void {
     await storage.purgeEmails(step, T0)
   })
 
-  race('receipts and requests are removed once', async ({ storage, atOnce }) => {
+  race('removes receipts and requests once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     for (const key of ['a', 'b', 'c']) {
       const email = newEmail(team.id, ['a@x.example'], T0, { tags: [] })
@@ -125,20 +125,23 @@ function erasureRaces(race: Racing): void {
     }
   }
 
-  race('of one address is begun once, and counts what two erase once', async ({ storage, atOnce }) => {
-    const { team } = await makeTeam(storage)
-    const address = `${unique('ada')}@x.example`
-    for (let at = 0; at < 3; at++) await putEmail(storage, team.id, [address], T0, { tags: [] })
-    const [one, two] = await atOnce(begin(team.id, address), begin(team.id, address))
-    expect(one.id).toBe(two.id)
-    const counts = await atOnce(finish(one.id), finish(one.id))
-    expect(counts[0]).toEqual(counts[1])
-    expect(counts[0]).toEqual({ ...noCounts(), emails: 3, deliveries: 3, recipients: 3, bodies: 3 })
-    expect(await storage.getAudit({ id: one.id }, T0)).toMatchObject({ after: counts[0] })
-    await storage.purgeEmails(step, T0)
-  })
+  race(
+    'of one address start once, and two concurrent runs count the same rows once',
+    async ({ storage, atOnce }) => {
+      const { team } = await makeTeam(storage)
+      const address = `${unique('ada')}@x.example`
+      for (let at = 0; at < 3; at++) await putEmail(storage, team.id, [address], T0, { tags: [] })
+      const [one, two] = await atOnce(begin(team.id, address), begin(team.id, address))
+      expect(one.id).toBe(two.id)
+      const counts = await atOnce(finish(one.id), finish(one.id))
+      expect(counts[0]).toEqual(counts[1])
+      expect(counts[0]).toEqual({ ...noCounts(), emails: 3, deliveries: 3, recipients: 3, bodies: 3 })
+      expect(await storage.getAudit({ id: one.id }, T0)).toMatchObject({ after: counts[0] })
+      await storage.purgeEmails(step, T0)
+    },
+  )
 
-  race('nothing that comes back meanwhile is kept with its content', async ({ storage, atOnce }) => {
+  race('store no content of a message returned meanwhile', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const address = `${unique('ada')}@x.example`
     const email = await putEmail(storage, team.id, [address], T0, { tags: [] })
@@ -158,7 +161,7 @@ const message = () => ({
 const limits = { emailMessages: 1, emailBytes: 5000, teamBytes: 20_000, allBytes: 1_000_000 }
 
 function receivedRaces(race: Racing): void {
-  race('so much of one email is kept at most', async ({ storage, atOnce }) => {
+  race('stores no more returned messages of one email than the limit', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const email = await putEmail(storage, team.id, ['a@x.example'])
     const keep = (at: Storage) => at.keepReturned({ emailId: email.id, message: message(), limits }, T0)
@@ -166,7 +169,7 @@ function receivedRaces(race: Racing): void {
     expect(await storage.listReturned({ teamId: team.id, emailId: email.id }, T0)).toHaveLength(1)
   })
 
-  race('so much of one team is kept at most', async ({ storage, atOnce }) => {
+  race('stores no more returned messages of one team than the limit', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const emails = [
       await putEmail(storage, team.id, ['a@x.example']),
@@ -181,21 +184,21 @@ function receivedRaces(race: Racing): void {
     expect(kept.flat()).toHaveLength(1)
   })
 
-  race('so much is received for one team at most', async ({ storage, atOnce }) => {
+  race('stores no more received emails of one team than the limit', async ({ storage, atOnce }) => {
     const to = await makeReceiver(storage)
     const keep = (at: Storage) =>
       at.keepReceivedEmails({ emails: [newReceived(to)], limits: { messages: 1, bytes: 1000 } }, T0)
     expect(sorted(await atOnce(keep, keep))).toEqual(['full', 'kept'])
   })
 
-  race('a report about a domain is kept once', async ({ storage, atOnce }) => {
+  race('stores a report about a domain once', async ({ storage, atOnce }) => {
     const report = newDomainReport(await makeReported(storage))
     const limits = { submitter: 5, reports: 5, rows: 50 }
     const keep = (at: Storage) => at.keepDomainReport({ report: { ...report, id: newId(T0) }, limits }, T0)
     expect(sorted(await atOnce(keep, keep))).toEqual(['kept', 'known'])
   })
 
-  race('every reading of a returned message counts, and one ends it', async ({ storage, atOnce }) => {
+  race('counts every reading of a returned message, and settles it once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const email = await putEmail(storage, team.id, ['a@x.example'])
     const one = message()
@@ -212,7 +215,7 @@ function receivedRaces(race: Racing): void {
     expect(sorted(await atOnce(settle, settle))).toEqual(['false', 'true'])
   })
 
-  race('so much for postmaster is kept at most', async ({ storage, atOnce }) => {
+  race('stores no more mail to postmaster than the limit', async ({ storage, atOnce }) => {
     const args = () => ({ message: message(), forward: 'due' as const, limits: { messages: 1, bytes: 9000 } })
     const keep = (at: Storage) => at.keepPostmaster(args(), T0)
     await atOnce(keep, keep)
@@ -226,7 +229,7 @@ function metricsRaces(race: Racing): void {
     return sums.reduce((sum, { counter, n }) => (counter === 'failed' ? sum + n : sum), 0)
   }
 
-  race('two that fail at once are two', async ({ storage, atOnce }) => {
+  race('count two concurrent failures', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const emails = [
       await putEmail(storage, team.id, ['a@x.example']),
@@ -240,7 +243,7 @@ function metricsRaces(race: Racing): void {
     expect(await failed(storage, team.id)).toBe(2)
   })
 
-  race('a day is summed up once, with what is counted late', async ({ storage, atOnce }) => {
+  race('sum a day once, including late events', async ({ storage, atOnce }) => {
     const { teamId } = await over(storage, 2)
     const late = await putEmail(storage, teamId, ['late@x.example'])
     const sum = (at: Storage) => at.sumMetricsUp({ teamId }, T0 + DAY)
@@ -252,7 +255,7 @@ function metricsRaces(race: Racing): void {
     expect([await failed(storage, teamId), await failed(storage, teamId, DAY)]).toEqual([3, 3])
   })
 
-  race('numbers by tag are added once', async ({ storage, atOnce }) => {
+  race('add counts by tag once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const email = await putEmail(storage, team.id, ['a@x.example'])
     await storage.dropQueue({ emailId: email.id }, T0)
@@ -262,7 +265,7 @@ function metricsRaces(race: Racing): void {
     expect(sorted(await atOnce(add, add))).toEqual(['false', 'true'])
   })
 
-  race('numbers that are made anew count what happens meanwhile', async ({ storage, atOnce }) => {
+  race('include events that occur during a recompute', async ({ storage, atOnce }) => {
     const { teamId } = await over(storage, 2)
     const late = await putEmail(storage, teamId, ['late@x.example'])
     expect(await storage.sumMetricsUp({ teamId }, T0 + DAY)).toBe(true)
@@ -273,7 +276,7 @@ function metricsRaces(race: Racing): void {
     expect([await failed(storage, teamId), await failed(storage, teamId, DAY)]).toEqual([3, 3])
   })
 
-  race('a duty is one node’s, also when its time ends', async ({ storage, atOnce }) => {
+  race('only one node takes a duty, also when it expires', async ({ storage, atOnce }) => {
     const name = unique('duty')
     const take = (owner: string, now: number) => (at: Storage) =>
       at.takeDuty({ name, owner, forMs: 1000 }, now)
@@ -289,7 +292,7 @@ function metricsRaces(race: Racing): void {
   })
 
   race(
-    'a node that renews keeps its leases, and one that is lost has them freed once',
+    'frees the leases of a lost node once, and keeps a node active or stopped',
     async ({ storage, atOnce }) => {
       const id = unique('node')
       const lost = { lostAfter: 0, cause: cause('interrupted'), firstDueAt: T0 }

@@ -26,7 +26,7 @@ async function stage(storage: Storage) {
 }
 
 function importRaces(race: Racing): void {
-  race('a team has so many imports at most', async ({ storage, atOnce }) => {
+  race('limits the imports of a team', async ({ storage, atOnce }) => {
     const { teamId } = await stage(storage)
     const create = (at: Storage) => at.createContactImport({ made: newImport(teamId), most: 1 }, T0)
     expect(sorted(await atOnce(create, create))).toEqual(['false', 'true'])
@@ -48,7 +48,7 @@ function importRaces(race: Racing): void {
     await storage.deleteContactImport({ teamId, id: swept.id }, T0)
   })
 
-  race('an import begins, or is deleted', async ({ storage, atOnce }) => {
+  race('a queued import begins or is deleted, but not both', async ({ storage, atOnce }) => {
     const { teamId, create, getImport } = await stage(storage)
     const { id } = await create({ status: 'queued', plan })
     const [begun, deleted] = await atOnce(
@@ -60,7 +60,7 @@ function importRaces(race: Racing): void {
     await storage.finishContactImport({ id, error: null }, T0)
   })
 
-  race('an import ends once, whoever ends it, and stays ended when its turn ends', async (round) => {
+  race('an import finishes once, and stays finished when its turn ends', async (round) => {
     const { storage, atOnce } = round
     const { teamId, create, getImport } = await stage(storage)
     const { id } = await create({ status: 'in_progress', plan })
@@ -76,7 +76,7 @@ function importRaces(race: Racing): void {
 }
 
 function rowRaces(race: Racing): void {
-  race('rows are written once, and an address is one contact', async ({ storage, atOnce }) => {
+  race('writes rows once, and creates one contact for an address', async ({ storage, atOnce }) => {
     const { teamId, create, getImport, save, counts } = await stage(storage)
     const { id } = await create({ status: 'in_progress', plan })
     const email = `${unique('row')}@example.com`
@@ -97,7 +97,7 @@ function rowRaces(race: Racing): void {
     await storage.finishContactImport({ id, error: null }, T0)
   })
 
-  race('an import is undone once, whoever undoes it', async ({ storage, atOnce }) => {
+  race('undoes an import once', async ({ storage, atOnce }) => {
     const { teamId, create, counts, getImport } = await stage(storage)
     const { id } = await create({ status: 'in_progress', plan })
     const rows = [{ email: 'one@undone.example' }, { email: 'two@undone.example' }]
@@ -112,7 +112,7 @@ function rowRaces(race: Racing): void {
     expect(await getImport(id)).toMatchObject({ undone: 2, undoneAt: T0 })
   })
 
-  race('many are deleted, told and counted once', async ({ storage, atOnce }) => {
+  race('deletes and counts several contacts once, with one event each', async ({ storage, atOnce }) => {
     const { teamId, add, addSegment, counts, told } = await stage(storage)
     const segment = await addSegment()
     const ids = [await add({ segmentIds: [segment.id] }), await add()].map(({ id }) => id)
@@ -128,7 +128,7 @@ function rowRaces(race: Racing): void {
 }
 
 function preferenceRaces(race: Racing): void {
-  race('who opts out stays out, also when the contact is deleted meanwhile', async ({ storage, atOnce }) => {
+  race('an opt-out is kept even if the contact is deleted concurrently', async ({ storage, atOnce }) => {
     const { teamId, add, counts } = await stage(storage)
     const { id, email } = await add()
     const change = { unsubscribed: true, topics: [] }
@@ -140,7 +140,7 @@ function preferenceRaces(race: Racing): void {
     expect(await counts()).toEqual({ contacts: 1, unsubscribed: 1 })
   })
 
-  race('changes of different parts of the page both stay, if both can be read', async (round) => {
+  race('keeps changes of different parts of the page, unless they are unreadable together', async (round) => {
     const { storage, atOnce } = round
     const { teamId } = await stage(storage)
     const update = (change: object) => (at: Storage) => at.updateUnsubscribePage({ teamId, change }, T0)

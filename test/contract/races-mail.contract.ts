@@ -23,10 +23,10 @@ import { sorted, type Racing } from './racing.ts'
 
 /** Races about accepting, leasing and settling mail. */
 export function racesOfMail(race: Racing): void {
-  describe('accepting', () => acceptRaces(race))
-  describe('leasing', () => leaseRaces(race))
+  describe('accepting mail', () => acceptRaces(race))
+  describe('leasing deliveries', () => leaseRaces(race))
   describe('a scheduled email', () => scheduleRaces(race))
-  describe('settling', () => settleRaces(race))
+  describe('settling deliveries', () => settleRaces(race))
   describe('reports', () => reportRaces(race))
 }
 
@@ -43,7 +43,7 @@ const eventsOf = async (storage: Storage, { teamId, id }: NewEmail): Promise<str
 
 function acceptRaces(race: Racing): void {
   race(
-    'a key of a request is answered for once, also after its receipt ran out',
+    'stores one email for an idempotency key, also after its receipt expired',
     async ({ storage, atOnce }) => {
       const { team } = await makeTeam(storage)
       const put = (now: number) => async (at: Storage) => {
@@ -64,7 +64,7 @@ function acceptRaces(race: Racing): void {
   )
 
   for (const period of ['daily', 'monthly'] as const)
-    race(`the ${period} quota is never exceeded`, async ({ storage, atOnce }) => {
+    race(`never exceeds the ${period} quota`, async ({ storage, atOnce }) => {
       const { team } = await makeTeam(storage)
       const quota = { teamId: team.id, daily: null, monthly: null, [period]: 3 }
       const put = async (at: Storage) => {
@@ -76,7 +76,7 @@ function acceptRaces(race: Racing): void {
       expect(await listed(storage, team.id)).toHaveLength(1)
     })
 
-  race('what two accept is counted together', async ({ storage, atOnce }) => {
+  race('counts the usage of two concurrent emails together', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const quota = { teamId: team.id, daily: 10, monthly: 10 }
     const put = (at: Storage) => at.put(putArgs(newEmail(team.id, ['a@x.example']), { quota }), T0)
@@ -90,7 +90,7 @@ function acceptRaces(race: Racing): void {
     ...more,
   })
 
-  race('between a new hold rule and its first step nothing slips through', async ({ storage, atOnce }) => {
+  race('a new hold rule misses no email that is being stored', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const domain = `${unique('held')}.example`
     const rule = ruleOf({ domain })
@@ -106,7 +106,7 @@ function acceptRaces(race: Racing): void {
   })
 
   race(
-    'mail to a domain that is placed meanwhile is placed, and held by the rule',
+    'mail to a domain whose provider is being assigned gets the provider and is held by the rule',
     async ({ storage, atOnce }) => {
       const { team } = await makeTeam(storage)
       const [domain, provider] = [`${unique('placed')}.example`, unique('provider')]
@@ -121,7 +121,7 @@ function acceptRaces(race: Racing): void {
     },
   )
 
-  race('there are so many hold rules at most', async ({ storage, atOnce }) => {
+  race('limits the number of hold rules', async ({ storage, atOnce }) => {
     const before = await storage.listHoldRules({}, T0)
     const add = (at: Storage) =>
       at.addHoldRule({ rule: ruleOf({ domain: 'x.example' }), most: before.length + 1 }, T0)
@@ -158,7 +158,7 @@ function leaseRaces(race: Racing): void {
   })
 
   for (const end of ['dropQueue', 'expireQueue'] as const)
-    race(`a delivery is leased, or given up by ${end}`, async ({ storage, atOnce }) => {
+    race(`a delivery is either leased or ended by ${end}`, async ({ storage, atOnce }) => {
       const { team } = await makeTeam(storage)
       const email = await putEmail(storage, team.id, ['a@x.example'])
       const [leased, given] = await atOnce(
@@ -169,7 +169,7 @@ function leaseRaces(race: Racing): void {
       await storage.dropQueue({ emailId: email.id }, T0 + DAY)
     })
 
-  race('what two operators give up ends once', async ({ storage, atOnce }) => {
+  race('a delivery that two operators drop and expire ends once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const email = await putEmail(storage, team.id, ['a@x.example', 'b@x.example', 'c@x.example'])
     const [dropped, expired] = await atOnce(
@@ -180,7 +180,7 @@ function leaseRaces(race: Racing): void {
     expect(await eventsOf(storage, email)).toHaveLength(3)
   })
 
-  race('what one operator releases, another does not release again', async ({ storage, atOnce }) => {
+  race('two concurrent releases count each delivery once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     await putEmail(storage, team.id, ['a@x.example', 'b@x.example'])
     await storage.holdQueue({ teamId: team.id }, T0)
@@ -198,7 +198,7 @@ function scheduleRaces(race: Racing): void {
     return putEmail(storage, team.id, ['a@x.example'], T0, { scheduledAt: T0 })
   }
 
-  race('is canceled or sent', async ({ storage, atOnce }) => {
+  race('is either canceled or sent', async ({ storage, atOnce }) => {
     const email = await scheduled(storage)
     const [leased, canceled] = await atOnce(
       async (at) => (await at.lease(owner('one'), T0)).length,
@@ -210,7 +210,7 @@ function scheduleRaces(race: Racing): void {
     await storage.dropQueue({ emailId: email.id }, T0 + DAY)
   })
 
-  race('is moved to another time or sent', async ({ storage, atOnce }) => {
+  race('is either rescheduled or sent', async ({ storage, atOnce }) => {
     const email = await scheduled(storage)
     const times = { scheduledAt: T0 + DAY, expiresAt: T0 + 5 * DAY }
     const [leased, moved] = await atOnce(
@@ -223,7 +223,7 @@ function scheduleRaces(race: Racing): void {
     await storage.dropQueue({ emailId: email.id }, T0 + DAY)
   })
 
-  race('that is canceled stays so, whoever moves it', async ({ storage, atOnce }) => {
+  race('stays canceled when it is rescheduled concurrently', async ({ storage, atOnce }) => {
     const { teamId, id } = await scheduled(storage)
     const times = { scheduledAt: T0 + DAY, expiresAt: T0 + 5 * DAY }
     const [canceled] = await atOnce(
@@ -258,7 +258,7 @@ function settleRaces(race: Racing): void {
   })
 
   const takers: [string, (email: NewEmail, at: Storage) => Promise<unknown>][] = [
-    ['given back', (email, at) => at.unlease({ owner: 'one', deliveryIds: idsOf(email) }, T0)],
+    ['released', (email, at) => at.unlease({ owner: 'one', deliveryIds: idsOf(email) }, T0)],
     [
       'voided',
       (_, at) => at.voidLeases({ owners: ['one'], cause: change('', 'waiting').cause, firstDueAt: T0 }, T0),
@@ -275,7 +275,7 @@ function settleRaces(race: Racing): void {
       await storage.dropQueue({ emailId: email.id }, T0 + DAY)
     })
 
-  race('a hold that comes during an attempt stays', async ({ storage, atOnce }) => {
+  race('a hold during an attempt is kept', async ({ storage, atOnce }) => {
     const email = await leased(storage)
     const changes = [change(idsOf(email)[0]!, 'waiting', null, T0 + MINUTE)]
     await atOnce(
@@ -286,7 +286,7 @@ function settleRaces(race: Racing): void {
     await storage.dropQueue({ emailId: email.id }, T0 + DAY)
   })
 
-  race('a complaint is recorded once', async ({ storage, atOnce }) => {
+  race('records a complaint once', async ({ storage, atOnce }) => {
     const email = await leased(storage)
     const [deliveryId] = idsOf(email) as [string]
     const about = { teamId: email.teamId, emailId: email.id, deliveryId, reason: 'A report.', suppress: true }
@@ -296,7 +296,7 @@ function settleRaces(race: Racing): void {
     await storage.dropQueue({ emailId: email.id }, T0 + DAY)
   })
 
-  race('of two first opens one is the first, and both are counted', async ({ storage, atOnce }) => {
+  race('counts two concurrent opens, and one of them as unique', async ({ storage, atOnce }) => {
     const { teamId, id: emailId } = await leased(storage)
     const open = (at: Storage) =>
       at.recordHit({ id: newId(T0), teamId, emailId, deliveryId: null, type: 'email.opened', data: {} }, T0)
@@ -309,14 +309,14 @@ function settleRaces(race: Racing): void {
 }
 
 function reportRaces(race: Racing): void {
-  race('a report is made once', async ({ storage, atOnce }) => {
+  race('creates a report once', async ({ storage, atOnce }) => {
     const email = await owing(storage)
     const make = (at: Storage) => at.putReport({ ...about(email), report: reportOn(email) }, T0)
     expect(sorted(await atOnce(make, make))).toEqual(['false', 'true'])
     expect(await madeFor(storage, email)).toBe(1)
   })
 
-  race('a report is made or dropped', async ({ storage, atOnce }) => {
+  race('either creates or drops a report', async ({ storage, atOnce }) => {
     const email = await owing(storage)
     const [made] = await atOnce(
       (at) => at.putReport({ ...about(email), report: reportOn(email) }, T0),

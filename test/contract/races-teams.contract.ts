@@ -39,12 +39,12 @@ function ownerRaces(race: Racing): void {
   const lower: Change = (teamId, userId) => (at) =>
     at.setRole({ teamId, userId, role: 'admin', spareOwners: false }, T0)
   const cases: [string, Change, Change][] = [
-    ['two who remove each other', remove, remove],
-    ['two who lower each other', lower, lower],
-    ['one who is removed while the other is lowered', remove, lower],
+    ['two owners remove each other', remove, remove],
+    ['two owners demote each other', lower, lower],
+    ['one owner is removed while the other is demoted', remove, lower],
   ]
   for (const [name, first, second] of cases)
-    race(`stays: ${name}`, async ({ storage, atOnce }) => {
+    race(`remains if ${name}`, async ({ storage, atOnce }) => {
       const { teamId, owners } = await twoOwners(storage)
       const answers = await atOnce(first(teamId, owners[0]), second(teamId, owners[1]))
       expect(sorted(answers)).toEqual(['done', 'last_owner'])
@@ -54,7 +54,7 @@ function ownerRaces(race: Racing): void {
 }
 
 function invitationRaces(race: Racing): void {
-  race('an address has one of a team', async ({ storage, atOnce }) => {
+  race('an address has one invitation to a team', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const email = `${unique('guest')}@example.com`
     const invite = (at: Storage) => at.invite({ invitation: invitationOf(team.id, email), most }, T0)
@@ -62,7 +62,7 @@ function invitationRaces(race: Racing): void {
     expect(await storage.listInvitations({ teamId: team.id }, T0)).toHaveLength(1)
   })
 
-  race('a team has so many at most', async ({ storage, atOnce }) => {
+  race('limits the invitations of a team', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const invite = (at: Storage) =>
       at.invite({ invitation: invitationOf(team.id, `${unique('guest')}@example.com`), most: 1 }, T0)
@@ -70,7 +70,7 @@ function invitationRaces(race: Racing): void {
     expect(await storage.listInvitations({ teamId: team.id }, T0)).toHaveLength(1)
   })
 
-  race('one that makes an owner is not replaced by an admin', async ({ storage, atOnce }) => {
+  race('an invitation for an owner is not replaced by an admin’s', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const email = `${unique('guest')}@example.com`
     const [byOwner] = await atOnce(
@@ -81,7 +81,7 @@ function invitationRaces(race: Racing): void {
     expect(await storage.listInvitations({ teamId: team.id }, T0)).toMatchObject([{ role: 'owner' }])
   })
 
-  race('one is accepted once', async ({ storage, atOnce }) => {
+  race('an invitation is accepted once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const invitation = invitationOf(team.id, `${unique('guest')}@example.com`)
     await storage.invite({ invitation, most }, T0)
@@ -91,7 +91,7 @@ function invitationRaces(race: Racing): void {
     expect(await storage.listMembers({ teamId: team.id }, T0)).toHaveLength(2)
   })
 
-  race('one is accepted or revoked', async ({ storage, atOnce }) => {
+  race('an invitation is either accepted or revoked', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const user = person()
     const invitation = invitationOf(team.id, user.email)
@@ -105,7 +105,7 @@ function invitationRaces(race: Racing): void {
     expect(joined).toBe(answers[0] === 'joined')
   })
 
-  race('none is left for somebody who joined', async ({ storage, atOnce }) => {
+  race('no invitation remains for a user who joined', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const user = person()
     const before = invitationOf(team.id, user.email)
@@ -119,7 +119,7 @@ function invitationRaces(race: Racing): void {
     expect(open).toHaveLength(answers[0] === 'joined' ? 0 : 1)
   })
 
-  race('two of one address to two teams make one person', async ({ storage, atOnce }) => {
+  race('two invitations of one address to two teams create one user', async ({ storage, atOnce }) => {
     const [one, two] = [await makeTeam(storage), await makeTeam(storage)]
     const email = `${unique('guest')}@example.com`
     const invitations = [invitationOf(one.team.id, email), invitationOf(two.team.id, email)] as const

@@ -8,7 +8,7 @@ import { newTemplate, templatesStage } from './templates-stage.ts'
 /** Races about templates. */
 export function racesOfTemplates(race: Racing): void {
   describe('templates', () => {
-    race('an alias is one template of a team', async ({ storage, atOnce }) => {
+    race('only one template of a team gets an alias', async ({ storage, atOnce }) => {
       const { teamId, add } = await templatesStage(storage)
       const third = await add()
       const create = (at: Storage) =>
@@ -27,13 +27,13 @@ export function racesOfTemplates(race: Racing): void {
       expect(sorted(answers.map(({ kind }) => kind))).toEqual(['saved', 'taken'])
     })
 
-    race('a team has at most so many', async ({ storage, atOnce }) => {
+    race('a team has no more templates than the limit', async ({ storage, atOnce }) => {
       const { teamId } = await templatesStage(storage)
       const create = (at: Storage) => at.createTemplate({ template: newTemplate(teamId), most: 1 }, T0)
       expect(sorted(await atOnce(create, create))).toEqual(['created', 'too_many'])
     })
 
-    race('of two changes of one revision one is stale', async ({ storage, atOnce }) => {
+    race('rejects the second of two changes of one revision as stale', async ({ storage, atOnce }) => {
       const { teamId, add, publish, versions } = await templatesStage(storage)
       const { id } = await add()
       await publish(id)
@@ -49,7 +49,7 @@ export function racesOfTemplates(race: Racing): void {
       expect(await versions(id)).toHaveLength(2)
     })
 
-    race('published and changed, what is published is one whole version', async ({ storage, atOnce }) => {
+    race('publishing during a change publishes one complete version', async ({ storage, atOnce }) => {
       const { teamId, add, versions } = await templatesStage(storage)
       const { id } = await add()
       await atOnce(
@@ -72,7 +72,7 @@ export function racesOfTemplates(race: Racing): void {
       expect(draft.currentVersionId === sent.version.id).toBe(changedFirst)
     })
 
-    race('deleted once, with all its versions', async ({ storage, atOnce }) => {
+    race('are deleted once, with all versions', async ({ storage, atOnce }) => {
       const { teamId, add, versions } = await templatesStage(storage)
       const { id } = await add()
       const remove = (at: Storage) => at.deleteTemplate({ teamId, ref: { id } }, T0)

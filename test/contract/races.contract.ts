@@ -58,7 +58,7 @@ export function racesContract(engine: string, open: OpenTwice): void {
     })
     afterEach(() => openings[0].dropQueue({}, T0 + 1000 * DAY))
     afterAll(() => Promise.all(openings.map((storage) => storage.close())))
-    test('an empty database gets one first owner', () => oneOwner(openings, name.length % 2 === 0))
+    test('an empty database gets only one first owner', () => oneOwner(openings, name.length % 2 === 0))
     part((title, race) => raceTest(title, () => openings, race))
   })
 }

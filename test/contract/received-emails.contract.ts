@@ -64,7 +64,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
   const listed = async (teamId: string, args: ReceivedFilter = {}) =>
     (await storage().listReceivedEmails({ teamId, limit: 10, ...args }, T0)).items.map(({ id }) => id)
 
-  test('a domain receives under its name once that is switched on', async () => {
+  test('finds the receiving domain by name only if receiving is enabled', async () => {
     const { teamId, domainId, name } = await makeReceiver(storage())
     expect(await storage().findReceivers({ name }, T0)).toEqual([
       { teamId, domainId, status: 'verified', rules: [] },
@@ -74,7 +74,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await keep(newReceived({ teamId, domainId, name }))).toBe('unknown')
   })
 
-  test('a domain has receiving rules of its own, which its team alone changes', async () => {
+  test('a domain has its own receiving rules, which only its team can change', async () => {
     const [to, other] = [await makeReceiver(storage()), await makeReceiver(storage())]
     const { teamId, domainId, name } = to
     const rules = [{ pattern: '*', action: 'refuse' as const }]
@@ -87,7 +87,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await storage().findReceivers({ name: other.name }, T0)).toMatchObject([{ rules: [] }])
   })
 
-  test('a received email is kept byte for byte for its own team, with its event', async () => {
+  test('stores a received email byte for byte, for its own team, with an event', async () => {
     const to = await makeReceiver(storage())
     const other = await makeReceiver(storage())
     const files = { id: newId(T0), filename: 'a.txt', contentType: 'text/plain', contentId: null, size: 3 }
@@ -111,7 +111,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     ])
   })
 
-  test('lists are searched by sender, recipient and subject, and for replies to an email', async () => {
+  test('lists can be searched by sender, recipient and subject, and by the email replied to', async () => {
     const to = await makeReceiver(storage())
     const answers = newId(T0)
     const one = newReceived(to, { subject: '100% sure' })
@@ -124,7 +124,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await listed(to.teamId, { answers })).toEqual([two.id])
   })
 
-  test('lists are narrowed by domain, DMARC result and attachments', async () => {
+  test('lists can be filtered by domain, DMARC result and attachments', async () => {
     const to = await makeReceiver(storage())
     const file = { id: newId(T0), filename: 'a.txt', contentType: 'text/plain', contentId: null, size: 3 }
     const one = newReceived(to, { attachments: [{ ...file, disposition: 'attachment' }] })
@@ -139,7 +139,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await listed(to.teamId, { domainId: newId(T0) })).toEqual([])
   })
 
-  test('the verdict of the spam filter is kept, and filters', async () => {
+  test('stores the spam filter’s verdict and filters by it', async () => {
     const to = await makeReceiver(storage())
     const verdict = { flagged: true, score: 7.5, rejectScore: 15, symbols: ['HEAVY', 'LIGHT'] }
     const spam = newReceived(to, { spam: verdict })
@@ -152,7 +152,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(stored!.spam).toEqual(verdict)
   })
 
-  test('a team receives so much in a day; what is too much is not kept for the others either', async () => {
+  test('limits received mail of a team in a day; mail over the limit is stored for no recipient', async () => {
     const [to, other] = [await makeReceiver(storage()), await makeReceiver(storage())]
     const limits = { messages: 2, bytes: 200 }
     expect(await keep(newReceived(to), limits)).toBe('kept')
@@ -164,7 +164,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await keep(newReceived(to, {}, T0 + DAY + 1), limits, T0 + DAY + 1)).toBe('kept')
   })
 
-  test('where a domain keeps no content, only the row is kept', async () => {
+  test('stores only the metadata if a domain keeps no content', async () => {
     const to = await makeReceiver(storage())
     await storage().setKeepBodies({ teamId: to.teamId, domainId: to.domainId, keep: false }, T0)
     const email = newReceived(to)
@@ -174,7 +174,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await storage().getReceivedSource(args, T0)).toBe(undefined)
   })
 
-  test('forwards are pending until they are settled, once', async () => {
+  test('forwards are pending until they are settled once', async () => {
     const [to, other] = [await makeReceiver(storage()), await makeReceiver(storage())]
     const email = { ...newReceived(to), forwardTo: ['b@x.example', 'a@x.example', 'a@x.example'] }
     await keep(email)
@@ -196,7 +196,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await storage().listForwards({ teamId: other.teamId, receivedId }, T0)).toEqual([])
   })
 
-  test('of an email for webhooks only, the event is stored and nothing else', async () => {
+  test('stores only the event of an email for webhooks', async () => {
     const to = await makeReceiver(storage())
     const email = { ...newReceived(to), eventOnly: true }
     expect(await keep(email)).toBe('kept')
@@ -206,7 +206,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(told).toMatchObject([{ data: { received: { emailId: email.id, subject: 'Hello' } } }])
   })
 
-  test('what is old is removed with its content', async () => {
+  test('removes old received emails', async () => {
     const to = await makeReceiver(storage())
     const email = newReceived(to)
     await keep(email)

@@ -21,7 +21,7 @@ export function receivedContract(storage: () => Storage): void {
   const listed = async (teamId: string, emailId: string) =>
     (await storage().listReturned({ teamId, emailId }, T0)).map(({ id }) => id)
 
-  test('a return path is found by its email', async () => {
+  test('finds a return path by its email', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
     expect(await storage().findReturnPath({ emailId: email.id }, T0)).toEqual({
@@ -31,7 +31,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(await storage().findReturnPath({ emailId: newId(T0) }, T0)).toBe(undefined)
   })
 
-  test('a domain is served by its own name and by that of its return path', async () => {
+  test('finds a domain by its own name and by its return path', async () => {
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, `${unique('served')}.example`)
     await storage().createDomain({ domain: { ...domain, status: 'verified' }, keys }, T0)
@@ -42,7 +42,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(await statuses('example')).toEqual([])
   })
 
-  test('returned messages are kept byte for byte, for their own team', async () => {
+  test('stores returned messages byte for byte, for their own team', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
@@ -63,7 +63,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(await listed(other.team.id, email.id)).toEqual([])
   })
 
-  test('an email takes so many messages and bytes, and no more', async () => {
+  test('limits the messages and bytes returned for an email', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
     expect((await keep(email.id, 'x'.repeat(4000))).answer).toBe('kept')
@@ -75,7 +75,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(await listed(team.id, email.id)).toHaveLength(3)
   })
 
-  test('a team with too much loses its oldest; with too much in all, the team that has most', async () => {
+  test('removes the oldest messages of a team over its limit, and of the largest team over the total limit', async () => {
     await storage().purgeReceived({ before: T0 + 36_500 * DAY, most: 1000 }, T0)
     const [small, large] = [await makeTeam(storage()), await makeTeam(storage())]
     const little = await putEmail(storage(), small.team.id, ['a@x.example'])
@@ -97,7 +97,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(await listed(small.team.id, little.id)).toEqual([kept.id])
   })
 
-  test('a proven message is read until it is settled, and settled once', async () => {
+  test('a proven message is read until it is settled once', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, [`${unique('dead')}@x.example`])
     const deliveryId = email.deliveries[0]!.id
@@ -151,7 +151,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(reports[0]!.report!.entries).toMatchObject([{ effect: 'unchanged' }])
   })
 
-  test('a message whose reading is postponed is due later, as if it had not been begun', async () => {
+  test('a postponed message is read later without counting the attempt', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
     expect(await storage().nextReturned({}, T0)).toBe(undefined)
@@ -174,7 +174,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(await storage().nextReturned({}, dueAt)).toBe(undefined)
   })
 
-  test('where the content of an email is not kept, neither is what comes back', async () => {
+  test('stores no content of returned messages if the email’s content is not kept', async () => {
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, `${unique('d')}.example`)
     await storage().createDomain({ domain, keys }, T0)
@@ -187,7 +187,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(await storage().getReturned({ teamId: team.id, emailId: email.id, id }, T0)).toBe(undefined)
   })
 
-  test('the postmaster mailbox drops its oldest messages, and remembers what was forwarded', async () => {
+  test('the postmaster mailbox drops its oldest messages and tracks forwarding', async () => {
     const add = async (forward: 'off' | 'due', text = 'hello') => {
       const one = message(text)
       await storage().keepPostmaster({ message: one, forward, limits: MAILBOX }, T0)
@@ -218,7 +218,7 @@ export function receivedContract(storage: () => Storage): void {
     ])
   })
 
-  test('what is old is removed, and goes with its email', async () => {
+  test('removes old returned messages', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
     const { id } = await keep(email.id, 'old')

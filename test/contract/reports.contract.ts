@@ -38,7 +38,7 @@ export function reportsContract(storage: () => Storage): void {
     })
   const all = (email: NewEmail) => email.deliveries.map(({ id }) => id)
 
-  test('a lease tells what the sender said of reports and of TLS', async () => {
+  test('a lease includes the sender’s DSN and TLS options', async () => {
     const email = await submitted(['a@example.net'], ['SUCCESS', 'DELAY'])
     expect(await storage().lease(leaseArgs(), T0)).toMatchObject([
       {
@@ -50,7 +50,7 @@ export function reportsContract(storage: () => Storage): void {
     ])
   })
 
-  test('a report is due from the settle that decides, with all that it is made from', async () => {
+  test('a report is due once the deliveries are settled, with all the data it needs', async () => {
     const email = await submitted(['a@example.net', 'b@example.net'], 'NEVER')
     expect(await dueOf(email)).toEqual([])
     await settle(email, 'failed', T0 + 5)
@@ -79,7 +79,7 @@ export function reportsContract(storage: () => Storage): void {
     ])
   })
 
-  test('the same report is due once, another kind by itself', async () => {
+  test('a report of one kind is due once, and another kind separately', async () => {
     const email = await submitted(['a@example.net'])
     await settle(email, 'delayed', T0)
     await settle(email, 'delayed', T0 + 1)
@@ -94,7 +94,7 @@ export function reportsContract(storage: () => Storage): void {
     expect((await dueOf(email)).map(({ kind }) => kind)).toEqual(['failed'])
   })
 
-  test('a report is stored once: the second finds nothing due', async () => {
+  test('stores a report once, as the second attempt finds nothing due', async () => {
     const email = await submitted(['a@example.net', 'b@example.net'])
     await settle(email, 'failed')
     const [first, second] = [reportOf(email), reportOf(email)]
@@ -107,7 +107,7 @@ export function reportsContract(storage: () => Storage): void {
     expect(await stored(second)).toBeUndefined()
   })
 
-  test('what is dropped is no longer due, and nothing is stored', async () => {
+  test('a dropped report is no longer due, and nothing is stored', async () => {
     const email = await submitted(['a@example.net'])
     await settle(email, 'failed')
     const about = { kind: 'failed' as const, emailId: email.id, deliveryIds: all(email) }
@@ -121,20 +121,23 @@ export function reportsContract(storage: () => Storage): void {
     [['FAILURE'], 1],
     [['SUCCESS', 'DELAY'], 0],
     ['NEVER', 0],
-  ])('a suppressed or dropped recipient is a failure for its sender: NOTIFY=%s', async (notify, count) => {
-    const { team } = await makeTeam(storage())
-    const suppressed = suppressedCause({ origin: 'bounce' })
-    const email = newEmail(team.id, ['a@example.net', 'b@example.net'], T0, { reportTo: 'app@example.com' })
-    for (const delivery of email.deliveries) delivery.dsn = { notify, orcpt: null }
-    email.deliveries[0]!.suppressed = suppressed
-    await storage().put(putArgs(email), T0)
-    const told = async () => (await dueOf(email)).flatMap(({ deliveries }) => deliveries).length
-    expect(await told()).toBe(count)
-    await storage().dropQueue({ emailId: email.id }, T0)
-    expect(await told()).toBe(2 * count)
-  })
+  ])(
+    'a suppressed or dropped recipient counts as a failure for the report: NOTIFY=%s',
+    async (notify, count) => {
+      const { team } = await makeTeam(storage())
+      const suppressed = suppressedCause({ origin: 'bounce' })
+      const email = newEmail(team.id, ['a@example.net', 'b@example.net'], T0, { reportTo: 'app@example.com' })
+      for (const delivery of email.deliveries) delivery.dsn = { notify, orcpt: null }
+      email.deliveries[0]!.suppressed = suppressed
+      await storage().put(putArgs(email), T0)
+      const told = async () => (await dueOf(email)).flatMap(({ deliveries }) => deliveries).length
+      expect(await told()).toBe(count)
+      await storage().dropQueue({ emailId: email.id }, T0)
+      expect(await told()).toBe(2 * count)
+    },
+  )
 
-  test('an email without a return address of its own owes nothing', async () => {
+  test('no report is due for an email without a report address', async () => {
     const { team } = await makeTeam(storage())
     const email = newEmail(team.id, ['a@example.net'], T0)
     email.deliveries[0]!.suppressed = suppressedCause({ origin: 'bounce' })
@@ -142,7 +145,7 @@ export function reportsContract(storage: () => Storage): void {
     expect(await dueOf(email)).toEqual([])
   })
 
-  test('a report has no events, and is not in the list of emails', async () => {
+  test('a report has no events and is not listed among emails', async () => {
     const email = await submitted(['a@example.net'])
     await settle(email, 'failed')
     const report = reportOf(email)

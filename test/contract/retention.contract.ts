@@ -17,7 +17,7 @@ const step = { before: T0 + 36_500 * DAY, most: 100 }
 const actor = { kind: 'command' as const, name: 'root', ip: null }
 
 export function retentionContract(storage: () => Storage): void {
-  test('bodies and attempts of what is final go, those of what waits stay', async () => {
+  test('purges bodies and attempts of final emails, and keeps those of queued ones', async () => {
     const { team } = await makeTeam(storage())
     const final = await putEmail(storage(), team.id, ['a@x.example'])
     await deliver(storage(), final)
@@ -31,7 +31,7 @@ export function retentionContract(storage: () => Storage): void {
     expect(await storage().getMessage({ emailId: waits.id }, T0)).toBeDefined()
   })
 
-  test('events stay until they were read; an email takes all with it', async () => {
+  test('keeps events until they have been read, and purges an email with all its rows', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
     await deliver(storage(), email)
@@ -42,7 +42,7 @@ export function retentionContract(storage: () => Storage): void {
     expect(await storage().getEmail({ teamId: team.id, id: email.id }, T0)).toBe(undefined)
   })
 
-  test('days of the disk are noted once each, and forgotten', async () => {
+  test('stores the disk usage once per day, and removes old days', async () => {
     const save = (day: string, bytes: number, since = '2026-01-01') =>
       storage().saveDiskDay({ day, bytes, since }, T0)
     await save('2026-01-01', 1)
@@ -58,7 +58,7 @@ export function retentionContract(storage: () => Storage): void {
     expect(await storage().shrink({ pages: 10 }, T0)).toBeGreaterThanOrEqual(0)
   })
 
-  test("a domain's switch is its own team's", async () => {
+  test("only a domain's own team can change whether it keeps bodies", async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, `${unique('d')}.example`)
@@ -79,7 +79,7 @@ export function retentionContract(storage: () => Storage): void {
     expect(await names()).toEqual([])
   })
 
-  test('an erasure is begun once, taken in steps, listed, and its own team sees it', async () => {
+  test('starts an erasure once, runs it in steps, and lists it for its own team', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const address = `${unique('ada')}@x.example`

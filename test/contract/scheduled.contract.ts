@@ -17,7 +17,7 @@ export function scheduledContract(storage: () => Storage): void {
       ({ emailId }) => emailId === id,
     )
 
-  test('a scheduled email is moved with all its deliveries, and leased at its new time', async () => {
+  test('reschedules an email with all its deliveries, and leases it at its new time', async () => {
     const email = await schedule()
     expect(await move(email, T0 + 2 * DAY)).toEqual({ kind: 'changed' })
     const { deliveries, events } = await storage().getHistory(email, T0)
@@ -35,7 +35,7 @@ export function scheduledContract(storage: () => Storage): void {
     expect(leased.map(({ scheduledAt }) => scheduledAt)).toEqual([T0 + 2 * DAY, T0 + 2 * DAY])
   })
 
-  test('a canceled email is final: no delivery waits, and it is not changed again', async () => {
+  test('a canceled email is final: no delivery is queued, and it cannot change again', async () => {
     const email = await schedule()
     expect(await storage().cancel(email, T0 + MINUTE)).toEqual({ kind: 'changed' })
     const { deliveries, events } = await storage().getHistory(email, T0)
@@ -55,7 +55,7 @@ export function scheduledContract(storage: () => Storage): void {
     expect(await move(email, T0 + 3 * DAY)).toEqual(refused)
   })
 
-  test('a held delivery is canceled and moved like others', async () => {
+  test('cancels and reschedules held deliveries', async () => {
     const [one, two] = [await schedule(['a@example.net']), await schedule(['a@example.net'])]
     await storage().holdQueue({ emailId: one.id }, T0)
     await storage().holdQueue({ emailId: two.id }, T0)
@@ -65,7 +65,7 @@ export function scheduledContract(storage: () => Storage): void {
     expect((await storage().getHistory(two, T0)).deliveries[0]).toMatchObject({ state: 'canceled' })
   })
 
-  test('an email that was leased once, even if given back, can no longer be changed', async () => {
+  test('an email that was leased can no longer be changed, even after being unleased', async () => {
     const email = await schedule()
     const leased = await leasedAt(email.id, T0 + DAY)
     await storage().unlease({ owner: 'one', deliveryIds: leased.map(({ id }) => id) }, T0 + DAY)
@@ -78,7 +78,7 @@ export function scheduledContract(storage: () => Storage): void {
     ])
   })
 
-  test('an email of another team is unknown and stays as it is', async () => {
+  test('does not find or change an email of another team', async () => {
     const email = await schedule()
     const { team } = await makeTeam(storage())
     const foreign = { teamId: team.id, id: email.id }
@@ -88,7 +88,7 @@ export function scheduledContract(storage: () => Storage): void {
     expect(await storage().getEmail(email, T0)).toMatchObject({ scheduledAt: T0 + DAY })
   })
 
-  test('a secret is made once and kept, each name for itself', async () => {
+  test('creates a secret once per name', async () => {
     const name = newId(T0)
     const [one, two] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
     const answers = await Promise.all([

@@ -50,7 +50,7 @@ async function stage(storage: Storage) {
 
 /** Tests of segments with computed membership. */
 export function segmentRulesContract(storage: () => Storage): void {
-  test('rules find contacts by their texts and numbers, in any case, and by what they lack', async () => {
+  test('rules match contacts by text and number properties, in any case, and by missing values', async () => {
     const { add, addProperty, who } = await stage(storage())
     const [plan, seats] = [await addProperty('plan', 'string'), await addProperty('seats', 'number')]
     const properties = (a: string, b: number) => ({ [plan.label]: a, [seats.label]: b })
@@ -93,7 +93,7 @@ export function segmentRulesContract(storage: () => Storage): void {
     for (const [rules, names] of cases) expect([rules, await who(rules)]).toEqual([rules, names])
   })
 
-  test('rules find contacts by topics, segments, opt-outs and suppressions', async () => {
+  test('rules match contacts by topics, segments, opt-outs and suppressions', async () => {
     const { teamId, add, addSegment, addTopic, who } = await stage(storage())
     const [news, offers] = [await addTopic(), await addTopic({ defaultSubscription: 'opt_out' })]
     const vip = await addSegment()
@@ -121,7 +121,7 @@ export function segmentRulesContract(storage: () => Storage): void {
     expect(await storage().countSuppressedContacts({ teamId }, T0)).toBe(1)
   })
 
-  test('rules find contacts by time and by what people opened and clicked, and bots count for nothing', async () => {
+  test('rules match contacts by time and by opens and clicks, excluding bots', async () => {
     const { add, who, hit, update } = await stage(storage())
     const ada = await add({ firstName: 'Ada' })
     const bob = await add({ firstName: 'Bob' }, act(), T0 + 40 * DAY)
@@ -145,7 +145,7 @@ export function segmentRulesContract(storage: () => Storage): void {
     expect(await who(rule('last_clicked_at', 'lte', '5 weeks ago'))).toEqual(['Ada'])
   })
 
-  test('the members of a segment with rules are computed wherever segments are used', async () => {
+  test('computes the members of a segment with rules wherever segments are used', async () => {
     const { teamId, add, addRuled, addSegment, get } = await stage(storage())
     const hers = await addRuled(rule('first_name', 'eq', 'Ada'))
     const vip = await addSegment('VIP')
@@ -188,7 +188,7 @@ export function segmentRulesContract(storage: () => Storage): void {
     expect(await get(contact.id)).toBeUndefined()
   })
 
-  test('rules change only where there are rules, and a size is kept with the rules that it is of', async () => {
+  test('changes rules only of segments with rules, and stores a size only for the current rules', async () => {
     const { teamId, addRuled, addSegment } = await stage(storage())
     const [before, after] = [rule('unsubscribed', 'eq', true), rule('unsubscribed', 'eq', false)]
     const [ruled, plain] = [await addRuled(before), await addSegment()]
@@ -211,7 +211,7 @@ export function segmentRulesContract(storage: () => Storage): void {
     expect(await storage().createSegment({ segment: third, most: 2 }, T0)).toBe(true)
   })
 
-  test('rules find contacts by what they did with a broadcast of their team', async () => {
+  test('rules match contacts by their events in a broadcast of their team', async () => {
     const { teamId, join, add, sending, enqueue } = await broadcastStage(storage())
     const ada = await join({ firstName: 'Ada' })
     await join({ firstName: 'Bob' })

@@ -4,7 +4,7 @@ import type { DkimKey, DkimKeyChange, Storage } from '../../appliance/storage/st
 import { makeTeam, newApiKey, newDomain, T0, unique } from './fixtures.ts'
 
 export function sendersContract(storage: () => Storage): void {
-  test('an api key is found by the hash of its token', async () => {
+  test('finds an API key by the hash of its token', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     const key = newApiKey(team.id, 'app')
@@ -15,7 +15,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().findApiKey({ tokenHash: hash + '-h2' }, T0)).toBeUndefined()
   })
 
-  test('two keys cannot have one token', async () => {
+  test('rejects a second key with the same token', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     await storage().createApiKey({ ...newApiKey(team.id, 'a'), tokenHash: hash + '-h' }, T0)
@@ -25,7 +25,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().listApiKeys({ teamId: team.id }, T0)).toHaveLength(1)
   })
 
-  test('keys are listed newest first, those of the team only', async () => {
+  test('lists API keys newest first, those of the team only', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
@@ -35,7 +35,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().listApiKeys({ teamId: team.id }, T0)).toEqual(keys.toReversed())
   })
 
-  test('a key is deleted by its own team only', async () => {
+  test('only its own team can delete an API key', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
@@ -47,7 +47,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().findApiKey({ tokenHash: hash + '-h' }, T0)).toBeUndefined()
   })
 
-  test('the last use of a key is noted and never goes back', async () => {
+  test('stores the last use of a key, which never goes back', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     const key = newApiKey(team.id, 'app')
@@ -61,7 +61,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().findApiKey({ tokenHash: hash + '-h' }, T0)).toEqual({ ...key, lastUsedAt: T0 + 5 })
   })
 
-  test('a key without a prefix gets one at a use, and keeps it', async () => {
+  test('a key without a prefix gets one when it is used, and keeps it', async () => {
     const { team } = await makeTeam(storage())
     const key = newApiKey(team.id, 'old')
     await storage().createApiKey({ ...key, tokenHash: unique('hash') }, T0)
@@ -73,7 +73,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await prefixes()).toEqual(['re_Ab12Cd34'])
   })
 
-  test('a domain is found by id and by name, by its own team only', async () => {
+  test('finds a domain by ID and by name, for its own team only', async () => {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
@@ -112,7 +112,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await verify(first!)).toBe(true)
   })
 
-  test('domains are listed newest first', async () => {
+  test('lists domains newest first', async () => {
     const { team } = await makeTeam(storage())
     const names = ['a', 'b', 'c'].map((label) => unique(label) + '.example')
     for (const name of names) await storage().createDomain(newDomain(team.id, name), T0)
@@ -120,7 +120,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(listed.map((domain) => domain.name)).toEqual(names.toReversed())
   })
 
-  test('the private key comes back byte for byte', async () => {
+  test('returns the private key byte for byte', async () => {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, name)
@@ -132,7 +132,7 @@ export function sendersContract(storage: () => Storage): void {
     })
   })
 
-  test('a check is saved with its time', async () => {
+  test('saves a check with its time', async () => {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, name)
@@ -150,7 +150,7 @@ export function sendersContract(storage: () => Storage): void {
     })
   })
 
-  test('a deleted domain takes its DKIM keys and the api keys restricted to it along, and no other', async () => {
+  test('deleting a domain deletes its DKIM keys and the API keys restricted to it, and no others', async () => {
     const name = unique('shop') + '.example'
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
@@ -169,7 +169,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().createDomain(newDomain(team.id, name), T0)).toBe('created')
   })
 
-  test('a key is renamed by its own team only', async () => {
+  test('only its own team can rename an API key', async () => {
     const { team } = await makeTeam(storage())
     const key = newApiKey(team.id, 'before')
     await storage().createApiKey({ ...key, tokenHash: unique('hash') }, T0)
@@ -179,7 +179,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().listApiKeys({ teamId: team.id }, T0)).toEqual([{ ...key, name: 'after' }])
   })
 
-  test('settings change where they are given, for the own team only', async () => {
+  test('updates only the given settings, for the domain’s own team only', async () => {
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, unique('set') + '.example')
     await storage().createDomain({ domain, keys }, T0)
@@ -192,7 +192,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().getDomain({ teamId: team.id, id }, T0)).toEqual({ ...domain, ...settings })
   })
 
-  test('domains whose look is due are found, the longest due first, and a look that came too late is not kept', async () => {
+  test('finds domains whose check is due, oldest first, and rejects an outdated check', async () => {
     const { team } = await makeTeam(storage())
     const teamId = team.id
     const made = ['later', 'soon', 'never'].map((word) => newDomain(teamId, unique(word) + '.example'))
@@ -234,7 +234,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().nextDomainCheck({}, T0)).toBeUndefined()
   })
 
-  test('keys take over together with the look that saw their records', async () => {
+  test('DKIM keys change state together with the check that found their records', async () => {
     const { team } = await makeTeam(storage())
     const teamId = team.id
     const { domain, keys } = newDomain(teamId, unique('keys') + '.example')

@@ -16,7 +16,7 @@ async function person(storage: Storage, seen: number[]) {
 }
 
 export function sessionsContract(storage: () => Storage): void {
-  test('a person’s own sessions are listed, the one used last first, until they end', async () => {
+  test('lists a user’s own sessions, last used first, until they expire', async () => {
     const { userId, sessions } = await person(storage(), [T0 + 1, T0 + 3, T0 + 2])
     await person(storage(), [T0])
     const [first, second, third] = sessions
@@ -24,7 +24,7 @@ export function sessionsContract(storage: () => Storage): void {
     expect(await storage().listSessions({ userId }, T0 + DAY)).toEqual([])
   })
 
-  test('a person ends one session of their own, and none of somebody else', async () => {
+  test('a user ends one of their own sessions, and none of another user', async () => {
     const mine = await person(storage(), [T0, T0])
     const theirs = await person(storage(), [T0])
     const { userId } = mine
@@ -35,7 +35,7 @@ export function sessionsContract(storage: () => Storage): void {
     expect(await storage().listSessions({ userId: theirs.userId }, T0)).toHaveLength(1)
   })
 
-  test('a person ends all sessions but one, or all', async () => {
+  test('a user ends all sessions but one, or all', async () => {
     const mine = await person(storage(), [T0, T0, T0])
     const theirs = await person(storage(), [T0])
     const { userId } = mine
@@ -46,7 +46,7 @@ export function sessionsContract(storage: () => Storage): void {
     expect(await storage().listSessions({ userId: theirs.userId }, T0)).toHaveLength(1)
   })
 
-  test('a session goes on under another token, and under that one alone', async () => {
+  test('a renewed session is valid only under its new token', async () => {
     const { userId, sessions } = await person(storage(), [T0, T0])
     const [first, second] = sessions as [Session, Session]
     const renewed = unique('hash')

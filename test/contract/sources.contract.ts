@@ -20,7 +20,7 @@ export function sourcesContract(storage: () => Storage): void {
   const list = async (pool: string) =>
     (await storage().listSources({}, T0)).filter((one) => one.pool === pool)
 
-  test('sources come back as they were added, by pool and address, and an address is there once', async () => {
+  test('stores an address once, and lists sources by pool and address', async () => {
     const pool = unique('pool')
     const two = source(`192.0.2.2-${pool}`, {
       pool,
@@ -35,7 +35,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await list(pool)).toEqual([one, two])
   })
 
-  test('the way out of a pool is there as long as the pool has no other source', async () => {
+  test('a configured source exists while its pool has no other source', async () => {
     const pool = unique('pool')
     const wayOut = source(`auto-${pool}`, { pool, origin: 'configuration' })
     const added = source(`192.0.2.5-${pool}`, { pool })
@@ -51,7 +51,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await list(pool)).toEqual([wayOut])
   })
 
-  test('a change leaves alone what it does not name, and can set to null', async () => {
+  test('an update changes only the given fields, and can set null', async () => {
     const pool = unique('pool')
     const before = source(`192.0.2.3-${pool}`, { pool, warmUpSince: T0, ...suspended })
     await storage().addSource({ source: before, nodeId }, T0)
@@ -69,7 +69,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await storage().saveSource({ ip: 'none', change: { pool } }, T0)).toBe(false)
   })
 
-  test('a change that saw another state is not made', async () => {
+  test('rejects an update based on another state', async () => {
     const pool = unique('pool')
     const { ip } = source(`192.0.2.4-${pool}`)
     await storage().addSource({ source: source(ip, { pool }), nodeId }, T0)
@@ -83,7 +83,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await save({ state: 'suspended', suspendedBy: 'operator' })).toBe(true)
   })
 
-  test('a source is of a node, and is found by it', async () => {
+  test('finds sources by their node', async () => {
     const pool = unique('pool')
     const [one, two] = [source(`192.0.2.6-${pool}`, { pool }), source(`192.0.2.7-${pool}`, { pool })]
     await storage().addSource({ source: one, nodeId: pool }, T0)
@@ -93,7 +93,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await list(pool)).toEqual([one, two])
   })
 
-  test('a source is removed once', async () => {
+  test('removes a source once', async () => {
     const pool = unique('pool')
     const { ip } = source(`192.0.2.5-${pool}`)
     await storage().addSource({ source: source(ip, { pool }), nodeId }, T0)
@@ -102,7 +102,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await list(pool)).toEqual([])
   })
 
-  test('there is one assignment about the same mail, and the later pool counts', async () => {
+  test('there is one assignment for the same mail, and a later one replaces its pool', async () => {
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, `${unique('d')}.example.com`)
     await storage().createDomain({ domain, keys }, T0)
@@ -129,7 +129,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await storage().removeAssignment({ id: stream.id }, T0)).toBe(false)
   })
 
-  test('an assignment is about a team and a domain that exist and belong together', async () => {
+  test('rejects an assignment unless its team and domain exist and belong together', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, `${unique('d')}.example.com`)

@@ -20,7 +20,7 @@ export function spoolContract(storage: () => Storage): void {
   const lastEvent = async ({ teamId, id }: NewEmail) =>
     (await storage().getEmail({ teamId, id }, T0))?.lastEvent
 
-  test('a due delivery is leased with all that an attempt needs', async () => {
+  test('leases a due delivery with all data that an attempt needs', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['A.b@example.net'])
     expect(await storage().lease(leaseArgs(), T0 + 5)).toEqual([
@@ -49,7 +49,7 @@ export function spoolContract(storage: () => Storage): void {
     ])
   })
 
-  test('what is not due, or leased already, is not leased', async () => {
+  test('leases nothing that is not due or is already leased', async () => {
     const { team } = await makeTeam(storage())
     await putEmail(storage(), team.id, ['a@example.net'], T0)
     expect(await storage().lease(leaseArgs(), T0 - 1)).toEqual([])
@@ -57,7 +57,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().lease(leaseArgs({ owner: 'two' }), T0)).toEqual([])
   })
 
-  test('oldest due first, whatever the order of acceptance', async () => {
+  test('leases the oldest due first, whatever the order of acceptance', async () => {
     const { team } = await makeTeam(storage())
     const dues = [30, 10, 40, 20]
     for (const due of dues) {
@@ -67,7 +67,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(recipients(leased)).toEqual(['at10@lane10.example', 'at20@lane20.example', 'at30@lane30.example'])
   })
 
-  test('no more from a destination than it has room for, and nothing from one that is closed', async () => {
+  test('leases no more for a destination than its limit, and nothing for a closed one', async () => {
     const { team } = await makeTeam(storage())
     let due = T0
     for (const user of ['a', 'b', 'c']) {
@@ -82,7 +82,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(recipients(leased)).toEqual(['a@x.example', 'a@z.example', 'b@z.example'])
   })
 
-  test('recipients of one email in one domain come together, before younger mail', async () => {
+  test('leases recipients of one email in one domain together, before newer mail', async () => {
     const { team } = await makeTeam(storage())
     const first = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example', 'c@x.example'])
     await putEmail(storage(), team.id, ['d@x.example'], T0)
@@ -94,7 +94,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(recipients(leased)).toEqual(['c@x.example', 'a@x.example', 'd@x.example'])
   })
 
-  test('room is counted in messages: recipients of one email in one domain share a place, up to so many', async () => {
+  test('counts messages against the limit: recipients of one email and domain share one, up to a maximum', async () => {
     const { team } = await makeTeam(storage())
     const at = (domain: string) => Array.from({ length: 5 }, (_, i) => `u${i}@${domain}`)
     await putEmail(storage(), team.id, [...at('x.example'), ...at('y.example')], T0)
@@ -112,7 +112,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await lease({ limit: 1, room: {} })).toEqual(at('y.example'))
   })
 
-  test('a destination that fills the head of the queue does not hide the others', async () => {
+  test('a destination that fills the head of the queue does not block others', async () => {
     const { team } = await makeTeam(storage())
     const many = Array.from({ length: 700 }, (_, i) => `u${i}@big.example`)
     await putEmail(storage(), team.id, many, T0)
@@ -126,7 +126,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().nextDue({ closed: ['default/?big.example'] }, T0 + 3)).toBe(T0 + 9)
   })
 
-  test('the attempt is counted and the next time set before anyone dials', async () => {
+  test('counts the attempt and sets the next time before connecting', async () => {
     const { email } = await oneLeased(storage())
     const dueAfter = async () => (await history(storage(), email)).deliveries[0]
     expect(await dueAfter()).toMatchObject({ attempts: 1, dueAt: T0 + MINUTE, state: 'waiting', cause: null })
@@ -143,11 +143,11 @@ export function spoolContract(storage: () => Storage): void {
     }
   })
 
-  test('a lease without a retry schedule is refused', async () => {
+  test('rejects a lease without a retry schedule', async () => {
     await expect(storage().lease(leaseArgs({ retryDelays: [] }), T0)).rejects.toThrow('retry delay')
   })
 
-  test('the first attempt of an email is told once, whichever recipient it is for', async () => {
+  test('creates one sent event for an email, for the first attempt to any recipient', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example'])
     await storage().lease(leaseArgs({ limit: 1 }), T0 + 1)
@@ -158,7 +158,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(stored?.lastEvent).toBe('sent')
   })
 
-  test('a later word about the email is not overwritten by its first attempt', async () => {
+  test('the first attempt does not overwrite a later status of the email', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example'])
     await storage().dropQueue({ deliveryIds: [email.deliveries[0]!.id] }, T0)
@@ -167,7 +167,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(stored?.lastEvent).toBe('failed')
   })
 
-  test('a final change ends the delivery and is told', async () => {
+  test('a final change ends the delivery and creates an event', async () => {
     const { email, leased } = await oneLeased(storage())
     const attempt = newAttempt(email, [leased.id])
     const changes = [change(leased.id, 'delivered', 'email.delivered')]
@@ -200,7 +200,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().lease(leaseArgs(), T0 + DAY)).toEqual([])
   })
 
-  test('a deferred delivery waits for the time that was decided', async () => {
+  test('a deferred delivery is leased at the given time', async () => {
     const { email, leased } = await oneLeased(storage())
     const changes = [change(leased.id, 'waiting', 'email.delivery_delayed', T0 + 3 * MINUTE)]
     await storage().settle({ owner: 'one', attempt: null, changes }, T0 + 9)
@@ -211,7 +211,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().lease(leaseArgs(), T0 + 3 * MINUTE)).toMatchObject([{ attempts: 2 }])
   })
 
-  test('who does not own the lease changes nothing', async () => {
+  test('only the owner of a lease can change the delivery', async () => {
     const { email, leased } = await oneLeased(storage())
     const changes = [change(leased.id, 'bounced', 'email.bounced')]
     const attempt = newAttempt(email, [leased.id])
@@ -222,7 +222,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(attempts, 'the conversation took place all the same').toEqual([attempt])
   })
 
-  test('a lease that ran out can be taken by another, and is lost to the first', async () => {
+  test('another owner can take an expired lease, which is then lost to the first', async () => {
     const { leased } = await oneLeased(storage())
     const later = T0 + 30 * MINUTE
     const [again] = await storage().lease(leaseArgs({ owner: 'two', leaseUntil: later + MINUTE }), later)
@@ -236,7 +236,7 @@ export function spoolContract(storage: () => Storage): void {
     })
   })
 
-  test('settling twice loses the second time and records the attempt once', async () => {
+  test('settling twice fails the second time and records the attempt once', async () => {
     const { email, leased } = await oneLeased(storage())
     const args = {
       owner: 'one',
@@ -250,7 +250,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(events.map((event) => event.type)).toEqual(['email.sent', 'email.delivered'])
   })
 
-  test('of several changes only the lost ones are not made', async () => {
+  test('applies the changes of leased deliveries and returns the lost ones', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example', 'b@x.example'])
     const [first, second] = email.deliveries.map((delivery) => delivery.id) as [string, string]
@@ -263,7 +263,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(states).toEqual(['waiting', 'delivered'])
   })
 
-  test('an unleased delivery is due at once and its attempt not counted; the first attempt is told once', async () => {
+  test('an unleased delivery is due at once without counting the attempt, and is sent with one event', async () => {
     const { email, leased } = await oneLeased(storage())
     await storage().unlease({ owner: 'two', deliveryIds: [leased.id] }, T0 + 1)
     expect(await storage().lease(leaseArgs(), T0 + 1), 'another owner cannot give it back').toEqual([])
@@ -275,7 +275,7 @@ export function spoolContract(storage: () => Storage): void {
     expect((await history(storage(), email)).events).toHaveLength(1)
   })
 
-  test('an email stays sent when a delivery is given back, if another recipient had an attempt', async () => {
+  test('an email stays sent after an unlease if another recipient had an attempt', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.test', 'b@y.test'])
     await storage().lease(leaseArgs(), T0)
@@ -288,7 +288,7 @@ export function spoolContract(storage: () => Storage): void {
 
   const voided = (...owners: string[]) => ({ owners, cause: interrupted, firstDueAt: T0 + 10_000 })
 
-  test('voided leases of later attempts wait for the time that the lease wrote', async () => {
+  test('a voided lease of a later attempt is due at the time set by the lease', async () => {
     const { email, leased } = await oneLeased(storage())
     await storage().voidLeases(voided('one'), T0)
     expect(await storage().lease(leaseArgs(), T0 + 10_000)).toMatchObject([{ id: leased.id, attempts: 2 }])
@@ -297,7 +297,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(delivery!.dueAt).toBeGreaterThan(T0 + MINUTE)
   })
 
-  test('whoever holds a lease is known until it ends, and only who is named loses it', async () => {
+  test('lists lease owners until their leases end, and voids only the leases of the given owners', async () => {
     const teamId = (await makeTeam(storage())).team.id
     const [first, second] = [
       await putEmail(storage(), teamId, ['a@x.test']),
@@ -319,13 +319,13 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().leaseOwners({}, T0)).toEqual([])
   })
 
-  test('a voided lease does not put a time off', async () => {
+  test('voiding a lease never delays the next attempt', async () => {
     await oneLeased(storage())
     await storage().voidLeases({ ...voided('one'), firstDueAt: T0 + 2 * MINUTE }, T0)
     expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + MINUTE)
   })
 
-  test('voided leases tell why; after a first attempt the next one comes sooner', async () => {
+  test('voiding a lease records the cause, and makes the next attempt after a first one due sooner', async () => {
     const { email, leased } = await oneLeased(storage())
     expect(await storage().voidLeases(voided('two', 'three'), T0)).toBe(0)
     expect(await storage().voidLeases(voided('one'), T0)).toBe(1)
@@ -339,7 +339,7 @@ export function spoolContract(storage: () => Storage): void {
     expect((await history(storage(), email)).deliveries).toMatchObject([{ attempts: 1, state: 'waiting' }])
   })
 
-  test('the next due time is that of the first delivery which is neither leased, held, nor in a closed destination', async () => {
+  test('the next due time ignores leased and held deliveries and closed destinations', async () => {
     const { team } = await makeTeam(storage())
     expect(await storage().nextDue({ closed: [] }, T0)).toBeUndefined()
     const emails: NewEmail[] = []

@@ -14,7 +14,7 @@ const entry = (
 })
 
 export function suppressionsContract(storage: () => Storage): void {
-  test('an address is on the list of its own team, in any case, and once', async () => {
+  test('suppresses an address once, in any case, for its own team only', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const email = `${unique('Bob')}@example.com`
@@ -32,7 +32,7 @@ export function suppressionsContract(storage: () => Storage): void {
     expect(await find(other.team.id, [asked])).toEqual([])
   })
 
-  test('entries are found and removed by id and by address, by their own team only', async () => {
+  test('finds and removes entries by ID and by address, for their own team only', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const entries = ['a', 'b', 'c'].map((word) => entry(team.id, `${unique(word)}@example.com`))
@@ -53,7 +53,7 @@ export function suppressionsContract(storage: () => Storage): void {
     expect(await remove(team.id)).toEqual([])
   })
 
-  test('the list runs newest first, page by page, and can be of one origin', async () => {
+  test('lists entries newest first, in pages, optionally of one origin', async () => {
     const { team } = await makeTeam(storage())
     const entries = (['bounce', 'manual', 'bounce', 'complaint'] as const).map((origin, index) =>
       entry(team.id, `${unique('p')}@example.com`, origin, T0 + index),
@@ -67,7 +67,7 @@ export function suppressionsContract(storage: () => Storage): void {
     expect(await list({ origin: 'bounce' })).toEqual({ items: [newest[1], newest[3]], hasMore: false })
   })
 
-  test('a search finds what is contained in the address, and nothing is a wildcard', async () => {
+  test('search matches part of the address, without wildcards', async () => {
     const { team } = await makeTeam(storage())
     const emails = ['Ann_1@example.com', 'annx1@example.com', '100%@example.com', '1000@example.com']
     const suppressions = emails.map((email, index) => entry(team.id, email, 'manual', T0 + index))
@@ -82,7 +82,7 @@ export function suppressionsContract(storage: () => Storage): void {
     expect(await search('@example.com')).toEqual(emails.toReversed())
   })
 
-  test('an address that was removed and comes back says when it was removed', async () => {
+  test('an address that was removed and added again has the time of its removal', async () => {
     const { team } = await makeTeam(storage())
     const email = `${unique('back')}@example.com`
     const add = async (one: Suppression) =>
@@ -112,7 +112,7 @@ export function suppressionsContract(storage: () => Storage): void {
     }
     const find = (teamId: string, email: string) => storage().getSuppression({ teamId, ref: { email } }, T0)
 
-    test('that tells of a dead address puts it, and it alone, on the list of its team', async () => {
+    test('that asks for suppression suppresses only its recipient, for its own team', async () => {
       const { team } = await makeTeam(storage())
       const other = await makeTeam(storage())
       const [dead, alive] = [`${unique('Dead')}@example.net`, `${unique('alive')}@example.net`]
@@ -127,14 +127,14 @@ export function suppressionsContract(storage: () => Storage): void {
       expect(await find(other.team.id, dead)).toBeUndefined()
     })
 
-    test('of any other kind suppresses nobody', async () => {
+    test('of any other kind suppresses no address', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('full')}@example.net`
       await bounce(await putEmail(storage(), team.id, [address]), address, false)
       expect(await find(team.id, address)).toBeUndefined()
     })
 
-    test('after a removal tells of the removal; before one, it changes nothing', async () => {
+    test('after a removal records the time of the removal', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('again')}@example.net`
       const [first, second] = [
@@ -149,7 +149,7 @@ export function suppressionsContract(storage: () => Storage): void {
       expect(back).toMatchObject({ sourceId: second.id, removedAt: T0 + 1, createdAt: T0 + 2 })
     })
 
-    test('suppresses what waits for the same address: its turn ends it before anybody is dialled', async () => {
+    test('suppresses queued mail to the same address when it is due', async () => {
       const { team } = await makeTeam(storage())
       const [dead, alive] = [`${unique('gone')}@example.net`, `${unique('here')}@example.net`]
       const waiting = await putEmail(storage(), team.id, [dead, alive], T0 + 5)
@@ -170,7 +170,7 @@ export function suppressionsContract(storage: () => Storage): void {
       expect(events[0]!.data).toMatchObject({ recipient: dead, suppressed: { reason: 'previous_bounce' } })
     })
 
-    test('leaves an email that went to nobody else as suppressed, never as sent', async () => {
+    test('leaves an email to no other recipient as suppressed, never as sent', async () => {
       const { team } = await makeTeam(storage())
       const dead = `${unique('only')}@example.net`
       const waiting = await putEmail(storage(), team.id, [dead], T0 + 5)
@@ -183,7 +183,7 @@ export function suppressionsContract(storage: () => Storage): void {
   })
 
   describe('a complaint', () => {
-    test('is recorded once, and suppresses where that is asked for', async () => {
+    test('is recorded once, and suppresses the recipient if requested', async () => {
       const { team } = await makeTeam(storage())
       const other = await makeTeam(storage())
       const address = `${unique('cross')}@example.net`
@@ -209,7 +209,7 @@ export function suppressionsContract(storage: () => Storage): void {
       expect(await storage().getSuppression({ teamId: other.team.id, ref }, T0)).toBeUndefined()
     })
 
-    test('counts more than what put the address on the list before', async () => {
+    test('replaces an earlier origin of the suppression', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('both')}@example.net`
       const email = await putEmail(storage(), team.id, [address])
@@ -224,7 +224,7 @@ export function suppressionsContract(storage: () => Storage): void {
       })
     })
 
-    test('that nobody wants on the list is only told', async () => {
+    test('does not suppress the recipient unless requested', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('told')}@example.net`
       const email = await putEmail(storage(), team.id, [address])

@@ -15,7 +15,7 @@ const ticket = (more: Partial<Ticket> = {}): Ticket => ({
 
 /** Tests of tickets and the factors that people confirm them with. */
 export function ticketsContract(storage: () => Storage): void {
-  test('a ticket is looked at until it is taken or has expired', async () => {
+  test('a ticket is valid for its kind until it is taken or expires', async () => {
     const kept = ticket()
     const { tokenHash } = kept
     await storage().createTicket(kept, T0)
@@ -27,14 +27,14 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().peekTicket({ tokenHash, kind: 'reset' }, T0)).toBeUndefined()
   })
 
-  test('of many who take a ticket at once, one has it', async () => {
+  test('only one of many concurrent takers gets a ticket', async () => {
     const kept = ticket()
     await storage().createTicket(kept, T0)
     const takers = Array.from({ length: 8 }, () => storage().takeTicket(kept, T0))
     expect((await Promise.all(takers)).filter((one) => one !== undefined)).toEqual([kept])
   })
 
-  test('a ticket that is tried too often is gone', async () => {
+  test('a ticket is removed after too many attempts', async () => {
     const kept = ticket()
     await storage().createTicket(kept, T0)
     const tries = Array.from({ length: 4 }, () => storage().tryTicket({ ...kept, most: 3 }, T0))
@@ -42,7 +42,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().peekTicket(kept, T0)).toBeUndefined()
   })
 
-  test('a new password ends links for another one and sign-ins that wait, of this person only', async () => {
+  test('a new password ends reset links and pending sign-ins of its user only', async () => {
     const [mine, other] = [await makeTeam(storage()), await makeTeam(storage())]
     const kept = [
       ticket({ userId: mine.user.id }),
@@ -56,7 +56,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(left.map((one) => one !== undefined)).toEqual([false, false, true, true])
   })
 
-  test('expired tickets are purged, and counted', async () => {
+  test('purges only expired tickets and returns their number', async () => {
     await storage().purgeTickets({}, T0 + 10 * DAY)
     const [short, long] = [ticket(), ticket({ expiresAt: T0 + DAY })]
     for (const one of [short, long]) await storage().createTicket(one, T0)
@@ -65,7 +65,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().peekTicket(long, T0 + MINUTE)).toEqual(long)
   })
 
-  test('of many who use one code at once, one is let through; and no older code after it', async () => {
+  test('accepts one of several concurrent uses of a code, and no older code afterwards', async () => {
     const userId = (await makeTeam(storage())).user.id
     expect(await storage().useTotp({ userId, step: 7 }, T0)).toBe(false)
     expect(await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)).toBe('started')
@@ -79,7 +79,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(uses).toEqual([true, false, false, false])
   })
 
-  test('the last way in stays', async () => {
+  test('the last sign-in method cannot be removed', async () => {
     const made = await makeTeam(storage())
     const user = { ...made.user, id: newId(T0), email: `${unique('p')}@x.test`, passwordHash: null }
     await storage().createOwner({ team: { ...made.team, id: newId(T0) }, user }, T0)
@@ -102,7 +102,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await remove()).toBe('missing')
   })
 
-  test('a passkey counts forwards, belongs to one person, and goes with the recovery codes', async () => {
+  test('a passkey counter only increases, a passkey has one user, and the last removes the recovery codes', async () => {
     const [mine, other] = [(await makeTeam(storage())).user.id, (await makeTeam(storage())).user.id]
     const credentialId = unique('credential')
     const passkey: Passkey = {
@@ -133,7 +133,7 @@ export function ticketsContract(storage: () => Storage): void {
     })
   })
 
-  test('a session is strong by a factor while there is one, by the word of a provider till that is unlinked', async () => {
+  test('a session is strong only while its factor exists, or while its provider is linked', async () => {
     const { user, team } = await makeTeam(storage())
     const userId = user.id
     const identity = { id: newId(T0), userId, provider: 'corp', issuer: 'https://corp.example' }
@@ -181,7 +181,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await strong()).toEqual([false, undefined, undefined, undefined])
   })
 
-  test('resetting takes everything away and ends the sessions', async () => {
+  test('resetting the factors removes them and ends the sessions', async () => {
     const { user, team } = await makeTeam(storage())
     const userId = user.id
     await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)
@@ -207,7 +207,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().findSession({ tokenHash }, T0)).toBeUndefined()
   })
 
-  test('whoever loses all factors keeps the accounts at providers, unless those are taken away too', async () => {
+  test('resetting the factors keeps linked identities unless they are to be unlinked', async () => {
     const { user } = await makeTeam(storage())
     const userId = user.id
     const identity = {

@@ -26,7 +26,7 @@ const tally = (domain: string, more: Partial<TlsCount> = {}): TlsCount => ({
 })
 
 export function tlsPoliciesContract(storage: () => Storage): void {
-  test('an MTA-STS policy is kept, replaced, and marked as used', async () => {
+  test('stores and replaces an MTA-STS policy, and records its use', async () => {
     expect(await storage().findStsPolicy({ domain: 'a.sts' }, T0)).toBeUndefined()
     await storage().saveStsPolicy(stored('a.sts'), T0)
     const next = stored('a.sts', { id: '2', policy: { mode: 'none', mx: [], maxAge: 0 }, checkedAt: T0 + 5 })
@@ -35,7 +35,7 @@ export function tlsPoliciesContract(storage: () => Storage): void {
     expect(await storage().findStsPolicy({ domain: 'a.sts' }, T0)).toEqual({ ...next, usedAt: T0 + 7 })
   })
 
-  test('policies that are old, in use and in force are due, the oldest first', async () => {
+  test('finds policies due for a refresh that are used and still valid, oldest first', async () => {
     await storage().saveStsPolicy(stored('old.due', { checkedAt: T0 - 2 }), T0)
     await storage().saveStsPolicy(stored('older.due', { checkedAt: T0 - 3 }), T0)
     await storage().saveStsPolicy(stored('unused.due', { checkedAt: T0 - 3, usedAt: T0 - 9 }), T0)
@@ -46,7 +46,7 @@ export function tlsPoliciesContract(storage: () => Storage): void {
     expect(await due(1)).toHaveLength(1)
   })
 
-  test('results add up, by all that tells them apart', async () => {
+  test('adds up TLS results that agree in all fields', async () => {
     const good = { result: 'success', sourceIp: '', mxHost: '', mxIp: '', reason: '' }
     const results = [tally('sum.test'), tally('sum.test', good), tally('sum.test', { mxIp: '192.0.2.3' })]
     await storage().addTlsResults({ results, most: 100 }, T0)
@@ -62,7 +62,7 @@ export function tlsPoliciesContract(storage: () => Storage): void {
     )
   })
 
-  test('a domain that makes ever new results fills a bounded number of rows', async () => {
+  test('limits the rows of a domain with ever new results', async () => {
     const results = Array.from({ length: 300 }, (_, at) => tally('many.test', { mxIp: `192.0.2.${at}` }))
     await storage().addTlsResults({ results, most: 50 }, T0)
     const all = await storage().tlsResultsOf({ day: '2026-11-20', domain: 'many.test' }, T0)
@@ -70,7 +70,7 @@ export function tlsPoliciesContract(storage: () => Storage): void {
     expect(all.find(({ mxHost }) => mxHost === '')?.sessions).toBe(255)
   })
 
-  test('a report is due once, for days that are over', async () => {
+  test('a report is due once, for past days', async () => {
     const results = [
       tally('due.rpt'),
       tally('due.rpt', { day: '2026-11-21' }),
@@ -89,7 +89,7 @@ export function tlsPoliciesContract(storage: () => Storage): void {
     expect(await storage().listTlsReports({ since: '2026-11-20', limit: 10 }, T0)).toEqual([record])
   })
 
-  test('old days and policies that have run out are removed', async () => {
+  test('removes old results and expired policies', async () => {
     await storage().addTlsResults({ results: [tally('gone.test', { day: '2020-01-01' })], most: 100 }, T0)
     await storage().saveStsPolicy(stored('gone.test', { expiresAt: T0 - 1 }), T0)
     while ((await storage().purgeTlsResults({ before: '2026-11-01', most: 1 }, T0)) > 0);

@@ -25,7 +25,7 @@ export function topicMailContract(storage: () => Storage): void {
     return { ...made, topic, send, deliveries, chose }
   }
 
-  test('goes to those who get the topic, and fails for the others', async () => {
+  test('is sent to subscribers of the topic, and fails for others', async () => {
     const { add, remove, send, deliveries, chose } = await stage()
     const subscribed = await add({ topics: chose('opt_in') })
     const out = await add({ topics: chose('opt_out') })
@@ -54,7 +54,7 @@ export function topicMailContract(storage: () => Storage): void {
     expect(mine).toEqual([subscribed.email, 'stranger@example.com'])
   })
 
-  test('goes to nobody who did not ask for a topic that is opt-in only', async () => {
+  test('is sent only to contacts who opted in if the topic is opt-in only', async () => {
     const { add, send, deliveries, chose } = await stage({ defaultSubscription: 'opt_out' })
     const [asked, silent] = [await add({ topics: chose('opt_in') }), await add()]
     const { id } = await send([silent.email, 'stranger@example.com'])
@@ -71,7 +71,7 @@ export function topicMailContract(storage: () => Storage): void {
     expect(capitals).toEqual(['waiting', undefined])
   })
 
-  test('heeds what was chosen while it waited, and what is left of a deleted topic', async () => {
+  test('follows choices made while it was queued, and only opt-outs of everything if the topic is deleted', async () => {
     const { teamId, topic, add, update, send, deliveries, chose } = await stage()
     const [ada, bob, eve] = [await add(), await add(), await add()]
     const later = T0 + 1000
@@ -101,7 +101,7 @@ export function topicMailContract(storage: () => Storage): void {
     ])
   })
 
-  test('of another team asks nobody of this one', async () => {
+  test('ignores a topic of another team', async () => {
     const [one, other] = [await stage(), await stage({ defaultSubscription: 'opt_out' })]
     const ada = await one.add()
     const mail = await putEmail(storage(), one.teamId, [ada.email], T0, { topicId: other.topic.id })

@@ -19,8 +19,8 @@ export function trackingContract(storage: () => Storage): void {
   const lastEvent = async ({ teamId, id }: Email) => (await storage().getEmail({ teamId, id }, T0))!.lastEvent
   const look = (emailId: string) => storage().trackedEmail({ emailId }, T0)
 
-  describe('an email that somebody opens', () => {
-    test('is known with its domain’s wishes and its one recipient', async () => {
+  describe('an opened email', () => {
+    test('is found with the tracking settings of its domain and its only recipient', async () => {
       const email = await tracked(['ada@example.net'])
       const { id: deliveryId } = email.deliveries[0]!
       const { teamId } = email
@@ -38,12 +38,12 @@ export function trackingContract(storage: () => Storage): void {
       expect(await look(newId(T0))).toBeUndefined()
     })
 
-    test('is known without a recipient where there are several', async () => {
+    test('is found without a recipient if there are several', async () => {
       const email = await tracked(['ada@example.net', 'bob@example.net'])
       expect(await look(email.id)).toMatchObject({ deliveryId: null, recipient: null })
     })
 
-    test('has it as its last event, unless a machine did it, or more is known', async () => {
+    test('has the open as its last event, unless a bot opened it or it was clicked', async () => {
       const email = await tracked(['ada@example.net'])
       const record = (one: NewHit) => storage().recordHit(one, T0 + 1000)
       await record(hit(email, 'email.opened', { robot: true }))
@@ -62,7 +62,7 @@ export function trackingContract(storage: () => Storage): void {
       ])
     })
 
-    test('is no email of another team', async () => {
+    test('is not changed by an open of another team', async () => {
       const email = await tracked(['ada@example.net'])
       const { team } = await makeTeam(storage())
       await storage().recordHit({ ...hit(email, 'email.opened'), teamId: team.id }, T0)

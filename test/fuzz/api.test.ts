@@ -190,7 +190,7 @@ function requests(): fc.Arbitrary<Request> {
 }
 
 test(
-  'every operation stands what is made from its schema, and what is refused leaves nothing behind',
+  'every operation handles generated requests, and rejected requests change nothing',
   patience,
   async () => {
     const seen = new Map<string, Set<number>>()
@@ -215,7 +215,7 @@ test(
   },
 )
 
-describe('an id that looks like a part of the path', () => {
+describe('an ID that looks like part of a path', () => {
   const withIds = () => Object.entries(document.paths).filter(([path]) => path.includes('{'))
 
   test.each([...ODD_IDS, ...LONG_IDS].map((id) => [id.slice(0, 30), id.length, id] as const))(
@@ -236,7 +236,7 @@ describe('an id that looks like a part of the path', () => {
     },
   )
 
-  test('nothing at all is the list, which is only read', async () => {
+  test('an empty ID leads at most to the list, which is only read', async () => {
     const before = stored()
     for (const [path, methods] of withIds())
       for (const method of Object.keys(methods)) {

@@ -88,8 +88,8 @@ function cost(run: () => void): number {
  */
 const MOST_MS = 1000
 
-describe('received mail', () => {
-  test('mutated messages are read without an error, in bounded time, to a sound result', () => {
+describe('returned mail', () => {
+  test('reads mutated messages without errors and in bounded time, with valid results', () => {
     const message = fc.tuple(fc.constantFrom(...MESSAGES), changes).map(([one, list]) => mutate(one, list))
     fc.assert(
       fc.property(message, (bytes) => {
@@ -110,7 +110,7 @@ describe('received mail', () => {
     )
   })
 
-  test('any bytes are read', () => {
+  test('reads any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 2000 }), (bytes) =>
         RETURNED_KINDS.includes(readReturned(bytes, rules).kind),
@@ -118,7 +118,7 @@ describe('received mail', () => {
     )
   })
 
-  test('text that patterns stumble over is read in bounded time', () => {
+  test('reads text that is hard for regular expressions in bounded time', () => {
     const piece = fc.constantFrom(
       'a',
       '@',
@@ -168,9 +168,9 @@ describe('reports', () => {
   test.each([
     ['XML', xml, (bytes: Buffer) => bytes],
     ['JSON', json, (bytes: Buffer) => bytes],
-    ['packed ones', packed, (bytes: Buffer) => bytes],
-    ['XML that is then packed', xml, (bytes: Buffer) => gzipSync(bytes)],
-  ])('mutated: %s', (_, originals, pack) => {
+    ['compressed reports', packed, (bytes: Buffer) => bytes],
+    ['XML compressed after mutation', xml, (bytes: Buffer) => gzipSync(bytes)],
+  ])('reads mutated reports in bounded time: %s', (_, originals, pack) => {
     const bytes = fc
       .tuple(fc.constantFrom(...originals), changes)
       .map(([one, list]) => pack(mutate(one, list)))
@@ -186,7 +186,7 @@ describe('reports', () => {
     )
   })
 
-  test('what a report says survives packing', () => {
+  test('reads a compressed report like the original', () => {
     expect(gunzipSync(packed[0]!)).toEqual(xml[0])
     expect(readDmarcReport(packed[0]!)).toEqual(readDmarcReport(xml[0]!))
     expect(readDmarcReport(packed[1]!)).toEqual(readDmarcReport(xml[0]!))

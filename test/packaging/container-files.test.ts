@@ -22,7 +22,7 @@ const service = services.posthaste
 const containerfile = read('container', 'Containerfile')
 
 describe('container/compose.yaml', () => {
-  test('gives the daemon no rights that it does not need', () => {
+  test('gives the daemon no privileges that it does not need', () => {
     const { read_only, cap_drop, security_opt } = service
     expect({ read_only, cap_drop, security_opt }).toEqual({
       read_only: true,
@@ -31,7 +31,7 @@ describe('container/compose.yaml', () => {
     })
   })
 
-  test('a stop has more time than conversations in flight are given', () => {
+  test('gives a stop more than twice the time to drain deliveries', () => {
     const drain = Number(
       /DRAIN_MS = ([\d_]+)/.exec(read('appliance', 'assembly', 'way-out.ts'))![1]!.replaceAll('_', ''),
     )
@@ -39,14 +39,14 @@ describe('container/compose.yaml', () => {
     expect(grace * 1000).toBeGreaterThan(drain * 2)
   })
 
-  test('sets variables that are settings', () => {
+  test('sets only variables that are valid settings', () => {
     const given = Object.fromEntries(Object.keys(service.environment).map((name) => [name, 'x']))
     const complaints: Parameters<typeof readEnvironment>[1] = []
     const { notes } = readEnvironment(given, complaints)
     expect({ complaints, notes }).toEqual({ complaints: [], notes: [] })
   })
 
-  test('has the health check and the data where the image has them', () => {
+  test('uses the health check and the data directory of the image', () => {
     const check = /^ {2}CMD (\[.*\])$/m.exec(containerfile)![1]!
     expect(service.healthcheck.test).toEqual(['CMD', ...(JSON.parse(check) as string[])])
     const volume = /^VOLUME (\S+)$/m.exec(containerfile)![1]!
@@ -64,7 +64,7 @@ describe('the image', () => {
     expect(/^USER (.*)$/m.exec(containerfile)![1]).toBe('10001:10001')
   })
 
-  test('scripts/container is a sound shell script', () => {
+  test('scripts/container has valid shell syntax', () => {
     const { status, stderr } = spawnSync('bash', ['-n', join(project, 'scripts', 'container')], {
       encoding: 'utf8',
     })
@@ -77,7 +77,7 @@ describe('the image', () => {
     [['--base', 'a', '--base-archive', 'b'], 'Use either --base or --base-archive, not both.'],
     [['--tarball', '/nowhere.tar.gz'], 'File not found: /nowhere.tar.gz'],
     [['--tool', 'dockre'], 'Unknown tool dockre. Use docker, podman or buildah.'],
-  ])('scripts/container refuses %j', (args, words) => {
+  ])('scripts/container rejects %j with an error', (args, words) => {
     const { status, stderr } = spawnSync(join(project, 'scripts', 'container'), args, { encoding: 'utf8' })
     expect(status).toBe(1)
     expect(stderr).toContain(words)

@@ -74,7 +74,7 @@ describe.skipIf(!wanted || !able)(
       return { running, url, key: /Bearer (re_\w+)/.exec(running.output())![1]! }
     }
 
-    test('delivers, ends at SIGTERM when the conversation in flight is over, and keeps its mail in the volume', async () => {
+    test('delivers mail, finishes the delivery in flight on SIGTERM, and keeps mail in the volume', async () => {
       const first = await sandbox('first')
       const headers = { authorization: `Bearer ${first.key}`, 'content-type': 'application/json' }
       const send = async (to: string): Promise<string> => {
@@ -108,7 +108,7 @@ describe.skipIf(!wanted || !able)(
       expect(await second.running.end('SIGTERM')).toBe(0)
     }, 400_000)
 
-    test('is not the sandbox by accident: without a hostname it says what to set', () => {
+    test('does not start as the sandbox without a hostname, but reports which setting is missing', () => {
       const { status, stderr } = podman.call(
         'run',
         '--rm',
@@ -122,7 +122,7 @@ describe.skipIf(!wanted || !able)(
       expect(stderr).toContain('or as POSTHASTE_HOSTNAME.')
     })
 
-    test('takes mail at the low ports as a user without a name and without privileges', async () => {
+    test('listens on low ports as an unprivileged user without a name', async () => {
       const settings = ['--env', 'POSTHASTE_HOSTNAME=mail.example.com']
       const ports = ['--sysctl', 'net.ipv4.ip_unprivileged_port_start=25']
       const running = podman.run('real', ...HARDENED, '--network', 'none', ...settings, ...ports, IMAGE)
@@ -159,7 +159,7 @@ describe.skipIf(!wanted || !able)(
       expect(await running.end('SIGTERM')).toBe(0)
     }, 300_000)
 
-    test('ends at SIGTERM as the first process also where no daemon listens for it', async () => {
+    test('exits on SIGTERM as the first process even if it runs a command instead of the daemon', async () => {
       const waits = ['setup', '--email', 'ops@example.com']
       const settings = ['--env', 'POSTHASTE_HOSTNAME=mail.example.com']
       const running = podman.run('waits', ...HARDENED, '--network', 'none', ...settings, IMAGE, ...waits)

@@ -43,7 +43,7 @@ describe.skipIf(!wanted || !canBoot())(
     })
 
     test(
-      'lintian finds no error and nothing to warn of',
+      'the package has no lintian errors or warnings',
       async () => {
         const { code, stdout } = await execute('lintian', [
           '--fail-on',
@@ -77,7 +77,7 @@ describe.skipIf(!wanted || !canBoot())(
       const exists = (path: string): boolean => existsSync(join(root, path))
 
       test(
-        'the package: mail in the spool outlives the upgrade, settings and data outlive the removal, nothing the purge',
+        'the package keeps mail on upgrade, keeps settings and data on removal, and keeps nothing on purge',
         async () => {
           const told = await apt('install', `/packages/${older.deb}`)
           expect(told).toContain('Set hostname in /etc/posthaste/posthaste.toml')
@@ -157,7 +157,7 @@ describe.skipIf(!wanted || !canBoot())(
       )
 
       test(
-        'the tarball: a dry run does nothing, an upgrade keeps the settings, --uninstall leaves settings and mail',
+        'the tarball changes nothing in a dry run, keeps settings on upgrade, and settings and mail on --uninstall',
         async () => {
           // As root works on hardened machines.
           const strict = 'umask 077; exec sh /packages/install "$@"'
@@ -196,7 +196,7 @@ describe.skipIf(!wanted || !canBoot())(
       )
 
       test(
-        'the unit is sound where it is installed, and its exposure is 2.0 at most; man page and completions are found',
+        'the installed unit is valid with an exposure of at most 2.0, and installs a man page and completions',
         async () => {
           await apt('install', `/packages/${newer.deb}`)
           const verified = await machine.attempt('systemd-analyze', 'verify', 'posthaste.service')
@@ -213,7 +213,7 @@ describe.skipIf(!wanted || !canBoot())(
     })
 
     test(
-      'without systemd, a kill and an upgrade lose nothing',
+      'loses nothing in a kill and an upgrade without systemd',
       async () => {
         const inside = (...args: string[]) => must('chroot', [root, ...args], INSIDE)
         await inside('mount', '-t', 'proc', 'proc', '/proc')

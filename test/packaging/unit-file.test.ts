@@ -9,7 +9,7 @@ const unit = join(project, 'systemd', 'posthaste.service')
 const missing = spawnSync('systemd-analyze', ['--version']).status !== 0
 
 describe.skipIf(missing)('the unit (skipped without systemd-analyze)', () => {
-  test('systemd-analyze verify has nothing to say', () => {
+  test('passes systemd-analyze verify without messages', () => {
     const folder = mkdtempSync(join(tmpdir(), 'posthaste-unit-'))
     try {
       const copy = join(folder, 'posthaste.service')
@@ -25,7 +25,7 @@ describe.skipIf(missing)('the unit (skipped without systemd-analyze)', () => {
     }
   })
 
-  test('systemd-analyze security gives 2.0 or better', () => {
+  test('has an exposure of at most 2.0 in systemd-analyze security', () => {
     const args = ['security', '--offline=true', '--threshold=20', unit]
     const { status, stdout } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
     expect({ status, last: status === 0 ? '' : stdout.trim().split('\n').at(-1) }).toEqual({
@@ -35,7 +35,7 @@ describe.skipIf(missing)('the unit (skipped without systemd-analyze)', () => {
   })
 })
 
-describe('the scripts of the package', () => {
+describe('packaging scripts', () => {
   const scripts = [
     'install',
     'packaging/posthaste',
@@ -43,19 +43,19 @@ describe('the scripts of the package', () => {
     'packaging/prerm',
     'packaging/postrm',
   ]
-  test.each(scripts)('%s is a sound shell script', (name) => {
+  test.each(scripts)('%s has valid shell syntax', (name) => {
     const { status, stderr } = spawnSync('sh', ['-n', join(project, 'scripts', name)], { encoding: 'utf8' })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
 
-  test('a stop has more time than conversations in flight are given', () => {
+  test('the unit gives a stop more than twice the time to drain deliveries', () => {
     const stop = Number(/^TimeoutStopSec=(\d+)$/m.exec(readFileSync(unit, 'utf8'))![1])
     const source = readFileSync(join(project, 'appliance', 'assembly', 'way-out.ts'), 'utf8')
     const drain = Number(/DRAIN_MS = ([\d_]+)/.exec(source)![1]!.replaceAll('_', ''))
     expect(stop * 1000).toBeGreaterThan(drain * 2)
   })
 
-  test('package refuses a maintainer without an address, and says how one is written', () => {
+  test('package rejects a maintainer without an address and shows the expected format', () => {
     const args = [join(project, 'scripts', 'package'), '--arch', 'amd64', '--maintainer', 'Ada Lovelace']
     const { status, stderr } = spawnSync('bash', args, { encoding: 'utf8' })
     const missing = 'dpkg not found. Build packages on Debian or Ubuntu.\n'
@@ -64,7 +64,7 @@ describe('the scripts of the package', () => {
     expect({ status, refused: [missing, refused].includes(stderr) }).toEqual({ status: 1, refused: true })
   })
 
-  test('the copyright file names the place of a common licence and keeps what stands around its text', () => {
+  test('the copyright file refers to a common license by its path and keeps the text around it', () => {
     const folder = mkdtempSync(join(tmpdir(), 'posthaste-copyright-'))
     try {
       const name = join(folder, 'node_modules', 'either')
@@ -86,7 +86,7 @@ describe('the scripts of the package', () => {
     }
   })
 
-  test('install refuses a tarball whose checksum is another one', () => {
+  test('install rejects a tarball with the wrong checksum', () => {
     const folder = mkdtempSync(join(tmpdir(), 'posthaste-install-'))
     try {
       const arch = process.arch === 'arm64' ? 'arm64' : 'amd64'

@@ -5,7 +5,7 @@ import { PATIENCE } from '../world/patience.ts'
 
 /** Runs some attacks of `./scripts/attack` briefly. The client's latency is checked only in runs on idle machines. */
 test.each(['http-headers', 'slow-tls'])(
-  'under the attack %s a client of another team is served, and all is free afterwards',
+  'serves a client of another team during the attack %s, and frees all resources afterwards',
   async (name) => {
     expect(ATTACKS).toHaveProperty(name)
     const outcome = await runAttacks({ name, attacks: [name], seconds: 3, patience: PATIENCE })

@@ -32,7 +32,7 @@ async function done<T>(asked: Promise<{ data: T | null; error: unknown }>): Prom
   return data!
 }
 
-test('each change of a contact and a topic is told once, and svix verifies it', async () => {
+test('each change of a contact or topic sends one event, which svix verifies', async () => {
   const { contacts, segments, topics } = stage.client()
   const segment = await done(segments.create({ name: 'Readers' }))
   const topic = await done(topics.create({ name: 'News', defaultSubscription: 'opt_in' }))

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const advice = 'Look up the domains of all links in the message, and replace or remove the listed one.'
 
-test('a bounce says what it is about and what to do, in the timeline and on the command line', async () => {
+test('a bounce shows its category and advice in the timeline and on the command line', async () => {
   const reply = '554 5.7.1 Message refused: a link is listed by SURBL'
   const exchanger = { behave: on('message', reply) }
   world = await createWorld({

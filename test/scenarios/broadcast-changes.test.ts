@@ -68,7 +68,7 @@ const enqueued = (id: string, count: number) =>
   )
 const lane = (what: 'pause' | 'resume') => call('POST', `/lanes/auto~customer.test/${what}`, {})
 
-test('who unsubscribes, is erased or has another address before the email is sent gets nothing at the old one', async () => {
+test('sends nothing to contacts who unsubscribe, are erased or change their address before their email is sent', async () => {
   await open()
   const segment = await segmentOf(['stays', 'leaves', 'erased', 'moves'])
   await lane('pause')
@@ -88,7 +88,7 @@ test('who unsubscribes, is erased or has another address before the email is sen
   await untilGot(['stays'])
 })
 
-test('the text of a broadcast that is being sent cannot be changed, and its readers get the text of the start', async () => {
+test('rejects changes to the content of a broadcast in progress, and sends the content it started with', async () => {
   await open()
   const segment = await segmentOf(['one', 'two'])
   await lane('pause')
@@ -126,7 +126,7 @@ test.each([
   ['a day forward', 24 * HOUR],
   ['an hour backward', -HOUR],
 ])(
-  'a clock that is set %s while a broadcast is sent doubles and loses nobody',
+  'setting the clock %s during a broadcast duplicates and loses no emails',
   async (_, jump) => {
     const clock = settableClock()
     clock.now = clock.now.bind(clock)
@@ -159,7 +159,7 @@ test.each([
   120_000,
 )
 
-test('a broadcast waits while the disk is full, and goes on by itself', async (context) => {
+test('a broadcast waits while the disk is full, and resumes by itself', async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-full-'))
   cleanup.push(() => rm(folder, { recursive: true, force: true }))
   const disk = mountSmall(folder, 48)

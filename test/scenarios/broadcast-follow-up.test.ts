@@ -78,7 +78,7 @@ async function click(emailId: string): Promise<void> {
   await storage.recordHit({ id: newId(now), teamId, emailId, deliveryId, type: 'email.clicked', data }, now)
 }
 
-test('a copy for those who did not click leaves out who clicks later, too, and is compared with the original', async () => {
+test('a copy for contacts who did not click excludes later clicks too, and is compared with the original', async () => {
   const segment = await createSegment(READERS)
   const id = await createDraft(segment, 'May')
   const before = await results(id)
@@ -121,7 +121,7 @@ test('a copy for those who did not click leaves out who clicks later, too, and i
   expect((await shown(second.id)).exclude_segment_ids).toEqual([excluded])
 })
 
-test('a draft has nobody to leave out, and other words are refused', async () => {
+test('rejects a copy of a draft without some contacts, and unknown conditions', async () => {
   const segment = await createSegment(['one'])
   const id = await createDraft(segment, 'Draft')
   const path = `/broadcasts/${id}/duplicate`
@@ -135,7 +135,7 @@ test('a draft has nobody to leave out, and other words are refused', async () =>
   expect((await ask('POST', path, {})).status).toBe(200)
 })
 
-test('rules name only broadcasts of the team', async () => {
+test('rejects rules about unknown broadcasts', async () => {
   const filter = (value: unknown, id = newId(Date.now())) => ({
     name: 'Clicked',
     filter: { type: 'rule', field: `contact.broadcasts.${id}`, operator: 'eq', value },

@@ -79,7 +79,7 @@ const untilSent = (id: string, recipients: number) =>
     { timeout: 150_000, interval: 100 },
   )
 
-test(`${READERS} readers get a broadcast although the daemon is killed ${KILLS.length} times`, async () => {
+test(`${READERS} contacts get a broadcast although the daemon is killed ${KILLS.length} times`, async () => {
   const exchanger = daemon.world.exchanger('mx.busy.test')
   // Slow enough to kill the daemon in between.
   exchanger.behave(({ command }) => (command === 'rcpt' ? { until: sleep(100) } : undefined))
@@ -121,7 +121,7 @@ const POINTS: [`${CrashPoint}:${number}`, number][] = [
   ['settle-after-commit:2', ON_THE_WIRE],
 ]
 
-test('a kill at each point loses nobody, and doubles only what was on the wire', async () => {
+test('a kill at each crash point loses no recipient, and duplicates only emails in flight', async () => {
   const parts = await segmentInTwoParts()
   for (const [point, twice] of POINTS) {
     expect(await daemon.stop()).toBe(0)
@@ -135,7 +135,7 @@ test('a kill at each point loses nobody, and doubles only what was on the wire',
   }
 }, 400_000)
 
-test('a restored backup sends nothing again of what was sent since', async () => {
+test('a restored backup does not resend emails sent after the backup', async () => {
   const parts = await segmentInTwoParts()
   await daemon.call('POST', '/lanes/auto~busy.test/pause', {})
   const id = await send({ ...parts, subject: 'Once' })

@@ -70,7 +70,7 @@ interface Shown {
 }
 const shown = (id: string) => call<Shown>('GET', `/broadcasts/${id}`)
 
-test('a pause says how many emails are on the wire, and those finish', async () => {
+test('pausing returns the number of emails in flight, which finish', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   wait = promise
   const addresses = Array.from({ length: 40 }, (_, n) => `wire${n}@customer.test`)
@@ -92,7 +92,7 @@ test('a pause says how many emails are on the wire, and those finish', async () 
   expect((await shown(id)).in_flight).toBe(0)
 })
 
-test('all recipients are exported with what happened, and no cell is a formula', async () => {
+test('exports all recipients with their results, without formulas in cells', async () => {
   const names = Array.from({ length: 230 }, (_, n) => `reader${n}@customer.test`)
   const segment = await segmentOf([...names, '=1+1@customer.test', 'nobody@gone.test'])
   await call('PATCH', `/contacts/${encodeURIComponent(names[0]!)}`, { unsubscribed: true })
@@ -133,7 +133,7 @@ test('all recipients are exported with what happened, and no cell is a formula',
   expect((await refused('00000000-0000-4000-8000-000000000000')).status).toBe(404)
 })
 
-test('the list is narrowed to a segment, and has who unsubscribed', async () => {
+test('lists broadcasts of a segment with their number of unsubscribes', async () => {
   const segment = await segmentOf(['one@customer.test'])
   const id = await send(segment)
   await vi.waitFor(async () => {

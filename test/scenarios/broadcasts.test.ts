@@ -77,7 +77,7 @@ const header = (raw: Buffer, name: string): string | undefined =>
       .replaceAll(/\r\n[ \t]+/g, ' '),
   )?.[1]
 
-test('everybody gets one copy with their own values, and signed fields to leave', async () => {
+test('every contact gets one copy with their own values and signed unsubscribe headers', async () => {
   const id = await draft(await segmentOf('own', 5))
   expect(await taken(client.broadcasts.send(id))).toMatchObject({ id })
   await until(id, 'sent')
@@ -108,7 +108,7 @@ test('everybody gets one copy with their own values, and signed fields to leave'
   expect((await list('delivered')).body.data).toHaveLength(5)
 })
 
-test('tracked links have numbers, lead to their addresses, and are recorded', async () => {
+test('tracked links are numbered, redirect to their targets, and are recorded', async () => {
   const { body: domains } = await appliance.call<{ data: { id: string; name: string }[] }>('GET', '/domains')
   const path = `/domains/${domains.data.find(({ name }) => name === appliance.domain)!.id}`
   await appliance.call('PATCH', path, { click_tracking: true, open_tracking: true })
@@ -134,7 +134,7 @@ test('tracked links have numbers, lead to their addresses, and are recorded', as
   await appliance.call('PATCH', path, { click_tracking: false, open_tracking: false })
 })
 
-test('an email of a broadcast is composed alike each time, also after a restart', async () => {
+test('an email of a broadcast is composed identically, even after a restart', async () => {
   const id = await draft(await segmentOf('alike', 1))
   await taken(client.broadcasts.send(id))
   await vi.waitFor(() => expect(arrived('alike')).toHaveLength(1), { timeout: 30_000 })
@@ -149,7 +149,7 @@ test('an email of a broadcast is composed alike each time, also after a restart'
   expect(arrived('alike')[0]!.raw.toString()).toContain(before)
 })
 
-test('a paused broadcast goes on where it stopped, over a restart, and nobody gets it twice', async () => {
+test('a paused broadcast resumes where it stopped after a restart, and sends nothing twice', async () => {
   const id = await draft(await segmentOf('pause', 4))
   const act = async (what: string) => (await appliance.call('POST', `/broadcasts/${id}/${what}`)).status
   await taken(client.broadcasts.send(id, { scheduledAt: 'in 1 hour' }))
@@ -166,7 +166,7 @@ test('a paused broadcast goes on where it stopped, over a restart, and nobody ge
   expect(new Set(arrived('pause').map(({ envelope }) => envelope.to[0])).size).toBe(4)
 })
 
-test('a broadcast without an unsubscribe link is refused, and says what to add', async () => {
+test('rejects a broadcast without an unsubscribe link, with the text to add', async () => {
   const id = await draft(await segmentOf('bare', 1), { html: '<p>Hello</p>' })
   const refused = await client.broadcasts.send(id)
   expect(refused.error).toMatchObject({
@@ -180,7 +180,7 @@ test('a broadcast without an unsubscribe link is refused, and says what to add',
   expect(arrived('bare')[0]!.raw.toString()).toContain(`Leave: ${PUBLIC}/u/`)
 })
 
-test('emails and metrics tell which broadcast they are of', async () => {
+test('emails and metrics include their broadcast', async () => {
   const id = await draft(await segmentOf('told', 2))
   await taken(client.broadcasts.send(id))
   await until(id, 'sent')
@@ -215,7 +215,7 @@ test('emails and metrics tell which broadcast they are of', async () => {
   )
 })
 
-test('a scheduled broadcast becomes a draft again, and one that is sent cannot be canceled', async () => {
+test('canceling a scheduled broadcast makes it a draft, which cannot be canceled', async () => {
   const id = await draft(await segmentOf('cancel', 1))
   const cancel = () => appliance.call<{ message?: string }>('POST', `/broadcasts/${id}/cancel`)
   await taken(client.broadcasts.send(id, { scheduledAt: 'in 1 hour' }))
@@ -229,7 +229,7 @@ test('a scheduled broadcast becomes a draft again, and one that is sent cannot b
   expect(arrived('cancel')).toEqual([])
 })
 
-test('a broadcast whose emails bounce pauses itself and says why', async () => {
+test('a broadcast pauses itself when its emails bounce, with the reason', async () => {
   const { id: segment } = await taken(client.segments.create({ name: 'bounce' }))
   const addresses = Array.from({ length: 12 }, (_, n) => `bounce${n}@gone.test`)
   for (const email of [...addresses, 'bounce@customer.test'])
@@ -253,7 +253,7 @@ test('a broadcast whose emails bounce pauses itself and says why', async () => {
   expect((await appliance.call('POST', '/lanes/auto~customer.test/resume')).status).toBe(200)
 })
 
-test('a scheduled broadcast that comes hours late asks before it is sent', async () => {
+test('a scheduled broadcast that is hours late asks for confirmation before it is sent', async () => {
   const id = await draft(await segmentOf('late', 2))
   await taken(client.broadcasts.send(id, { scheduledAt: 'in 1 hour' }))
   await appliance.restart(() => world.clock.advance(3 * 3_600_000))

@@ -60,7 +60,7 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     await postfix?.close()
   })
 
-  test('Postfix verifies the sender of an email by callback, and takes it', async () => {
+  test('Postfix verifies the sender of an email by callback and accepts the email', async () => {
     const id = await appliance.send({
       from: 'hello@sender.test',
       to: 'ada@postfix.test',
@@ -74,13 +74,13 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     )
   })
 
-  test('a sender that is none of ours does not pass', async () => {
+  test('rejects an unknown return path', async () => {
     const from = 'bounce+0198f2a45a717000800000000000000a@send.sender.test'
     const { stdout } = await swaks(postfix.address, from, 'ada@postfix.test')
     expect(stdout).toMatch(/550 5\.1\.7 .*No email was sent with this return path/)
   })
 
-  test('a report sent by swaks is kept with its email, and changes nothing about it', async () => {
+  test('stores a report sent by swaks with its email, and changes nothing about the email', async () => {
     const id = await appliance.send({
       from: 'hello@sender.test',
       to: 'ada@postfix.test',
@@ -120,7 +120,7 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     expect((await appliance.timeline(id)).deliveries).toMatchObject([{ state: 'delivered' }])
   })
 
-  test('an email that Postfix accepts and cannot pass on bounces by mail', async () => {
+  test('an email that Postfix accepts but cannot deliver bounces by mail', async () => {
     const id = await appliance.send({
       from: 'hello@sender.test',
       to: 'gone@postfix.test',
@@ -144,7 +144,7 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     ])
   })
 
-  test('mail to postmaster is forwarded, and listed for those who run the server', async () => {
+  test('forwards mail to postmaster and lists it for the team that runs the server', async () => {
     const before = (await postfix.messages()).length
     await swaks(
       ...([host, 'ada@postfix.test', 'postmaster@send.sender.test'] as const),

@@ -48,7 +48,7 @@ const said = async (...args: string[]): Promise<string> => {
   return done.stdout
 }
 
-test('a file is imported into a segment by the server, and seen by every command', async () => {
+test('imports a file into a segment and a topic, visible to the other commands', async () => {
   const segment = await call<{ id: string }>('POST', '/segments', { name: 'Readers' })
   const topic = await call<{ id: string }>('POST', '/topics', {
     ...{ name: 'News', default_subscription: 'opt_in' },

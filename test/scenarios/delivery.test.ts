@@ -61,8 +61,8 @@ afterAll(async () => {
   await world.close()
 })
 
-describe('an email to a domain that takes it', () => {
-  test('is delivered over TLS, and its timeline tells how', async () => {
+describe('an email to a domain that accepts it', () => {
+  test('is delivered over TLS, and its timeline shows how', async () => {
     const id = await appliance.send({ to: 'Ada <ada@good.test>', subject: 'Hello' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries).toMatchObject([
@@ -86,13 +86,13 @@ describe('an email to a domain that takes it', () => {
     expect(body.last_event).toBe('delivered')
   })
 
-  test('goes to the host itself when there is no MX record', async () => {
+  test('is delivered to the host itself if there is no MX record', async () => {
     const id = await appliance.send({ to: 'ada@implicit.test' })
     expect((await appliance.until(id, isFinal)).deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(world.mailboxOf('implicit.test')).toHaveLength(1)
   })
 
-  test('goes to the second exchanger when the first is dead', async () => {
+  test('is delivered to the second exchanger if the first is down', async () => {
     const id = await appliance.send({ to: 'ada@half-dead.test' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered', attempts: 1 })
@@ -102,7 +102,7 @@ describe('an email to a domain that takes it', () => {
     expect(dialled[0]!.note).toBe('mx1.half-dead.test refuses connections.')
   })
 
-  test('goes in plain text when the TLS handshake fails', async () => {
+  test('is delivered in plain text if the TLS handshake fails', async () => {
     const id = await appliance.send({ to: 'ada@broken-tls.test' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered', attempts: 1 })
@@ -137,8 +137,8 @@ async function recordTells(id: string): Promise<void> {
   for (const text of [JSON.stringify(record), html]) expect(text).not.toContain('Private')
 }
 
-describe('an email that is refused', () => {
-  test('for good bounces with the words of the remote server', async () => {
+describe('a rejected email', () => {
+  test('bounces on a permanent rejection with the reply of the remote server', async () => {
     const id = await appliance.send({
       ...{ to: 'nobody@strict.test', subject: '<b>Order</b>', html: '<p>Private</p>' },
     })
@@ -157,14 +157,14 @@ describe('an email that is refused', () => {
     await recordTells(id)
   })
 
-  test('by a null MX bounces without a connection', async () => {
+  test('bounces on a null MX without a connection', async () => {
     const id = await appliance.send({ to: 'ada@null.test' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'bounced', cause: { phase: 'route' } })
     expect(timeline.attempts[0]!.steps.map(({ name }) => name)).toEqual(['resolve'])
   })
 
-  test('for now is tried again, and delivered', async () => {
+  test('is retried after a temporary rejection, and delivered', async () => {
     const id = await appliance.send({ to: 'ada@greylisting.test' })
     const delayed = await appliance.until(id, ({ events }) =>
       events.some(({ type }) => type === 'email.delivery_delayed'),
@@ -185,7 +185,7 @@ describe('an email that is refused', () => {
     ])
   })
 
-  test('again and again expires after four days', async () => {
+  test('expires after four days of temporary rejections', async () => {
     const id = await appliance.send({ to: 'ada@never.test' })
     await appliance.until(
       id,
@@ -206,8 +206,8 @@ describe('an email that is refused', () => {
   })
 })
 
-describe('an email whose route nobody can tell', () => {
-  test('waits when the name servers fail', async () => {
+describe('an email without a known route', () => {
+  test('is deferred if the name servers fail', async () => {
     const id = await appliance.send({ to: 'ada@broken-dns.test' })
     const timeline = await appliance.until(id, ({ deliveries }) => deliveries[0]!.cause !== null)
     expect(timeline.deliveries[0]).toMatchObject({
@@ -218,14 +218,14 @@ describe('an email whose route nobody can tell', () => {
     expect(timeline.deliveries[0]!.cause!.note).toMatch(/SERVFAIL/)
   })
 
-  test('waits when the name servers do not answer', async () => {
+  test('is deferred if the name servers do not answer', async () => {
     const id = await appliance.send({ to: 'ada@silent-dns.test' })
     const timeline = await appliance.until(id, ({ deliveries }) => deliveries[0]!.cause !== null)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'waiting', cause: { phase: 'route' } })
   })
 })
 
-test('each recipient of an email has its own fate', async () => {
+test('each recipient of an email has its own outcome', async () => {
   // It bounced earlier and is on the suppression list.
   await appliance.call('DELETE', '/suppressions/nobody@strict.test')
   const id = await appliance.send({
@@ -249,7 +249,7 @@ test('each recipient of an email has its own fate', async () => {
   expect(arrival.raw.toString()).not.toContain('hidden@')
 })
 
-test('what waits survives a restart', async () => {
+test('queued mail survives a restart', async () => {
   world.exchanger('mx.good.test').behave(on('rcpt', '450 4.3.2 Maintenance', { times: 1 }))
   const id = await appliance.send({ to: 'later@good.test' })
   await appliance.until(id, ({ deliveries }) => deliveries[0]!.cause !== null)
@@ -261,7 +261,7 @@ test('what waits survives a restart', async () => {
   })
 })
 
-test('an email to a mail exchanger in a private network fails and says what to configure', async () => {
+test('an email to a mail exchanger in a private network fails with the setting to change', async () => {
   const id = await appliance.send({ to: 'ada@intranet.test' })
   const { deliveries } = await appliance.until(id, isFinal)
   expect(deliveries).toMatchObject([

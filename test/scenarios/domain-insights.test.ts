@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => posthaste?.close())
 
-test('emails from a no-reply address are counted for their domain', async () => {
+test('counts emails from a no-reply address for their domain', async () => {
   const { body } = await posthaste.call<{ data: { id: string }[] }>('GET', '/domains')
   const path = `/domains/${body.data[0]!.id}/insights`
   const read = async () => (await posthaste.call<DomainInsights>('GET', path)).body

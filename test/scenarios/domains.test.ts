@@ -48,8 +48,8 @@ const sendFrom = (name: string, ...to: string[]) =>
     ...{ from: `hello@${name}`, to, subject: 'Subject', text: 'Text' },
   })
 
-describe('a domain that is to be verified', () => {
-  test('is verified in the background as soon as its records are there', async () => {
+describe('a domain being verified', () => {
+  test('is verified in the background as soon as its records are published', async () => {
     const domain = await add('slow.test')
     await verify(domain)
     const early = await domain.look()
@@ -67,7 +67,7 @@ describe('a domain that is to be verified', () => {
     expect((await sendFrom('slow.test', 'ada@good.test')).status).toBe(200)
   })
 
-  test('has failed after 72 hours, and recovers without being asked when the records come after all', async () => {
+  test('fails after 72 hours, and recovers by itself when the records appear later', async () => {
     const domain = await add('too-slow.test')
     await verify(domain)
     const { gives_up_at: end, status_since: begun } = await domain.get()
@@ -81,7 +81,7 @@ describe('a domain that is to be verified', () => {
     expect((await domain.look()).status).toBe('verified')
   })
 
-  test('goes on after a restart of the daemon', async () => {
+  test('continues verification after a restart of the daemon', async () => {
     const domain = await add('restart.test')
     await verify(domain)
     await domain.look()
@@ -92,7 +92,7 @@ describe('a domain that is to be verified', () => {
 })
 
 describe('a verified domain', () => {
-  test('is looked at again every day, not all at the same time', async () => {
+  test('is checked again every day, at varying times', async () => {
     const domain = await verified('daily.test')
     const { checked_at, next_check_at } = await domain.get()
     const wait = instantOf(next_check_at) - instantOf(checked_at)
@@ -101,7 +101,7 @@ describe('a verified domain', () => {
     expect((await domain.look()).status).toBe('verified')
   })
 
-  test('that breaks is told of at once, stopped only by a second look, and recovers by itself', async () => {
+  test('with a broken record is reported at once, stopped only by a second check, and recovers by itself', async () => {
     const domain = await verified('breaks.test')
     world.dns.set('posthaste._domainkey.breaks.test', 'NXDOMAIN')
     const first = await domain.look()
@@ -117,7 +117,7 @@ describe('a verified domain', () => {
     expect((await domain.look()).status).toBe('verified')
   })
 
-  test('whose return path breaks is partly broken, and its mail goes on', async () => {
+  test('with a broken return path is partially failed, and can still send', async () => {
     const domain = await verified('half.test')
     world.dns.set('send.half.test', { MX: [{ preference: 10, exchange: 'mx.elsewhere.test' }] })
     expect((await domain.look()).status).toBe('verified')
@@ -127,7 +127,7 @@ describe('a verified domain', () => {
     expect((await domain.look()).status).toBe('verified')
   })
 
-  test('is never stopped because DNS does not answer', async () => {
+  test('keeps sending if DNS does not answer', async () => {
     const domain = await verified('silent.test')
     for (const name of ['posthaste._domainkey', 'send']) world.dns.set(`${name}.silent.test`, 'SERVFAIL')
     for (let look = 0; look < 5; look++)
@@ -139,8 +139,8 @@ describe('a verified domain', () => {
   })
 })
 
-describe('mail of a domain', () => {
-  test('that enforces TLS waits where there is none, with the reason, and goes where there is', async () => {
+describe('mail from a domain', () => {
+  test('that enforces TLS is deferred with a reason if a server has no TLS, and delivered otherwise', async () => {
     const domain = await verified('private.test')
     await appliance.call('PATCH', `/domains/${domain.id}`, { tls: 'enforced' })
     const { body } = await sendFrom('private.test', 'ada@plain.test', 'bob@good.test')
@@ -163,7 +163,7 @@ describe('mail of a domain', () => {
     expect((await appliance.until(body.id, isFinal)).deliveries[0]).toMatchObject({ state: 'delivered' })
   })
 
-  test('that is deleted while it waits has failed, and says why', async () => {
+  test('deleted while the mail is queued fails with a reason', async () => {
     const domain = await verified('removed.test')
     const { body } = await sendFrom('removed.test', 'eve@later.test')
     await appliance.until(body.id, ({ attempts }) => attempts.length === 1)
@@ -177,7 +177,7 @@ describe('mail of a domain', () => {
 })
 
 describe('a suppressed address', () => {
-  test('gets nothing, and the others get theirs', async () => {
+  test('gets no mail, while other recipients do', async () => {
     await appliance.call('POST', '/suppressions', { email: 'Sue@good.test' })
     const id = await appliance.send({ to: ['ada@good.test', 'sue@good.test'], cc: 'cy@good.test' })
     const timeline = await appliance.until(id, isFinal)
@@ -203,7 +203,7 @@ describe('a suppressed address', () => {
     expect(to).not.toContain('sue@good.test')
   })
 
-  test('that is the only one leaves an email that is suppressed, accepted all the same', async () => {
+  test('as the only recipient makes the email suppressed, although it is accepted', async () => {
     await appliance.call('POST', '/suppressions', { email: 'only@good.test' })
     const id = await appliance.send({ to: 'only@good.test' })
     expect((await appliance.call('GET', `/emails/${id}`)).body).toMatchObject({ last_event: 'suppressed' })

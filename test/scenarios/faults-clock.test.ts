@@ -64,7 +64,7 @@ async function sendSlow(to: string): Promise<string> {
   return id
 }
 
-test('a day forward: what is on its way is not sent twice, what waits is tried once', async () => {
+test('a clock set a day forward causes no second copy of mail in flight, and one retry of deferred mail', async () => {
   const answer = behave()
   const later = await appliance.send({ to: 'later1@away.test' })
   await appliance.until(later, ({ attempts }) => attempts.length === 1)
@@ -81,7 +81,7 @@ test('a day forward: what is on its way is not sent twice, what waits is tried o
   expect((await appliance.timeline(slow)).attempts).toHaveLength(1)
 })
 
-test('an hour backward: leases hold, new mail goes at once, what waits is not tried in a storm', async () => {
+test('a clock set an hour back keeps leases, sends new mail at once, and does not retry deferred mail', async () => {
   const answer = behave()
   const later = await appliance.send({ to: 'later2@away.test' })
   await appliance.until(later, ({ attempts }) => attempts.length === 1)

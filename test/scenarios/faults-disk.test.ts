@@ -98,7 +98,7 @@ describe('a full disk', () => {
   const taken = (to: string) =>
     expect.poll(() => world.exchanger('mx.away.test').steps.map(({ address }) => address)).toContain(to)
 
-  test('refuses new mail at both doors, delivers what it has, and recovers by itself', async (context) => {
+  test('rejects new mail over HTTP and SMTP, delivers accepted mail, and recovers by itself', async (context) => {
     if (disk === undefined) return context.skip('a small file system can only be mounted by root')
     // In flight while the disk fills up: the reply to the final dot is delayed.
     let answer = Promise.withResolvers<undefined>()
@@ -145,7 +145,7 @@ describe('a full disk', () => {
   })
 })
 
-describe('a disk whose syncs are slow, then fail', () => {
+describe('a disk with slow, then failing syncs', () => {
   let folder: string
   let library: string | undefined
 
@@ -155,7 +155,7 @@ describe('a disk whose syncs are slow, then fail', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('the event loop never waits for it; what cannot be stored is refused, and taken again later', async (context) => {
+  test('does not block the event loop; rejects mail that cannot be stored, and accepts it again later', async (context) => {
     if (library === undefined) return context.skip('the shim needs a C compiler')
     const fault = join(folder, 'fault')
     const dataDir = join(folder, 'data')

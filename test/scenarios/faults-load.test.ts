@@ -38,7 +38,7 @@ async function eventually<T>(
   }
 }
 
-test('without file descriptors nothing is lost, the log says so, and connections are taken again', async () => {
+test('running out of file descriptors loses nothing, is logged, and ends when connections close', async () => {
   // The daemon starts with about 50 open descriptors, and HTTP clients may use 30% of all.
   const daemon = await startSandboxDaemon({
     dataDir: join(folder, 'descriptors'),
@@ -86,7 +86,7 @@ async function megabytes(pid: number, field: 'VmRSS' | 'VmHWM'): Promise<number>
   return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)![1]) / 1024
 }
 
-test('big messages at once are taken as memory allows; the others are told to come again', async () => {
+test('accepts large concurrent messages within the memory limit, and rejects the others with 503', async () => {
   const daemon = await startSandboxDaemon({
     dataDir: join(folder, 'memory'),
     env: { NODE_OPTIONS: '--max-old-space-size=192' },

@@ -64,7 +64,7 @@ async function bySmtp(daemon: SandboxDaemon): Promise<string | undefined> {
   }
 }
 
-test('on a disk that became read-only mail is refused, what is there can be read, and it is all there afterwards', async (context) => {
+test('rejects mail on a read-only disk, can still read stored mail, and has it all afterwards', async (context) => {
   if (device === undefined) return context.skip('a file system of its own can only be mounted by root')
   const dataDir = join(disk, 'data')
   await mkdir(dataDir)

@@ -82,7 +82,7 @@ const lastEventOf = async (daemon: SandboxDaemon, id: string): Promise<string> =
 
 const isFull = async (daemon: SandboxDaemon): Promise<boolean> => (await send(daemon)).status === 507
 
-test('without a reserve, outcomes cannot be stored until there is room', async (context) => {
+test('without a reserve, outcomes cannot be stored until disk space is free', async (context) => {
   if (!mounted) return context.skip('a small file system can only be mounted by root')
   const [daemon] = await start('without', 0)
   try {
@@ -110,7 +110,7 @@ test('without a reserve, outcomes cannot be stored until there is room', async (
   }
 })
 
-test('with one, they are, new mail is refused all the while, and the reserve comes back with the room', async (context) => {
+test('with a reserve, outcomes are stored and new mail is rejected until disk space is free again', async (context) => {
   if (!mounted) return context.skip('a small file system can only be mounted by root')
   const [daemon, dataDir] = await start('with', 8)
   const reserve = join(dataDir, 'reserve')

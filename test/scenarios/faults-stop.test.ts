@@ -19,7 +19,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const from = 'a@example.test'
 
-test('SIGTERM under load: what is in flight ends, what was accepted is there afterwards', async () => {
+test('SIGTERM under load finishes deliveries in flight and keeps all accepted mail', async () => {
   const dataDir = join(folder, 'stop')
   let daemon = await startSandboxDaemon({ dataDir })
   const accepted: string[] = []
@@ -70,7 +70,7 @@ async function serve(
   return run(['serve', '--config', config])
 }
 
-test('a second daemon on the same data directory is refused, with the process that has it', async () => {
+test('rejects a second daemon on the same data directory, and names the first one’s process', async () => {
   const dataDir = join(folder, 'twice')
   const lock = await lockDataDir(dataDir)
   try {
@@ -83,7 +83,7 @@ test('a second daemon on the same data directory is refused, with the process th
   }
 })
 
-test('a data directory that cannot be made is told in one line', async () => {
+test('reports in one line a data directory that cannot be created', async () => {
   const dataDir = join(folder, 'a-file')
   await writeFile(dataDir, '')
   expect(await serve(dataDir)).toMatchObject({
@@ -92,7 +92,7 @@ test('a data directory that cannot be made is told in one line', async () => {
   })
 })
 
-test('a data directory where none can be made is told in one line, and the start does not hang', async () => {
+test('reports in one line a data directory below an unwritable path, without hanging', async () => {
   expect(await serve('/proc/posthaste/data', {}, join(folder, 'proc'))).toMatchObject({
     code: 1,
     stderr:
@@ -100,7 +100,7 @@ test('a data directory where none can be made is told in one line, and the start
   })
 })
 
-test('a certificate that cannot be read is told in one line', async () => {
+test('reports in one line a certificate that cannot be read', async () => {
   const missing = join(folder, 'nothing.pem')
   expect(await serve(join(folder, 'tls'), { tls: { cert: missing, key: missing } })).toMatchObject({
     code: 1,
@@ -108,7 +108,7 @@ test('a certificate that cannot be read is told in one line', async () => {
   })
 })
 
-test('a damaged database is told at the start, with what to do, and left as it is', async () => {
+test('reports a damaged database at the start, with advice, and does not change it', async () => {
   const dataDir = join(folder, 'damaged')
   await (await openSqlite({ dataDir })).close()
   const path = join(dataDir, 'posthaste.db')
@@ -138,7 +138,7 @@ describe('without DNS', () => {
     await world.close()
   })
 
-  test('all mail waits, nothing bounces, and it goes on when DNS is back', async () => {
+  test('all mail is deferred, nothing bounces, and delivery resumes when DNS recovers', async () => {
     for (const name of ['a.test', 'b.test']) world.dns.set(name, 'SERVFAIL')
     const ids = await Promise.all(['x@a.test', 'y@b.test', 'z@b.test'].map((to) => appliance.send({ to })))
     for (const id of ids) {

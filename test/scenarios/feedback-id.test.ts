@@ -58,7 +58,7 @@ async function submit(headers: Record<string, string>): Promise<string> {
 }
 
 describe('Feedback-ID', () => {
-  test('is in every email, signed, and tells no secret', async () => {
+  test('is in every email, signed, and contains no secret', async () => {
     const rest = await arrived(await send({ tags: [{ name: 'user', value: 'ada' }] }))
     expect(feedbackIds(rest)).toEqual([`api:${team()}:transactional:posthaste`])
     expect(isSigned(rest)).toBe(true)
@@ -72,14 +72,14 @@ describe('Feedback-ID', () => {
     expect(isSigned(submitted)).toBe(true)
   })
 
-  test('of the app goes before ours', async () => {
+  test('set by the app takes precedence', async () => {
     const own = { 'feedback-id': 'spring:7:news:acme1' }
     const id = await send({ headers: own })
     expect(feedbackIds(await arrived(id))).toEqual(['spring:7:news:acme1'])
     expect(feedbackIds(await arrived(await submit(own)))).toEqual(['spring:7:news:acme1'])
   })
 
-  test('is nowhere with delivery.feedback_id = false', async () => {
+  test('is absent with delivery.feedback_id = false', async () => {
     const delivery = { feedback_id: false } as Config['delivery']
     const without = await startAppliance({ world, config: { delivery } })
     try {

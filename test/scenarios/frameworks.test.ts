@@ -62,7 +62,7 @@ const lovelace = { name: 'Ada Lovelace', address: 'ada@customer.test' }
 const acme = { name: 'Acme, Inc.', address: 'hello@example.test' }
 
 describe.each(['laravel', 'symfony', 'rails'])('%s', (framework) => {
-  test('sends mail without headers of its own', async () => {
+  test('sends mail without custom headers', async () => {
     const { id, fields, mail } = await send(`${framework}-plain`)
     expect(fields.from).toBe('"Acme, Inc." <hello@example.test>')
     expect(mail.to).toEqual([framework === 'laravel' ? lovelace : ada])
@@ -79,8 +79,8 @@ describe.each(['laravel', 'symfony', 'rails'])('%s', (framework) => {
   })
 })
 
-describe('headers that the framework passes on', () => {
-  test('laravel: what it may not set is dropped, the rest is sent', async () => {
+describe('headers from frameworks', () => {
+  test('laravel: drops headers that it may not set and sends the others', async () => {
     const { id, fields, mail } = await send('laravel-full')
     expect(fields).toMatchObject({
       'x-entity-ref-id': '7',
@@ -96,7 +96,7 @@ describe('headers that the framework passes on', () => {
     expect(await droppedFrom(id)).toEqual(['Return-Path', 'Date'])
   })
 
-  test('symfony: a folded header is one line, and Sender is not taken', async () => {
+  test('symfony: unfolds a folded header and drops Sender', async () => {
     const { id, fields, mail } = await send('symfony-full')
     expect(fields).toMatchObject({
       'x-entity-ref-id': '7',
@@ -109,7 +109,7 @@ describe('headers that the framework passes on', () => {
     expect(await droppedFrom(id)).toEqual(['Return-Path', 'Date', 'Sender'])
   })
 
-  test('rails: a value that is no text is dropped with its header', async () => {
+  test('rails: drops a header whose value is not text', async () => {
     const { id, fields, mail } = await send('rails-full')
     expect([mail.text, mail.html]).toEqual(['Hi Ada\n', '<p>Hi Ada</p>\n'])
     expect(fields).toMatchObject({ 'x-entity-ref-id': '7', 'reply-to': 'help@example.test' })
@@ -131,7 +131,7 @@ describe('n8n', () => {
     expect(after.scheduled_at > before.scheduled_at).toBe(true)
   })
 
-  test("sends with the options of the node Send Email, which is nodemailer's SMTP", async () => {
+  test('sends with the options of the node Send Email, which uses nodemailer over SMTP', async () => {
     const [host, port] = appliance.appliance.smtp.starttls[0]!.split(':') as [string, string]
     const options = { host, port: Number(port), secure: false, ignoreTLS: false }
     const access = { auth: { user: 'posthaste', pass: appliance.apiKey }, tls: { rejectUnauthorized: false } }
@@ -157,7 +157,7 @@ describe('n8n', () => {
     })
   })
 
-  test('changes a domain, as does a client that writes constants in capitals', async () => {
+  test('updates a domain with constants in capitals', async () => {
     const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
     const path = `/domains/${body.data[0]!.id}`
     expect((await ask('PATCH', path, bodyOf('n8n-domain'))).status).toBe(200)
@@ -191,7 +191,7 @@ describe('the official npm client', () => {
     })
   })
 
-  test('hears which part of the API this version does not have', async () => {
+  test('gets an error that names the unsupported part of the API', async () => {
     const { error } = await client().oauthGrants.list()
     expect(error).toEqual({
       statusCode: 404,

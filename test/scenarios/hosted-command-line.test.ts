@@ -78,7 +78,7 @@ test('sends a batch from a file', async () => {
   expect(Array.isArray(sent) ? sent : sent.data).toHaveLength(2)
 })
 
-test('adds, changes and deletes a domain, a key and a webhook', async () => {
+test('adds, updates and deletes domains, keys and webhooks', async () => {
   const domain = await resend('domains', 'create', '--name', 'news.test')
   expect(await resend('domains', 'update', domain.id, '--tls', 'enforced')).toMatchObject({ id: domain.id })
   expect(await resend('domains', 'get', domain.id)).toMatchObject({ name: 'news.test', tls: 'enforced' })
@@ -92,7 +92,7 @@ test('adds, changes and deletes a domain, a key and a webhook', async () => {
   await resend('webhooks', 'delete', webhook.id, '--yes')
 })
 
-test('reports why an email is refused', async () => {
+test('reports why an email is rejected', async () => {
   const stranger = ['--from', 'hello@elsewhere.test', ...TO, '--subject', 'x', '--text', 'x']
   await expect(resend('emails', 'send', ...stranger)).rejects.toMatchObject({
     code: 1,

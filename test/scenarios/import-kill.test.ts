@@ -58,7 +58,7 @@ interface Import {
   rejects: number
 }
 
-test(`${ROWS} rows are imported once although the daemon is killed ${KILLS} times`, async () => {
+test(`imports ${ROWS} rows once although the daemon is killed ${KILLS} times`, async () => {
   const key = await setUpByCommands(config, world)
   daemon = await startDaemon(config)
   const call = async (path: string, init: RequestInit = {}): Promise<Response> => {

@@ -66,7 +66,7 @@ describe.skipIf(!wanted)('installed frameworks (skipped unless ./scripts/test fr
     await expectFull(name)
   })
 
-  test('the Java client sends, schedules, cancels, and changes a domain', async () => {
+  test('the Java client sends, schedules and cancels emails, and updates a domain', async () => {
     const { stdout } = await execute('java', [
       ...['-cp', classpath, join(programs, 'Client.java')],
       ...[appliance.url, appliance.apiKey],

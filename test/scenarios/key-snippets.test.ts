@@ -47,7 +47,7 @@ async function play(program: string, args: string[]): Promise<string> {
 
 const nodeArgs = (code: string) => ['--input-type=module', '--eval', code]
 
-describe('over SMTP', () => {
+describe('key snippets over SMTP', () => {
   const text = (language: Language) =>
     snippet(language, 'smtp', {
       origin: 'http://localhost',
@@ -71,25 +71,25 @@ describe('over SMTP', () => {
     },
   ]
 
-  test('curl', async () => {
+  test('curl sends an email', async () => {
     expect(await acceptedBy(() => play('sh', ['-ec', text('curl')]))).toEqual(one)
   })
 
-  test('Node with nodemailer', async () => {
+  test('Node with nodemailer sends an email', async () => {
     expect(await acceptedBy(() => play(process.execPath, nodeArgs(text('node'))))).toEqual(one)
   })
 
-  test.skipIf(!has('/usr/bin/python3'))('Python', async () => {
+  test.skipIf(!has('/usr/bin/python3'))('Python sends an email', async () => {
     expect(await acceptedBy(() => play('/usr/bin/python3', ['-c', text('python')]))).toEqual(one)
   })
 
-  test.skipIf(!has('php'))('PHP with PHPMailer', async () => {
+  test.skipIf(!has('php'))('PHP with PHPMailer sends an email', async () => {
     const code = text('php').replace('vendor/autoload.php', PHPMAILER)
     expect(await acceptedBy(() => play('php', ['-r', code]))).toEqual(one)
   })
 })
 
-describe('over the API', () => {
+describe('key snippets over the API', () => {
   const text = (language: Language) =>
     snippet(language, 'api', {
       origin: api.url,
@@ -98,15 +98,15 @@ describe('over the API', () => {
       domain: 'acme.example',
     })
 
-  test('curl', async () => {
+  test('curl sends an email', async () => {
     expect(JSON.parse(await play('sh', ['-ec', text('curl')]))).toEqual({ id: expect.any(String) as string })
   })
 
-  test('Node with the official client', async () => {
+  test('Node with the official client sends an email', async () => {
     expect(await play(process.execPath, nodeArgs(text('node')))).toMatch(/^\{ id: '[0-9a-f-]{36}' \}\n$/)
   })
 
-  test.skipIf(!has('php'))('PHP: it parses', async () => {
+  test.skipIf(!has('php'))('PHP has valid syntax', async () => {
     const file = join(folder, 'first.php')
     await writeFile(file, `<?php\n${text('php')}\n`)
     expect(await play('php', ['-l', file])).toMatch(/^No syntax errors detected/)

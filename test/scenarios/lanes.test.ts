@@ -56,7 +56,7 @@ const TSS04 =
   '421 4.7.0 [TSS04] Messages from 127.0.0.1 temporarily deferred due to unexpected volume or user complaints'
 
 describe('a provider that asks for a pause', () => {
-  test('gets it, in all its domains, and nobody else does; the email says why it waits', async () => {
+  test('pauses for all its domains and no other, and the email shows the reason', async () => {
     const yahoo = { behave: on('mail', TSS04, { times: 1 }) }
     await begin({
       'one.test': at('mta1.yahoodns.net', yahoo),
@@ -81,7 +81,7 @@ describe('a provider that asks for a pause', () => {
     expect([...world.mailboxOf('mta1.yahoodns.net')]).toHaveLength(2)
   })
 
-  test('gets it over a restart too', async () => {
+  test('stays paused after a restart', async () => {
     await begin({ 'one.test': at('mta1.yahoodns.net', { behave: on('mail', TSS04, { times: 1 }) }) })
     await appliance.until(await sendTo('a@one.test'), waits(/TSS04/))
     await appliance.restart()
@@ -104,7 +104,7 @@ describe('a provider that asks for a pause', () => {
   })
 })
 
-test('what a lane sends is counted by minute and told with its limits, for an hour', async () => {
+test('a lane counts sent messages per minute for an hour, and shows its limits', async () => {
   await begin({ 'one.test': at('mta1.yahoodns.net') })
   for (let n = 0; n < 3; n += 1) await appliance.until(await sendTo(`u${n}@one.test`), isFinal)
   const seen = await lane('auto~yahoo', ({ in_flight }) => in_flight === 0)
@@ -116,7 +116,7 @@ test('what a lane sends is counted by minute and told with its limits, for an ho
   expect([later.last_minute, Math.max(0, ...later.minutes!)]).toEqual([0, 0])
 })
 
-test('nothing spins while all that waits is paused', async () => {
+test('leases are rare while all queued mail is paused', async () => {
   await begin({ 'one.test': at('mta1.yahoodns.net', { behave: on('mail', TSS04) }) })
   const ids = await Promise.all(Array.from({ length: 20 }, (_, n) => sendTo(`u${n}@one.test`)))
   for (const id of ids) await appliance.until(id, waits(/TSS04/))
@@ -137,7 +137,7 @@ test('nothing spins while all that waits is paused', async () => {
   await expect.poll(left).toBe(0)
 })
 
-test('a server that has too many connections gets fewer, at the same pace', async () => {
+test('a server that rejects extra connections gets fewer of them, at the same pace', async () => {
   const crowded: Behaviour = ({ command }) =>
     command === 'connect' && world.exchanger('mx.hosting.test').open() > 1
       ? '421 4.7.0 Too many connections from your address'
@@ -167,7 +167,7 @@ test('a server that has too many connections gets fewer, at the same pace', asyn
   )
 })
 
-test('messages are counted when MAIL is said: hosts that greet late get no more in a minute', async () => {
+test('counts messages at MAIL: hosts with late greetings get no more per minute', async () => {
   const greet = Promise.withResolvers<undefined>()
   await begin({ 'one.test': at('mx.late.test', { behave: on('connect', { until: greet.promise }) }) })
   await appliance.call('PATCH', '/providers/late.test', { messages_per_minute: 2 })
@@ -192,7 +192,7 @@ test('messages are counted when MAIL is said: hosts that greet late get no more 
   expect(mails()).toBe(3)
 })
 
-test('a slow provider delays nobody else', async () => {
+test('a slow provider does not delay others', async () => {
   const held = Promise.withResolvers<undefined>()
   await begin({
     'slow.test': at('mx.slow.test', { behave: on('mail', { until: held.promise }) }),
@@ -204,7 +204,7 @@ test('a slow provider delays nobody else', async () => {
   held.resolve(undefined)
 })
 
-test('two domains behind one provider share its connections, and a change of its limit acts at once', async () => {
+test('two domains of one provider share its connections, and a new limit applies at once', async () => {
   const slow = { behave: on('message', { pauseMs: 300 }) }
   await begin({ 'one.test': at('mx.shared.test', slow), 'two.test': at('mx.shared.test') })
   const { status, body } = await appliance.call<Provider>('PATCH', '/providers/shared.test', {
@@ -219,7 +219,7 @@ test('two domains behind one provider share its connections, and a change of its
   expect(most).toBe(1)
 })
 
-test('limits that cannot be used are refused with what is expected', async () => {
+test('rejects invalid limits and unknown lanes', async () => {
   await begin({ 'one.test': at('mx.one.test') })
   const wrong = await appliance.call<{ message: string }>('PATCH', '/providers/google', { connections: 0 })
   expect(wrong.status).toBe(422)
@@ -229,7 +229,7 @@ test('limits that cannot be used are refused with what is expected', async () =>
 })
 
 describe('two source addresses', () => {
-  test('have a lane each: a complaint about one leaves the other', async () => {
+  test('have one lane each: a complaint about one does not pause the other', async () => {
     const first = on('mail', TSS04, { times: 1 })
     await begin(
       { 'one.test': at('mta1.yahoodns.net', { behave: first }) },
@@ -248,7 +248,7 @@ describe('two source addresses', () => {
     expect(`${arrival!.session.clientAddress}~yahoo`).not.toBe(paused[0]!.id)
   })
 
-  test('one that warms up sends its share, and the rest leaves from the warm one', async () => {
+  test('one in warm-up sends its share, and the other sends the rest', async () => {
     await begin({ 'one.test': at('mx.warm.test') }, { source_ips: ['127.0.0.8', '127.0.0.9'] })
     await appliance.call('PATCH', '/providers/warm.test', { warm_up: [2, 4, 8] })
     expect((await appliance.call('PATCH', '/sources/127.0.0.9', { warm_up: true })).status).toBe(200)
@@ -261,7 +261,7 @@ describe('two source addresses', () => {
   })
 })
 
-test('one address that warms up waits for midnight when its share is used', async () => {
+test('an address in warm-up waits for midnight once its share is used', async () => {
   await begin({ 'one.test': at('mx.warm.test') }, { source_ips: ['127.0.0.9'] })
   await appliance.call('PATCH', '/providers/warm.test', { warm_up: [2, 4, 8] })
   await appliance.call('PATCH', '/sources/127.0.0.9', { warm_up: true })

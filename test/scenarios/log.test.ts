@@ -99,7 +99,7 @@ afterAll(async () => {
 })
 
 describe('the log of a run', () => {
-  test('has one line for each delivery that was tried, with what the server said', () => {
+  test('has one line for each attempted delivery, with the reply of the server', () => {
     const common = { level: 'info', domain: 'busy.test', host: 'mx.busy.test', attempt: 1 }
     expect(outcome(ids.delivered)).toMatchObject({
       ...{
@@ -121,7 +121,7 @@ describe('the log of a run', () => {
       expect(about(id).filter(({ msg }) => msg === 'delivery')).toHaveLength(1)
   })
 
-  test('begins with how the email came: request, batch or SMTP', () => {
+  test('begins with the source of the email: request, batch or SMTP', () => {
     expect(about(ids.delivered)[0]).toMatchObject({ msg: 'request', path: '/emails', status: 200 })
     expect(about(ids.batch)[0]).toMatchObject({ msg: 'request', path: '/emails/batch', status: 200 })
     const accepted = about(ids.smtp)[0]!
@@ -129,7 +129,7 @@ describe('the log of a run', () => {
     expect(accepted.session_id).toEqual(expect.any(String))
   })
 
-  test('names the email in the attempts of webhooks', () => {
+  test('includes the email ID of webhook attempts', () => {
     expect(about(ids.delivered)).toContainEqual(
       expect.objectContaining({
         msg: 'webhook delivery succeeded',
@@ -148,7 +148,7 @@ describe('the log of a run', () => {
     )
   })
 
-  test('carries email_id on every line in which the id of an email stands', async () => {
+  test('has email_id on every line that contains an email ID', async () => {
     await appliance.until(ids.delivered, isFinal)
     await appliance.call('GET', `/emails/${ids.delivered}`)
     await until(() => about(ids.delivered).some(({ path }) => path === `/emails/${ids.delivered}`))
@@ -157,7 +157,7 @@ describe('the log of a run', () => {
         if (JSON.stringify(line).includes(id)) expect([line.email_id].flat(), line.msg).toContain(id)
   })
 
-  test('has no key, secret, password, subject or content', () => {
+  test('contains no key, secret, password, subject or content', () => {
     for (const secret of SECRETS) expect(written).not.toContain(secret)
   })
 })

@@ -44,7 +44,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('signs a message with folded fields, 8-bit text and a body of several packets', async () => {
+test('OpenDKIM signs a message with folded fields, 8-bit text and a body of several packets', async () => {
   const isOpen = () =>
     access(socket).then(
       () => true,

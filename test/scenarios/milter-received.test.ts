@@ -32,7 +32,7 @@ interface Received {
   spam: { flagged: boolean; symbols: string[] } | null
 }
 
-test('changes the header of a reply, and puts it into quarantine', async () => {
+test('a milter changes the header of a reply and quarantines it', async () => {
   const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
   await appliance.call('PATCH', `/domains/${body.data[0]!.id}`, { capabilities: { receiving: 'enabled' } })
   const id = await appliance.send({ to: 'reply@person.test', subject: 'A question' })

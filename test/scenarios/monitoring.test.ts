@@ -23,8 +23,8 @@ const get = async (path: string) => {
   return { status: response.status, text: await response.text() }
 }
 
-describe('the listener of metrics.listen', () => {
-  test('tells Prometheus what happened', async () => {
+describe('the metrics.listen listener', () => {
+  test('exports metrics to Prometheus', async () => {
     const { status, text } = await get('/metrics')
     expect(status).toBe(200)
     expect(text).toContain('posthaste_accepted_emails_total{via="rest"} 1')
@@ -39,12 +39,12 @@ describe('the listener of metrics.listen', () => {
     )
   })
 
-  test('names no recipient, no address and no email', async () => {
+  test('exports no recipient, address or email ID', async () => {
     const { text } = await get('/metrics')
     expect(text).not.toMatch(/customer\.test|ada@|[0-9a-f]{8}-[0-9a-f]{4}-7/)
   })
 
-  test('answers the two health checks, and nothing else', async () => {
+  test('serves only metrics and the two health checks', async () => {
     expect(await get('/healthz')).toEqual({ status: 200, text: 'ok\n' })
     expect(await get('/readyz')).toEqual({ status: 200, text: 'ok\n' })
     expect((await get('/emails')).status).toBe(404)
@@ -52,7 +52,7 @@ describe('the listener of metrics.listen', () => {
 })
 
 describe('GET /metrics on http.listen', () => {
-  test('is for the team that runs the server', async () => {
+  test('requires a key of the team that runs the server', async () => {
     expect((await fetch(`${appliance.url}/metrics`)).status).toBe(401)
     const headers = { authorization: `Bearer ${appliance.apiKey}` }
     const response = await fetch(`${appliance.url}/metrics`, { headers })
@@ -61,14 +61,14 @@ describe('GET /metrics on http.listen', () => {
   })
 })
 
-test('the roll-ups are what the events say', async () => {
+test('the roll-ups match the events', async () => {
   const { storage } = appliance.appliance
   expect(await recomputeMetrics(storage, world.clock.now())).toEqual({ changed: 0, left: 0 })
   const { body } = await appliance.call<{ totals: object }>('GET', '/emails/metrics?metrics=sent,delivered')
   expect(body.totals).toEqual({ sent: 1, delivered: 1 })
 })
 
-test('mail that is scheduled is neither old nor due; mail that is due and not tried is both', async () => {
+test('scheduled mail is neither old nor due; mail that is due but paused is both', async () => {
   const gauge = async (name: string) => {
     const { text } = await get('/metrics')
     return Number(new RegExp(`^posthaste_${name} (\\S+)$`, 'm').exec(text)![1])

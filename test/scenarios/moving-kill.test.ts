@@ -117,7 +117,7 @@ async function all<T extends { id: string }>(path: string): Promise<T[]> {
   return found
 }
 
-test(`${PEOPLE} contacts come over once although the import is killed ${KILLED_AT.length} times`, async () => {
+test(`imports ${PEOPLE} contacts once although the import is killed ${KILLED_AT.length} times`, async () => {
   for (const contact of KILLED_AT) await killedAt(contact)
   const last = await run([...importing(), '--json'])
   expect(last).toMatchObject({ code: 0, stderr: '' })

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => appliance.close())
 
-test('it sends an email and reads it back', async () => {
+test('the official client sends an email and reads it back', async () => {
   const sent = await client.emails.send({
     from: `Acme <hello@${appliance.domain}>`,
     to: ['ada@customer.test', 'Grace <grace@customer.test>'],
@@ -49,7 +49,7 @@ test('it sends an email and reads it back', async () => {
   expect(list.data?.data.map((email) => [email.id, email.last_event])).toContainEqual([id, 'delivered'])
 })
 
-test('it hears why it is refused', async () => {
+test('the official client gets the reason for a rejection', async () => {
   const { data, error } = await client.emails.send({
     from: 'hello@elsewhere.test',
     to: 'ada@customer.test',
@@ -61,7 +61,7 @@ test('it hears why it is refused', async () => {
   expect(error!.message).toContain('elsewhere.test')
 })
 
-test('a wrong key is an error of its own', async () => {
+test('the official client gets invalid_api_key for a wrong key', async () => {
   const stranger = new Resend('re_00000000_wrong', { baseUrl: appliance.url })
   const { error } = await stranger.emails.get('0199c0de-0000-7000-8000-000000000000')
   expect(error).toMatchObject({ statusCode: 403, name: 'invalid_api_key' })

@@ -22,9 +22,9 @@ beforeAll(async () => {
 })
 afterAll(() => appliance.close())
 
-describe('what is ready for monitoring', () => {
+describe('monitoring files', () => {
   test.each(['prometheus-alerts.yml', 'grafana-dashboard.json'])(
-    '%s names only series that the daemon exports',
+    '%s names only metrics that the daemon exports',
     (file) => {
       const names = new Set(readFileSync(ops(file), 'utf8').match(/posthaste_[a-z_]+/g))
       expect(names.size).toBeGreaterThan(8)
@@ -32,7 +32,7 @@ describe('what is ready for monitoring', () => {
     },
   )
 
-  test.runIf(has('promtool'))('promtool takes the rules', () => {
+  test.runIf(has('promtool'))('promtool accepts the rules', () => {
     const { status, stdout, stderr } = spawnSync(
       'promtool',
       ['check', 'rules', ops('prometheus-alerts.yml')],
@@ -44,7 +44,7 @@ describe('what is ready for monitoring', () => {
     expect(stdout).toContain('SUCCESS: 13 rules found')
   })
 
-  test.runIf(has('promtool'))('promtool takes every expression of the dashboard', () => {
+  test.runIf(has('promtool'))('promtool accepts every expression of the dashboard', () => {
     const { panels } = JSON.parse(readFileSync(ops('grafana-dashboard.json'), 'utf8')) as {
       panels: { targets: { expr: string }[] }[]
     }
@@ -66,7 +66,7 @@ describe.each(['README.md', 'docs/install.md', 'docs/operations.md'])('%s', (pag
   )
   const rows = new Map(commandTable().map((row) => [row.path.join(' '), row]))
 
-  test.each(lines)('%s: there is such a command, with these options', (line) => {
+  test.each(lines)('the command in “%s” exists with these options', (line) => {
     const [, said] = /\bposthaste ([^#|<]*)/.exec(line)!
     const words = said!.trim().split(/\s+/)
     const [two, one] = [words.slice(0, 2).join(' '), words[0]!]

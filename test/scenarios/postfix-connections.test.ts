@@ -60,7 +60,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
   const fateOf = ({ fates }: { fates: Record<string, string> }): string => Object.values(fates)[0]!
   const queued: unknown = expect.stringMatching(/^accepted 250 2\.0\.0 Ok: queued as \w+$/)
 
-  test('takes several messages over one connection, refusals between them, and the last word is QUIT', async () => {
+  test('accepts several messages over one connection, with rejections in between, and gets QUIT at the end', async () => {
     const { connections, say } = place()
     const fates = [
       fateOf(await say('starttls')),
@@ -86,7 +86,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     )
   })
 
-  test('that takes mail over TLS only gets it so, and in no other way', async () => {
+  test('that requires TLS gets mail only over TLS', async () => {
     const { connections, say } = place()
     expect(fateOf(await say('tlsOnly', { demand: verified }))).toEqual(queued)
     const { address: ip } = running.get('tlsOnly')!
@@ -99,7 +99,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     await connections.close()
   })
 
-  test('without TLS gets what needs none', async () => {
+  test('without TLS gets mail unless TLS is required', async () => {
     const { connections, say } = place()
     const said = await say('plain')
     expect(fateOf(said)).toEqual(queued)
@@ -111,7 +111,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     await connections.close()
   })
 
-  test('whose certificate is over gets what does not ask for it', async () => {
+  test('with an expired certificate gets mail unless a valid one is required', async () => {
     const { connections, say } = place()
     const said = await say('expired')
     expect(fateOf(said)).toEqual(queued)
@@ -125,7 +125,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     await connections.close()
   })
 
-  test('whose key does not belong to its certificate gets plain text where that is allowed', async () => {
+  test('whose key does not match its certificate gets plain text unless TLS is required', async () => {
     const { connections, say } = place()
     const said = await say('wrongKey')
     expect(fateOf(said)).toEqual(queued)
@@ -134,7 +134,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     await connections.close()
   })
 
-  test('that allows two connections at once sees no third', async () => {
+  test('that allows two connections at once gets no third', async () => {
     const { connections, say } = place()
     let left = 30
     const fates: string[] = []

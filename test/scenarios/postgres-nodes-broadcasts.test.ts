@@ -147,7 +147,7 @@ async function untilStopped(id: string, begun: () => number): Promise<number> {
 
 const shown = (id: string) => call(second, 'GET', `/broadcasts/${id}`)
 
-test('a broadcast that is paused at one node stops at both, keeps its content, and goes on once', async () => {
+test('a broadcast paused on one node stops on both, keeps its content, and resumes without duplicates', async () => {
   const { id, addresses, begun } = await sendAndHold('Pause')
   await call(second, 'POST', `/broadcasts/${id}/pause`)
   const stopped = await untilStopped(id, begun)
@@ -175,7 +175,7 @@ test('a broadcast that is paused at one node stops at both, keeps its content, a
   await eventually(() => readers('Pause')).toEqual(addresses)
 })
 
-test('a broadcast that is canceled at one node stops at both for good', async () => {
+test('a broadcast canceled on one node stops on both for good', async () => {
   const { id, begun } = await sendAndHold('Cancel')
   await call(second, 'POST', `/broadcasts/${id}/cancel`)
   const stopped = await untilStopped(id, begun)
@@ -195,7 +195,7 @@ test('a broadcast that is canceled at one node stops at both for good', async ()
   expect(new Set(got).size).toBe(stopped)
 })
 
-test('pausing and resuming at alternating nodes doubles and loses nobody', async () => {
+test('pausing and resuming on alternating nodes duplicates and loses no emails', async () => {
   gate.resolve()
   const { segment, addresses } = await manyContacts('often')
   const id = await send(segment, 'Often')

@@ -127,7 +127,7 @@ const arrived = (host: string): string[] =>
     .map(({ raw, session }) => `${/^Subject: (.*)\r$/m.exec(raw.toString())![1]!} ${session.clientAddress}`)
     .toSorted()
 
-test('mail leaves from the node that has the sending IP, wherever it was accepted', async () => {
+test('mail leaves from the node that has the sending IP, on whichever node it was accepted', async () => {
   await call(second.url, 'PATCH', '/sources/127.0.0.9', { pool: 'bulk' })
   await send(first.url, 'ada@good.test', 'At the first')
   await send(second.url, 'ada@good.test', 'At the second')
@@ -151,7 +151,7 @@ test('mail leaves from the node that has the sending IP, wherever it was accepte
   )
 })
 
-test('a node that loses the database stops delivering, and another delivers what it had in progress', async () => {
+test('a node that loses the database stops delivering, and another delivers the mail it had in flight', async () => {
   // Only the first node may send, so it has all deliveries in progress.
   await call(second.url, 'PATCH', '/sources/127.0.0.9', { pool: 'default', state: 'suspended' })
   const ids = [
@@ -188,7 +188,7 @@ test('a node that loses the database stops delivering, and another delivers what
   expect(arrived('mx.slow.test')).toEqual(['Slow 1 127.0.0.9', 'Slow 2 127.0.0.9'])
 })
 
-test('a node that stops says so, and its id is not for two', async () => {
+test('a stopped node is shown as stopped, and a second node with the same ID is rejected', async () => {
   const again = compose(
     { ...first.config, data_dir: await copyOf(first.config.data_dir) },
     {
@@ -203,7 +203,7 @@ test('a node that stops says so, and its id is not for two', async () => {
   expect(await statesAt(first.url)).toEqual(['active', 'active'])
 })
 
-test('a node that will not return is removed with its sending IPs, and joins again if it does', async () => {
+test('a stopped node can be removed with its sending IPs, and joins again when it returns', async () => {
   const [other] = (await nodes(first.url)).filter(({ current }) => !current)
   const path = `/nodes/${other!.id}`
   const alive = await call<{ message: string }>(first.url, 'DELETE', path)

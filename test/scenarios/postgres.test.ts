@@ -102,7 +102,7 @@ const idIn = (reply: string): string | undefined => /Queued as (.+)$/.exec(reply
 /** Polls until `read` returns what is expected. */
 const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: PATIENCE, interval: 50 })
 
-test('mail of both entry points is delivered, retried and reported to webhooks, also after a restart', async () => {
+test('delivers, retries and reports mail from SMTP and the API, even after a restart', async () => {
   const events = ['email.delivered', 'email.delivery_delayed']
   const hook = await appliance.call('POST', '/webhooks', { endpoint: receiver.url, events })
   expect(hook.status).toBe(201)
@@ -125,7 +125,7 @@ test('mail of both entry points is delivered, retried and reported to webhooks, 
   expect(told.toSorted()).toEqual([...Array<string>(3).fill('email.delivered'), 'email.delivery_delayed'])
 })
 
-test('mail that waits on SQLite is sent from PostgreSQL after a move, once it is released', async () => {
+test('a move from SQLite holds queued mail until it is released, then sends it from PostgreSQL', async () => {
   const moved = await startAppliance({ world })
   const by = { kind: 'command', name: 'root', ip: null } as const
   try {
@@ -155,7 +155,7 @@ test('mail that waits on SQLite is sent from PostgreSQL after a move, once it is
   }
 })
 
-test('a server that is killed in the middle of traffic loses no accepted mail', async () => {
+test('killing the database server under load loses no accepted mail', async () => {
   const transport = openTransport()
   /** IDs by subject. */
   const accepted = new Map<string, string>()

@@ -14,7 +14,7 @@ afterAll(() => posthaste?.close())
 const act = async (action: string, body: object) =>
   (await posthaste.call<QueueChange>('POST', `/queue/${action}`, body)).body
 
-test('mail that is held waits and says why; released, it is delivered', async () => {
+test('held mail shows the reason, and is delivered when released', async () => {
   const held = await act('hold', { filter: { domain: 'reader.example' }, new: true })
   const id = await posthaste.send({ to: 'ada@reader.example' })
   const free = await posthaste.send({ to: 'ada@free.example' })
@@ -28,7 +28,7 @@ test('mail that is held waits and says why; released, it is delivered', async ()
   expect(attempts).toMatchObject([{ source: 'auto' }])
 })
 
-test('what was put off is found by the words of its reply, and expires as a bounce', async () => {
+test('deferred mail is found by its reply, and expires as a bounce', async () => {
   const id = await posthaste.send({ to: 'defer@reader.example' })
   await posthaste.until(id, ({ attempts }) => attempts.length > 0)
   const { deliveries: waiting } = await posthaste.timeline(id)
@@ -39,7 +39,7 @@ test('what was put off is found by the words of its reply, and expires as a boun
   expect(events.at(-1)).toMatchObject({ type: 'email.bounced', recipient: 'defer@reader.example' })
 })
 
-test('each backlog has a row with its lane, and a lane that nothing waits for has one, too', async () => {
+test('each backlog has a row with its lane, and so does a paused lane without mail', async () => {
   interface Row {
     id: string
     count: number

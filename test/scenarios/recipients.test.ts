@@ -45,7 +45,7 @@ function atMost(most: number, reply: string, of: 'connect' | 'mail' = 'mail'): B
 }
 
 describe('one email to forty recipients of one domain', () => {
-  test('is one message', async () => {
+  test('is sent as one message', async () => {
     await begin()
     const { arrived, states, attempts } = await send()
     expect(arrived).toEqual([40])
@@ -53,7 +53,7 @@ describe('one email to forty recipients of one domain', () => {
     expect(attempts).toHaveLength(1)
   })
 
-  test('is cut into as many as the provider wants, over one connection in one attempt', async () => {
+  test('is split at the provider’s recipient limit, over one connection in one attempt', async () => {
     await begin()
     const { status } = await appliance.call('PATCH', '/providers/many.test', { recipients_per_message: 15 })
     expect(status).toBe(200)
@@ -64,7 +64,7 @@ describe('one email to forty recipients of one domain', () => {
   })
 
   test.each(['452 4.5.3 Too many recipients', '452 Error: too many recipients', '552 5.5.3 Enough'])(
-    'goes on at once where the server has enough of them: %s',
+    'continues at once with another message when the server accepts no more recipients: %s',
     async (reply) => {
       await begin(atMost(16, reply))
       const { arrived, states, tries, attempts, connections, everybody } = await send()
@@ -75,7 +75,7 @@ describe('one email to forty recipients of one domain', () => {
     },
   )
 
-  test('waits where the pace has no room for another message, uncounted and untried', async () => {
+  test('waits without counting an attempt when the pace allows no further message', async () => {
     await begin(atMost(10, '452 4.5.3 Too many recipients'))
     await appliance.call('PATCH', '/providers/many.test', { messages_per_minute: 1 })
     const id = await appliance.send({ to: recipients })
@@ -96,7 +96,7 @@ describe('one email to forty recipients of one domain', () => {
     expect(new Set(deliveries.map(({ attempts: tried }) => tried))).toEqual(new Set([1]))
   })
 
-  test('a full mailbox among them is no limit: it is tried again later', async () => {
+  test('does not treat a full mailbox as a limit, and retries it later', async () => {
     await begin(({ command, address }) =>
       command === 'rcpt' && address === 'u3@many.test' ? '452 4.2.2 Mailbox full' : undefined,
     )
@@ -110,7 +110,7 @@ describe('one email to forty recipients of one domain', () => {
     expect([...world.mailboxOf('mx.many.test')]).toHaveLength(1)
   })
 
-  test('of a server that is closed are not tried one portion after the other', async () => {
+  test('is not split and retried at once if the server rejects MAIL', async () => {
     await begin(({ command }) => (command === 'mail' ? '451 4.3.2 Not today' : undefined))
     await appliance.call('PATCH', '/providers/many.test', { recipients_per_message: 15 })
     const id = await appliance.send({ to: recipients })
@@ -141,7 +141,7 @@ describe('recipients of one email that are deferred together', () => {
   test.each([
     ['message', 'mail'],
     ['connection', 'connect'],
-  ] as const)('because of 421 to the sixth of a %s are retried five at a time', async (_, of) => {
+  ] as const)('after 421 to the sixth recipient of a %s are retried five at a time', async (_, of) => {
     await begin(atMost(5, '421 4.7.0 That is enough', of))
     const id = await appliance.send({ to: recipients.slice(0, 12) })
     const { deliveries } = await appliance.until(id, deferred)

@@ -39,7 +39,7 @@ says = "takes nothing at full moon"
 text = ['full moon']
 `
 
-test('providers and the meaning of replies are exchanged while the daemon runs; a table with a mistake is not', async () => {
+test('reloads providers and bounce rules while the daemon runs, but keeps them if a file is invalid', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'posthaste-reload-'))
   const [providers, bounces] = [join(folder, 'providers.toml'), join(folder, 'bounces.toml')]
   writeFileSync(providers, DEFAULTS)

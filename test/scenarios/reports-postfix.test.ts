@@ -77,7 +77,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     return id
   }
 
-  test('refuses; its words come to the return address in a report that authenticates', async () => {
+  test('rejects a recipient, and the return address gets an authenticated report with its reply', async () => {
     const id = await submit('ada@mx.postfix.test', ['FAILURE'])
     await appliance.until(id, isFinal)
     const [delivered] = await postfix.waitFor(1)
@@ -107,7 +107,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     expect(new Set(results.map(({ status }) => status.aligned))).toEqual(new Set(['sender.test']))
   })
 
-  test('takes a message with all parameters; the report says that it was relayed', async () => {
+  test('accepts a message with all DSN parameters, and the report says that it was relayed', async () => {
     const before = (await postfix.messages()).length
     const id = await submit('ada@postfix.test', ['SUCCESS'])
     const timeline = await appliance.until(id, isFinal)
@@ -127,7 +127,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
   test.each<[Notify, string]>([
     ['NEVER', 'NEVER'],
     [['FAILURE', 'DELAY'], 'FAILURE,DELAY'],
-  ])('takes NOTIFY=%s as the app said it, and nobody reports a success', async (notify, passed) => {
+  ])('accepts NOTIFY=%s as the app sent it, and no report of success follows', async (notify, passed) => {
     const before = (await postfix.messages()).length
     const timeline = await appliance.until(await submit('ada@postfix.test', notify), isFinal)
     expect(timeline.deliveries[0]!.state).toBe('delivered')
@@ -138,7 +138,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     expect(messages.slice(before).some((text) => text.includes('delivery-status'))).toBe(false)
   })
 
-  test('may ask SPF about our own name, as the sender is null (RFC 7208 §2.4)', async () => {
+  test('can check SPF for the server’s own name, as the sender is null (RFC 7208 §2.4)', async () => {
     world.dns.set('mail.sender.test', { A: '127.0.0.1', TXT: ['v=spf1 a -all'] })
     const { status } = await spf({ sender: '', ip: '127.0.0.1', helo: 'mail.sender.test', resolver: lookUp })
     expect(status.result).toBe('pass')

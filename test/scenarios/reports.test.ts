@@ -174,7 +174,7 @@ describe('a failure', () => {
     expect(results.length).toBeGreaterThan(0)
   })
 
-  test('of two recipients at once is one report', async () => {
+  test('of two recipients at once makes one report', async () => {
     const id = await submit({ to: ['a@strict.test', 'b@strict.test'] })
     const report = readReport((await reportAbout(id)).raw)
     expect(report.status.slice(1).map((group) => group['Final-Recipient'])).toEqual([
@@ -196,14 +196,14 @@ describe('a failure', () => {
     expect(reportsAbout(id)).toEqual([])
   })
 
-  test('of an email from the API is not reported: it has events', async () => {
+  test('of an email from the API is not reported, as it has events', async () => {
     const id = await appliance.send({ to: 'noone@strict.test' })
     await appliance.until(id, isFinal)
     await settled()
     expect(reportsAbout(id)).toEqual([])
   })
 
-  test('of a report ends there', async () => {
+  test('of a report is not reported', async () => {
     const before = world.mailboxOf('mx.sender.test').length
     const id = await submit({ to: ['none@strict.test'], reportTo: 'gone@sender.test' })
     await appliance.until(id, isFinal)
@@ -211,7 +211,7 @@ describe('a failure', () => {
     expect(world.mailboxOf('mx.sender.test').length).toBe(before)
   })
 
-  test('of an operator’s making, posthaste queue drop, is reported', async () => {
+  test('caused by posthaste queue drop is reported', async () => {
     const id = await submit({ to: ['later@slow.test'] })
     await appliance.until(id, ({ attempts }) => attempts.length === 1)
     await appliance.appliance.storage.dropQueue({ emailId: id }, world.clock.now())
@@ -228,7 +228,7 @@ describe('a failure', () => {
 })
 
 describe('a success', () => {
-  test('is not reported unless asked for', async () => {
+  test('is not reported unless requested', async () => {
     const id = await submit({ to: ['ada@plain.test'] })
     await appliance.until(id, isFinal)
     await settled()
@@ -236,7 +236,7 @@ describe('a success', () => {
   })
 
   test.each(['plain.test', 'modern.test'])(
-    'at %s is reported as relayed, with the header only',
+    'at %s is reported as relayed, with headers only',
     async (domain) => {
       const id = await submit({ to: [`ada@${domain}`], notify: ['SUCCESS', 'DELAY'] })
       const report = readReport((await reportAbout(id)).raw)
@@ -250,13 +250,13 @@ describe('a success', () => {
   )
 })
 
-describe('what the sender asks for', () => {
+describe('a DSN request', () => {
   const said = async (id: string): Promise<(string | null)[]> =>
     (await appliance.until(id, isFinal)).attempts.flatMap(({ steps }) =>
       steps.filter(({ name }) => name === 'mail' || name === 'rcpt').map(({ sent }) => sent),
     )
 
-  test('is passed on to a server that offers DSN, but for success', async () => {
+  test('is passed to a server that offers DSN, except for success', async () => {
     const more = { dsn: { ret: 'HDRS' as const, envid: 'run 7+8' } }
     const id = await submit({ to: ['ada@modern.test'], notify: ['SUCCESS', 'DELAY'], more })
     const [mail, rcpt] = await said(id)
@@ -264,12 +264,12 @@ describe('what the sender asks for', () => {
     expect(rcpt).toBe('RCPT TO:<ada@modern.test> NOTIFY=DELAY ORCPT=rfc822;ada@modern.test')
   })
 
-  test('no word at all, is passed on too', async () => {
+  test('for no report at all is passed on too', async () => {
     const [, rcpt] = await said(await submit({ to: ['ada@modern.test'], notify: 'NEVER' }))
     expect(rcpt).toBe('RCPT TO:<ada@modern.test> NOTIFY=NEVER ORCPT=rfc822;ada@modern.test')
   })
 
-  test('is not said to a server without DSN', async () => {
+  test('is not passed to a server without DSN', async () => {
     const [mail, rcpt] = await said(await submit({ to: ['ada@plain.test'], notify: ['FAILURE'] }))
     expect(mail).not.toMatch(/RET|ENVID/)
     expect(rcpt).toBe('RCPT TO:<ada@plain.test>')
@@ -304,7 +304,7 @@ describe('a delay', () => {
     expect(reportsAbout(id)).toHaveLength(1)
   })
 
-  test('of a minute is nobody’s business', async () => {
+  test('of a minute is not reported', async () => {
     const id = await submit({ to: ['ada@short.test'] })
     await appliance.until(id, ({ attempts }) => attempts.length === 1)
     await world.clock.advance(75_000)
@@ -314,7 +314,7 @@ describe('a delay', () => {
   })
 })
 
-test('reports are left out of the list of emails, and have no events', async () => {
+test('reports are not listed among emails and have no events', async () => {
   const id = await submit({ to: ['neither@strict.test'] })
   const { raw } = await reportAbout(id)
   const reportId = /^Message-ID: <(.*)@/m.exec(raw.toString())![1]!
@@ -327,7 +327,7 @@ test('reports are left out of the list of emails, and have no events', async () 
   expect(timeline.events).toEqual([])
 })
 
-describe('over SMTP, from an app that uses nodemailer', () => {
+describe('reports to an app that uses nodemailer', () => {
   /** Sends with the given DSN options. Returns the Message-ID. */
   async function send(to: string, dsn: object | undefined): Promise<string> {
     const [host, port] = appliance.appliance.smtp.starttls[0]!.split(':')
@@ -341,14 +341,14 @@ describe('over SMTP, from an app that uses nodemailer', () => {
     return sent.messageId
   }
 
-  test('a failure is reported without being asked for', async () => {
+  test('are sent for failures by default', async () => {
     const report = readReport((await reportAbout(await send('never@strict.test', undefined))).raw)
     expect(report.status[0]).not.toHaveProperty('Original-Envelope-Id')
     expect(report.status[1]).toMatchObject({ Action: 'failed', Status: '5.1.1' })
     expect(report.types.at(-1)).toBe('message/rfc822')
   })
 
-  test('what it asks for is honoured: envelope id, original recipient, headers only, success', async () => {
+  test('honor the envelope ID, original recipient, headers only and success', async () => {
     const dsn = {
       id: 'run 8+1',
       return: 'headers',
@@ -369,7 +369,7 @@ describe('over SMTP, from an app that uses nodemailer', () => {
     expect(report.returned).toContain('Subject: Invoice 8')
   })
 
-  test('never means never', async () => {
+  test('are not sent with notify never', async () => {
     const messageId = await send('nor@strict.test', { notify: 'never' })
     await settled()
     expect(reportsAbout(messageId)).toEqual([])

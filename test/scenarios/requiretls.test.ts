@@ -82,7 +82,7 @@ const saw = (host: string, id: string) =>
     .length
 
 describe('a message with REQUIRETLS', () => {
-  test('goes to a server that keeps it, and the demand goes along', async () => {
+  test('is delivered to a server that supports it, with REQUIRETLS on MAIL', async () => {
     const id = await send('ada@promise.test', { require: true })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
@@ -90,7 +90,7 @@ describe('a message with REQUIRETLS', () => {
     expect(timeline.attempts[0]!.tls).toMatchObject({ verified: true })
   })
 
-  test('finds the one exchanger of several that keeps it', async () => {
+  test('is delivered to the one exchanger of several that supports it', async () => {
     const id = await send('ada@last.test', { require: true })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
@@ -109,7 +109,7 @@ describe('a message with REQUIRETLS', () => {
       '5.7.10',
     ],
     ['sender.test', 'mx2.trusted.test', 'mx2.trusted.test does not offer REQUIRETLS, and', '5.7.30'],
-  ])('to %s bounces, and the report protects it as well', async (domain, host, why, status) => {
+  ])('to %s bounces, and the report does not leak the content either', async (domain, host, why, status) => {
     const before = world.mailboxOf('mx2.trusted.test').length
     const id = await send(`ada@${domain}`, { require: true })
     const timeline = await appliance.until(id, isFinal)
@@ -127,7 +127,7 @@ describe('a message with REQUIRETLS', () => {
     expect(text).not.toContain('swordfish')
   })
 
-  test('waits while an exchanger that might keep it is out of reach', async () => {
+  test('is deferred while an exchanger that might support it is unreachable', async () => {
     const id = await send('ada@perhaps.test', { require: true })
     const timeline = await appliance.until(id, ({ attempts }) => attempts.length > 0)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['waiting'])
@@ -136,7 +136,7 @@ describe('a message with REQUIRETLS', () => {
   })
 })
 
-describe('where the domain enforces TLS', () => {
+describe('a domain that enforces TLS', () => {
   beforeAll(async () => {
     const { storage } = appliance.appliance
     const { teamId } = appliance
@@ -146,20 +146,20 @@ describe('where the domain enforces TLS', () => {
   })
   const unimportant = { 'TLS-Required': 'No' }
 
-  test('a message that says TLS-Required: No goes in plain text rather than not at all', async () => {
+  test('sends a message with TLS-Required: No in plain text', async () => {
     const id = await send('ada@plain.test', { require: false, headers: unimportant })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
     expect(world.mailboxOf('mx.plain.test').at(-1)!.raw.toString()).toMatch(/^TLS-Required: No\r$/im)
   })
 
-  test('so does one from the API', async () => {
+  test('sends an API email with TLS-Required: No in plain text', async () => {
     const id = await appliance.send({ to: 'ada@plain.test', headers: unimportant })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
   })
 
-  test('REQUIRETLS goes before the field', async () => {
+  test('prefers REQUIRETLS to TLS-Required: No', async () => {
     const id = await send('ada@plain.test', { require: true, headers: unimportant })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['bounced'])

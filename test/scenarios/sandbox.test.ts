@@ -42,13 +42,13 @@ const DOMAINS: Record<string, string> = {
   deadmx: 'delivered',
 }
 
-test('every row of the tables is tried here', () => {
+test('the tests cover every local part and domain of the tables', () => {
   expect(Object.keys(LOCAL_PARTS)).toEqual(Object.keys(BEHAVIOURS))
   expect(Object.keys(DOMAINS)).toEqual(Object.keys(DNS_BEHAVIOURS))
 })
 
-describe('the local part chooses what the exchanger does', () => {
-  test.concurrent.each(Object.entries(LOCAL_PARTS))('%s@', async (name, [state, code]) => {
+describe('the local part selects the exchanger’s behavior', () => {
+  test.concurrent.each(Object.entries(LOCAL_PARTS))('%s@ ends as documented', async (name, [state, code]) => {
     const { deliveries } = await firstAttempt(`${name}+1@customer-${name}.test`)
     expect(deliveries[0]!.state).toBe(state)
     expect(deliveries[0]!.cause!.reply?.code ?? null).toBe(code)
@@ -60,8 +60,8 @@ describe('the local part chooses what the exchanger does', () => {
   })
 })
 
-describe('the domain chooses what the DNS says', () => {
-  test.concurrent.each(Object.entries(DOMAINS))('@%s.', async (name, state) => {
+describe('the domain selects the DNS behavior', () => {
+  test.concurrent.each(Object.entries(DOMAINS))('@%s. ends as documented', async (name, state) => {
     const { deliveries } = await firstAttempt(`ada@${name}.test`)
     expect(deliveries[0]!.state).toBe(state)
   })
@@ -80,26 +80,29 @@ const RETURNED: Record<string, [state: string, kind: string | null, effect: stri
   'tls-report': ['delivered', null, null],
 }
 
-describe('the local part chooses what comes back later', () => {
-  test('every row of the table is tried here', () => {
+describe('the local part selects the later report', () => {
+  test('the tests cover every row of the table', () => {
     expect(Object.keys(RETURNED)).toEqual(Object.keys(RETURNS))
   })
 
-  test.concurrent.each(Object.entries(RETURNED))('%s@', async (name, [state, kind, effect]) => {
-    const id = await appliance.send({ to: `${name}+1@returns-${name}.test`, subject: `To ${name}` })
-    await appliance.until(id, ({ deliveries }) => deliveries[0]!.state !== 'waiting')
-    if (kind === null) return
-    const path = `/emails/${id}/returned`
-    const returned = () => appliance.call<{ data: ReturnedMessage[] }>('GET', path)
-    // `expect.poll` is not available here, because tests of this file run concurrently.
-    const report = await vi.waitUntil(async () => (await returned()).body.data[0]?.report, {
-      timeout: PATIENCE,
-    })
-    expect([report.kind, report.entries[0]?.effect ?? null]).toEqual([kind, effect])
-    expect((await appliance.timeline(id)).deliveries[0]!.state).toBe(state)
-  })
+  test.concurrent.each(Object.entries(RETURNED))(
+    '%s@ ends as documented',
+    async (name, [state, kind, effect]) => {
+      const id = await appliance.send({ to: `${name}+1@returns-${name}.test`, subject: `To ${name}` })
+      await appliance.until(id, ({ deliveries }) => deliveries[0]!.state !== 'waiting')
+      if (kind === null) return
+      const path = `/emails/${id}/returned`
+      const returned = () => appliance.call<{ data: ReturnedMessage[] }>('GET', path)
+      // `expect.poll` is not available here, because tests of this file run concurrently.
+      const report = await vi.waitUntil(async () => (await returned()).body.data[0]?.report, {
+        timeout: PATIENCE,
+      })
+      expect([report.kind, report.entries[0]?.effect ?? null]).toEqual([kind, effect])
+      expect((await appliance.timeline(id)).deliveries[0]!.state).toBe(state)
+    },
+  )
 
-  test('reports about the domain are received, and say who sends as it', async () => {
+  test('receives reports about the domain, which show who sends as it', async () => {
     const { body } = await appliance.call<{ data: { id: string; name: string }[] }>('GET', '/domains')
     const { id, name } = body.data[0]!
     for (const kind of ['dmarc', 'tls']) await appliance.send({ to: `${kind}-report@reporter.test` })
@@ -124,7 +127,7 @@ describe('the local part chooses what comes back later', () => {
     })
   })
 
-  test('a reply is received and matched once the domain receives', async () => {
+  test('receives a reply and matches it to its email once receiving is enabled', async () => {
     const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
     await appliance.call('PATCH', `/domains/${body.data[0]!.id}`, { capabilities: { receiving: 'enabled' } })
     const id = await appliance.send({ to: 'reply@person.test', subject: 'A question' })
@@ -141,8 +144,8 @@ describe('the local part chooses what comes back later', () => {
   })
 })
 
-describe('the inbox', () => {
-  test('shows what arrived, verified as a receiver would', async () => {
+describe('the sandbox inbox', () => {
+  test('shows received messages with DKIM, SPF and DMARC results', async () => {
     const id = await appliance.send({
       to: 'reader@customer.test',
       subject: 'For the inbox',
@@ -167,7 +170,7 @@ describe('the inbox', () => {
     expect(one.body.source).toMatch(/^DKIM-Signature:/m)
   })
 
-  test('is each team’s own; what is no team’s is for the one that runs the appliance', async () => {
+  test('is separate for each team, and mail of no team is for the team that runs the server', async () => {
     const { accounts, senders, sandbox } = appliance.appliance
     const owner = (await accounts.findOwner({ email: appliance.ownerEmail }))!
     const { id: teamId } = await accounts.teams.createTeam({ name: 'Other', ownerId: owner.user.id })
@@ -198,7 +201,7 @@ describe('the inbox', () => {
     for (const { status } of await Promise.all(statuses)) expect(status).toBe(404)
   })
 
-  test('is still there after a restart, and so are key and sign-in', async () => {
+  test('survives a restart, as does the API key', async () => {
     const before = (await appliance.call<SandboxMessageList>('GET', '/sandbox/messages')).body.data
     await appliance.restart()
     const after = (await appliance.call<SandboxMessageList>('GET', '/sandbox/messages')).body.data
@@ -207,7 +210,7 @@ describe('the inbox', () => {
   })
 })
 
-test('a domain that is added is verified at once', async () => {
+test('a new domain is verified at once', async () => {
   const { senders } = appliance.appliance
   const domain = await senders.addDomain({ teamId: appliance.teamId, name: 'brand-new.test' })
   const look = (id: string) => senders.verifyDomain({ teamId: appliance.teamId, id })
@@ -216,7 +219,7 @@ test('a domain that is added is verified at once', async () => {
   expect((await look(inner.id)).status).toBe('verified')
 })
 
-test('a first start that was cut short is made good by the next', async () => {
+test('a restart completes an interrupted first start', async () => {
   await rm(join(appliance.config.data_dir, 'seed.json'))
   await appliance.restart()
   const { seed } = appliance.appliance.sandbox!

@@ -31,7 +31,7 @@ afterAll(async () => {
 const arrived = () => world.mailboxOf(HOST).filter(({ envelope }) => envelope.to[0] === 'ada@reader.test')
 const contact = (email: string) => appliance.call<Record<string, unknown>>('GET', `/contacts/${email}`)
 
-test('a person signs up on a site, gets one email, and is subscribed after pressing the button', async () => {
+test('a visitor signs up on a site, gets one email, and is subscribed after confirming', async () => {
   const from = `News <news@${appliance.domain}>`
   const about = {
     name: 'Site',

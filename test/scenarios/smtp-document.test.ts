@@ -76,19 +76,19 @@ const tagged = (value: string) => ({ ...sent, tags: [{ name: 'kind', value }] })
 const untagged = { ...sent, tags: [] }
 
 describe('the snippets of docs/smtp.md', () => {
-  test('are the ones that are run here', () => {
+  test('are the ones that these tests run', () => {
     expect(snippets.map((one) => one.split(/\s/, 2).join(' '))).toEqual([
       ...['sh swaks', 'python import', 'sh curl', 'js import', 'php require', ' account'],
       'toml [[smtp.trusted]]',
     ])
   })
 
-  test.skipIf(!has('swaks'))('swaks', async () => {
+  test.skipIf(!has('swaks'))('swaks sends an email', async () => {
     const accepted = await acceptedBy(() => play('sh', ['-ec', snippet('sh\nswaks')]))
     expect(accepted).toEqual(tagged('test'))
   })
 
-  test('curl', async () => {
+  test('curl sends an email', async () => {
     await writeFile(
       join(folder, 'mail.eml'),
       'From: app@acme.example\nTo: ada@example.net\nSubject: Hello\n\nIt works.\n',
@@ -96,26 +96,29 @@ describe('the snippets of docs/smtp.md', () => {
     expect(await acceptedBy(() => play('sh', ['-ec', snippet('sh\ncurl')]))).toEqual(untagged)
   })
 
-  test('Node with nodemailer', async () => {
+  test('Node with nodemailer sends an email', async () => {
     const cwd = join(import.meta.dirname, '../..')
     const args = ['--input-type=module', '--eval', snippet('js\n')]
     expect(await acceptedBy(() => play(process.execPath, args, { cwd }))).toEqual(tagged('receipt'))
   })
 
-  test.skipIf(!has('/usr/bin/python3'))('Python, which says the same twice and is taken once', async () => {
-    const python = () => play('/usr/bin/python3', ['-c', snippet('python\n')])
-    expect(await acceptedBy(python)).toEqual(untagged)
-    const before = (await door.emails()).length
-    await python()
-    expect((await door.emails()).length).toBe(before)
-  })
+  test.skipIf(!has('/usr/bin/python3'))(
+    'Python sends an email that is accepted only once when repeated',
+    async () => {
+      const python = () => play('/usr/bin/python3', ['-c', snippet('python\n')])
+      expect(await acceptedBy(python)).toEqual(untagged)
+      const before = (await door.emails()).length
+      await python()
+      expect((await door.emails()).length).toBe(before)
+    },
+  )
 
-  test.skipIf(!has('php'))('PHP with PHPMailer', async () => {
+  test.skipIf(!has('php'))('PHP with PHPMailer sends an email', async () => {
     const code = snippet('php\n').replace('vendor/autoload.php', PHPMAILER)
     expect(await acceptedBy(() => play('php', ['-r', code]))).toEqual(tagged('receipt'))
   })
 
-  test.skipIf(!has('msmtp'))('msmtp', async () => {
+  test.skipIf(!has('msmtp'))('msmtp sends an email', async () => {
     const file = join(folder, 'msmtprc')
     // Debian's msmtp trusts the system's authorities unless configured otherwise.
     const more = `tls_trust_file ${cert}\n`
@@ -126,7 +129,7 @@ describe('the snippets of docs/smtp.md', () => {
     expect(accepted).toEqual(untagged)
   })
 
-  test('the configuration of a trusted listener is one', async () => {
+  test('the configuration of a trusted listener is valid', async () => {
     const file = join(folder, 'posthaste.toml')
     const id = '0197f2a4-7c1e-7b3a-9d2f-5a6b7c8d9e0f'
     const toml = snippet('toml\n').replace('0197f2a4-...', id)

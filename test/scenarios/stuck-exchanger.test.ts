@@ -92,7 +92,7 @@ interface Timeline {
   attempts: unknown[]
 }
 
-test('finding 9: exchangers that stop answering do not hold a stop, and their mail is retried', async () => {
+test('finding 9: exchangers that stop answering do not delay a stop, and their mail is retried', async () => {
   const key = await setUpByCommands(config, world)
   daemon = await startDaemon(config)
   const call = async (path: string, body?: object): Promise<unknown> => {

@@ -53,7 +53,7 @@ describe.skipIf(!allowed)('on the ports 25, 587, 2587, 465 and 2465 (needs the r
   })
   afterAll(() => door?.close())
 
-  test.for(Object.entries(clients))('%s sends', async ([name, send], { skip }) => {
+  test.for(Object.entries(clients))('%s sends an email', async ([name, send], { skip }) => {
     skip(missing(name), `${name} is not installed`)
     for (const { how, port } of PORTS) {
       const { ok, text } = await send({ host, how, port, key: door.keys.sending })
@@ -86,7 +86,7 @@ describe.skipIf(!allowed)('on the ports 25, 587, 2587, 465 and 2465 (needs the r
     }
   })
 
-  test('port 25 tells strangers that it does not relay, the others that they have to sign in', async () => {
+  test('without sign-in, port 25 replies 554 5.7.1 and the others reply 530 5.7.0', async () => {
     for (const { port } of PORTS.slice(0, 3)) {
       const transport = createTransport({ host, port, tls: { rejectUnauthorized: false } })
       const mail = { from: 'app@acme.example', to: 'ada@customer.example', text: 'Hi' }

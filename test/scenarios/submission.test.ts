@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { isFinal, startAppliance } from '../world/appliance.ts'
 import { createWorld } from '../world/world.ts'
 
-test('mail that came by SMTP is delivered, and its session is in the log of requests', async () => {
+test('mail submitted over SMTP is delivered, and its session is in the request log', async () => {
   const world = await createWorld({
     domains: { 'customer.test': { mx: [{ preference: 10, host: 'mx.customer.test' }] } },
   })

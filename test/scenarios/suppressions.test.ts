@@ -43,7 +43,7 @@ const listed = async () => (await client.suppressions.list()).data!.data.map(({ 
 /** Returns the mail that was delivered. */
 const arrived = () => world.mailboxOf('mx.strict.test').flatMap(({ envelope }) => envelope.to)
 
-test('an unknown user suppresses that address alone, team-wide, and the others still get mail', async () => {
+test('a bounce for an unknown user suppresses only that address, for the whole team', async () => {
   const first = await send('dead@strict.test', 'alive@strict.test')
   const { deliveries } = await appliance.until(first, isFinal)
   expect(deliveries.map(({ state }) => state)).toEqual(['bounced', 'delivered'])
@@ -61,7 +61,7 @@ test('an unknown user suppresses that address alone, team-wide, and the others s
   expect(arrived()).toEqual(['alive@strict.test', 'alive@strict.test'])
 })
 
-test('whoever is removed gets mail again, and the next bounce tells of the removal', async () => {
+test('a removed address gets mail again, and the next bounce records the removal', async () => {
   await appliance.until(await send('dead2@strict.test'), isFinal)
   expect((await client.suppressions.remove('dead2@strict.test')).error).toBeNull()
   const id = await send('dead2@strict.test')
@@ -74,7 +74,7 @@ test('whoever is removed gets mail again, and the next bounce tells of the remov
 test.each([
   ['an IP block', 'bob@listed.test'],
   ['a full mailbox', 'full@strict.test'],
-])('%s suppresses nobody, however it ends', async (_what, address) => {
+])('%s suppresses no address, even when the email expires', async (_what, address) => {
   const id = await send(address)
   const tried = ({ deliveries }: { deliveries: { attempts: number }[] }) => deliveries[0]!.attempts > 0
   await appliance.until(id, (timeline) => tried(timeline) && timeline.attempts.length > 0)
@@ -84,7 +84,7 @@ test.each([
   expect(await listed()).not.toContain(address)
 })
 
-test('what waits for an address that is suppressed meanwhile is not sent', async () => {
+test('does not send scheduled mail to an address that was suppressed in the meantime', async () => {
   const scheduledAt = new Date(world.clock.now() + 3_600_000).toISOString()
   const { data } = await client.emails.send({
     ...{ from: `hello@${appliance.domain}`, to: 'late@strict.test', subject: 'Later', text: 'Later' },

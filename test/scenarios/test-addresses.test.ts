@@ -56,23 +56,26 @@ const STORIES = {
 } as const
 
 describe('a test address', () => {
-  test.each(Object.entries(STORIES))('%s@resend.dev shows it again and again', async (name, expected) => {
-    for (const address of [`${name}@resend.dev`, `${name}+a.b-1@resend.dev`, `${name}@resend.dev`])
-      expect(await story(await send(address))).toEqual(expected)
-  })
+  test.each(Object.entries(STORIES))(
+    '%s@resend.dev has the same result each time',
+    async (name, expected) => {
+      for (const address of [`${name}@resend.dev`, `${name}+a.b-1@resend.dev`, `${name}@resend.dev`])
+        expect(await story(await send(address))).toEqual(expected)
+    },
+  )
 
-  test('has a domain of ours too', async () => {
+  test('also exists under test.posthaste.invalid', async () => {
     expect(await story(await send('Bounced@test.posthaste.invalid'))).toEqual(STORIES.bounced)
   })
 
-  test('that nobody knows bounces, and says which there are', async () => {
+  test('that is unknown bounces, and the reason lists the available ones', async () => {
     const { deliveries } = await appliance.until(await send('nobody@resend.dev'), isFinal)
     expect(deliveries.map(({ state, cause }) => [state, cause?.note])).toEqual([
       ['bounced', 'Unknown test address. Available: delivered@, bounced@, complained@, suppressed@.'],
     ])
   })
 
-  test('has its own fate beside others of the same email', async () => {
+  test('has its own outcome beside others in the same email', async () => {
     const to = ['delivered@resend.dev', 'bounced@resend.dev', 'suppressed@resend.dev']
     const { deliveries } = await appliance.until(await send(to), isFinal)
     expect(deliveries.map(({ recipient, state }) => [recipient, state])).toEqual([
@@ -82,7 +85,7 @@ describe('a test address', () => {
     ])
   })
 
-  test('can be written to by SMTP', async () => {
+  test('works over SMTP', async () => {
     const transport = createTransport({
       ...{ host: '127.0.0.1', port: Number(appliance.appliance.smtp.starttls[0]!.split(':')[1]) },
       ...{ requireTLS: true, tls: { rejectUnauthorized: false } },
@@ -97,7 +100,7 @@ describe('a test address', () => {
     expect(deliveries.map(({ state }) => state)).toEqual(['delivered', 'bounced', 'delivered', 'suppressed'])
   })
 
-  test('is told of by webhook', async () => {
+  test('sends webhook events', async () => {
     const receiver = await startReceiver()
     const events = ['email.delivered', 'email.bounced', 'email.complained', 'email.suppressed'] as const
     const made = await client.webhooks.create({ endpoint: receiver.url, events: [...events] })
@@ -131,7 +134,7 @@ describe('a test address', () => {
     })
   })
 
-  test('leaves the suppression list empty, and nothing was looked up or dialled', async () => {
+  test('adds no suppression and causes no DNS lookup', async () => {
     const { data } = await client.suppressions.list()
     expect(data!.data).toEqual([])
     expect(world.dns.queries.filter(({ name }) => /resend\.dev|invalid/.test(name))).toEqual([])

@@ -66,7 +66,7 @@ async function night(day: string): Promise<void> {
   await expect.poll(told).toBe(3)
 }
 
-test('a day of sessions becomes reports that are signed, complete and sent once', async () => {
+test('sends signed, complete reports about a day of sessions once', async () => {
   const day = new Date(world.clock.now()).toISOString().slice(0, 10)
   for (const domain of ['wants.test', 'plain.test', 'silent.test'])
     await appliance.until(await appliance.send({ to: `ada@${domain}` }), isFinal)
@@ -132,7 +132,7 @@ test('a day of sessions becomes reports that are signed, complete and sent once'
   ])
 })
 
-test('GET /tls/policies tells what a domain demands, and refuses what is no domain', async () => {
+test('GET /tls/policies returns the TLS policy of a domain, and rejects invalid names', async () => {
   const { status, body } = await appliance.call('GET', '/tls/policies/wants.test')
   expect(status).toBe(200)
   expect(body).toMatchObject({

@@ -93,7 +93,7 @@ async function leave(fields: Map<string, string>): Promise<number> {
 const isSigned = (fields: Map<string, string>, name: string): boolean =>
   /\bh=([^;]*);/.exec(fields.get('dkim-signature')!)![1]!.replaceAll(' ', '').split(':').includes(name)
 
-test('one recipient can leave by one-click, and then gets no more of the topic', async () => {
+test('a recipient can unsubscribe with one click, and then gets no more mail of the topic', async () => {
   const fields = await arrived(await send('ada@customer.test'))
   expect(fields.get('list-unsubscribe-post')).toBe(ONE_CLICK)
   for (const name of ['list-unsubscribe', 'list-unsubscribe-post']) expect(isSigned(fields, name)).toBe(true)
@@ -109,7 +109,7 @@ test('one recipient can leave by one-click, and then gets no more of the topic',
   ).toBe(false)
 })
 
-test('several recipients are given no link, and the link of the app goes before ours', async () => {
+test('adds no unsubscribe link for several recipients, and keeps the app’s own link', async () => {
   const several = await arrived(await send(['bob@customer.test', 'eve@customer.test']))
   expect(several.has('list-unsubscribe')).toBe(false)
   const own = await arrived(
@@ -119,7 +119,7 @@ test('several recipients are given no link, and the link of the app goes before 
   expect(own.has('list-unsubscribe-post')).toBe(false)
 })
 
-test('by SMTP the topic is in X-Posthaste-Topic, which nobody else sees', async () => {
+test('accepts the topic in X-Posthaste-Topic over SMTP, and removes the header', async () => {
   const fields = await arrived(await submit({ 'X-Posthaste-Topic': topicId }))
   expect(fields.has('x-posthaste-topic')).toBe(false)
   expect(fields.get('list-unsubscribe-post')).toBe(ONE_CLICK)
@@ -131,7 +131,7 @@ test('by SMTP the topic is in X-Posthaste-Topic, which nobody else sees', async 
   await expect(unknown).rejects.toThrow(/Invalid `X-Posthaste-Topic` field/)
 })
 
-test("the link is under the domain's own name once that is seen to lead here, and one-click works there", async () => {
+test("uses the domain's own name for the link once its CNAME is verified, and one-click works there", async () => {
   const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
   const { id } = body.data[0]!
   await appliance.call('PATCH', `/domains/${id}`, { tracking_subdomain: 'links' })

@@ -41,12 +41,12 @@ async function linkOf(world: World, appliance: TestAppliance): Promise<string> {
   return new URL(/href="([^"]+)"/.exec(arrived!)![1]!).origin
 }
 
-test('through the server’s own name while their own has no certificate', async () => {
+test('tracking links use the server’s own name while theirs has no certificate', async () => {
   const link = await start({}, ['127.0.0.1:0'])
   expect(await link()).toBe('https://mail.sender.test')
 })
 
-test('through their own name when it has a certificate', async () => {
+test('tracking links use their own name when it has a certificate', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-links-'))
   const pair = await selfSignedPair(['links.sender.test'], Date.now())
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
@@ -56,7 +56,7 @@ test('through their own name when it has a certificate', async () => {
   expect(await link()).toBe('https://links.sender.test')
 })
 
-test('through their own name behind a proxy, whose certificates nobody sees from here', async () => {
+test('tracking links use their own name behind a proxy, whose certificates are unknown', async () => {
   const link = await start({}, [])
   expect(await link()).toBe('https://links.sender.test')
 })

@@ -71,15 +71,15 @@ const lastEvent = async (id: string) =>
 const payloads = () =>
   receiver.received.map(({ body }) => JSON.parse(body) as { type: string; data: Record<string, unknown> })
 
-test('a domain that did not ask for it sends its html as it is', async () => {
+test('a domain without tracking sends its HTML unchanged', async () => {
   const { html } = await deliver()
   expect(html.trimEnd()).toBe(HTML)
 })
 
-describe('a domain that asked for it', () => {
+describe('a domain with tracking', () => {
   beforeAll(() => set({ open_tracking: true, click_tracking: true }))
 
-  test('is told of opens and clicks, by its webhook and in the timeline', async () => {
+  test('gets opens and clicks in its webhook and timeline', async () => {
     const { id, html, text, links, pixel } = await deliver()
     expect(text).toContain('https://shop.test/a?x=1&y=2')
     expect(text).not.toContain(appliance.url)
@@ -115,7 +115,7 @@ describe('a domain that asked for it', () => {
     expect(await lastEvent(id)).toBe('clicked')
   })
 
-  test('is not told of machines, which are counted apart', async () => {
+  test('gets no events for bots, which are recorded separately', async () => {
     const { id, links, pixel } = await deliver()
     const as = (agent: string) => ({ headers: { 'user-agent': agent } })
     await visit(pixel!, as('Mozilla/5.0'))
@@ -140,7 +140,7 @@ describe('a domain that asked for it', () => {
     expect(body.totals).toEqual({ opened: 1, clicked: 0, unique_opened: 1 })
   })
 
-  test('sends many recipients one message, and cannot tell who opened it', async () => {
+  test('sends several recipients one message, whose opens have no recipient', async () => {
     const { id, pixel } = await deliver({ to: ['ada@busy.test', 'bob@busy.test'] })
     await visit(pixel!)
     await receiver.waitFor(1)
@@ -149,13 +149,13 @@ describe('a domain that asked for it', () => {
     expect(payloads()[0]!.data.to).toEqual(['ada@busy.test', 'bob@busy.test'])
   })
 
-  test('leaves the links of List-Unsubscribe alone', async () => {
+  test('leaves the links of List-Unsubscribe unchanged', async () => {
     const headers = { 'List-Unsubscribe': '<https://shop.test/b>' }
     const { links } = await deliver({ headers })
     expect(links[1]).toBe('https://shop.test/b')
   })
 
-  test('has its links work, unrecorded, once it asks no more', async () => {
+  test('has working but unrecorded links after click tracking is turned off', async () => {
     const { id, links } = await deliver()
     await set({ click_tracking: false })
     expect((await visit(links[1]!)).headers.get('location')).toBe('https://shop.test/b')
@@ -163,7 +163,7 @@ describe('a domain that asked for it', () => {
     await set({ click_tracking: true })
   })
 
-  test('has its links under its own name once that is seen to lead here', async () => {
+  test('uses its own name in links once its CNAME is verified', async () => {
     await set({ tracking_subdomain: 'links' })
     expect((await deliver()).links[0]!.startsWith(appliance.url)).toBe(true)
     world.dns.set('links.sender.test', { CNAME: 'mail.sender.test' })
@@ -184,7 +184,7 @@ describe('a domain that asked for it', () => {
   })
 })
 
-test('html that comes by SMTP is tracked as well, and nothing else of the message is changed', async () => {
+test('tracks HTML received over SMTP, and changes nothing else in the message', async () => {
   await set({ open_tracking: true, click_tracking: true })
   const transport = createTransport({
     host: '127.0.0.1',
@@ -211,7 +211,7 @@ test('html that comes by SMTP is tracked as well, and nothing else of the messag
 })
 
 test.each(['/l/AAAA', '/o/x.gif', `/l/${Buffer.from('https://evil.test/').toString('base64url')}`])(
-  '%s leads nowhere',
+  '%s returns 404 and does not redirect',
   async (path) => {
     const answer = await visit(`${appliance.url}${path}`)
     expect([answer.status, answer.headers.get('location')]).toEqual([404, null])
@@ -220,7 +220,7 @@ test.each(['/l/AAAA', '/o/x.gif', `/l/${Buffer.from('https://evil.test/').toStri
   },
 )
 
-test('a link of two thousand octets leads where it led', async () => {
+test('a link of almost 2,000 octets redirects to its target', async () => {
   await set({ click_tracking: true })
   const url = `https://shop.test/${'x'.repeat(1900)}`
   const { links } = await deliver({ html: `<a href="${url}">x</a>` })

@@ -148,11 +148,11 @@ const snapshot = (dataDir: string, partial: boolean) => (): boolean =>
   snapshotsIn(dataDir).some((name) => name.includes('.partial-') === partial)
 
 test.each<[string, (dataDir: string) => { point?: string; seen?: () => boolean }]>([
-  ['while the snapshot is made', (dataDir) => ({ seen: snapshot(dataDir, true) })],
-  ['when the snapshot is whole', (dataDir) => ({ seen: snapshot(dataDir, false) })],
+  ['while the snapshot is being written', (dataDir) => ({ seen: snapshot(dataDir, true) })],
+  ['when the snapshot is complete', (dataDir) => ({ seen: snapshot(dataDir, false) })],
   ['after the last migration, before the commit', () => ({ point: `migration:${all}` })],
 ])(
-  'an upgrade that is killed %s loses nothing, and the next start makes it',
+  'an upgrade killed %s loses nothing, and the next start completes it',
   async (_, when) => {
     const place = await mkdtemp(join(folder, 'place-'))
     const [dataDir, config] = [join(place, 'data'), join(place, 'posthaste.toml')]

@@ -28,7 +28,7 @@ async function waitsOf(id: string) {
   }))
 }
 
-test('a rate limit is the reason why mail waits, and the acceptance keeps its time', async () => {
+test('a rate limit is shown as the reason for waiting, and the acceptance time stays the same', async () => {
   await begin()
   const first = await appliance.send({ to: 'a@slow.test' })
   expect(await waitsOf(first)).toEqual([])
@@ -43,7 +43,7 @@ test('a rate limit is the reason why mail waits, and the acceptance keeps its ti
   expect((await appliance.timeline(ids[1]!)).accepted_at).toBe(accepted)
 })
 
-test('what an operator held, and what its sender scheduled, says so', async () => {
+test('a delivery held by an operator or scheduled by its sender shows that as the reason for waiting', async () => {
   await begin()
   const scheduledAt = new Date(world.clock.now() + 10 * MINUTE).toISOString()
   const id = await appliance.send({ to: 'a@slow.test', scheduled_at: scheduledAt })

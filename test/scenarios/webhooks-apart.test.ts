@@ -38,7 +38,7 @@ const recorded = (id: string, count: number) =>
     )
     .toBe(count)
 
-test('what an endpoint missed while it was disabled is replayed by time', async () => {
+test('events missed while an endpoint was disabled can be replayed by time', async () => {
   const { receiver, id } = await endpoint(['email.delivered'])
   const other = await endpoint(['email.delivered'])
   const since = new Date(world.clock.now()).toISOString()
@@ -61,7 +61,7 @@ test('what an endpoint missed while it was disabled is replayed by time', async 
   expect(await replay({ until: since })).toMatchObject({ status: 422 })
 })
 
-test('an endpoint that hangs, fails or floods delays nobody else', async () => {
+test('an endpoint that hangs, fails or floods does not delay others', async () => {
   const good = await endpoint(['email.delivered'])
   const dead = [await endpoint(), await endpoint(), await endpoint()]
   dead[0]!.receiver.behave(() => undefined)

@@ -138,7 +138,7 @@ const told = (): Set<string> =>
     receiver.received.map(({ body }) => (JSON.parse(body) as { data: { email_id: string } }).data.email_id),
   )
 
-test(`the endpoint hears of all ${EMAILS} emails and of all received mail although the daemon is killed four times`, async () => {
+test(`the endpoint gets events of all ${EMAILS} emails and all received mail although the daemon is killed four times`, async () => {
   const { key, domainId } = await setUp()
   // Slow enough that attempts are in flight at every kill.
   receiver.behave((_, response) => void setTimeout(() => response.end(), 200))

@@ -45,7 +45,7 @@ afterAll(async () => {
 const told = (): Told[] => receiver.received.map(({ body }) => JSON.parse(body) as Told)
 const tellsOf = (type: string) => told().filter((one) => one.type === type)
 
-test('a domain from its making to its end', async () => {
+test('sends events when a domain is created, verified, updated and deleted', async () => {
   const { body } = await appliance.call<{ id: string }>('POST', '/domains', { name: 'shop.test' })
   await expect.poll(() => tellsOf('domain.created')).toHaveLength(1)
   const [created] = tellsOf('domain.created')
@@ -73,7 +73,7 @@ test('a domain from its making to its end', async () => {
   expect(tellsOf('domain.deleted')[0]!.data).toMatchObject({ id: body.id, status: 'verified' })
 })
 
-test('an address that comes onto the list, by a bounce or by hand, and leaves it; an import is not told', async () => {
+test('sends events for suppressions by bounce or by hand and for removals, but not for imports', async () => {
   const id = await appliance.send({ to: 'gone@busy.test' })
   await appliance.until(id, isFinal)
   await expect.poll(() => tellsOf('suppression.added')).toHaveLength(1)
@@ -93,7 +93,7 @@ test('an address that comes onto the list, by a bounce or by hand, and leaves it
   expect(tellsOf('suppression.added')).toHaveLength(2)
 })
 
-test('a delivery that the list prevents has its line in the log, without the address', async () => {
+test('logs a suppressed delivery without the address', async () => {
   const id = await appliance.send({ to: ['gone@busy.test'] })
   const lines = () =>
     written

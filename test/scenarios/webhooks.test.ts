@@ -50,7 +50,7 @@ const recorded = (id: string, count: number) =>
   })
 
 describe('the official client', () => {
-  test('creates, reads, changes, rotates and removes', async () => {
+  test('creates, reads, updates, rotates and removes endpoints', async () => {
     const { id, secret, receiver } = await endpoint()
     expect(secret).toMatch(/^whsec_/)
     expect((await client.webhooks.get(id)).data).toMatchObject({
@@ -82,7 +82,7 @@ describe('the official client', () => {
     })
   })
 
-  test('hears why an endpoint is refused', async () => {
+  test('gets the reason why an endpoint is rejected', async () => {
     const create = (url: string, events: string[]) =>
       appliance.call<{ message: string }>('POST', '/webhooks', { endpoint: url, events })
     expect(await create('https://10.0.0.1/', ['email.sent'])).toMatchObject({
@@ -104,7 +104,7 @@ describe('the official client', () => {
     expect(await create('https://app.example/', [])).toMatchObject({ status: 422 })
   })
 
-  test('verifies what it is told, as do Svix and Standard Webhooks', async () => {
+  test('verifies webhook signatures, as do Svix and Standard Webhooks', async () => {
     const { receiver, secret } = await endpoint()
     const id = await send()
     await receiver.waitFor(2)
@@ -124,7 +124,7 @@ describe('the official client', () => {
     expect(new Set(receiver.received.map(({ headers }) => headers['svix-id'])).size).toBe(2)
   })
 
-  test('reads the log: events, payload, attempts; and replays', async () => {
+  test('reads events, payloads and attempts, and replays events', async () => {
     const { receiver, id: webhookId } = await endpoint(['email.delivered'])
     receiver.behave((_, response) => response.writeHead(503).end('not now'))
     await send()
@@ -156,7 +156,7 @@ describe('the official client', () => {
   })
 })
 
-test('after a rotation both secrets verify', async () => {
+test('signs with both secrets after a rotation', async () => {
   const { receiver, id, secret } = await endpoint(['email.sent'])
   const fresh = (await client.webhooks.rotateSigningSecret(id)).data!.signing_secret
   await send()
@@ -165,7 +165,7 @@ test('after a rotation both secrets verify', async () => {
   expect(() => new Svix('whsec_AAAA').verify(one!.body, one!.headers)).toThrow()
 })
 
-test('a failed delivery is signed anew and sent under the same id until it is taken', async () => {
+test('retries a failed delivery under the same ID with a new signature', async () => {
   const { receiver, id, secret } = await endpoint(['email.sent'])
   receiver.behave((_, response) => response.writeHead(500).end())
   await send()
@@ -191,7 +191,7 @@ test('a failed delivery is signed anew and sent under the same id until it is ta
   expect(secret).toMatch(/^whsec_/)
 })
 
-test('a ping answers with what came of it, and is in the log', async () => {
+test('a ping returns its result and is listed among the attempts', async () => {
   // An event type that the previous test's mail can't cause any more.
   const { receiver, id } = await endpoint(['email.bounced'])
   const ping = () => appliance.call<{ id: string; status: string }>('POST', `/webhooks/${id}/ping`)
@@ -233,7 +233,7 @@ const attempted = (id: string, emailId: string) =>
     return body.status === 'disabled' || (isAttempted && isIdle) ? body : undefined
   })
 
-test('an endpoint that only fails for five days is disabled and says so', async () => {
+test('disables an endpoint that fails for five days, with a reason', async () => {
   const { receiver, id } = await endpoint(['email.sent'])
   receiver.behave((_, response) => response.writeHead(500).end())
   for (let n = 0; n < 9; n++) {
@@ -261,7 +261,7 @@ test('an endpoint that only fails for five days is disabled and says so', async 
   })
 })
 
-test('what was not yet told is told after a restart', async () => {
+test('retries pending webhook deliveries after a restart', async () => {
   const { receiver } = await endpoint(['email.delivered'])
   const told = () => receiver.received.filter(({ body }) => body.includes('restart@busy.test'))
   receiver.behave((_, response) => response.writeHead(500).end())
