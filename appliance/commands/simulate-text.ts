@@ -25,7 +25,7 @@ export function describeSimulation(
       `${recipients} emails, starting ${instant(start)} UTC, from pool ${pool}: ${ips.join(', ')}`,
     ),
     '',
-    ...table(['RECEIVER', 'MAIL', 'DAY 1', 'DONE', 'REFUSED', 'DEFERRED', 'PEAK', 'LIMIT BROKEN'], rows),
+    ...table(['RECEIVER', 'MAIL', 'DAY 1', 'DONE', 'REFUSED', 'DEFERRED', 'PEAK', 'BROKEN'], rows),
     '',
     ...totalLines(result, days),
     ...brokenLines(receivers),
@@ -41,7 +41,7 @@ function rowOf({ name, mail, firstDay, waiting, expired, ...one }: ReceiverFigur
     waiting > 0 ? `${waiting} left` : done,
     String(one.refused + expired),
     String(one.deferrals),
-    `${one.peaks.messagesPerMinute}/min`,
+    String(one.peaks.messagesPerMinute),
     one.broken.length > 0 ? 'yes' : 'no',
   ]
 }

@@ -18,6 +18,7 @@ const OPENING = 5
 const ACCEPTED: Reply = { code: 250, enhanced: '2.0.0', text: 'Ok' }
 
 interface Idle {
+  server: Server
   opened: Opened
   ip: string
   cancel: () => void
@@ -52,7 +53,7 @@ class Simulated implements Connections {
   async converse(call: Call): Promise<Said> {
     const server = this.#serverAt(call.ip)
     const pool = this.#poolOf(call.lane.key)
-    const taken = await this.#take(pool, call, server)
+    const taken = await this.#take(pool, call)
     if (taken === 'none') return said(failAll(call, 'connect', null))
     let opened: Opened | undefined = taken === 'new' ? undefined : taken
     if (!opened) {
@@ -68,7 +69,7 @@ class Simulated implements Connections {
     if (ends || opened.messages >= call.messagesPerConnection || call.idleMs === 0) {
       server.close(opened)
       this.#release(pool)
-    } else this.#keep(pool, server, { opened, ip: call.ip }, call.idleMs)
+    } else this.#keep(pool, { server, opened, ip: call.ip }, call.idleMs)
     return said(outcome)
   }
 
@@ -129,7 +130,7 @@ class Simulated implements Connections {
   }
 
   /** Returns a kept connection, or `new` when one may be opened; waits while all are in use. */
-  async #take(pool: Pool, call: Call, server: Server): Promise<Opened | 'new' | 'none'> {
+  async #take(pool: Pool, call: Call): Promise<Opened | 'new' | 'none'> {
     for (;;) {
       const at = pool.idle.findLastIndex(({ ip, opened }) => ip === call.ip && opened.ip === sourceOf(call))
       const [kept] = at < 0 ? [] : pool.idle.splice(at, 1)
@@ -139,7 +140,7 @@ class Simulated implements Connections {
       const [oldest] = pool.idle.splice(0, 1)
       if (oldest) {
         oldest.cancel()
-        server.close(oldest.opened)
+        oldest.server.close(oldest.opened)
         pool.open -= 1
         continue
       }
@@ -160,8 +161,9 @@ class Simulated implements Connections {
     waiting.delete(resolve)
   }
 
-  #keep(pool: Pool, server: Server, { opened, ip }: Omit<Idle, 'cancel'>, idleMs: number): void {
+  #keep(pool: Pool, { server, opened, ip }: Omit<Idle, 'cancel'>, idleMs: number): void {
     const idle: Idle = {
+      server,
       opened,
       ip,
       cancel: this.#clock.after(idleMs, () => {

@@ -49,7 +49,7 @@ describe('simulate', () => {
     expect(stdout).toMatch(
       /^500 emails, starting 2024-11-28 08:00:00 UTC, from pool default: auto \(warm\)$/m,
     )
-    expect(stdout).toMatch(/^RECEIVER +MAIL +DAY 1 +DONE +REFUSED +DEFERRED +PEAK +LIMIT BROKEN$/m)
+    expect(stdout).toMatch(/^RECEIVER +MAIL +DAY 1 +DONE +REFUSED +DEFERRED +PEAK +BROKEN$/m)
     expect(stdout).toMatch(/^Gmail +18\d +18\d +.* no$/m)
     expect(stdout).toMatch(/^\d+ delivered\. Every recipient was attempted after /m)
     expect(stdout).toMatch(/^Transactional mail meanwhile/m)
