@@ -34,7 +34,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   const ground = await openGround(config, { dashboard: DASHBOARD, ...options }, started, tables)
   const people = await openPeople(ground)
   const out = await openWayOut(ground, tables)
-  const { url, http, smtp, metrics, certificates } = await openEntryPoints(ground, people, out, tables)
+  const { url, http, smtp, dns, metrics, certificates } = await openEntryPoints(ground, people, out, tables)
 
   people.senders.watch()
   watchSources(ground, people.book, out.delivery, tables)
@@ -63,5 +63,5 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   const alive = () => ground.health.alive()
   const clients = () => capacityRows(ground.capacity.figures())
   const reload = () => reloadParts(tables, certificates, out.delivery)
-  return { url, http, storage, senders, accounts, sandbox, smtp, metrics, alive, clients, reload, stop }
+  return { url, http, storage, senders, accounts, sandbox, smtp, dns, metrics, alive, clients, reload, stop }
 }

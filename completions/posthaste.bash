@@ -3,7 +3,7 @@
 _posthaste_commands() {
     case $1 in
         '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation form alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor simulate crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
-        'domain') echo 'add list show verify rotate provider-rules reputation insights bodies remove' ;;
+        'domain') echo 'add list show verify rotate delegate provider-rules reputation insights bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
         'member') echo 'list invite role remove' ;;
@@ -45,6 +45,7 @@ _posthaste_options() {
         'domain show') echo '-c --config --json --team --help' ;;
         'domain verify') echo '-c --config --json --team --help' ;;
         'domain rotate') echo '-c --config --json --team --help' ;;
+        'domain delegate') echo '-c --config --json --team --help' ;;
         'domain provider-rules') echo '-c --config --json --team --help' ;;
         'domain reputation') echo '-c --config --json --team --days --help' ;;
         'domain insights') echo '-c --config --json --team --days --help' ;;
@@ -232,6 +233,7 @@ _posthaste_values() {
         'domain show --team') echo '@any' ;;
         'domain verify --team') echo '@any' ;;
         'domain rotate --team') echo '@any' ;;
+        'domain delegate --team') echo '@any' ;;
         'domain provider-rules --team') echo '@any' ;;
         'domain reputation --team') echo '@any' ;;
         'domain reputation --days') echo '@any' ;;
@@ -585,6 +587,7 @@ _posthaste_values() {
 # What stands without an option.
 _posthaste_arguments() {
     case $1 in
+        'domain delegate') echo 'none cname ns' ;;
         'domain bodies') echo 'keep discard' ;;
         'team set-provider-rules') echo 'block warn off' ;;
         'member role') echo 'owner admin developer viewer' ;;

@@ -25,6 +25,7 @@ export const ARROWS: Record<string, string[]> = {
   capacity: ['mail', 'clock', 'wire'],
   watch: ['clock'],
   certificates: ['clock', 'wire'],
+  nameserver: ['capacity', 'clock', 'watch', 'wire'],
   dns: ['mail', 'clock', 'wire'],
   storage: ['mail', 'watch'],
   secrets: ['storage'],

@@ -2,10 +2,11 @@ import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { lightsOf } from '../senders/advised.ts'
 import { maySend } from '../senders/senders.ts'
-import { dkimName, dkimRecord, isBeyondWireFormat, type ExpectedRecord } from '../senders/records.ts'
+import { isBeyondWireFormat, type ExpectedRecord } from '../senders/records.ts'
 import type { WaysOut } from '../senders/reverse-dns.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
+import { DkimKey, presentDkimKey } from './dkim-keys.ts'
 import { operation } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 
@@ -17,11 +18,11 @@ const DomainStatus = literals(
 /** A DNS record to publish, with its state. The hosted API lacks the fields from `fqdn` on. */
 export const DomainRecord = Type.Object(
   {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking'], {
-      description: 'DMARC and TLS-RPT appear only in `recommended_records`.',
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking', 'Delegation'], {
+      description: 'DMARC, TLS-RPT and Delegation appear only in `recommended_records`.',
     }),
     name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
-    type: literals(['TXT', 'MX', 'CNAME'], { description: 'Record type.' }),
+    type: literals(['TXT', 'MX', 'CNAME', 'NS'], { description: 'Record type.' }),
     ttl: Type.Literal('Auto', {
       description: 'TTL: how long resolvers may cache it, as suggested by the DNS panel.',
     }),
@@ -33,6 +34,9 @@ export const DomainRecord = Type.Object(
     fqdn: Type.String({ description: 'The full name, without the final dot.' }),
     required: Type.Boolean({ description: 'False: the domain can send without it.' }),
     advice: Nullable(Type.String(), { description: 'Purpose of the record, if not obvious.' }),
+    served: Type.Boolean({
+      description: "True: the server's own DNS server publishes it, so there is nothing to do.",
+    }),
     found: Type.Array(Type.String(), { description: 'Values found in DNS at the last check.' }),
     note: Nullable(Type.String(), { description: 'What is wrong and how to fix it; null: nothing.' }),
     checked_at: Nullable(Timestamp, { description: 'Time of the last check; null: not checked yet.' }),
@@ -41,27 +45,6 @@ export const DomainRecord = Type.Object(
   { description: 'A DNS record to publish, and what was found.' },
 )
 export type DomainRecord = Static<typeof DomainRecord>
-
-/** A DKIM key of a domain. Not part of the hosted API. */
-export const DkimKey = Type.Object(
-  {
-    id: Id,
-    selector: Type.String({ description: 'The selector: the first label of its record.' }),
-    algorithm: literals(['rsa-sha256', 'ed25519-sha256'], { description: 'Signature algorithm.' }),
-    state: literals(['pending', 'active', 'retiring', 'retired'], {
-      description:
-        'pending: its record is not published yet · active: signs · retiring: no longer signs, but its record is still needed · retired: its record can be removed.',
-    }),
-    state_since: Timestamp,
-    retires_at: Nullable(Timestamp, { description: 'How long the record of a retiring key is needed.' }),
-    created_at: Timestamp,
-    fqdn: Type.String({ description: 'The name of its record.' }),
-    value: Type.String({ description: 'The value of its record.' }),
-    note: Type.String({ description: 'What the state means for its record.' }),
-  },
-  { description: 'A DKIM key of a domain.' },
-)
-export type DkimKey = Static<typeof DkimKey>
 
 const ability = (what: string) => literals(['enabled', 'disabled'], { description: what })
 const OF_SENDING = 'Whether the domain can send.'
@@ -102,6 +85,10 @@ const lights = Type.Array(
   },
 )
 
+const DELEGATION =
+  "Who publishes the records. none: you · cname: the server's own DNS server has the DKIM keys, and you publish CNAME records once · ns: it also has all records of the return path, which you delegate with an NS record."
+const delegation = literals(['none', 'cname', 'ns'], { description: DELEGATION })
+
 export const DomainSummary = Type.Object(summary, { description: 'A domain, without its records.' })
 export type DomainSummary = Static<typeof DomainSummary>
 /** An element of GET /domains. The hosted API lacks the last field. */
@@ -130,7 +117,13 @@ export const Domain = Type.Object(
         'enforced: mail is sent only over TLS · opportunistic: over TLS if the server supports it.',
     }),
     custom_return_path: Type.String({ description: 'The label of its return path.' }),
-    recommended_records: Type.Array(DomainRecord, { description: 'Optional records.' }),
+    recommended_records: Type.Array(DomainRecord, {
+      description: 'Records that the hosted API does not have: most are optional.',
+    }),
+    delegation,
+    delegation_zone: Nullable(Type.String(), {
+      description: "The zone of the server's own DNS server; null: it has none.",
+    }),
     dkim_keys: Type.Array(DkimKey, { description: 'Its DKIM keys: current, previous and next.' }),
     status_since: Timestamp,
     failing_since: Nullable(Timestamp, {
@@ -184,6 +177,7 @@ const settings = {
         'A label below the domain, such as links. Tracked links use this name once its CNAME record is verified.',
     }),
   ),
+  delegation: Type.Optional(Nullable(delegation, { description: DELEGATION })),
 }
 
 /** PATCH /domains/:id */
@@ -218,17 +212,6 @@ export const DomainDeleted = Type.Object(
   { object: kind('domain'), id: Id, deleted: Deleted },
   { description: 'The removed domain.' },
 )
-/** POST /domains/:id/dkim/rotate: the new keys, pending publication. Not part of the hosted API. */
-export const DkimRotation = Type.Object(
-  {
-    object: kind('dkim_rotation'),
-    domain_id: Id,
-    dkim_keys: Type.Array(DkimKey, { description: 'The keys whose records are to be published.' }),
-  },
-  { description: 'The new keys.' },
-)
-export type DkimRotation = Static<typeof DkimRotation>
-
 const tags = ['Domains'] as const
 
 export const createDomain = operation('POST /domains', {
@@ -278,16 +261,6 @@ export const verifyDomain = operation('POST /domains/:id/verify', {
   params: path({ id: pathId }),
   response: { 200: DomainRef },
 })
-export const rotateDkimKeys = operation('POST /domains/:id/dkim/rotate', {
-  operationId: 'rotateDkimKeys',
-  tags,
-  summary: 'Rotate the DKIM keys of a domain',
-  description:
-    'Creates new keys with new selectors. They sign once their records are found; then the old keys retire. Not part of the hosted API.',
-  params: path({ id: pathId }),
-  response: { 200: DkimRotation },
-})
-
 const shown = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
 
 /** Formats a domain for the audit log. */
@@ -312,7 +285,8 @@ export const presentListedDomain = (domain: StoredDomain, ways: WaysOut): Listed
 
 /**
  * Formats the response of GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and
- * `senders.dkimKeys`, `ways` from the sending IPs; the state of the records is part of the domain. DMARC and
+ * `senders.dkimKeys`, `ways` from the sending IPs,
+ * `delegationZone` from `senders.delegationZone`; the state of the records is part of the domain. DMARC and
  * TLS-RPT are in a separate field: the hosted service has no such records, and typed clients reject unknown types.
  */
 export function presentDomain(
@@ -320,6 +294,7 @@ export function presentDomain(
   records: readonly ExpectedRecord[],
   keys: readonly Omit<StoredDkimKey, 'privateKey'>[],
   ways: WaysOut,
+  delegationZone: string | null,
 ): Domain {
   const present = (record: ExpectedRecord) => presentRecord(domain, record)
   return {
@@ -330,6 +305,8 @@ export function presentDomain(
     tls: domain.tls,
     custom_return_path: domain.returnPath,
     recommended_records: records.filter(isBeyondWireFormat).map(present),
+    delegation: domain.delegation,
+    delegation_zone: delegationZone,
     dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
     status_since: timestamp(domain.statusSince),
     failing_since: timestampOrNull(domain.suspect?.since ?? null),
@@ -354,36 +331,11 @@ function presentRecord({ checks }: StoredDomain, record: ExpectedRecord): Domain
     fqdn: record.fqdn,
     required: record.required,
     advice: record.advice,
+    served: record.served,
     found: check?.found ?? [],
     note: check?.note ?? null,
     checked_at: timestampOrNull(check?.checkedAt ?? null),
     since: timestampOrNull(check?.since ?? null),
-  }
-}
-
-const keyNotes: Record<StoredDkimKey['state'], string> = {
-  pending: 'Publish its record. Posthaste signs with this key once the record is found in DNS.',
-  active: 'Posthaste signs with this key. Keep its record.',
-  retiring: 'Receivers may still verify mail signed with this key. Keep its record for now.',
-  retired: 'No mail signed with this key is in transit any more. Its record can be removed.',
-}
-
-/** Formats a DKIM key with its record, without the private key. */
-export function presentDkimKey(
-  domain: Pick<StoredDomain, 'name'>,
-  key: Omit<StoredDkimKey, 'privateKey'>,
-): DkimKey {
-  return {
-    id: key.id,
-    selector: key.selector,
-    algorithm: key.algorithm,
-    state: key.state,
-    state_since: timestamp(key.stateSince),
-    retires_at: timestampOrNull(key.retireAt),
-    created_at: timestamp(key.createdAt),
-    fqdn: dkimName(key, domain),
-    value: dkimRecord(key),
-    note: keyNotes[key.state],
   }
 }
 

@@ -24,10 +24,10 @@ const ServerAnswer = Type.Object(
 /** The current answers of all authoritative servers for a record. */
 const RecordPropagation = Type.Object(
   {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking'], {
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking', 'Delegation'], {
       description: 'Purpose of the record.',
     }),
-    type: literals(['TXT', 'MX', 'CNAME'], { description: 'Record type.' }),
+    type: literals(['TXT', 'MX', 'CNAME', 'NS'], { description: 'Record type.' }),
     name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
     fqdn: Type.String({ description: 'The full name, without the final dot.' }),
     value: Type.String({ description: 'The value to publish.' }),

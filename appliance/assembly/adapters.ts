@@ -26,6 +26,7 @@ import {
 import type { Finding } from '../mail/finding.ts'
 import { LOST_MS } from '../mail/node.ts'
 import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../reports/tls-reports.ts'
+import type { SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { createSmtpServer, type ListenRequest, type SmtpServerDeps } from '../smtp/smtp.ts'
 import { nodeIdOf, ownNodeId } from './node-id.ts'
@@ -207,6 +208,14 @@ export function openContactBook(config: Config, storage: Storage, clock: Clock):
   return createContactBook({ storage, clock, imports: { ...importOptions(config), hasRoom } })
 }
 
+/** Returns the zone of the DNS server, and its names; undefined if none is configured. */
+function nameserverNames({ hostname, nameserver }: Config): SendingHost['nameserver'] {
+  const { zone, names, rotate_days: days } = nameserver
+  if (zone === undefined) return undefined
+  const lower = (names.length > 0 ? names : [hostname]).map((name) => name.toLowerCase())
+  return { zone: zone.toLowerCase(), names: lower, rotateMs: days * 86_400_000 }
+}
+
 /** Opens the sending IPs. */
 export async function openSourceBook(config: Config, storage: Storage, clock: Clock): Promise<SourceBook> {
   const { source_ips: configured, warm_up: warmUp } = config.delivery
@@ -216,7 +225,10 @@ export async function openSourceBook(config: Config, storage: Storage, clock: Cl
   const book = createSourceBook({
     ...{ storage, nodeId, clock, hostname: config.hostname },
     adopt: config.storage.engine === 'postgres' ? adopt : undefined,
-    ...{ webHost, configured, warmUp },
+    webHost,
+    nameserver: nameserverNames(config),
+    configured,
+    warmUp,
   })
   // Load the data for `host` before anyone asks for it.
   await book.list()

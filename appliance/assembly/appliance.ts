@@ -23,6 +23,8 @@ export interface Appliance {
   sandbox: Sandbox | null
   /** The SMTP listeners. */
   smtp: Pick<OpenSmtp, 'starttls' | 'implicitTls'>
+  /** The listeners for DNS queries, `host:port`. */
+  dns: string[]
   /** Origins of `metrics.listen`. */
   metrics: string[]
   /** Checks that the event loop and the storage respond; if not, a restart may help. */

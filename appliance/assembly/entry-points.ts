@@ -39,6 +39,7 @@ import {
   type IntakeDeps,
 } from '../intake/intake.ts'
 import { systemClock } from '../clock/clock.ts'
+import { openNameserver } from './nameserver.ts'
 import { createNodeList, isShared } from './node.ts'
 import { createNotices, type SendNotice } from '../intake/notice.ts'
 import { createQueueControl } from '../queue/queue.ts'
@@ -176,9 +177,10 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   listening(origins[0])
   const parts = { senders, rateLimiter, intake, sendNotice, certificates, requestLog: http.requestLog }
   const smtp = await openMail(ground, tables, parts)
+  const dns = await openNameserver(ground, people)
   const metrics = await openMetrics(ground, shaping)
-  ground.node.listening({ http: origins, metrics, smtp })
-  return { url: origins[0]!, http: origins, smtp, metrics, certificates }
+  ground.node.listening({ http: origins, metrics, smtp, dns })
+  return { url: origins[0]!, http: origins, smtp, dns, metrics, certificates }
 }
 
 /** Returns this node, the list of all nodes, and what each counts separately. */

@@ -12,11 +12,12 @@ import type { HealthChecks } from '../watch/health.ts'
 import { databaseName } from './postgres.ts'
 import { VERSION } from './version.ts'
 
-/** The actual listeners of a daemon: HTTP as origins, SMTP as `host:port`. */
+/** The actual listeners of a daemon: HTTP as origins, SMTP and DNS as `host:port`. */
 export interface Listening {
   http: readonly string[]
   metrics: readonly string[]
   smtp: { starttls: readonly string[]; implicitTls: readonly string[] }
+  dns: readonly string[]
 }
 
 /** Collects the information while the daemon starts. */
@@ -97,9 +98,10 @@ export function createNodeList(deps: NodeListDeps): Pick<HttpDeps['node'], 'list
 }
 
 /** Returns all listeners as origins. */
-export const originsOf = ({ http, metrics, smtp }: Listening): string[] => [
+export const originsOf = ({ http, metrics, smtp, dns }: Listening): string[] => [
   ...http,
   ...metrics,
   ...smtp.starttls.map((address) => `smtp://${address}`),
   ...smtp.implicitTls.map((address) => `smtps://${address}`),
+  ...dns.map((address) => `dns://${address}`),
 ]

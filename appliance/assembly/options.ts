@@ -34,12 +34,13 @@ export const intakeOptions = ({ limits, delivery }: Config) => ({
 })
 
 /** Returns the limits of client usage. */
-export function capacityOptions({ data_dir: dataDir, http, smtp, limits, storage }: Config) {
+export function capacityOptions({ data_dir: dataDir, http, smtp, nameserver, limits, storage }: Config) {
   return {
     folder: join(dataDir, 'incoming'),
     messageBytes: limits.message_bytes,
     http: connectionLimits(http),
     smtp: connectionLimits(smtp),
+    dns: nameserver.listen.length > 0 ? DNS_CONNECTIONS : undefined,
     leastFree: storage.min_free_mb * 1_000_000,
     heapBytes: getHeapStatistics().heap_size_limit,
     descriptors: descriptorLimit(),
@@ -48,6 +49,9 @@ export function capacityOptions({ data_dir: dataDir, http, smtp, limits, storage
 
 /** Returns the folder of uploaded CSV files. */
 export const importOptions = ({ data_dir: dataDir }: Config) => ({ folder: join(dataDir, 'imports') })
+
+/** DNS over TCP. Resolvers use UDP, and TCP only now and then. */
+const DNS_CONNECTIONS = { total: 500, perAddress: 20, perStranger: 20 }
 
 const connectionLimits = (section: Config['http'] | Config['smtp']) => ({
   total: section.max_connections,

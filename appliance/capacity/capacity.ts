@@ -41,6 +41,8 @@ export interface CapacityOptions {
   messageBytes: number
   http: ConnectionLimits
   smtp: ConnectionLimits
+  /** Undefined without a DNS server. */
+  dns?: ConnectionLimits | undefined
   freeBytes: () => Promise<number | null>
   leastFree: number
   /** Largest heap of the process in octets. */
@@ -52,6 +54,8 @@ export interface CapacityOptions {
 export interface Capacity {
   http: Connections
   smtp: Connections
+  /** DNS over TCP; undefined without a DNS server. */
+  dns: Connections | undefined
   /** Starts to receive a body; call `discard` on it when it is no longer needed. */
   receive(owner: Owner): Incoming
   /** Limits what clients may request without a valid key or session. */
@@ -82,7 +86,7 @@ interface Used {
 export interface CapacityFigures {
   /** Requests and commands refused because their address exceeded its budget. */
   budgets: { refused: number }
-  connections: { http: ConnectionFigures; smtp: ConnectionFigures }
+  connections: { http: ConnectionFigures; smtp: ConnectionFigures; dns?: ConnectionFigures }
   /** Octets of unfinished bodies in memory and on disk, and of finished bodies being parsed. */
   octets: { memory: Used; disk: Used; reading: Used & { waiting: number } }
 }
@@ -128,11 +132,13 @@ export function createCapacity(options: CapacityOptions): Capacity {
   const within = (limits: ConnectionLimits): ConnectionLimits => fit(limits, descriptors)
   const http = createConnections(within(options.http), known)
   const smtp = createConnections(within(options.smtp), known, createKnownSenders(clock))
+  const dns = options.dns && createConnections(within(options.dns), known)
   const budgets = createBudgets(clock, known)
   const incoming = { folder, memory, disk, freeBytes, leastFree }
   return {
     http,
     smtp,
+    dns,
     budgets,
     discards: createDiscards(clock),
     disk,
@@ -144,7 +150,7 @@ export function createCapacity(options: CapacityOptions): Capacity {
     turns,
     figures: () => ({
       budgets: budgets.figures(),
-      connections: { http: http.figures(), smtp: smtp.figures() },
+      connections: { http: http.figures(), smtp: smtp.figures(), ...(dns ? { dns: dns.figures() } : {}) },
       octets: { memory: memory.figures(), disk: disk.figures(), reading: turns.figures() },
     }),
   }

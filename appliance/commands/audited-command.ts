@@ -42,6 +42,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'domain add': domain('create'),
   'domain verify': domain('verify'),
   'domain rotate': domain('rotate_dkim'),
+  'domain delegate': domain('update'),
   'domain bodies': domain('keep_bodies'),
   'domain remove': domain('delete'),
   'inbound add-rule': domain('receiving_rules'),

@@ -14,8 +14,8 @@ const words: Record<RecordStatus, string> = {
 }
 
 const valueOf = ({ priority, value }: ExpectedRecord) => (priority === null ? value : `${priority} ${value}`)
-const title = ({ record, type, fqdn, label }: ExpectedRecord) =>
-  `${record.padEnd(5)}  ${type.padEnd(3)}  ${fqdn}${label === null ? '' : `  (${label})`}`
+const title = ({ record, type, fqdn, label, served }: ExpectedRecord) =>
+  `${record.padEnd(5)}  ${type.padEnd(3)}  ${fqdn}${served ? '  (published by Posthaste)' : label === null ? '' : `  (${label})`}`
 
 /** Formats the records to publish: type and full name on one line, the value alone on the next, for copying. */
 export function describeRecords(records: readonly ExpectedRecord[]): string[] {

@@ -1,8 +1,10 @@
 import { withUnicodeDomains } from '../mail/idn.ts'
 import { refuse } from '../mail/refusals.ts'
+import { isAliased } from '../senders/aliases.ts'
 import { reverseDnsOf } from '../senders/reverse-dns.ts'
 import type { Domain } from '../storage/storage.ts'
-import { presentDkimKey, presentDomain, presentListedDomain } from '../api/domains.ts'
+import { presentDkimKey } from '../api/dkim-keys.ts'
+import { presentDomain, presentListedDomain } from '../api/domains.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { describeDomain, describeKeys, describeRecords, describeReverseDns } from './domain-text.ts'
@@ -13,12 +15,13 @@ export async function addDomain({ senders, sources, output, team }: Context, nam
   const { id: teamId } = await team()
   const domain = await senders.addDomain({ teamId, name })
   const records = await senders.expectedRecords(domain)
-  output.object(presentDomain(domain, records, await senders.dkimKeys(domain), await sources.waysOut()))
+  const [keys, ways] = [await senders.dkimKeys(domain), await sources.waysOut()]
+  output.object(presentDomain(domain, records, keys, ways, senders.delegationZone()))
   output.text(
     `Added ${domain.name}. Publish these records with its DNS provider, then run:`,
     `posthaste domain verify ${domain.name}`,
     '',
-    ...describeRecords(records),
+    ...describeRecords(records.filter(({ served }) => !served)),
   )
 }
 
@@ -80,6 +83,14 @@ export async function rotateDomain(context: Context, name: string): Promise<void
   output.object({ object: 'dkim_rotation', domain_id: id, dkim_keys })
   const selectors = new Set(keys.map(({ selector }) => `${selector}._domainkey.${domain.name}`))
   const records = await senders.expectedRecords(domain)
+  if (keys.every(isAliased)) {
+    output.text(
+      ...paragraph(
+        `Created new keys for ${domain.name}. The DNS server of Posthaste publishes them, and they sign after an hour.`,
+      ),
+    )
+    return
+  }
   output.text(
     ...paragraph(
       `Created new keys for ${domain.name}. Publish these records in addition to the old ones. The record of the Ed25519 key is optional:`,
@@ -112,7 +123,7 @@ async function print({ senders, sources, output }: Context, domain: Domain): Pro
   const records = await senders.expectedRecords(domain)
   const keys = await senders.dkimKeys(domain)
   const ways = await sources.waysOut()
-  output.object(presentDomain(domain, records, keys, ways))
+  output.object(presentDomain(domain, records, keys, ways, senders.delegationZone()))
   const told = [...describeDomain(domain, records), ...describeReverseDns(reverseDnsOf(domain, ways))]
   output.text(...told, ...describeKeys(keys))
 }

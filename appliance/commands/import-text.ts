@@ -105,7 +105,7 @@ export function presentImport(
     dry_run: dryRun,
     ...Object.fromEntries(countsOf(report).map(([kind, count]) => [kind, presentCount(count)])),
     domains_here: report.domains.map(({ domain, records, keys }) =>
-      presentDomain(domain, records, keys, ways),
+      presentDomain(domain, records, keys, ways, null),
     ),
     zone: zoneText(report.domains),
     secrets: printed.map(({ object }) => object),

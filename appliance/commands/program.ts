@@ -6,6 +6,7 @@ import { reportFailure, soundConfig, type Adapters, type CommonOptions } from '.
 import { erase } from './erase.ts'
 import type { CrashtestArgs } from './crashtest.ts'
 import { addDomain, listDomains, removeDomain, rotateDomain, showDomain, verifyDomain } from './domain.ts'
+import { delegateDomain } from './domain-delegation.ts'
 import { doctor } from './doctor.ts'
 import { status } from './status.ts'
 import { showTlsPolicy } from './tls.ts'
@@ -195,6 +196,9 @@ function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): vo
   on('show', 'Show the expected and found DNS records').action(doesTo(showDomain))
   on('verify', 'Check the DNS records; exit code 1 if any is missing').action(doesTo(verifyDomain))
   on('rotate', 'Create new DKIM keys and print their DNS records').action(doesTo(rotateDomain))
+  on('delegate', "Let the server's own DNS server publish records of a domain")
+    .addArgument(new Argument('<what>', 'Which records').choices(['none', 'cname', 'ns']))
+    .action(doesWith(delegateDomain))
   on('provider-rules', 'Check a domain by the rules of mailbox providers').action(doesTo(domainProviderRules))
   on('reputation', 'Show how receivers treat the mail of a domain, and what changed when')
     .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)

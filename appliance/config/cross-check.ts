@@ -22,6 +22,7 @@ export function crossCheck(
   for (const { key, message } of checkAcme(values, given)) complain(key, message)
   for (const { key, message } of checkListeners(values, given)) complain(key, message)
   for (const { key, message } of checkAlerts(values, given)) complain(key, message)
+  for (const { key, message } of checkNameserver(values, given)) complain(key, message)
   const postmaster = values.get('smtp.postmaster') as string | undefined
   if (postmaster?.toLowerCase().endsWith(`@${String(values.get('hostname')).toLowerCase()}`))
     complain(
@@ -80,6 +81,7 @@ const LISTENERS = [
   'smtp.trusted',
   'metrics.listen',
   'acme.http_listen',
+  'nameserver.listen',
 ]
 
 /** Checks that no two listeners share an address. Port 0 picks a free port each time. */
@@ -130,6 +132,33 @@ function checkStorage(
     wrong.push({
       key: 'storage.tls_ca',
       message: 'storage.tls_ca has no effect unless storage.tls is "verify".',
+    })
+  return wrong
+}
+
+/** Checks [nameserver]: its zone must neither hide this server nor contain the names of the DNS servers. */
+function checkNameserver(
+  values: ReadonlyMap<string, unknown>,
+  given: ReadonlyMap<string, Given>,
+): { key: string; message: string }[] {
+  const zone = (values.get('nameserver.zone') as string | undefined)?.toLowerCase()
+  if (zone === undefined)
+    return ['nameserver.listen', 'nameserver.names', 'nameserver.rotate_days']
+      .filter((key) => given.has(key))
+      .map((key) => ({ key, message: `${key} has no effect without nameserver.zone.` }))
+  const within = (name: string): boolean => `.${name.toLowerCase()}`.endsWith(`.${zone}`)
+  const wrong: { key: string; message: string }[] = []
+  const hostname = String(values.get('hostname'))
+  if (within(hostname))
+    wrong.push({
+      key: 'nameserver.zone',
+      message: `nameserver.zone contains hostname (${hostname}). Choose a name below or beside it, such as dns.${hostname}.`,
+    })
+  const inside = (values.get('nameserver.names') as string[]).find(within)
+  if (inside !== undefined)
+    wrong.push({
+      key: 'nameserver.names',
+      message: `nameserver.names has ${inside}, which is in nameserver.zone. Use names outside the zone.`,
     })
   return wrong
 }

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { PROVIDERS_DESCRIPTION, ProviderSchema } from './sign-in.ts'
 import { acmeSection } from './schema-acme.ts'
+import { nameserverSection } from './schema-nameserver.ts'
 import { smtpSection } from './schema-smtp.ts'
 import { alertsSection } from './schema-alerts.ts'
 import { storageSection } from './schema-storage.ts'
@@ -160,6 +161,7 @@ export const ConfigSchema = Type.Object(
           'Set this to true if the resolvers validate DNSSEC and the connection to them is secure, as with unbound on this machine. It is required for DANE; without it, Posthaste ignores TLSA records.',
       }),
     }),
+    nameserver: nameserverSection,
     delivery: section('Delivery to mail exchangers.', {
       port: Type.Integer({
         minimum: 1,

@@ -1,6 +1,7 @@
 /** Reads an object before and after an action, for the audit log. */
 import type { FastifyRequest } from 'fastify'
-import { presentDkimKey, presentDomainSummary } from '../api/domains.ts'
+import { presentDkimKey } from '../api/dkim-keys.ts'
+import { presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentNode } from '../api/nodes.ts'
@@ -33,8 +34,13 @@ export function readKey({ senders }: Pick<HttpDeps, 'senders'>): Read {
 export function readDomain({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
     const domain = await senders.getDomain(which(request))
-    const { tls, trackingSubdomain, returnPath } = domain
-    const settings = { tls, tracking_subdomain: trackingSubdomain, custom_return_path: returnPath }
+    const { tls, trackingSubdomain, returnPath, delegation } = domain
+    const settings = {
+      tls,
+      tracking_subdomain: trackingSubdomain,
+      custom_return_path: returnPath,
+      delegation,
+    }
     return { ...presentDomainSummary(domain), ...settings }
   }
 }

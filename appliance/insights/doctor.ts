@@ -32,6 +32,7 @@ import { judgeDisk, measureDisk } from './disk.ts'
 import { judgeDomain, lookUpDomain } from './domains.ts'
 import { judgeHelo, judgeHostAddresses } from './helo.ts'
 import { judgeListeners, tryListener, type Listener } from './listeners.ts'
+import { examineNameserver } from './nameserver.ts'
 import { judgePort25, tryPort25 } from './port25.ts'
 import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
 import { askPublicMx, judgePublicMx } from './public-mx.ts'
@@ -73,6 +74,7 @@ export interface DoctorDeps {
     | 'acme'
     | 'delivery'
     | 'inbound'
+    | 'nameserver'
     | 'retention'
   >
   host: SendingHost
@@ -124,6 +126,7 @@ export async function examine(
     examineForecast(deps),
     examineSpamFilter(deps),
     examineMilters(deps),
+    examineNameserver(deps),
     'unavailable' in deps.storage ? [] : examineDatabase(deps.storage),
     // The blocklists for the host's own domain are queried with its host name.
     ...known.domains.map(({ domain, otherTeam }) =>
@@ -362,7 +365,7 @@ async function examineForecast({ storage, clock, config }: DoctorDeps): Promise<
 }
 
 async function examineMachine({ config, clock, targets }: DoctorDeps): Promise<Finding[]> {
-  const { hostname, data_dir, http, smtp, acme } = config
+  const { hostname, data_dir, http, smtp, acme, nameserver } = config
   const listeners: Listener[] = [
     ...(['listen', 'tls_listen', 'admin_listen', 'admin_tls_listen'] as const).flatMap((key) =>
       http[key].map((address): Listener => ({ address, setting: `http.${key}` })),
@@ -371,6 +374,7 @@ async function examineMachine({ config, clock, targets }: DoctorDeps): Promise<F
       address,
       setting: 'acme.http_listen',
     })),
+    ...nameserver.listen.map((address): Listener => ({ address, setting: 'nameserver.listen' })),
     ...smtp.starttls.map((address): Listener => ({ address, setting: 'smtp.starttls' })),
     ...smtp.implicit_tls.map((address): Listener => ({ address, setting: 'smtp.implicit_tls' })),
   ]

@@ -11,6 +11,7 @@ export interface Listener {
   setting:
     | `http.${'listen' | 'tls_listen' | 'admin_listen' | 'admin_tls_listen'}`
     | 'acme.http_listen'
+    | 'nameserver.listen'
     | 'smtp.starttls'
     | 'smtp.implicit_tls'
 }

@@ -710,6 +710,12 @@ export const REFUSALS = {
     '550 5.7.1',
     'Another team on this server has verified the {domain} domain. It must remove the domain before you can verify it here.',
   ),
+  dkim_selectors_used: entry(
+    'validation_error',
+    422,
+    '550 5.7.1',
+    'Both DKIM selectors of the domain are in use, because receivers may still verify mail signed with the previous key. Rotate again after {date}.',
+  ),
 
   // ── sending IPs
   not_operator: entry(

@@ -33,7 +33,7 @@ async function checkAt(
 ): Promise<RecordOpinion> {
   const evidence = await lookUp(resolver, record, record.fqdn)
   const check = judgeRecord(record, evidence)
-  if (check.status !== 'pending') return check
+  if (check.status !== 'pending') return checkBehind(resolver, record, check)
   return judgeRecord(record, { ...evidence, elsewhere: await searchElsewhere(resolver, domain, record) })
 }
 
@@ -54,8 +54,31 @@ export async function checkOrganisation(
   return above.status === 'verified' ? above : check
 }
 
+/**
+ * Checks that an alias leads to the key. The key itself counts: our DNS server may not be reachable from outside, or not
+ * have a new key yet.
+ */
+async function checkBehind(
+  resolver: Resolver,
+  expected: ExpectedRecord,
+  alias: RecordOpinion,
+): Promise<RecordOpinion> {
+  const { behind, fqdn, value } = expected
+  if (typeof behind !== 'string' || alias.status !== 'verified') return alias
+  const key: ExpectedRecord = { ...expected, type: 'TXT', value: behind }
+  const opinion = judgeRecord(key, await lookUp(resolver, key, fqdn))
+  if (opinion.status === 'verified') return alias
+  if (opinion.status === 'temporary_failure') return { ...opinion, found: alias.found }
+  return {
+    ...alias,
+    status: 'failed',
+    note: `The CNAME record is correct, but ${value} doesn't have the key. The server's operator can find out why with "posthaste doctor".`,
+  }
+}
+
 async function lookUp(resolver: Resolver, { type }: ExpectedRecord, fqdn: string): Promise<Evidence> {
   if (type === 'MX') return { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
+  if (type === 'NS') return { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
   return type === 'CNAME'
     ? { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
     : { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }

@@ -6,11 +6,12 @@ import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { DkimKey, Domain, DomainSettings, Storage } from '../storage/storage.ts'
 import { begin } from './verification-schedule.ts'
-import { generateDkimKey, type KeyGenerator } from './keys.ts'
+import type { KeyGenerator } from './keys.ts'
 import { look, type LookDeps, eventDomain } from './look.ts'
+import { delegatedName, isWithin, overlaps } from './aliases.ts'
 import { isReturnPathLabel, judgeName } from './names.ts'
-import { expectedRecords, type ExpectedRecord } from './records.ts'
-import { newSelectors } from './rotation.ts'
+import { chooseSelectors, makeKeys, renewKeys } from './new-keys.ts'
+import { expectedRecords, type ExpectedRecord, type SendingHost } from './records.ts'
 
 export interface NewDomainArgs {
   teamId: string
@@ -40,6 +41,8 @@ export interface DomainMethods {
   updateDomain(args: { teamId: string; id: string; settings: Partial<DomainSettings> }): Promise<void>
   /** Refuses: `not_found`. */
   removeDomain(args: { teamId: string; id: string }): Promise<void>
+  /** The zone of our DNS server; null without one. */
+  delegationZone(): string | null
   /** Returns the records that the domain's owner has to publish. */
   expectedRecords(domain: Domain): Promise<ExpectedRecord[]>
   /** Returns all DKIM keys, oldest first, including retired ones, without private keys. */
@@ -50,7 +53,7 @@ export interface DomainMethods {
   requestVerification(args: { teamId: string; id: string }): Promise<void>
   /**
    * Creates new DKIM keys, which take over once their records are published; calling it again before that changes
-   * nothing. Returns the pending keys. Refuses: `not_found`.
+   * nothing. Returns the pending keys. Refuses: `not_found`, `dkim_selectors_used`.
    */
   rotateKeys(args: { teamId: string; id: string }): Promise<PublicKey[]>
 }
@@ -76,6 +79,7 @@ const defaults: DomainSettings = {
   openTracking: false,
   clickTracking: false,
   trackingSubdomain: null,
+  delegation: 'none',
 }
 
 /** Converts a name to A-labels. It need not be a valid mail domain: then it isn't found. */
@@ -102,7 +106,7 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
 
   return {
     addDomain: (args) => addDomain(deps, args),
-    checkDomain: (args) => void newDomain(args, clock.now()),
+    checkDomain: (args) => checkDelegation(newDomain(args, clock.now()), config),
     listDomains: (args) => storage.listDomains(args, clock.now()),
     getDomain,
     findDomain: ({ teamId, name }) => storage.findDomain({ teamId, name: asciiOf(name) }, clock.now()),
@@ -111,6 +115,7 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       const told = await eventOf(await getDomain(args))
       if (!(await storage.deleteDomain({ ...args, told }, clock.now()))) throw notFound()
     },
+    delegationZone: () => config.nameserver?.zone ?? null,
     expectedRecords: async (domain) => expectedRecords(domain, await keysOf(domain), config),
     dkimKeys: async (domain) => (await keysOf(domain)).map(publicOf),
     async verifyDomain(args) {
@@ -124,13 +129,9 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     },
     async rotateKeys(args) {
       const domain = await getDomain(args)
-      const selectors = newSelectors(
-        (await keysOf(domain)).map(({ selector }) => selector),
-        clock.now(),
-      )
-      const keys = await makeKeys(deps, domain, selectors, 'pending')
-      const { teamId, id: domainId } = domain
-      if ((await storage.addDkimKeys({ teamId, domainId, keys }, clock.now())) === 'gone') throw notFound()
+      const rotating = (await keysOf(domain)).some(isNextKey)
+      const date = rotating ? undefined : await renewKeys(deps, domain)
+      if (date !== undefined) throw refuse('dkim_selectors_used', { date })
       await lookSoon(deps, domain)
       return (await keysOf(domain)).filter(({ state }) => state === 'pending').map(publicOf)
     },
@@ -148,15 +149,21 @@ async function updateDomain(
   const { storage, clock } = deps
   const changes = defined(args.settings)
   const domain = await getDomain(args)
-  checkSettings({ ...domain, ...changes })
+  const next = { ...domain, ...changes }
+  checkSettings(next)
+  const moved = next.delegation !== domain.delegation
+  if (moved) checkDelegation(next, deps.config)
   const told = await eventOf({ ...domain, ...changes })
   if (!(await storage.updateDomain({ ...args, told }, clock.now()))) {
     // Another request has turned the other capability off, or removed the domain.
     checkSettings({ ...(await getDomain(args)), ...changes })
     throw refuse('not_found', { resource: 'Domain' })
   }
+  // Our DNS server has the keys from now on, or no longer. If no selector is free, the watcher creates them later.
+  if (moved && [domain.delegation, next.delegation].includes('none'))
+    await renewKeys(deps, next, { restart: true })
   const { trackingSubdomain: named = null } = args.settings
-  if (named !== null && named !== domain.trackingSubdomain) await lookSoon(deps, domain)
+  if (moved || (named !== null && named !== domain.trackingSubdomain)) await lookSoon(deps, domain)
 }
 
 /** Returns the domain unless another team has verified its name. Refuses: `domain_held`. */
@@ -199,6 +206,22 @@ function checkSettings({
     })
 }
 
+/** Checks that our DNS server can publish records of a domain. */
+function checkDelegation(domain: Domain, config: SendingHost): void {
+  const { delegation, name } = domain
+  if (delegation === 'none') return
+  const no = (expected: string) => refuse('invalid_field', { field: 'delegation', expected })
+  if (!config.nameserver) throw no('none, because this server has no DNS server (nameserver.zone)')
+  if (isWithin(name, config.nameserver.zone))
+    throw no("none, because the domain is in the DNS server's own zone")
+  if (delegation === 'ns' && overlaps(delegatedName(domain), config))
+    throw no(`none or cname, because ${delegatedName(domain)} contains names of this server`)
+}
+
+/** Whether a key waits to take over from another. A pending Ed25519 key alone is not a rotation. */
+const isNextKey = ({ state, algorithm }: DkimKey): boolean =>
+  state === 'pending' && algorithm === 'rsa-sha256'
+
 /** Builds the requested domain, after validation. */
 function newDomain(
   { teamId, name, region = REGIONS[0], returnPath = 'send', settings = {} }: NewDomainArgs,
@@ -234,38 +257,13 @@ async function addDomain(deps: DomainDeps, args: NewDomainArgs): Promise<Domain>
   const { storage, clock } = deps
   const now = clock.now()
   const domain = newDomain(args, now)
-  const selectors = newSelectors([...(args.takenSelectors ?? [])], now)
-  const [rsa, ed25519] = await makeKeys(deps, domain, selectors, 'active')
+  checkDelegation(domain, deps.config)
+  const selectors = chooseSelectors(domain, [], { config: deps.config, now, taken: args.takenSelectors })
+  const [rsa, ...others] = await makeKeys(deps, domain, selectors)
   // Ed25519 signs once its record is found; RSA from the start, because nothing is sent before the domain is verified.
-  const keys: DkimKey[] = [rsa!, { ...ed25519!, state: 'pending' }]
+  const keys: DkimKey[] = [{ ...rsa!, state: 'active' }, ...others]
   const told = eventDomain(domain, expectedRecords(domain, keys, deps.config))
   const done = await storage.createDomain({ domain, keys, told }, now)
   if (done === 'taken') throw refuse('domain_taken', { domain: domain.name })
   return domain
-}
-
-/** Generates an RSA and an Ed25519 key, in this order. */
-async function makeKeys(
-  { clock, keygen = generateDkimKey }: DomainDeps,
-  { id: domainId, teamId }: Domain,
-  selectors: { rsa: string; ed25519: string },
-  state: DkimKey['state'],
-): Promise<DkimKey[]> {
-  const kinds = [
-    { algorithm: 'rsa-sha256', selector: selectors.rsa },
-    { algorithm: 'ed25519-sha256', selector: selectors.ed25519 },
-  ] as const
-  const pairs = await Promise.all(kinds.map(({ algorithm }) => keygen(algorithm)))
-  const now = clock.now()
-  return kinds.map((kind, at): DkimKey => ({
-    id: newId(now),
-    teamId,
-    domainId,
-    ...kind,
-    ...pairs[at]!,
-    createdAt: now,
-    state,
-    stateSince: now,
-    retireAt: null,
-  }))
 }

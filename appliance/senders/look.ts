@@ -4,7 +4,7 @@ import type { Resolver } from '../dns/dns.ts'
 import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../storage/storage.ts'
 import { lookForAdvised, isAdvised } from './advised.ts'
 import { checkRecords } from './check.ts'
-import { advance, begin, summarizeChecks } from './verification-schedule.ts'
+import { advance, begin, maySend, summarizeChecks } from './verification-schedule.ts'
 import { expectedRecords, isBeyondWireFormat, type SendingHost, type ExpectedRecord } from './records.ts'
 import { nextProof, nextRetirement, turnKeys } from './rotation.ts'
 import type { RecordOpinion } from './verification.ts'
@@ -46,7 +46,7 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   const held = await storage.isDomainHeld({ id: domain.id }, now)
   const judged = held ? needed.map(heldByAnother) : needed
   const checks = dated([...judged, ...advised], domain.checks, now)
-  const changes = turnKeys(keys, checks, now)
+  const changes = turnKeys(keys, checks, now, maySend(domain.status))
   const turned = afterwards(keys, changes)
   // Judge with the keys' new states: after a rotation, the old key's record is no longer required.
   const summary = summarizeChecks(expectedRecords(domain, turned, config), checks)

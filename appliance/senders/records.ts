@@ -2,15 +2,24 @@ import { getDomain } from 'tldts'
 import { isIPv6 } from 'node:net'
 import { dmarcValue, tlsRptValue, type AddressedDomain } from '../mail/report-address.ts'
 import { AUTO } from '../mail/source.ts'
-import type { DkimKey } from '../storage/storage.ts'
+import type { Delegation, DkimKey } from '../storage/storage.ts'
+import {
+  aliasTarget,
+  delegatedName,
+  isAliased,
+  isWithin,
+  overlaps,
+  slots,
+  type NameserverNames,
+} from './aliases.ts'
 
 /** A DNS record for the owner of a sending domain to publish, and how to show it. */
 export interface ExpectedRecord {
-  /** Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `TLS-RPT`, `Tracking <name>`. */
+  /** Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `TLS-RPT`, `Tracking <name>`, `NS <name>`. */
   key: string
   /** The group in which the wire format lists it. */
-  record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'TLS-RPT' | 'Tracking'
-  type: 'TXT' | 'MX' | 'CNAME'
+  record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'TLS-RPT' | 'Tracking' | 'Delegation'
+  type: 'TXT' | 'MX' | 'CNAME' | 'NS'
   /** Owner name relative to the registrable zone, as most DNS panels expect it. */
   name: string
   /** The full owner name, without the root dot. */
@@ -24,6 +33,10 @@ export interface ExpectedRecord {
   label: 'recommended' | 'optional' | 'next key' | 'old key' | null
   /** The purpose of the record if it isn't obvious; null otherwise. */
   advice: string | null
+  /** Whether our DNS server publishes it, so that the owner has nothing to do. */
+  served: boolean
+  /** What must be found behind an alias to a DKIM key; null: no key uses it now. Undefined for other records. */
+  behind?: string | null
 }
 
 /** How this host appears to receivers. */
@@ -34,6 +47,8 @@ export interface SendingHost {
   sourceIps: readonly string[]
   /** The name of the web server, if different. */
   webHost?: string | undefined
+  /** Undefined without a DNS server of our own. */
+  nameserver?: NameserverNames | undefined
 }
 
 /**
@@ -70,8 +85,11 @@ export function dkimName({ selector }: Pick<DkimKey, 'selector'>, domain: { name
   return `${selector}._domainkey.${domain.name}`
 }
 
+/** The fields of a record that don't depend on the domain. */
+type Fixed = Omit<ExpectedRecord, 'name' | 'fqdn' | 'value' | 'served'>
+
 /** The recommended policy (RFC 9989 §4). Any strictness is accepted. */
-const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
+const DMARC: Fixed = {
   key: 'DMARC',
   record: 'DMARC',
   type: 'TXT',
@@ -83,7 +101,7 @@ const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
 }
 
 /** Where other servers report on TLS (RFC 8460 §3). Useful only where mail arrives. */
-const TLS_RPT: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
+const TLS_RPT: Fixed = {
   key: 'TLS-RPT',
   record: 'TLS-RPT',
   type: 'TXT',
@@ -96,15 +114,24 @@ const TLS_RPT: Omit<ExpectedRecord, 'name' | 'fqdn' | 'value'> = {
 
 /** Whether the hosted service has no such record; typed clients reject unknown record types. */
 export const isBeyondWireFormat = ({ record }: Pick<ExpectedRecord, 'record'>): boolean =>
-  record === 'DMARC' || record === 'TLS-RPT'
+  record === 'DMARC' || record === 'TLS-RPT' || record === 'Delegation'
+
+/** The fields of a domain that its records depend on. */
+export type RecordedDomain = AddressedDomain & {
+  receiving?: boolean
+  trackingSubdomain?: string | null
+  delegation?: Delegation
+}
 
 /**
  * Returns the records that `domain` needs to send from here: DKIM, MX and SPF of the return path (so that bounces come
  * back and SPF passes), and the recommended DMARC policy (RFC 9989). Omits retired keys. Adds the MX and TLS-RPT records of
  * a receiving domain, and a CNAME to our web server when tracked links use the domain's own name.
+ *
+ * For a domain that delegates records, the keys are aliases, and the NS records of the subdomain come first.
  */
 export function expectedRecords(
-  domain: AddressedDomain & { receiving?: boolean; trackingSubdomain?: string | null },
+  domain: RecordedDomain,
   keys: readonly RecordedKey[],
   host: SendingHost,
 ): ExpectedRecord[] {
@@ -113,57 +140,127 @@ export function expectedRecords(
     fqdn,
     name: fqdn.endsWith(`.${zone}`) ? fqdn.slice(0, -zone.length - 1) : fqdn,
   })
-  const dkim = keys
-    .filter(({ state }) => state !== 'retired')
-    .map((key): ExpectedRecord => ({
-      key: dkimKeyOf(key),
-      record: 'DKIM',
-      type: 'TXT',
-      ...place(dkimName(key, domain)),
-      value: dkimRecord(key),
-      priority: null,
-      required: key.state === 'active' && key.algorithm === 'rsa-sha256',
-      ...adviceOf(key),
-    }))
-    .sort((a, b) => Number(b.required) - Number(a.required))
-  const returnPath = place(`${domain.returnPath}.${domain.name}`)
+  const delegated = delegatedApex(domain, host)
+  const isServed = (fqdn: string): boolean =>
+    delegated !== undefined && isWithin(fqdn.toLowerCase(), delegated)
+  const finish = (record: Omit<ExpectedRecord, 'name' | 'served'>): ExpectedRecord => ({
+    ...record,
+    ...place(record.fqdn),
+    served: record.record !== 'Delegation' && isServed(record.fqdn),
+  })
+  const returnPath = `${domain.returnPath}.${domain.name}`
   return [
-    ...dkim,
-    {
-      key: 'SPF MX',
-      record: 'SPF',
-      type: 'MX',
-      ...returnPath,
-      value: host.hostname,
-      priority: 10,
-      required: true,
-      label: null,
-      advice: null,
-    },
-    {
-      key: 'SPF',
-      record: 'SPF',
-      type: 'TXT',
-      ...returnPath,
-      value: spfPolicy(host),
-      priority: null,
-      required: true,
-      label: null,
-      advice: null,
-    },
-    { ...DMARC, value: dmarcValue(domain), ...place(`_dmarc.${domain.name}`) },
+    ...(delegated === undefined ? [] : delegationRecords(delegated, host)),
+    ...dkimRecords(domain, keys, host),
+    ...spfRecords(returnPath, host),
+    { ...DMARC, value: dmarcValue(domain), fqdn: `_dmarc.${domain.name}` },
     ...(domain.receiving === true
       ? [
-          { ...receivingRecord(host), ...place(domain.name) },
-          { ...TLS_RPT, value: tlsRptValue(domain), ...place(`_smtp._tls.${domain.name}`) },
+          { ...receivingRecord(host), fqdn: domain.name },
+          { ...TLS_RPT, value: tlsRptValue(domain), fqdn: `_smtp._tls.${domain.name}` },
         ]
       : []),
-    ...trackingRecord(domain, host).map((record) => ({ ...record, ...place(record.fqdn) })),
+    ...trackingRecord(domain, host),
+  ].map(finish)
+}
+
+/** A record before its name is put into words. */
+type Draft = Omit<ExpectedRecord, 'name' | 'served'>
+
+/** Returns the subdomain that a domain delegates; undefined when it delegates none, or can't. */
+function delegatedApex(domain: RecordedDomain, host: SendingHost): string | undefined {
+  if (domain.delegation !== 'ns' || !host.nameserver) return undefined
+  const apex = delegatedName(domain)
+  return overlaps(apex, host) ? undefined : apex
+}
+
+const delegationRecords = (fqdn: string, { nameserver }: SendingHost): Draft[] =>
+  nameserver!.names.map((name) => ({
+    key: `NS ${name}`,
+    record: 'Delegation',
+    type: 'NS',
+    fqdn,
+    value: name,
+    priority: null,
+    // The records of the return path are checked themselves, whoever publishes them.
+    required: false,
+    label: 'recommended',
+    advice:
+      'Delegates this subdomain to Posthaste, which publishes all records in it. Remove all other records of this name first.',
+  }))
+
+/** Returns the MX and SPF records of the return path. */
+function spfRecords(fqdn: string, host: SendingHost): Draft[] {
+  const shared = { record: 'SPF', fqdn, required: true, label: null, advice: null } as const
+  return [
+    { ...shared, key: 'SPF MX', type: 'MX', value: host.hostname, priority: 10 },
+    { ...shared, key: 'SPF', type: 'TXT', value: spfPolicy(host), priority: null },
   ]
 }
 
+/** Returns the records of the keys: aliases where our DNS server publishes them, otherwise the keys themselves. */
+function dkimRecords(
+  domain: RecordedDomain,
+  keys: readonly RecordedKey[],
+  { nameserver }: SendingHost,
+): Draft[] {
+  const current = keys.filter(({ state }) => state !== 'retired')
+  const own = current
+    .filter((key) => !nameserver || !isAliased(key))
+    .map((key): Draft => ({
+      ...dkimDraft(key, domain),
+      type: 'TXT',
+      value: dkimRecord(key),
+      ...adviceOf(key),
+    }))
+  const aliases = nameserver ? aliasRecords(domain, current, nameserver.zone) : []
+  return [...own, ...aliases].sort((a, b) => Number(b.required) - Number(a.required))
+}
+
+const dkimDraft = (
+  key: Pick<RecordedKey, 'selector' | 'algorithm'> & { state?: string },
+  domain: { name: string },
+) => ({
+  key: dkimKeyOf(key),
+  record: 'DKIM' as const,
+  fqdn: dkimName(key, domain),
+  priority: null,
+  required: key.state === 'active' && key.algorithm === 'rsa-sha256',
+})
+
+/** Returns the aliases of a domain that delegates its keys, and those that a key still needs. */
+function aliasRecords(domain: RecordedDomain, keys: readonly RecordedKey[], zone: string): Draft[] {
+  return slots().flatMap(({ selector, algorithm }): Draft[] => {
+    const key = keys.find((one) => one.selector === selector)
+    if (!key && (domain.delegation ?? 'none') === 'none') return []
+    return [
+      {
+        ...dkimDraft(key ?? { selector, algorithm }, domain),
+        type: 'CNAME',
+        value: aliasTarget(selector, domain, zone),
+        behind: key ? dkimRecord(key) : null,
+        ...aliasAdvice(algorithm, key?.state),
+      },
+    ]
+  })
+}
+
+function aliasAdvice(
+  algorithm: RecordedKey['algorithm'],
+  state: RecordedKey['state'] | undefined,
+): Pick<ExpectedRecord, 'label' | 'advice'> {
+  if (algorithm === 'ed25519-sha256')
+    return { label: 'optional', advice: 'Optional: mail gets a second, shorter signature (RFC 8463).' }
+  if (state === 'active')
+    return { label: null, advice: 'Posthaste replaces the key behind this record from time to time.' }
+  return {
+    label: 'next key',
+    advice: 'Needed when Posthaste replaces the key. Publish it now, and never touch it again.',
+  }
+}
+
 /** Must be the most preferred MX of the name. The domain may send without it. */
-const receivingRecord = ({ hostname }: SendingHost): Omit<ExpectedRecord, 'name' | 'fqdn'> => ({
+const receivingRecord = ({ hostname }: SendingHost): Omit<Draft, 'fqdn'> => ({
   key: 'Receiving MX',
   record: 'Receiving',
   type: 'MX',
@@ -186,7 +283,7 @@ export function trackingKeyOf(domain: { name: string; trackingSubdomain: string 
 function trackingRecord(
   { name, trackingSubdomain }: { name: string; trackingSubdomain?: string | null },
   { hostname, webHost }: SendingHost,
-): Omit<ExpectedRecord, 'name'>[] {
+): Draft[] {
   if (trackingSubdomain === null || trackingSubdomain === undefined) return []
   return [
     {

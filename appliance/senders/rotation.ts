@@ -5,6 +5,7 @@
  * until no mail signed with it can be in transit.
  */
 import type { DkimKey, DkimKeyChange, RecordCheck, RecordStatus } from '../storage/storage.ts'
+import { freeSlots, isAliased, PUBLISHED_BEFORE } from './aliases.ts'
 import { dkimKeyOf } from './records.ts'
 
 /** Longer than the retry period (96 hours), plus time for receivers that verify late. */
@@ -12,10 +13,22 @@ export const RETIRE_AFTER = 7 * 24 * 3_600_000
 
 type Key = Pick<DkimKey, 'id' | 'selector' | 'algorithm' | 'state' | 'retireAt' | 'stateSince'>
 
-/** Returns the new state of each key after a check of the records; omits keys that stay the same. */
-export function turnKeys(keys: readonly Key[], checks: readonly RecordCheck[], now: number): DkimKeyChange[] {
-  const published = (key: Key): RecordStatus | undefined =>
-    checks.find((check) => check.key === dkimKeyOf(key))?.status
+/**
+ * Returns the new state of each key after a check of the records; omits keys that stay the same.
+ * @param sends whether the domain can send now: then a key that our DNS server publishes signs only when no resolver
+ * remembers what was there before
+ */
+export function turnKeys(
+  keys: readonly Key[],
+  checks: readonly RecordCheck[],
+  now: number,
+  sends = true,
+): DkimKeyChange[] {
+  const published = (key: Key): RecordStatus | undefined => {
+    const early =
+      sends && key.state === 'pending' && isAliased(key) && now < key.stateSince + PUBLISHED_BEFORE
+    return early ? undefined : checks.find((check) => check.key === dkimKeyOf(key))?.status
+  }
   return keys.flatMap((key): DkimKeyChange[] => {
     // The newest published key of an algorithm takes over.
     const successor = keys.findLast(
@@ -36,6 +49,26 @@ export function turnKeys(keys: readonly Key[], checks: readonly RecordCheck[], n
 }
 
 const isGone = (status: RecordStatus | undefined): boolean => status === 'failed' || status === 'pending'
+
+/**
+ * Decides whether to create keys for a domain that delegates them: at first, and when the present key has signed long enough,
+ * another selector is free and its alias is published.
+ * @param rotateMs how long a key signs
+ */
+export function isRotationDue(
+  keys: readonly Key[],
+  checks: readonly RecordCheck[],
+  { now, rotateMs }: { now: number; rotateMs: number },
+): boolean {
+  const rsa = keys.filter(({ algorithm }) => algorithm === 'rsa-sha256')
+  if (rsa.some((key) => key.state === 'pending' && isAliased(key))) return false
+  const next = freeSlots(keys).find(({ algorithm }) => algorithm === 'rsa-sha256')
+  if (!next) return false
+  const signing = rsa.find((key) => key.state === 'active' && isAliased(key))
+  if (!signing) return true
+  if (now < signing.stateSince + rotateMs) return false
+  return checks.find(({ key }) => key === dkimKeyOf(next))?.status === 'verified'
+}
 
 /** Returns when the next key is due to retire; undefined when none is. */
 export function nextRetirement(keys: readonly Pick<DkimKey, 'retireAt'>[]): number | undefined {

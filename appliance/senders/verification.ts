@@ -13,6 +13,7 @@ export type Evidence =
   | { type: 'TXT'; answer: Answer<'TXT'>; elsewhere: Elsewhere }
   | { type: 'MX'; answer: Answer<'MX'>; elsewhere: Elsewhere }
   | { type: 'CNAME'; answer: Answer<'CNAME'>; elsewhere: Elsewhere }
+  | { type: 'NS'; answer: Answer<'NS'>; elsewhere: Elsewhere }
 
 export interface Elsewhere {
   /** Another name at which the right record was found. */
@@ -49,6 +50,7 @@ type Judged = [found: string[], opinion: Opinion | undefined]
 
 function judgeEvidence(expected: ExpectedRecord, evidence: Evidence): Judged {
   if (evidence.type === 'MX') return judgeMxRecords(expected, evidence.answer)
+  if (evidence.type === 'NS') return judgeNs(expected, evidence.answer)
   return evidence.type === 'CNAME'
     ? judgeAlias(expected, evidence.answer)
     : judgeTexts(expected, evidence.answer)
@@ -67,6 +69,15 @@ function judgeAlias({ value }: ExpectedRecord, answer: Answer<'CNAME'>): Judged 
     : [found, wrong(`The CNAME points to ${found[0]!}. Change it to ${target}.`)]
 }
 
+/** Judges whether a subdomain is delegated to our DNS server, and to no other. */
+function judgeNs({ value, fqdn }: ExpectedRecord, answer: Answer<'NS'>): Judged {
+  const found = answer.kind === 'found' ? answer.records : []
+  if (found.length === 0) return [found, undefined]
+  return found.includes(value)
+    ? [found, right]
+    : [found, wrong(`${fqdn} is delegated to ${found.join(', ')}. Change the NS record to ${value}.`)]
+}
+
 function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
   const found = answer.kind === 'found' ? answer.records : []
   // A key record needs no version tag (RFC 6376 §3.6.1), so everything at its name counts.
@@ -77,6 +88,7 @@ function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
     Receiving: /^/,
     'TLS-RPT': /^["'\s]*v\s*=\s*TLSRPTv1/i,
     Tracking: /^/,
+    Delegation: /^/,
   }[expected.record]
   const records = found.filter((text) => purpose.test(text))
   return [found, records.length === 0 ? undefined : judgeTxt(expected, records)]

@@ -9,6 +9,8 @@ import { dutyOf, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { postpone } from './verification-schedule.ts'
 import { look, type Looked, type LookDeps } from './look.ts'
+import { renewWhenDue } from './new-keys.ts'
+import type { KeyGenerator } from './keys.ts'
 
 export interface WatcherDeps extends LookDeps {
   storage: Storage
@@ -18,7 +20,11 @@ export interface WatcherDeps extends LookDeps {
   duties?: Duties | undefined
   /** How often to look for checks scheduled by other processes, in milliseconds. */
   pollMs: number
+  keygen?: KeyGenerator | undefined
 }
+
+/** When to look for a key that was just created, in milliseconds: the DNS server has it by then. */
+const PROOF_AFTER = 30_000
 
 /** Domains checked in parallel; each needs a handful of DNS queries. */
 const TOGETHER = 10
@@ -48,6 +54,12 @@ async function watchOne(domain: Domain, deps: WatcherDeps): Promise<void> {
   const { storage, clock, log } = deps
   try {
     tell(domain, await look(domain, false, deps), log)
+    if (await renewWhenDue(deps, domain)) {
+      log.info({ domain_id: domain.id, domain: domain.name }, 'created new DKIM keys')
+      const { teamId, id } = domain
+      const now = clock.now()
+      await storage.hastenDomainCheck({ teamId, id, at: now + PROOF_AFTER }, now)
+    }
   } catch (error) {
     log.error({ err: error, domain_id: domain.id, domain: domain.name }, 'could not check a domain')
     const now = clock.now()

@@ -74,6 +74,7 @@ export interface SourceBookDeps {
   hostname: string
   /** See `SendingHost`. */
   webHost?: string | undefined
+  nameserver?: SendingHost['nameserver']
   /** `delivery.source_ips`, and whether new ones start a warm-up. */
   configured: readonly string[]
   warmUp: boolean
@@ -129,7 +130,7 @@ function namedIn({ configured, adopt }: SourceBookDeps, sources: readonly Source
 
 /** Creates the registry. */
 export function createSourceBook(deps: SourceBookDeps): SourceBook {
-  const { storage, nodeId, clock, hostname, webHost, configured, adopt } = deps
+  const { storage, nodeId, clock, hostname, webHost, nameserver, configured, adopt } = deps
   let named: readonly string[] = configured
   const list = async (): Promise<Source[]> => {
     const sources = await storage.listSources({}, clock.now())
@@ -156,6 +157,7 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
     host: {
       hostname,
       webHost,
+      nameserver,
       get sourceIps() {
         return named
       },

@@ -1,8 +1,8 @@
 /** The verification of sending domains: results of DNS checks, and when the next check is due. */
 import { sql } from 'kysely'
 import type { EventDomain } from '../mail/event.ts'
+import type { DkimKeyChange } from './dkim-keys.ts'
 import {
-  type DkimKeyChange,
   type Domain,
   type DomainWatch,
   fromWatch,
@@ -127,15 +127,15 @@ async function scheduleDomainCheck(
   return true
 }
 
-/** Makes the next check due now, unless no verification was ever requested. Changes nothing else. */
+/** Makes the next check due now or at `at`, unless no verification was ever requested. Changes nothing else. */
 async function hastenDomainCheck(
   db: Db,
-  { teamId, id }: { teamId: string; id: string },
+  { teamId, id, at }: { teamId: string; id: string; at?: number | undefined },
   now: number,
 ): Promise<void> {
   await db
     .updateTable('domains')
-    .set({ next_check_at: now })
+    .set({ next_check_at: at ?? now })
     .where('id', '=', id)
     .where('team_id', '=', teamId)
     .where('status', '!=', 'not_started')

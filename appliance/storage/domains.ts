@@ -1,9 +1,10 @@
 /** Sending domains and their settings. Their verification is in domain-checks.ts. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { EventDomain } from '../mail/event.ts'
+import { insertKeys, type DkimKey } from './dkim-keys.ts'
 import { recordOthers } from './events.ts'
-import type { Db, DkimKeysTable, DomainsTable } from './schema.ts'
-import type { DkimAlgorithm, DkimKeyState, DomainStatus, RecordStatus, TlsRequirement } from './values.ts'
+import type { Db, DomainsTable } from './schema.ts'
+import type { Delegation, DomainStatus, RecordStatus, TlsRequirement } from './values.ts'
 
 /** The result of the last check of one DNS record. The records themselves are computed (senders/records.ts). */
 export interface RecordCheck {
@@ -29,6 +30,7 @@ export interface DomainSettings {
   clickTracking: boolean
   /** One or more labels below the domain. */
   trackingSubdomain: string | null
+  delegation: Delegation
 }
 
 /** The schedule of automatic verification. Times in Unix milliseconds. */
@@ -75,6 +77,7 @@ export const toDomain = (row: Selectable<DomainsTable>): Domain => {
     openTracking: row.open_tracking === 1,
     clickTracking: row.click_tracking === 1,
     trackingSubdomain: row.tracking_subdomain,
+    delegation: row.delegation,
     verifyUntil: row.verify_until,
     suspect:
       row.suspect === null || row.suspect_since === null
@@ -102,6 +105,7 @@ const fromSettings = (settings: Partial<DomainSettings>): Updateable<DomainsTabl
     open_tracking: flag(settings.openTracking),
     click_tracking: flag(settings.clickTracking),
     tracking_subdomain: settings.trackingSubdomain,
+    delegation: settings.delegation,
   }
 }
 
@@ -130,6 +134,7 @@ const fromDomain = (domain: Domain): Insertable<DomainsTable> => ({
   open_tracking: Number(domain.openTracking),
   click_tracking: Number(domain.clickTracking),
   tracking_subdomain: domain.trackingSubdomain,
+  delegation: domain.delegation,
   ...fromWatch(domain),
 })
 
@@ -255,112 +260,7 @@ async function deleteDomain(
   return true
 }
 
-export interface DkimKey {
-  id: string
-  teamId: string
-  domainId: string
-  selector: string
-  algorithm: DkimAlgorithm
-  /** PKCS #8 in DER; empty once retired. */
-  privateKey: Uint8Array
-  /** The value of `p=` in the DNS record (RFC 6376 §3.6.1), base64. */
-  publicKey: string
-  createdAt: number
-  state: DkimKeyState
-  stateSince: number
-  /** When a retiring key is retired; null otherwise. */
-  retireAt: number | null
-}
-
-/** A state change of a key. */
-export type DkimKeyChange = Pick<DkimKey, 'id' | 'state' | 'retireAt'>
-
-const toKey = (row: Selectable<DkimKeysTable>): DkimKey => ({
-  id: row.id,
-  teamId: row.team_id,
-  domainId: row.domain_id,
-  selector: row.selector,
-  algorithm: row.algorithm,
-  privateKey: row.private_key,
-  publicKey: row.public_key,
-  createdAt: row.created_at,
-  state: row.state,
-  stateSince: row.state_since ?? row.created_at,
-  retireAt: row.retire_at,
-})
-
-/** Inserts keys. Used by the methods that create a domain or rotate its keys. */
-async function insertKeys(db: Db, keys: readonly DkimKey[]): Promise<void> {
-  for (const key of keys)
-    await db
-      .insertInto('dkim_keys')
-      .values({
-        id: key.id,
-        team_id: key.teamId,
-        domain_id: key.domainId,
-        selector: key.selector,
-        algorithm: key.algorithm,
-        private_key: key.privateKey,
-        public_key: key.publicKey,
-        created_at: key.createdAt,
-        state: key.state,
-        state_since: key.stateSince,
-        retire_at: key.retireAt,
-      })
-      .execute()
-}
-
-/**
- * Adds the keys of a rotation. Replaces pending ones. `rotating`: a key already waits for its record, so nothing
- * changes. `gone`: the domain doesn't exist.
- */
-async function addDkimKeys(
-  db: Db,
-  { teamId, domainId, keys }: { teamId: string; domainId: string; keys: DkimKey[] },
-): Promise<'added' | 'rotating' | 'gone'> {
-  const domain = await db
-    .selectFrom('domains')
-    .select('id')
-    .where('id', '=', domainId)
-    .where('team_id', '=', teamId)
-    .executeTakeFirst()
-  if (!domain) return 'gone'
-  const pending = (await dkimKeys(db, { domainId })).filter(({ state }) => state === 'pending')
-  // A pending Ed25519 key alone is not a rotation. It can be replaced.
-  if (pending.some(({ algorithm }) => algorithm === 'rsa-sha256')) return 'rotating'
-  for (const { id } of pending) await db.deleteFrom('dkim_keys').where('id', '=', id).execute()
-  await insertKeys(db, keys)
-  return 'added'
-}
-
-/** Lists all keys of a domain, oldest first. */
-async function dkimKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> {
-  const rows = await db
-    .selectFrom('dkim_keys')
-    .selectAll()
-    .where('domain_id', '=', args.domainId)
-    .orderBy('id')
-    .execute()
-  return rows.map(toKey)
-}
-
-/**
- * Returns the keys that sign for a domain now, never an Ed25519 key alone. RSA comes first: few verifiers support
- * Ed25519 (RFC 8463), and some stop at the first signature.
- */
-async function signingKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> {
-  const rows = await db
-    .selectFrom('dkim_keys')
-    .selectAll()
-    .where('domain_id', '=', args.domainId)
-    .where('state', '=', 'active')
-    .orderBy('algorithm', 'desc')
-    .orderBy('id')
-    .execute()
-  return rows[0]?.algorithm === 'rsa-sha256' ? rows.map(toKey) : []
-}
-
 export const methods = {
-  reads: { listDomains, trackingDomains, getDomain, findDomain, dkimKeys, signingKeys },
-  writes: { createDomain, updateDomain, deleteDomain, addDkimKeys },
+  reads: { listDomains, trackingDomains, getDomain, findDomain },
+  writes: { createDomain, updateDomain, deleteDomain },
 }

@@ -40,6 +40,8 @@ import { methods as broadcastRecipientRows } from './broadcasts/recipient-rows.t
 import { methods as broadcastResults } from './broadcasts/results.ts'
 import { methods as broadcastStates } from './broadcasts/states.ts'
 import { methods as broadcastVersions } from './broadcasts/versions.ts'
+import { methods as delegation } from './delegation.ts'
+import { methods as dkimKeys } from './dkim-keys.ts'
 import { methods as domains } from './domains.ts'
 import { methods as domainChecks } from './domain-checks.ts'
 import { methods as domainReportSums } from './domain-report-sums.ts'
@@ -118,6 +120,8 @@ export const nouns = {
   contactRows,
   contacts,
   customEvents,
+  delegation,
+  dkimKeys,
   domainChecks,
   domainReports,
   domainReportSums,

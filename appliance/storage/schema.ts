@@ -27,6 +27,7 @@ import type { BroadcastTables } from './broadcasts/tables.ts'
 import type {
   AlertMail,
   TlsRequirement,
+  Delegation,
   DkimAlgorithm,
   DkimKeyState,
   Via,
@@ -207,6 +208,13 @@ export interface DomainsTable {
   keep_bodies: Generated<number>
   /** JSON: ReceivingRule[]. */
   receiving_rules: Generated<string>
+  delegation: Generated<Delegation>
+}
+
+export interface DnsSerialTable {
+  id: number
+  serial: number
+  digest: string
 }
 
 export interface DkimKeysTable {
@@ -963,6 +971,7 @@ export interface Tables extends AudienceTables, AutomationTables, BroadcastTable
   api_keys: ApiKeysTable
   domains: DomainsTable
   dkim_keys: DkimKeysTable
+  dns_serial: DnsSerialTable
   suppressions: SuppressionsTable
   unsuppressed: UnsuppressedTable
   sts_policies: StsPoliciesTable

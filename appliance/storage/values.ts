@@ -44,6 +44,12 @@ export type ErasurePhase = (typeof ERASURE_PHASES)[number]
 /** Whether a domain's mail may be sent without TLS. */
 export type TlsRequirement = 'opportunistic' | 'enforced'
 
+/**
+ * Who publishes a domain's records. none: its owner · cname: our DNS server has its DKIM keys, reached by CNAME records · ns:
+ * our DNS server also has the names of the return path
+ */
+export type Delegation = 'none' | 'cname' | 'ns'
+
 export type DkimAlgorithm = 'rsa-sha256' | 'ed25519-sha256'
 
 /** How an email was submitted. `report`: made by the server about another email. `notice`: from the server itself. */

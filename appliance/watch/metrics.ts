@@ -20,6 +20,8 @@ export interface Instruments {
   spamFilterAsked(result: string): void
   /** A milter was asked about a received message. */
   milterAsked(milter: string, result: string): void
+  /** The DNS server got a query. */
+  dnsQueried(transport: string, result: string): void
   webhookAttempted(success: boolean, seconds: number): void
   stored(method: string, seconds: number, failed: boolean): void
   /** A recurring task succeeded. Lets a monitor detect that it stopped. */
@@ -103,17 +105,20 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
   }
 }
 
-/** Counts what others say about received mail. */
+/** Counts what others say about received mail, and their DNS queries. */
 function createInboundTold({
   counter,
-}: SeriesOf): Pick<Told, 'blocklistAsked' | 'spamFilterAsked' | 'milterAsked'> {
+}: SeriesOf): Pick<Told, 'blocklistAsked' | 'spamFilterAsked' | 'milterAsked' | 'dnsQueried'> {
   const lookups = 'Blocklist lookups about servers that deliver mail'
   const blocklists = counter('inbound_blocklist_total', lookups, ['zone', 'result'])
   const judged = 'Received messages that the spam filter was asked about'
   const spamFilter = counter('inbound_spam_filter_total', judged, ['result'])
   const filtered = 'Received messages that a milter was asked about'
   const milters = counter('inbound_milter_total', filtered, ['milter', 'result'])
+  const asked = 'Queries to the DNS server'
+  const queries = counter('dns_queries_total', asked, ['transport', 'result'])
   return {
+    dnsQueried: (transport, result) => queries.inc({ transport, result }),
     blocklistAsked: (zone, result) => blocklists.inc({ zone, result }),
     spamFilterAsked: (result) => spamFilter.inc({ result }),
     milterAsked: (milter, result) => milters.inc({ milter, result }),

@@ -9,6 +9,7 @@ import { SECTIONS, type Key } from '../../appliance/config/keys.ts'
 const examples: Record<string, unknown> = {
   'smtp.mx_port': 2525,
   hostname: 'mail.example.com',
+  'nameserver.zone': 'dns.mail.example.com',
   'notices.from': 'posthaste@example.com',
   'smtp.postmaster': 'ops@example.net',
   'tls_reports.from': 'tls-reports@example.com',

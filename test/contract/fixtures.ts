@@ -80,6 +80,7 @@ export function newDomain(teamId: string, name: string): { domain: Domain; keys:
     openTracking: false,
     clickTracking: false,
     trackingSubdomain: null,
+    delegation: 'none',
     verifyUntil: null,
     suspect: null,
     nextCheckAt: null,

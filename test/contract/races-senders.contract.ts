@@ -245,6 +245,15 @@ function sourceRaces(race: Racing): void {
 }
 
 function applianceRaces(race: Racing): void {
+  race('two nodes get one serial for one content of the zones', async ({ storage, atOnce }) => {
+    const [before, after] = [unique('zones'), unique('zones')]
+    const first = await storage.zoneSerial({ digest: before }, T0)
+    const serial = (at: Storage) => at.zoneSerial({ digest: after }, T0)
+    const [one, two] = await atOnce(serial, serial)
+    expect(one).toBe(two)
+    expect(one).toBe(Math.max(first + 1, Math.floor(T0 / 1000)))
+  })
+
   race('a secret is made once', async ({ atOnce }) => {
     const name = unique('secret')
     const make = (byte: number) => (at: Storage) => at.secret({ name, fresh: new Uint8Array([byte]) }, T0)

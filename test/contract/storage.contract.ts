@@ -15,6 +15,7 @@ import { broadcastVersionsContract } from './broadcast-versions.contract.ts'
 import { broadcastsContract } from './broadcasts.contract.ts'
 import { automationsContract } from './automations.contract.ts'
 import { customEventsContract } from './custom-events.contract.ts'
+import { delegationContract } from './delegation.contract.ts'
 import { dutiesContract } from './duties.contract.ts'
 import { domainReportsContract } from './domain-reports.contract.ts'
 import { formsContract } from './forms.contract.ts'
@@ -62,6 +63,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   contactBatches: contactBatchesContract,
   contactImports: contactImportsContract,
   images: imagesContract,
+  delegation: delegationContract,
   insightDays: insightDaysContract,
   broadcastRules: broadcastRulesContract,
   complaints: complaintsContract,

@@ -1,3 +1,4 @@
+import { presentDkimKey, rotateDkimKeys } from '../../api/dkim-keys.ts'
 import * as api from '../../api/domains.ts'
 import { serve } from '../serve.ts'
 import type { Domain, DomainSettings } from '../../storage/storage.ts'
@@ -15,6 +16,7 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
     api.presentDomain(
       domain,
       ...(await Promise.all([senders.expectedRecords(domain), senders.dkimKeys(domain), sources.waysOut()])),
+      senders.delegationZone(),
     )
   serve(
     app,
@@ -92,7 +94,7 @@ function actionRoutes(app: App, { senders }: HttpDeps): void {
 
   serve(
     app,
-    api.rotateDkimKeys,
+    rotateDkimKeys,
     { audit: { action: 'domain.rotate_dkim', noun: 'domain', read: readDkimKeys({ senders }) } },
     async (request) => {
       const args = { teamId: callerOf(request).teamId, id: request.params.id }
@@ -101,7 +103,7 @@ function actionRoutes(app: App, { senders }: HttpDeps): void {
       return {
         object: 'dkim_rotation' as const,
         domain_id: args.id,
-        dkim_keys: keys.map((key) => api.presentDkimKey(domain, key)),
+        dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
       }
     },
   )
@@ -120,6 +122,7 @@ function settingsOf(body: api.UpdateDomain): Partial<DomainSettings> {
     receiving: enabled(body.capabilities?.receiving),
     openTracking: body.open_tracking ?? undefined,
     clickTracking: body.click_tracking ?? undefined,
+    delegation: body.delegation ?? undefined,
     // Clients that write every field send an empty string for none.
     trackingSubdomain: body.tracking_subdomain === '' ? null : body.tracking_subdomain,
   }

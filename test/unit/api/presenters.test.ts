@@ -54,11 +54,12 @@ test('a domain carries its records with what was found at each', () => {
     openTracking: true,
     clickTracking: false,
     trackingSubdomain: 'links',
+    delegation: 'none',
     verifyUntil: 120_000,
     suspect: null,
     nextCheckAt: 90_000,
   }
-  const shown = { name: 'send', fqdn: 'send.example.com', required: true, advice: null }
+  const shown = { name: 'send', fqdn: 'send.example.com', required: true, advice: null, served: false }
   const required = { ...shown, label: null }
   const record = { record: 'SPF' as const, ...required }
   const key = {
@@ -74,6 +75,7 @@ test('a domain carries its records with what was found at each', () => {
     ],
     [key],
     { sources: [], assignments: [] },
+    null,
   )
   expect(presented).toMatchObject({
     object: 'domain',

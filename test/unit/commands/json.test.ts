@@ -122,6 +122,7 @@ const STEPS: Step[] = [
   ['domain show sender.test', 'getDomain'],
   ['domain verify sender.test', 'getDomain'],
   ['domain rotate sender.test', 'rotateDkimKeys'],
+  ['domain delegate sender.test none', 'getDomain'],
   ['domain bodies sender.test discard', 'setDomainBodies'],
   ['domain add other.test', 'createDomain'],
   ['domain remove other.test', 'deleteDomain'],

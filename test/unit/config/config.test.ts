@@ -78,6 +78,7 @@ describe('a sound configuration', () => {
         test_domains: ['resend.dev', 'test.posthaste.invalid'],
       },
       alerts: expect.any(Object) as object,
+      nameserver: { listen: [], names: [], rotate_days: 90 },
       metrics: { listen: [] },
       notices: {},
       retention: { bodies_days: 30, attempts_days: 90, events_days: 90, emails_days: 365, audit_days: 730 },

@@ -23,6 +23,7 @@ describe('the expected records', () => {
         required: true,
         label: null,
         advice: null,
+        served: false,
       },
       {
         key: 'SPF MX',
@@ -35,6 +36,7 @@ describe('the expected records', () => {
         required: true,
         label: null,
         advice: null,
+        served: false,
       },
       {
         key: 'SPF',
@@ -47,6 +49,7 @@ describe('the expected records', () => {
         required: true,
         label: null,
         advice: null,
+        served: false,
       },
       {
         key: 'DMARC',
@@ -60,6 +63,7 @@ describe('the expected records', () => {
         label: 'recommended',
         advice:
           'Recommended: large mailbox providers expect a DMARC policy, however strict. The address in rua= receives daily reports about mail from the domain, shown under Reports. If you have a record, add the address to it.',
+        served: false,
       },
     ])
   })

@@ -12,6 +12,7 @@ const record = (change: Partial<DomainRecord>): DomainRecord => ({
   fqdn: 'send.example.com',
   required: true,
   advice: null,
+  served: false,
   found: [],
   note: null,
   checked_at: null,

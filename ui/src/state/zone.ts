@@ -12,7 +12,9 @@ export function zoneText(records: readonly DomainRecord[]): string {
 }
 
 function rdata(record: DomainRecord): string {
-  if (record.type === 'MX') return `${record.priority ?? 10} ${record.value.replace(/\.?$/, '.')}`
+  const absolute = record.value.replace(/\.?$/, '.')
+  if (record.type === 'MX') return `${record.priority ?? 10} ${absolute}`
+  if (record.type === 'CNAME' || record.type === 'NS') return absolute
   const pieces = record.value.match(new RegExp(`.{1,${CHARACTER_STRING}}`, 'gs')) ?? ['']
   const quoted = pieces.map((piece) => `"${piece.replace(/["\\]/g, '\\$&')}"`)
   return quoted.length === 1 ? quoted.join('') : `( ${quoted.join(' ')} )`

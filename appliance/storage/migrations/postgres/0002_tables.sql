@@ -152,7 +152,7 @@ CREATE TABLE domains (
   suspect text,
   suspect_since bigint,
   next_check_at bigint,
-  keep_bodies bigint not null default 1 check (keep_bodies in (0, 1)), receiving_rules text not null default '[]',
+  keep_bodies bigint not null default 1 check (keep_bodies in (0, 1)), receiving_rules text not null default '[]', delegation text not null default 'none' check (delegation in ('none', 'cname', 'ns')),
   unique (name, team_id)
 );
 
@@ -1431,3 +1431,9 @@ CREATE INDEX automation_templates_automation on automation_templates (automation
 CREATE INDEX broadcasts_template on broadcasts (template_id, status) where template_id is not null;
 
 CREATE INDEX emails_template on emails (template_id, created_at) where template_id is not null;
+
+CREATE TABLE dns_serial (
+  id bigint primary key check (id = 1),
+  serial bigint not null,
+  digest text not null
+);

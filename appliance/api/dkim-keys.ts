@@ -1,0 +1,84 @@
+import { Type, type Static } from 'typebox'
+import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import { isAliased } from '../senders/aliases.ts'
+import { dkimName, dkimRecord } from '../senders/records.ts'
+import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { path, pathId } from './parameters.ts'
+
+/** A DKIM key of a domain. Not part of the hosted API. */
+export const DkimKey = Type.Object(
+  {
+    id: Id,
+    selector: Type.String({ description: 'The selector: the first label of its record.' }),
+    algorithm: literals(['rsa-sha256', 'ed25519-sha256'], { description: 'Signature algorithm.' }),
+    state: literals(['pending', 'active', 'retiring', 'retired'], {
+      description:
+        'pending: its record is not published yet · active: signs · retiring: no longer signs, but its record is still needed · retired: its record can be removed.',
+    }),
+    state_since: Timestamp,
+    retires_at: Nullable(Timestamp, { description: 'How long the record of a retiring key is needed.' }),
+    created_at: Timestamp,
+    fqdn: Type.String({ description: 'The name of its record.' }),
+    value: Type.String({ description: 'The value of its record.' }),
+    note: Type.String({ description: 'What the state means for its record.' }),
+  },
+  { description: 'A DKIM key of a domain.' },
+)
+export type DkimKey = Static<typeof DkimKey>
+
+/** POST /domains/:id/dkim/rotate: the new keys, pending publication. Not part of the hosted API. */
+export const DkimRotation = Type.Object(
+  {
+    object: kind('dkim_rotation'),
+    domain_id: Id,
+    dkim_keys: Type.Array(DkimKey, { description: 'The keys whose records are to be published.' }),
+  },
+  { description: 'The new keys.' },
+)
+export type DkimRotation = Static<typeof DkimRotation>
+
+export const rotateDkimKeys = operation('POST /domains/:id/dkim/rotate', {
+  operationId: 'rotateDkimKeys',
+  tags: ['Domains'],
+  summary: 'Rotate the DKIM keys of a domain',
+  description:
+    'Creates new keys with new selectors. They sign once their records are found; then the old keys retire. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: DkimRotation },
+})
+
+const keyNotes: Record<StoredDkimKey['state'], string> = {
+  pending: 'Publish its record. Posthaste signs with this key once the record is found in DNS.',
+  active: 'Posthaste signs with this key. Keep its record.',
+  retiring: 'Receivers may still verify mail signed with this key. Keep its record for now.',
+  retired: 'No mail signed with this key is in transit any more. Its record can be removed.',
+}
+
+/** The same for keys that the server's own DNS server publishes. */
+const servedNotes: typeof keyNotes = {
+  pending: 'The DNS server of Posthaste publishes it. It signs once it was published for an hour.',
+  active: 'Posthaste signs with this key, publishes it and replaces it on schedule.',
+  retiring: 'Receivers may still verify mail signed with this key. Posthaste publishes it until then.',
+  retired: 'No mail signed with this key is in transit any more. It is no longer published.',
+}
+
+/** Formats a DKIM key with its record, without the private key. */
+export function presentDkimKey(
+  domain: Pick<StoredDomain, 'name'>,
+  key: Omit<StoredDkimKey, 'privateKey'>,
+): DkimKey {
+  return {
+    id: key.id,
+    selector: key.selector,
+    algorithm: key.algorithm,
+    state: key.state,
+    state_since: timestamp(key.stateSince),
+    retires_at: timestampOrNull(key.retireAt),
+    created_at: timestamp(key.createdAt),
+    fqdn: dkimName(key, domain),
+    value: dkimRecord(key),
+    note: (isAliased(key) ? servedNotes : keyNotes)[key.state],
+  }
+}

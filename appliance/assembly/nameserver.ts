@@ -1,0 +1,42 @@
+/** Opens the DNS server, if one is configured. */
+import { randomBytes } from 'node:crypto'
+import { createNameserver, createZoneBook, type ZoneData } from '../nameserver/nameserver.ts'
+import { publishedRecords } from '../senders/senders.ts'
+import type { Ground, People } from './ground.ts'
+
+/** Opens the listeners for DNS queries. Returns their addresses. */
+export async function openNameserver(ground: Ground, { book }: People): Promise<string[]> {
+  const { config, storage, clock, capacity, instruments, started } = ground
+  if (!book.host.nameserver || !capacity.dns) return []
+  const zoneBook = createZoneBook({
+    ...ground,
+    pollMs: ground.options.pollMs === undefined ? undefined : Math.max(ground.options.pollMs, 5000),
+    read: () => readZones(ground, book),
+    serialOf: (digest) => storage.zoneSerial({ digest }, clock.now()),
+  })
+  await zoneBook.refresh()
+  const secret = await storage.secret({ name: 'dns cookies', fresh: randomBytes(32) }, clock.now())
+  const nameserver = createNameserver({
+    zones: () => zoneBook.zones(),
+    clock,
+    connections: capacity.dns,
+    secret,
+    count: (transport, result) => instruments.dnsQueried(transport, result),
+  })
+  started.defer(() => nameserver.close())
+  const bound = await nameserver.listen(config.nameserver.listen)
+  started.defer(() => zoneBook.stop())
+  zoneBook.start()
+  return bound
+}
+
+/** Reads our own zone with the keys of all domains, and the subdomains that domains delegate. */
+async function readZones(
+  { storage, clock }: Ground,
+  { host }: People['book'],
+): Promise<Omit<ZoneData, 'serial'>[]> {
+  const { selectors, zonesOf } = publishedRecords(host)
+  const served = await storage.servedDomains({ selectors }, clock.now())
+  const contact = `postmaster.${host.hostname.toLowerCase()}`
+  return zonesOf(served).map((zone) => ({ ...zone, nameServers: host.nameserver!.names, contact }))
+}
