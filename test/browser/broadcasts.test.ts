@@ -76,6 +76,8 @@ test('inboxes are shown as the subject and the preview text change, with counts'
   const phone = page.getByRole('group', { name: 'On a phone' })
   await phone.getByText('Spring for Ada', { exact: true }).waitFor()
   await phone.getByText('Six new books', { exact: true }).waitFor()
+  // Merge tags count as their values.
+  await page.getByText('14 characters. Phones show about 40.').waitFor()
   await page.getByText('13 characters. Mail apps show about 90 after the subject.').waitFor()
   await field('Preview text').fill('')
   await page.getByRole('group', { name: 'On a computer' }).getByText('Dear Ada', { exact: true }).waitFor()

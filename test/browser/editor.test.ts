@@ -5,6 +5,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { png } from '../unit/images/samples.ts'
 import { BLOCK_SAMPLES } from '../unit/document/samples.ts'
 import { launch, openPage, still, type Watched } from './browser.ts'
+import { canvas as canvasOn, caretToEnd } from './canvas.ts'
 import { givePassword } from './people.ts'
 
 /** Tests the document editor in a real browser, on a real appliance. */
@@ -31,7 +32,7 @@ interface Stored {
 const at = (path: string) => `${posthaste.url}/dashboard${path}`
 const button = (name: string, on: Page = page) => on.getByRole('button', { name, exact: true })
 const press = (name: string) => button(name).click()
-const canvas = (on: Page = page) => on.getByRole('textbox', { name: 'Content', exact: true })
+const canvas = (on: Page = page) => canvasOn(on)
 const saved = (on: Page = page) => on.getByText('All changes saved', { exact: true }).waitFor()
 const field = (name: string) => page.getByRole('textbox', { name, exact: true })
 const stored = async (id: string) => (await posthaste.call<Stored>('GET', `/templates/${id}`)).body
@@ -50,30 +51,7 @@ async function openNew(content: Block[] = [paragraph()], on: Page = page): Promi
 /** Waits until the stored template matches. */
 const until = (id: string, look: (found: Stored) => unknown) =>
   expect.poll(async () => look(await stored(id)))
-/** Reports whether the caret is after all editable text, once the editor has processed the selection. */
-const CARET_AT_END = `new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => {
-  const { focusNode, focusOffset, isCollapsed } = getSelection()
-  const canvas = document.activeElement
-  if (!isCollapsed || !canvas.contains(focusNode)) return done(false)
-  const rest = document.createRange()
-  rest.selectNodeContents(canvas)
-  rest.setStart(focusNode, focusOffset)
-  const after = rest.cloneContents()
-  for (const fixed of after.querySelectorAll('[contenteditable=false]')) fixed.remove()
-  done(after.textContent === '')
-})), 20))`
-/**
- * ProseMirror sets its own selection 20 ms after it gets the focus, and sees the browser's selection in the next frame.
- */
-const toEnd = async () => {
-  await canvas().focus()
-  await page.evaluate(CARET_AT_END)
-  const there = async () => {
-    await page.keyboard.press('Control+End')
-    return page.evaluate(CARET_AT_END)
-  }
-  await expect.poll(there).toBe(true)
-}
+const toEnd = () => caretToEnd(page)
 async function slash(words: string) {
   await page.keyboard.type(`/${words}`)
   await page.getByRole('listbox', { name: 'Blocks' }).waitFor()

@@ -8,10 +8,12 @@ export type SaveState = 'saved' | 'changed' | 'saving' | 'conflict' | 'failed'
 
 export interface DocumentSave<T> {
   readonly state: SaveState
-  /** The error of the last save; empty if it succeeded. */
+  /** The error of the last save; empty if it succeeded, or if the latest change can't be stored. */
   readonly refusal: string
   /** Records a change of the document. */
   changed(document: T): void
+  /** Records that the latest change can't be stored. The next valid change ends that. */
+  hold(): void
   /** Saves unsaved changes now. */
   flush(): Promise<void>
   /** Discards unsaved changes, to end a conflict. */
@@ -22,6 +24,7 @@ export interface DocumentSave<T> {
 export function documentSave<T>(save: (document: T) => Promise<void>): DocumentSave<T> {
   let state = $state<SaveState>('saved')
   let refusal = $state('')
+  let held = $state(false)
   let waiting: T | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let going: Promise<void> | undefined
@@ -50,20 +53,25 @@ export function documentSave<T>(save: (document: T) => Promise<void>): DocumentS
   }
   return {
     get state() {
-      return state
+      return held && state !== 'conflict' ? 'failed' : state
     },
     get refusal() {
-      return refusal
+      return held ? '' : refusal
     },
     changed(document) {
+      held = false
       waiting = document
       if (state === 'conflict') return
       if (state !== 'saving') state = 'changed'
       clearTimeout(timer)
       timer = setTimeout(() => void flush(), PAUSE)
     },
+    hold() {
+      held = true
+    },
     flush,
     drop() {
+      held = false
       clearTimeout(timer)
       waiting = undefined
       state = 'saved'

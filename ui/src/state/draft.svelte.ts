@@ -22,6 +22,8 @@ export interface Draft {
   readonly edits: number
   /** Increases when the form is replaced by someone else's version. */
   readonly taken: number
+  /** Records why the form lacks the latest changes, such as blocks that are too large; empty: it has them. */
+  readonly report: (problem: string) => void
   /** Saves unsaved changes. Resolves to whether everything is saved. */
   flush(): Promise<boolean>
   /** Resolves a conflict with the other version, or with the form. */
@@ -64,6 +66,7 @@ class Autosave implements Draft {
   #conflict = $state(false)
   /** The rejected changes, so that they aren't sent again unmodified. */
   #refused = $state('')
+  #problem = $state('')
 
   readonly #onsaved: () => void
 
@@ -80,17 +83,23 @@ class Autosave implements Draft {
     this.taken += 1
     this.#conflict = false
     this.#refusal = ''
+    this.#problem = ''
+  }
+
+  readonly report = (problem: string): void => {
+    this.#problem = problem
   }
 
   get edits() {
     return this.#edits
   }
   get refusal() {
-    return this.#refusal
+    return this.#problem || this.#refusal
   }
   get saved(): Saved {
     if (this.#conflict) return 'conflict'
     if (this.#saving) return 'saving'
+    if (this.#problem !== '') return 'refused'
     const changes = this.#changes()
     if (changes === null) return 'saved'
     return JSON.stringify(changes) === this.#refused ? 'refused' : 'unsaved'
@@ -109,10 +118,10 @@ class Autosave implements Draft {
     while (this.#saving) await this.#saving
     if (this.#conflict) return false
     const changes = this.#changes()
-    if (changes === null) return true
+    if (changes === null) return this.#problem === ''
     this.#saving = this.#save(changes, $state.snapshot(this.form))
     const done = await this.#saving
-    return done && this.#changes() === null
+    return done && this.#changes() === null && this.#problem === ''
   }
 
   async #save(changes: ReturnType<typeof changesOf> & object, form: DraftForm): Promise<boolean> {
