@@ -202,7 +202,7 @@ async function surveyContacts(
   const scaled = (n: number): number => Math.round(n * scale)
   return {
     recipients: {
-      ...{ contacts, eligible: scaled(eligible), estimated: scale !== 1 },
+      ...{ contacts, eligible: scaled(eligible), estimated: after !== null },
       out: {
         unsubscribed: scaled(out.unsubscribed),
         topic: scaled(out.topic),
