@@ -1,12 +1,14 @@
 /** The results, recipients and clicked links of a broadcast. */
 import { Type, type Static } from 'typebox'
 import type { BroadcastReach, CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
-import type { BroadcastRecipient, RecipientRow } from '../storage/storage.ts'
+import type { QueueLaneFacts } from '../shaping/shaping.ts'
+import type { Broadcast, BroadcastRecipient, RecipientRow } from '../storage/storage.ts'
+import { laneSentence } from './broadcast-lanes.ts'
 import { csvRecord } from '../mail/csv.ts'
 import { operation, other } from './operation.ts'
 import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
 import { count, described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { isoTimestamp, timestamp } from './timestamp.ts'
+import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
 
 /** The types that recipients can be listed by. */
 export const TYPES = [
@@ -55,12 +57,18 @@ export const BroadcastResults = Type.Object(
     providers: Type.Array(
       Type.Object({
         provider: Type.String(described('The mailbox provider; empty: not known yet.')),
+        name: Type.String(described('Its display name.')),
         emails: count('Emails to it.'),
         waiting: count('In the queue.'),
         deferred: count('Of those in the queue, the ones to be tried again later.'),
         delivered: count('Delivered.'),
         bounced: count('Bounced.'),
         complained: count('Reported as spam.'),
+        state: Nullable(
+          Type.String(),
+          described('What those in the queue wait for, in a sentence. null: none wait, or it is paused.'),
+        ),
+        until: Nullable(Timestamp, described('The time in `state`; null: there is none.')),
       }),
       described('By mailbox provider, the largest first.'),
     ),
@@ -182,14 +190,28 @@ export function recipientRecord(row: RecipientRow): string {
   return csvRecord(COLUMNS.map((column) => String(shown[column])))
 }
 
+/** What the lanes of a broadcast are described by; `lanes` has one for each provider, in order. */
+interface Situation {
+  broadcast: Pick<Broadcast, 'status' | 'paused' | 'holds'>
+  lanes: readonly QueueLaneFacts[]
+  now: number
+}
+
 /** Formats the response of GET /broadcasts/:id/results. */
 export const presentResults = (
   reach: BroadcastReach,
   providers: ProviderResult[],
   { curve, earlier }: { curve: CurvePoint[]; earlier: EarlierRates },
+  { broadcast, lanes, now }: Situation,
 ): Static<typeof BroadcastResults> => ({
   ...reach,
-  providers,
+  providers: providers.map((row, at) => {
+    const { provider, emails, waiting, deferred, delivered, bounced, complained } = row
+    const name = provider === '' ? '' : lanes[at]!.name
+    const state = laneSentence(row, lanes[at]!, broadcast, now)
+    const until = timestampOrNull(state === null ? null : lanes[at]!.until)
+    return { provider, name, emails, waiting, deferred, delivered, bounced, complained, state, until }
+  }),
   first_48_hours: curve.map(({ at, ...counts }) => ({ at: timestamp(at), ...counts })),
   earlier,
 })

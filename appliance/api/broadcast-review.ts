@@ -1,6 +1,7 @@
 /** Reviews and tests of a draft before it is sent, and the drafts that a contact would get. */
 import { Type, type Static } from 'typebox'
 import { PROSPECTS, type Prospect, type Review as Reviewed } from '../mail/broadcast.ts'
+import type { Forecast } from '../shaping/shaping.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import { Insight } from './insights.ts'
 import { operation } from './operation.ts'
@@ -96,11 +97,11 @@ export const countEligible = operation('GET /broadcasts/:id/eligible', {
 /** Formats the response of GET /broadcasts/:id/review. */
 export function presentReview(
   { findings, recipients, providers, tags: used, looked, samples }: Reviewed,
-  hours: (number | null)[],
+  forecast: readonly Forecast[],
 ): Static<typeof BroadcastReview> {
   return {
     ...{ findings, recipients, tags: used, looked, samples },
-    providers: providers.map((one, at) => ({ ...one, hours: hours[at] ?? null })),
+    providers: providers.map((one, at) => ({ ...one, ...forecast[at]! })),
   }
 }
 

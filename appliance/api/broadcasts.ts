@@ -124,6 +124,7 @@ const summary = {
   paused_providers: Type.Array(
     Type.Object({
       provider: Type.String(described('The mailbox provider.')),
+      name: Type.String(described('Its display name.')),
       paused_at: Timestamp,
       reason: Type.String(described('Why its recipients wait, in a sentence.')),
     }),
@@ -235,8 +236,11 @@ export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
   body: Nullable(DuplicateBroadcast),
   response: ref,
 })
+/** Returns the display name of a provider id. */
+type NameOf = (provider: string) => string
+
 /** Formats a broadcast for lists. */
-export function presentBroadcastSummary(one: Stored): BroadcastSummary {
+export function presentBroadcastSummary(one: Stored, nameOf: NameOf): BroadcastSummary {
   const { id, name, segmentId, status: state, createdAt, scheduledAt, finishedAt, topicId, paused } = one
   const skipped = Object.values(one.skipped).reduce((sum, n = 0) => sum + n, 0)
   return {
@@ -247,7 +251,7 @@ export function presentBroadcastSummary(one: Stored): BroadcastSummary {
     topic_id: topicId,
     paused_at: timestampOrNull(paused?.at ?? null),
     pause_reason: paused && pauseSentence(paused.reason, paused.figures),
-    paused_providers: state === 'queued' ? presentHolds(one.holds) : [],
+    paused_providers: state === 'queued' ? presentHolds(one.holds, nameOf) : [],
     recipients: one.expanded - skipped,
     counts: one.counts as Record<string, number>,
     opened: one.reach.opened,
@@ -256,20 +260,20 @@ export function presentBroadcastSummary(one: Stored): BroadcastSummary {
   }
 }
 
-const presentHolds = (holds: Stored['holds']): BroadcastSummary['paused_providers'] =>
-  Object.entries(holds).flatMap(([provider, { heldAt, figures }]) =>
-    heldAt === null
-      ? []
-      : { provider, paused_at: timestamp(heldAt), reason: holdSentence(provider, figures) },
-  )
+const presentHolds = (holds: Stored['holds'], nameOf: NameOf): BroadcastSummary['paused_providers'] =>
+  Object.entries(holds).flatMap(([provider, { heldAt, figures }]) => {
+    if (heldAt === null) return []
+    const name = nameOf(provider)
+    return { provider, name, paused_at: timestamp(heldAt), reason: holdSentence(name, figures) }
+  })
 
 /** Formats a broadcast with its content. */
-export function presentBroadcast(one: Stored, inFlight: number): Broadcast {
+export function presentBroadcast(one: Stored, inFlight: number, nameOf: NameOf): Broadcast {
   const { from, subject, replyTo, previewText, html, text: plain } = one.content
   const { unsubscribed = 0, topic = 0, deleted = 0, canceled = 0 } = one.skipped
   return {
     object: 'broadcast',
-    ...presentBroadcastSummary(one),
+    ...presentBroadcastSummary(one, nameOf),
     ...{ from, subject, reply_to: replyTo.length > 0 ? replyTo : null, preview_text: previewText },
     document: presentDocument(one.document),
     template_id: one.templateId,

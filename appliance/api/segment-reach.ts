@@ -1,6 +1,7 @@
 /** The mailbox providers of a segment, and its size by day. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import type { SegmentReach as StoredReach } from '../mail/broadcast.ts'
+import type { Forecast } from '../shaping/shaping.ts'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { count, described, Id, kind, Nullable } from './shared.ts'
@@ -9,6 +10,7 @@ import { count, described, Id, kind, Nullable } from './shared.ts'
 export const providerForecast = Type.Array(
   Type.Object({
     provider: Type.String(described('The provider; empty: not known yet.')),
+    name: Type.String(described('Its display name; empty: not known yet.')),
     contacts: count('Contacts that would get it.'),
     hours: Nullable(
       Type.Number(),
@@ -82,14 +84,14 @@ export const getSegmentDays = operation('GET /segments/:id/days', {
 export const presentSegmentReach = (
   id: string,
   { contacts, eligible, estimated, providers }: StoredReach,
-  hours: readonly (number | null)[],
+  forecast: readonly Forecast[],
 ): SegmentReach => ({
   object: 'segment_providers',
   id,
   contacts,
   eligible,
   estimated,
-  providers: providers.map((one, at) => ({ ...one, hours: hours[at] ?? null })),
+  providers: providers.map((one, at) => ({ ...one, ...forecast[at]! })),
 })
 
 /** Formats the response of GET /segments/:id/days. */

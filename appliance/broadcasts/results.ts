@@ -174,11 +174,11 @@ async function countByProvider({ storage, clock }: BroadcastDeps, id: string): P
   const found = new Map<string, ProviderResult>()
   for (let after: string | null = ''; after !== null;) {
     const part = await storage.broadcastOutcomes({ id, after, most: STEP }, clock.now())
-    for (const { provider: name, lastEvent, n } of part.outcomes) {
+    for (const { provider: name, pool, lastEvent, n } of part.outcomes) {
       if (lastEvent === 'suppressed') continue
       const provider = isUnplaced(name) ? '' : name
       const row = found.get(provider) ?? {
-        ...{ provider, emails: 0, waiting: 0, deferred: 0, delivered: 0, bounced: 0, complained: 0 },
+        ...{ provider, pool, emails: 0, waiting: 0, deferred: 0, delivered: 0, bounced: 0, complained: 0 },
       }
       row.emails += n
       for (const [kind, events] of Object.entries(KINDS))

@@ -55,14 +55,17 @@ const allOf = (numbers: Partial<Record<string, number>>): number =>
 
 /** Runs `broadcast list`. */
 async function listBroadcasts(
-  { broadcasts, output, team }: Context,
+  context: Context,
   { status, limit = DEFAULT_LIMIT }: { status?: Found['status']; limit?: number },
 ): Promise<void> {
+  const { broadcasts, output, team } = context
   if (limit > MOST) throw new Failure(`--limit is at most ${MOST}. Use --status to see fewer.`)
   const { id: teamId } = await team()
   const page = await broadcasts.listBroadcasts({ teamId, limit, status })
   const items = await Promise.all(page.items.map((one) => broadcasts.refreshed(one)))
-  output.object(presentList(items.map(presentBroadcastSummary), page.hasMore))
+  const nameOf = await shapingOf(context).names()
+  const shown = items.map((one) => presentBroadcastSummary(one, nameOf))
+  output.object(presentList(shown, page.hasMore))
   if (items.length === 0) return output.text('No broadcasts.')
   const rows = items.map((one) => [
     instant(one.createdAt),
@@ -76,10 +79,12 @@ async function listBroadcasts(
 }
 
 /** Runs `broadcast show`. */
-async function showBroadcast({ broadcasts, output, team }: Context, id: string): Promise<void> {
+async function showBroadcast(context: Context, id: string): Promise<void> {
+  const { broadcasts, output, team } = context
   const { id: teamId } = await team()
   const found = await broadcasts.refreshed(await broadcasts.getBroadcast({ teamId, id }))
-  const shown = presentBroadcast(found, await broadcasts.inFlight({ teamId, id }))
+  const inFlight = await broadcasts.inFlight({ teamId, id })
+  const shown = presentBroadcast(found, inFlight, await shapingOf(context).names())
   output.object(shown)
   const facts = [
     ['Name', shown.name],
@@ -103,7 +108,7 @@ async function showBroadcast({ broadcasts, output, team }: Context, id: string):
   // Sentences would widen the table beyond a terminal.
   const reasons = [
     ...(shown.pause_reason === null ? [] : [`Why paused: ${shown.pause_reason}`]),
-    ...shown.paused_providers.map(({ provider, reason }) => `Paused for ${provider}: ${reason}`),
+    ...shown.paused_providers.map(({ name, reason }) => `Paused for ${name}: ${reason}`),
     ...(shown.problem === null ? [] : [`Why failed: ${shown.problem}`]),
   ]
   for (const reason of reasons) output.text('', ...paragraph(reason))
@@ -129,8 +134,8 @@ async function reviewBroadcast(context: Context, id: string): Promise<void> {
     fallback ?? '-',
   ])
   if (tags.length > 0) output.text('', ...table(['MERGE TAG', 'WITHOUT VALUE', 'FALLBACK'], tags))
-  const providers = shown.providers.map(({ provider, contacts: count, hours }) => [
-    provider || 'not known yet',
+  const providers = shown.providers.map(({ name, contacts: count, hours }) => [
+    name || 'not known yet',
     String(count),
     hours === null ? 'not known' : `${hours} h`,
   ])

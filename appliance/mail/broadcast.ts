@@ -86,6 +86,8 @@ export const addressDomain = (address: string): string =>
 export interface ProviderResult {
   /** Empty for providers that aren't known yet. */
   provider: string
+  /** The pool that they leave from. */
+  pool: string
   emails: number
   /** In the queue, including deferred ones. */
   waiting: number

@@ -13,7 +13,7 @@ import { explain, type Explanation, type Situation, type Waiting } from './expla
 import { allowed, isPaused, pausedBy, resumed, shownRate, type LaneState } from './lane.ts'
 import { Providers, type Provider, type ProviderTable } from './providers.ts'
 import type { LaneActivity } from './recent.ts'
-import { hoursFor, supplyOf } from './forecast.ts'
+import { type Forecast, hoursFor, supplyOf } from './forecast.ts'
 import { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
 import { readSettings, SETTING_NAMES } from './settings.ts'
 import { nextMidnight, warmUpOf, type WarmUp } from './warm-up.ts'
@@ -67,6 +67,8 @@ export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends B
 
 export interface ShapingBook {
   providers(): Promise<Provider[]>
+  /** Returns a function that names a provider by its id. Outside the table, the id is the name. */
+  names(): Promise<(id: string) => string>
   /** Returns a provider by id; refuses an invalid id. */
   provider(id: string): Promise<Provider>
   /** Changes the given settings; null resets a setting to the table's value. Names and values as in the API. */
@@ -84,10 +86,8 @@ export interface ShapingBook {
     counts: readonly T[],
     idle: boolean,
   ): Promise<QueueLaneFacts<T | BacklogCount>[]>
-  /**
-   * Estimates how many hours it takes to send to each provider from a pool; null when unknown, or more than 60 days.
-   */
-  forecast(pool: string, asked: readonly { provider: string; contacts: number }[]): Promise<(number | null)[]>
+  /** Estimates how long it takes to send to each provider from a pool. */
+  forecast(pool: string, asked: readonly { provider: string; contacts: number }[]): Promise<Forecast[]>
   /** Explains why each of these waits. */
   explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
 }
@@ -118,6 +118,11 @@ class Book implements ShapingBook {
 
   async providers(): Promise<Provider[]> {
     return (await this.#providersNow()).list()
+  }
+
+  async names(): Promise<(id: string) => string> {
+    const providers = await this.#providersNow()
+    return (id) => (id === '' ? '' : nameOf(id, providers))
   }
 
   async provider(id: string): Promise<Provider> {
@@ -163,19 +168,23 @@ class Book implements ShapingBook {
     return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
   }
 
-  async forecast(pool: string, asked: readonly { provider: string; contacts: number }[]) {
+  async forecast(
+    pool: string,
+    asked: readonly { provider: string; contacts: number }[],
+  ): Promise<Forecast[]> {
     const { providers, records, sources } = await this.#readAll()
     const now = this.#deps.clock.now()
     const usable = sources.filter((source) => source.pool === pool && source.state === 'active')
     return asked.map(({ provider: id, contacts }) => {
-      if (id === '') return null
+      if (id === '') return { name: '', hours: null }
       const provider = providers.get(id)
       const supplies = usable.map(({ ip, warmUpSince }) => {
         const record = records.find((one) => one.source === ip && one.provider === id)
         const lane = record && factsOf(record, providers, sources, now)
         return supplyOf(provider.limits, lane, provider.warmUp, warmUpSince !== null)
       })
-      return hoursFor(contacts, supplies, (nextMidnight(now) - now) / 60_000)
+      const left = (nextMidnight(now) - now) / 60_000
+      return { name: nameOf(id, providers), hours: hoursFor(contacts, supplies, left) }
     })
   }
 

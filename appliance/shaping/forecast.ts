@@ -1,6 +1,14 @@
 /** Estimates how long sending to a provider takes, from limits and warm-up. Pure. */
 import type { Limits } from './settings.ts'
 
+/** How long sending to a provider takes. */
+export interface Forecast {
+  /** Display name; empty for providers that aren't known yet. */
+  name: string
+  /** Null: not known, or more than 60 days. */
+  hours: number | null
+}
+
 /** What one source may send to a provider. */
 export interface Supply {
   /** Messages per minute. */

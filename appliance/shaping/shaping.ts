@@ -43,7 +43,7 @@ export {
   type Settings,
 } from './settings.ts'
 export { countedToday, warmUpJudged, warmUpOf } from './warm-up.ts'
-export { nextMidnight, utcDay } from './warm-up.ts'
+export { moment, nextMidnight, utcDay } from './warm-up.ts'
 export {
   createShapingBook,
   laneRatesOf,
@@ -53,4 +53,5 @@ export {
   type QueueLaneFacts,
   type ShapingBook,
 } from './book.ts'
+export type { Forecast } from './forecast.ts'
 export { BACKLOG_STATES, UNPLACED, type BacklogCount } from './backlog.ts'

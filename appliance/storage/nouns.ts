@@ -35,6 +35,7 @@ import { methods as customEvents } from './automations/custom-events.ts'
 import { methods as sentEvents } from './automations/sent-events.ts'
 import { methods as broadcasts } from './broadcasts/broadcasts.ts'
 import { methods as broadcastCandidates } from './broadcasts/candidates.ts'
+import { methods as broadcastExpansion } from './broadcasts/expansion.ts'
 import { methods as broadcastRecipients } from './broadcasts/recipients.ts'
 import { methods as broadcastRecipientRows } from './broadcasts/recipient-rows.ts'
 import { methods as broadcastResults } from './broadcasts/results.ts'
@@ -107,6 +108,7 @@ export const nouns = {
   automations,
   broadcastCandidates,
   broadcastMetrics,
+  broadcastExpansion,
   broadcastRecipients,
   broadcastRecipientRows,
   broadcastResults,

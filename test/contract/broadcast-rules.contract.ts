@@ -27,6 +27,19 @@ export function broadcastRulesContract(storage: () => Storage): void {
     expect((await waiting(id)).map(({ contactId }) => contactId)).toEqual([ada.id])
   })
 
+  test('recipients by rules that opted out are skipped when they are found', async () => {
+    const { teamId, add, addTopic, draft, start, waiting, get } = await broadcastStage(storage())
+    const topic = await addTopic({ name: 'News' })
+    const ada = await add({ firstName: 'Ada' })
+    await add({ firstName: 'Ada', unsubscribed: true })
+    await add({ firstName: 'Ada', topics: [{ id: topic.id, subscription: 'opt_out' }] })
+    const id = await draft({ segmentId: await ruled(teamId, 'Ada'), topicId: topic.id })
+    await start(id)
+    expect(await storage().expandByRules({ id, most: 9 }, T0 + MINUTE)).toBe('all')
+    expect((await waiting(id)).map(({ contactId }) => contactId)).toEqual([ada.id])
+    expect(await get(id)).toMatchObject({ expanded: 3, skipped: { unsubscribed: 1, topic: 1 } })
+  })
+
   test('a step examines ten times as many contacts as it may find', async () => {
     const { teamId, add, draft, start, waiting } = await broadcastStage(storage())
     for (let n = 0; n < 22; n++) await add({ firstName: 'Bob' })

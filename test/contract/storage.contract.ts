@@ -12,6 +12,7 @@ import { broadcastRulesContract } from './broadcast-rules.contract.ts'
 import { complaintsContract } from './complaints.contract.ts'
 import { broadcastHoldsContract } from './broadcast-holds.contract.ts'
 import { broadcastVersionsContract } from './broadcast-versions.contract.ts'
+import { broadcastOptOutsContract } from './broadcast-opt-outs.contract.ts'
 import { broadcastsContract } from './broadcasts.contract.ts'
 import { automationsContract } from './automations.contract.ts'
 import { customEventsContract } from './custom-events.contract.ts'
@@ -76,6 +77,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   broadcasts: broadcastsContract,
   broadcastHolds: broadcastHoldsContract,
   broadcastVersions: broadcastVersionsContract,
+  broadcastOptOuts: broadcastOptOutsContract,
   automations: automationsContract,
   customEvents: customEventsContract,
   duties: dutiesContract,

@@ -14,7 +14,11 @@ let appliance: TestAppliance
 beforeAll(async () => {
   const domain = (name: string) => ({ mx: [{ preference: 10, host: `mx.${name}` }] })
   world = await createWorld({
-    domains: { 'slow.test': domain('slow.test'), 'fast.test': domain('fast.test') },
+    domains: {
+      'slow.test': domain('slow.test'),
+      'fast.test': domain('fast.test'),
+      'large.test': { mx: [{ preference: 10, host: 'mx.google.com' }] },
+    },
   })
   const http = { listen: ['127.0.0.1:0'], public_url: 'https://mail.sender.test' } as Config['http']
   appliance = await startAppliance({ world, config: { http } })
@@ -60,6 +64,41 @@ test('readers at a fast provider get a broadcast while those at a slow one wait'
   const queued = await call<{ count: number }>('GET', `/queue/summary?broadcast=${id}&provider=slow.test`)
   expect(queued.count).toBeGreaterThan(0)
   expect(queued.count).toBeLessThanOrEqual(windowOf(2))
+  const { providers } = await call<{ providers: { provider: string }[] }>('GET', `/broadcasts/${id}/results`)
+  expect(providers.find(({ provider }) => provider === 'slow.test')).toMatchObject({
+    name: 'slow.test',
+    state: expect.stringMatching(/^Rate limit of 2 messages a minute to slow\.test/) as string,
+  })
+  await call('POST', `/broadcasts/${id}/cancel`)
+}, 200_000)
+
+test('results name the providers, and say what each waits for', async () => {
+  await appliance.send({ to: 'first@large.test' })
+  await vi.waitFor(() => expect(world.mailboxOf('mx.google.com')).toHaveLength(1), PATIENCE)
+  await call('POST', '/lanes/auto~google/pause', {})
+  const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Large' })
+  const emails = ['one@large.test', 'two@large.test']
+  await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
+  const { id } = await call<{ id: string }>('POST', '/broadcasts', {
+    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'Large', send: true },
+    html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+  })
+  const seen = async () => {
+    // A provider table is kept for ten seconds.
+    await world.clock.advance(10_000)
+    return (await call<{ providers: object[] }>('GET', `/broadcasts/${id}/results`)).providers
+  }
+  const state = expect.stringMatching(/^Paused until an operator resumes it: /) as string
+  await expect
+    .poll(seen, PATIENCE)
+    .toEqual([expect.objectContaining({ provider: 'google', name: 'Google', waiting: 2, state })])
+  await call('POST', `/broadcasts/${id}/pause`)
+  expect(await seen()).toMatchObject([{ name: 'Google', waiting: 2, state: null }])
+  await call('POST', `/broadcasts/${id}/resume`)
+  await call('POST', '/lanes/auto~google/resume', {})
+  await expect
+    .poll(seen, PATIENCE)
+    .toEqual([expect.objectContaining({ name: 'Google', waiting: 0, delivered: 2, state: null })])
 }, 200_000)
 
 test('a broadcast whose lane is paused counts none of its emails as sent', async () => {

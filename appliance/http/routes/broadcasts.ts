@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcasts.ts'
 import * as resultApi from '../../api/broadcast-results.ts'
 import * as reviewApi from '../../api/broadcast-review.ts'
+import { backlogsOf } from '../../api/broadcast-lanes.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
 import { readRequest } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
@@ -35,6 +36,7 @@ export const broadcastReader =
   async (request: FastifyRequest) => {
     const { id, name, status, segment_id, topic_id, scheduled_at } = api.presentBroadcastSummary(
       await broadcasts.getBroadcast(which(request)),
+      String,
     )
     return { id, name, status, segment_id, topic_id, scheduled_at }
   }
@@ -69,7 +71,7 @@ function draftOf(body: api.UpdateBroadcast) {
 }
 
 function draftRoutes(app: App, deps: HttpDeps): void {
-  const { broadcasts } = deps
+  const { broadcasts, shaping } = deps
   const read = broadcastReader(deps)
   const noun = 'broadcast' as const
   const created = { right: 'send', audit: { action: 'broadcast.create', noun } } as const
@@ -93,11 +95,16 @@ function draftRoutes(app: App, deps: HttpDeps): void {
     const { segment_id: segmentId, ...query } = request.query
     const page = await broadcasts.listBroadcasts({ teamId, segmentId, ...query })
     const items = await Promise.all(page.items.map((one) => broadcasts.refreshed(one)))
-    return presentList(items.map(api.presentBroadcastSummary), page.hasMore)
+    const nameOf = await shaping.names()
+    return presentList(
+      items.map((one) => api.presentBroadcastSummary(one, nameOf)),
+      page.hasMore,
+    )
   })
   serve(app, api.getBroadcast, {}, async (request) => {
     const found = await broadcasts.refreshed(await broadcasts.getBroadcast(which(request)))
-    return api.presentBroadcast(found, await broadcasts.inFlight(which(request)))
+    const inFlight = await broadcasts.inFlight(which(request))
+    return api.presentBroadcast(found, inFlight, await shaping.names())
   })
   const updated = { right: 'send', audit: { action: 'broadcast.update', noun, read } } as const
   serve(app, api.updateBroadcast, updated, async (request) => {
@@ -192,22 +199,26 @@ function testRoute(app: App, deps: HttpDeps): void {
   })
 }
 
-function resultRoutes(app: App, { broadcasts, shaping }: HttpDeps): void {
+function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void {
   serve(app, reviewApi.reviewBroadcast, {}, async (request) => {
     const { id } = request.params
     const review = await broadcasts.reviewBroadcast({ caller: callerOf(request), id })
-    return reviewApi.presentReview(review, await shaping.forecast(review.pool, review.providers))
+    const forecast = await shaping.forecast(review.pool, review.providers)
+    return reviewApi.presentReview(review, forecast)
   })
-  serve(app, resultApi.getBroadcastResults, {}, async (request) =>
-    resultApi.presentResults(
+  serve(app, resultApi.getBroadcastResults, {}, async (request) => {
+    const broadcast = await broadcasts.getBroadcast(which(request))
+    const providers = await broadcasts.providerResults(which(request))
+    return resultApi.presentResults(
       await broadcasts.broadcastReach(which(request)),
-      await broadcasts.providerResults(which(request)),
+      providers,
       {
         curve: await broadcasts.curve(which(request)),
         earlier: await broadcasts.earlierRates(which(request)),
       },
-    ),
-  )
+      { broadcast, lanes: await shaping.backlog(backlogsOf(providers), false), now: clock.now() },
+    )
+  })
   serve(app, resultApi.listBroadcastRecipients, {}, async (request) => {
     await broadcasts.getBroadcast(which(request))
     const { limit, after, before, type, email, bounce_type: bounceType } = request.query

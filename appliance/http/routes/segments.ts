@@ -56,8 +56,8 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
   )
   serve(app, reach.getSegmentProviders, {}, async (request) => {
     const found = await deps.broadcasts.segmentReach(ref(request))
-    const hours = await deps.shaping.forecast(found.pool, found.providers)
-    return reach.presentSegmentReach(request.params.id, found, hours)
+    const forecast = await deps.shaping.forecast(found.pool, found.providers)
+    return reach.presentSegmentReach(request.params.id, found, forecast)
   })
   audienceRoutes(app, deps)
   audienceContactRoutes(app, deps)

@@ -1,144 +1,13 @@
 /**
- * Recipients of a broadcast. Contacts of the segment become recipients (`expandBroadcast`), and recipients get a queued
- * email (`enqueueBroadcast`, spool/enqueue.ts). Each step is one transaction that also stores its progress.
+ * Recipients of a broadcast that wait or are queued. Contacts become recipients in expansion.ts, and recipients get a
+ * queued email in spool/enqueue.ts.
  */
-import { sql, type SqlBool } from 'kysely'
 import type { PropertyValue } from '../../mail/audience.ts'
 import { heldProviders, type ProviderHolds } from '../../mail/brakes.ts'
 import { addressDomain } from '../../mail/broadcast.ts'
 import { isUnplaced } from '../../mail/queue.ts'
 import { ended } from '../deliveries.ts'
 import type { Db } from '../schema.ts'
-import type { Connection } from '../connection.ts'
-import { endOfScan, memberCondition } from './members.ts'
-
-/** The result of a step of expansion. */
-export type Expanded =
-  /** More contacts follow. */
-  | 'more'
-  /** All contacts of the segment are recipients now. */
-  | 'all'
-  /** It was paused, canceled, or expanded by another process. */
-  | 'stopped'
-  /** A segment has rules, so `expandByRules` must do the step. */
-  | 'rules'
-
-interface ExpansionRow {
-  seq: number
-  team_id: string
-  segment_id: string
-  exclude: string
-  cursor: string
-  started_at: number
-}
-
-/** Selects the next contacts of a segment, by id. Excludes those who joined after the start. */
-const CHUNK = `select contact_id from contact_segments
-  where segment_id = @segment and contact_id > @cursor and added_at <= @startedAt order by contact_id limit @most`
-
-/**
- * Adds the next `most` contacts of the segment as recipients, without those of excluded segments. A contact is never
- * added twice, because rows and cursor are written in one transaction. Hot: plain statements, prepared once.
- */
-function createExpand(db: Connection): (args: { id: string; most: number }, now: number) => Expanded {
-  const find = db.prepare<[string], ExpansionRow>(
-    `select seq, team_id, segment_id, exclude, cursor, started_at from broadcasts
-     where id = ? and status = 'queued' and paused_at is null and expanded_at is null`,
-  )
-  const ruled = db.prepare<[string, string]>(
-    `select 1 from segments where filter is not null and (id = ? or id in (select value from json_each(?)))`,
-  )
-  const last = db.prepare<object, { cursor: string | null; n: number }>(
-    `select max(contact_id) as cursor, count(*) as n from (${CHUNK}) as chunk`,
-  )
-  // An address has one domain. Addresses with a quoted @ are rare; the first attempt finds out their provider.
-  const insert = db.prepare(
-    `insert into broadcast_recipients (broadcast, contact_id, bucket)
-     select @seq, m.contact_id,
-       coalesce((select provider from destinations where domain = substr(c.address_key, instr(c.address_key, '@') + 1)), '')
-     from (${CHUNK}) m cross join contacts c
-     where c.team_id = @team and c.id = m.contact_id and not exists (
-       select 1 from json_each(@exclude) x join contact_segments s on s.segment_id = x.value and s.contact_id = m.contact_id)`,
-  )
-  const move = db.prepare('update broadcasts set cursor = ?, expanded = expanded + ? where id = ?')
-  const finish = db.prepare('update broadcasts set expanded_at = ? where id = ?')
-  return ({ id, most }, now) => {
-    const row = find.get(id)
-    if (!row) return 'stopped'
-    if (ruled.get(row.segment_id, row.exclude)) return 'rules'
-    const chunk = { segment: row.segment_id, cursor: row.cursor, startedAt: row.started_at, most }
-    const { cursor, n } = last.get(chunk)!
-    if (cursor !== null) {
-      const { changes } = insert.run({ ...chunk, seq: row.seq, team: row.team_id, exclude: row.exclude })
-      move.run(cursor, changes, id)
-    }
-    if (n === most) return 'more'
-    finish.run(now, id)
-    return 'all'
-  }
-}
-
-/** Does the same for a segment with rules: the rules as of the start, applied to contacts as they are now. */
-async function expandByRules(
-  db: Db,
-  { id, most }: { id: string; most: number },
-  now: number,
-): Promise<Exclude<Expanded, 'rules'>> {
-  const row = await db
-    .selectFrom('broadcasts')
-    .select(['seq', 'team_id', 'segment_id', 'exclude', 'cursor', 'started_at'])
-    .where('id', '=', id)
-    .where('status', '=', 'queued')
-    .where('paused_at', 'is', null)
-    .where('expanded_at', 'is', null)
-    .executeTakeFirst()
-  if (!row) return 'stopped'
-  const { seq, team_id: teamId, segment_id: segmentId, cursor, started_at: startedAt } = row
-  const end = await endOfScan(db, { teamId, after: cursor, scanned: most * SCANNED })
-  let query = db
-    .selectFrom('contacts')
-    .select(['contacts.id', 'contacts.address_key'])
-    .where('contacts.team_id', '=', teamId)
-    .where('contacts.id', '>', cursor)
-    .where('contacts.created_at', '<=', startedAt!)
-    .where(await memberCondition(db, teamId, segmentId, startedAt!))
-  if (end !== undefined) query = query.where('contacts.id', '<=', end)
-  for (const other of JSON.parse(row.exclude) as string[]) {
-    const excluded = await memberCondition(db, teamId, other, startedAt!)
-    query = query.where(sql<SqlBool>`not coalesce(${excluded}, false)`)
-  }
-  const contacts = await query.orderBy('contacts.id').limit(most).execute()
-  const providers = await providersOf(
-    db,
-    contacts.map((one) => addressDomain(one.address_key)),
-  )
-  if (contacts.length > 0)
-    await db
-      .insertInto('broadcast_recipients')
-      .values(
-        contacts.map((one) => ({
-          broadcast: seq,
-          contact_id: one.id,
-          bucket: providers.get(addressDomain(one.address_key)) ?? '',
-        })),
-      )
-      .execute()
-  const isFull = contacts.length === most
-  const isEnd = !isFull && end === undefined
-  await db
-    .updateTable('broadcasts')
-    .set((set) => ({
-      cursor: (isFull ? contacts.at(-1)?.id : end) ?? cursor,
-      expanded: set('expanded', '+', contacts.length),
-      ...(isEnd && { expanded_at: now }),
-    }))
-    .where('id', '=', id)
-    .execute()
-  return isEnd ? 'all' : 'more'
-}
-
-/** Contacts that a step may examine for each one that it may find: few may match a segment's rules. */
-const SCANNED = 10
 
 /** A recipient that waits to be queued. */
 export interface WaitingRecipient {
@@ -383,6 +252,5 @@ async function releaseParked(
 
 export const methods = {
   reads: { waitingRecipients, broadcastLoad },
-  writes: { closeCanceled, expandByRules, releaseParked },
-  prepared: { expandBroadcast: createExpand },
+  writes: { closeCanceled, releaseParked },
 }

@@ -67,6 +67,8 @@ async function saveBroadcastCounts(
 /** Emails of one provider with the same last event. */
 export interface ProviderOutcome {
   provider: string
+  /** One of the pools that they leave from. */
+  pool: string
   lastEvent: string
   n: number
 }
@@ -89,12 +91,13 @@ async function broadcastOutcomes(
     .selectFrom('emails as e')
     .innerJoin('deliveries as d', 'd.email_id', 'e.id')
     .select((row) => ['d.provider', 'e.last_event', row.fn.countAll<number>().as('n')])
+    .select((row) => row.fn.min('d.pool').as('pool'))
     .where('e.broadcast_id', '=', id)
     .where('e.id', '>', after)
   if (part) query = query.where('e.id', '<=', part.id)
   const rows = await query.groupBy(['d.provider', 'e.last_event']).execute()
-  const outcomes = rows.map(({ provider, last_event: lastEvent, n }) => ({
-    ...{ provider, lastEvent, n: Number(n) },
+  const outcomes = rows.map(({ provider, pool, last_event: lastEvent, n }) => ({
+    ...{ provider, pool, lastEvent, n: Number(n) },
   }))
   return { outcomes, next: part?.id ?? null }
 }

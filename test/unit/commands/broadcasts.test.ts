@@ -51,7 +51,7 @@ test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
   expect(await run(['broadcast', 'resume', going])).toMatchObject({ code: 0, stdout: 'Resumed Autumn.\n' })
   expect(await status()).toBe('queued')
   expect((await run(['broadcast', 'show', going])).stdout).toMatch(
-    /^Paused for google: google refused 12 of the last 40 emails as spam/m,
+    /^Paused for Google: Google refused 12 of the last 40 emails as spam/m,
   )
   const part = ['broadcast', 'resume', going, '--provider', 'google']
   expect(await run(part)).toMatchObject({ code: 0, stdout: 'Resumed Autumn for google.\n' })

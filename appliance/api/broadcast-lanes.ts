@@ -1,0 +1,56 @@
+/** Says in a sentence what the emails of a broadcast to one mailbox provider wait for. Pure. */
+import { holdSentence } from '../mail/brakes.ts'
+import type { ProviderResult } from '../mail/broadcast.ts'
+import { waitWords } from '../mail/waiting.ts'
+import { type BacklogCount, moment, type QueueLaneFacts, UNPLACED } from '../shaping/shaping.ts'
+import type { Broadcast } from '../storage/storage.ts'
+
+type Row = Pick<ProviderResult, 'provider' | 'pool' | 'waiting' | 'deferred'>
+
+/** Returns the counts of results in the form that `ShapingBook.backlog` explains. */
+export const backlogsOf = (rows: readonly Row[]): BacklogCount[] =>
+  rows.map(({ provider, pool, waiting, deferred }) => ({
+    pool,
+    provider: provider === '' ? UNPLACED : provider,
+    count: waiting,
+    due: waiting - deferred,
+    later: deferred,
+    held: 0,
+    inFlight: 0,
+    nextAt: null,
+    sample: null,
+  }))
+
+/**
+ * Describes the lane of a provider: `Warm-up: 150 of 150 messages to Gmail sent today; continues at 00:00 UTC.` Null
+ * when nothing waits for it, or the whole broadcast is stopped.
+ * @param lane its backlog
+ */
+export function laneSentence(
+  { provider, waiting, deferred }: Row,
+  { name, state, reason, until }: Pick<QueueLaneFacts, 'name' | 'state' | 'reason' | 'until'>,
+  { status, paused, holds }: Pick<Broadcast, 'status' | 'paused' | 'holds'>,
+  now: number,
+): string | null {
+  const hold = Object.hasOwn(holds, provider) ? holds[provider] : undefined
+  if (status === 'queued' && hold && hold.heldAt !== null) return holdSentence(name, hold.figures)
+  if (waiting === 0 || status === 'canceled' || (status === 'queued' && paused !== null)) return null
+  const later = `${counted(deferred)} deferred and will be tried again.`
+  if (deferred === waiting) return later
+  const rest = deferred > 0 ? ` ${later}` : ''
+  if (provider === '' || state === 'unresolved') return `Looking up mail servers.${rest}`
+  if (reason === null || reason.key === 'due' || reason.key === 'connections') {
+    const because = reason?.key === 'connections' && reason.because ? limitOf(reason) : ''
+    return `Sending now.${because}${rest}`
+  }
+  return `${sentence(waitWords(reason, until, (at) => moment(at, now)))}${rest}`
+}
+
+const counted = (count: number): string =>
+  count === 1 ? '1 email was' : `${count.toLocaleString('en')} emails were`
+
+/** Says how many connections are open at most. */
+const limitOf = ({ connections }: { connections: number }): string =>
+  connections === 1 ? ' One connection at a time.' : ` At most ${connections} connections.`
+
+const sentence = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`
