@@ -15,6 +15,10 @@ const endpoint = Type.String({
 })
 const events = Type.Array(literals(WEBHOOK_EVENTS), { description: 'Event types to send.' })
 const given = Type.Array(Type.String(), { description: 'Event types to send: one or more.' })
+const broadcasts = Type.Boolean({
+  description:
+    'Whether events of emails of broadcasts are sent to it. A broadcast to many contacts has several events for each. Not part of the hosted API.',
+})
 const status = literals(['enabled', 'disabled'], {
   description:
     'disabled: no events are sent. Pending events are kept, and events that happen meanwhile can be replayed.',
@@ -25,7 +29,18 @@ const secret = Type.String({
 })
 
 /** POST /webhooks */
-export const CreateWebhook = Type.Object({ endpoint, events: given }, { description: 'A webhook to create.' })
+export const CreateWebhook = Type.Object(
+  {
+    endpoint,
+    events: given,
+    broadcasts: Type.Optional(
+      Nullable(Type.Boolean(), {
+        description: 'false: no events of emails of broadcasts are sent to it. Default: true.',
+      }),
+    ),
+  },
+  { description: 'A webhook to create.' },
+)
 export const WebhookCreated = Type.Object(
   { ...reference, signing_secret: secret },
   { description: 'The webhook and its signing secret.' },
@@ -35,6 +50,11 @@ export const UpdateWebhook = Type.Object(
   {
     endpoint: Type.Optional(Nullable(endpoint, { description: 'A new URL; null: unchanged.' })),
     events: Type.Optional(Nullable(given, { description: 'New event types; null: unchanged.' })),
+    broadcasts: Type.Optional(
+      Nullable(Type.Boolean(), {
+        description: 'Whether events of emails of broadcasts are sent to it; null: unchanged.',
+      }),
+    ),
     status: Type.Optional(
       Nullable(status, { description: 'enabled, or disabled: no events are sent; null: unchanged.' }),
     ),
@@ -53,7 +73,7 @@ const health = {
     description: 'Who disabled it: a user, or the server after five days of failures.',
   }),
 }
-const setting = { id: Id, endpoint, events, status, created_at: Timestamp, ...health }
+const setting = { id: Id, endpoint, events, broadcasts, status, created_at: Timestamp, ...health }
 const milliseconds = (description: string) => Nullable(Type.Integer(), { description })
 const requests = Type.Object(
   {
@@ -146,10 +166,11 @@ export const rotateWebhookSecret = operation('POST /webhooks/:id/signing-secret/
 
 /** Formats the settings of a webhook. */
 export function presentWebhookSetting(webhook: StoredWebhook): WebhookSetting {
-  const { id, endpoint, events, status, createdAt, succeededAt, failingSince, disabled } = webhook
+  const { id, endpoint, events, broadcasts, status, createdAt, succeededAt, failingSince, disabled } = webhook
   return {
     ...{ id, endpoint, status, created_at: timestamp(createdAt) },
     events: events as WebhookSetting['events'],
+    broadcasts,
     last_success_at: timestampOrNull(succeededAt),
     failing_since: timestampOrNull(failingSince),
     disabled_at: timestampOrNull(disabled?.at ?? null),

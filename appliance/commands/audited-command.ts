@@ -89,6 +89,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   // Each imported object is recorded, too.
   import: { action: 'import.run', noun: 'import', secret: true },
   'webhook add': webhook('create'),
+  'webhook set': webhook('update'),
   'webhook enable': webhook('update'),
   'webhook disable': webhook('update'),
   'webhook rotate': webhook('rotate_secret'),

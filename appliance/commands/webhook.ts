@@ -58,6 +58,7 @@ export async function showWebhook({ webhooks, clock, output, team }: Context, id
     health(one, requests),
     `Secret: ${one.secret}`,
     `Events: ${one.events.join(', ')}`,
+    ...(one.broadcasts ? [] : ['Broadcasts: no events of their emails']),
   )
   output.text(`Last 24 hours: ${day(requests)}`)
   const { items } = await webhooks.attempts({ ...which, limit: SHOWN })
@@ -72,17 +73,52 @@ export async function showWebhook({ webhooks, clock, output, team }: Context, id
   output.text('', ...table(['SENT', 'STATUS', 'TOOK', 'EVENT', 'RESULT'], rows))
 }
 
+/** The options of `webhook add`. */
+export interface AddOptions {
+  events?: string
+  withoutBroadcasts?: boolean
+}
+
+const typesOf = (events: string): string[] => events.split(',').map((type) => type.trim())
+
 /** Runs `webhook add`. */
 export async function addWebhook(
   context: Context,
   endpoint: string,
-  { events }: { events?: string },
+  { events, withoutBroadcasts = false }: AddOptions,
 ): Promise<void> {
   const { webhooks, output, team } = context
-  const types = events === undefined ? [...EMAIL_EVENTS] : events.split(',').map((type) => type.trim())
-  const made = await webhooks.create({ teamId: (await team()).id, endpoint, events: types })
+  const types = events === undefined ? [...EMAIL_EVENTS] : typesOf(events)
+  const asked = { teamId: (await team()).id, endpoint, events: types, broadcasts: !withoutBroadcasts }
+  const made = await webhooks.create(asked)
   output.object(await whole(context, made))
   output.text(`Webhook ${made.id}`, `Secret: ${made.secret}`)
+}
+
+/** The options of `webhook set`. */
+export interface SetOptions {
+  url?: string
+  events?: string
+  broadcasts?: 'on' | 'off'
+}
+
+/** Runs `webhook set`. */
+export async function setWebhook(
+  context: Context,
+  id: string,
+  { url, events, broadcasts }: SetOptions,
+): Promise<void> {
+  const { webhooks, output, team } = context
+  if (url === undefined && events === undefined && broadcasts === undefined)
+    throw new Misuse('Use --url, --events or --broadcasts.')
+  const change = {
+    endpoint: url,
+    events: events === undefined ? undefined : typesOf(events),
+    broadcasts: broadcasts === undefined ? undefined : broadcasts === 'on',
+  }
+  const changed = await webhooks.update({ teamId: (await team()).id, id, change })
+  output.object(await whole(context, changed))
+  output.text(`${changed.endpoint} was changed.`)
 }
 
 const change =

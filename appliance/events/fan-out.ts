@@ -12,6 +12,10 @@ export const newDeliveryId = (now: number): string => `msg_${newId(now).replaceA
  */
 const isTold = ({ email, data }: OutboxEvent): boolean => email?.via !== 'report' && data.robot !== true
 
+/** Whether a webhook receives an event; its age doesn't matter. */
+const isHeard = ({ type, email }: OutboxEvent, { events, broadcasts }: WebhookListener): boolean =>
+  events.includes(type) && (broadcasts || (email?.broadcastId ?? null) === null)
+
 /** Creates the deliveries of these events to subscribed endpoints, in order. Skips events older than the endpoint. */
 export function deliveriesFor(
   events: readonly OutboxEvent[],
@@ -21,7 +25,7 @@ export function deliveriesFor(
   const byTeam = Map.groupBy(webhooks, ({ teamId }) => teamId)
   return events.filter(isTold).flatMap((event) => {
     const listeners = (byTeam.get(event.teamId) ?? []).filter(
-      ({ events: types, createdAt }) => createdAt <= event.createdAt && types.includes(event.type),
+      (webhook) => webhook.createdAt <= event.createdAt && isHeard(event, webhook),
     )
     return deliveriesTo(event, listeners, now)
   })
@@ -33,7 +37,7 @@ export function replaysFor(
   webhook: WebhookListener,
   now: number,
 ): NewWebhookDelivery[] {
-  const heard = events.filter((event) => isTold(event) && webhook.events.includes(event.type))
+  const heard = events.filter((event) => isTold(event) && isHeard(event, webhook))
   return heard.flatMap((event) => deliveriesTo(event, [webhook], now))
 }
 

@@ -36,7 +36,20 @@ const MOST_PICKED = 100
 export interface WebhookChange {
   endpoint?: string | undefined
   events?: string[] | undefined
+  /** Whether it receives events of emails of broadcasts. */
+  broadcasts?: boolean | undefined
   status?: WebhookStatus | undefined
+}
+
+/** A webhook to create. */
+export interface NewWebhook {
+  teamId: string
+  endpoint: string
+  events: string[]
+  /** Whether it receives events of emails of broadcasts. Default: true. */
+  broadcasts?: boolean | undefined
+  /** Why nothing should be sent to it yet; when left out, it is enabled. */
+  disabled?: string
 }
 
 type One = { teamId: string; id: string }
@@ -45,9 +58,8 @@ type OneDelivery = One & { deliveryId: string }
 export interface Webhooks {
   /**
    * Creates an endpoint. Refuses: `invalid_field`, `too_many_webhooks`.
-   * @param args disabled: why nothing should be sent to it yet; when left out, it is enabled
    */
-  create(args: { teamId: string; endpoint: string; events: string[]; disabled?: string }): Promise<Webhook>
+  create(args: NewWebhook): Promise<Webhook>
   /** Refuses what `create` would refuse, except `too_many_webhooks`. Changes nothing. */
   check(args: { endpoint: string; events: string[] }): void
   list(args: { teamId: string }): Promise<Webhook[]>
@@ -160,13 +172,14 @@ function notFound(): never {
 function settings(deps: WebhooksDeps, found: Found): Settings {
   const { storage, clock, wake } = deps
   return {
-    async create({ teamId, endpoint, events, disabled }) {
+    async create({ teamId, endpoint, events, broadcasts = true, disabled }) {
       const now = clock.now()
       const webhook: Webhook = {
         id: newId(now),
         teamId,
         endpoint: readEndpoint(endpoint, deps),
         events: readEvents(events),
+        broadcasts,
         secret: newSecret(),
         oldSecret: null,
         createdAt: now,
@@ -186,10 +199,11 @@ function settings(deps: WebhooksDeps, found: Found): Settings {
     },
     list: (args) => storage.listWebhooks(args, clock.now()),
     get: found,
-    async update({ teamId, id, change: { endpoint, events, status } }) {
+    async update({ teamId, id, change: { endpoint, events, broadcasts, status } }) {
       const change = {
         ...(endpoint === undefined ? {} : { endpoint: readEndpoint(endpoint, deps) }),
         ...(events === undefined ? {} : { events: readEvents(events) }),
+        ...(broadcasts === undefined ? {} : { broadcasts }),
         ...(status === undefined ? {} : { status }),
       }
       const reason = 'A user disabled it.'

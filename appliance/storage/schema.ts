@@ -499,6 +499,8 @@ export interface WebhooksTable {
   failures: number
   disabled_at: number | null
   disabled_reason: string | null
+  /** Whether events of emails of broadcasts are sent to it. */
+  broadcasts: Generated<0 | 1>
 }
 
 /** Webhook deliveries, pending and final. */

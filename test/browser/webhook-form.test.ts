@@ -29,6 +29,11 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
+interface Made {
+  id: string
+  events: string[]
+  broadcasts: boolean
+}
 const focused = () => page.evaluate<string>('document.activeElement.name')
 
 test.each([1280, 390])('at %i px a mistake is told beside its field, which gets the focus', async (width) => {
@@ -101,14 +106,21 @@ test('events are taken by groups, and a group of which some are taken says so', 
     await dialog.getByLabel(`All ${noun} events`).click()
   await dialog.getByLabel('email.bounced').check()
   await dialog.getByLabel('Endpoint').fill('https://app.example.com/groups')
+  await dialog.getByLabel('Events of broadcasts').uncheck()
   await dialog.getByRole('button', { name: 'Add webhook' }).click()
   await page.getByRole('heading', { name: 'https://app.example.com/groups' }).waitFor()
-  const { body } = await posthaste.call<{ data: { id: string; events: string[] }[] }>('GET', '/webhooks')
+  const { body } = await posthaste.call<{ data: Made[] }>('GET', '/webhooks')
   expect(body.data[0]!.events.toSorted()).toEqual([
     'email.bounced',
     'suppression.added',
     'suppression.removed',
   ])
+  expect(body.data[0]!.broadcasts).toBe(false)
+  await page.getByText('No events of their emails are sent').waitFor()
+  await page.getByRole('link', { name: 'Edit webhook' }).click()
+  await page.getByLabel('Events of broadcasts').check()
+  await page.getByRole('button', { name: 'Save changes' }).click()
+  await page.getByText('No events of their emails are sent').waitFor({ state: 'detached' })
   await posthaste.call('DELETE', `/webhooks/${body.data[0]!.id}`)
 })
 

@@ -15,6 +15,7 @@ const newWebhook = (teamId: string, more: Partial<Webhook> = {}): Webhook => ({
   teamId,
   endpoint: 'https://app.example/hook',
   events: ['email.sent'],
+  broadcasts: true,
   status: 'enabled',
   secret: 'whsec_AAAA',
   oldSecret: null,
@@ -77,7 +78,8 @@ export function webhooksContract(storage: () => Storage): void {
     expect(await storage().getWebhook({ teamId, id }, T0)).toEqual(webhook)
     expect(await storage().getWebhook({ teamId: newId(T0), id }, T0)).toBeUndefined()
     expect(await storage().listWebhooks({ teamId }, T0)).toEqual([webhook])
-    const change = { endpoint: 'https://b.example', events: ['email.bounced'], status: 'disabled' as const }
+    const paths = { endpoint: 'https://b.example', events: ['email.bounced'], broadcasts: false }
+    const change = { ...paths, status: 'disabled' as const }
     const changed = await storage().updateWebhook({ teamId, id, change, reason: 'by hand' }, T0 + 1)
     expect(changed).toEqual({ ...webhook, ...change, disabled: { at: T0 + 1, reason: 'by hand' } })
     const rotated = await storage().rotateWebhookSecret(

@@ -50,18 +50,21 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
   const read = readWebhook({ webhooks })
   const creates = { audit: { action: 'webhook.create', noun: 'webhook' } } as const
   serve(app, api.createWebhook, creates, async (request, reply) => {
-    const { endpoint, events } = request.body
-    const { id, secret } = await webhooks.create({ teamId: callerOf(request).teamId, endpoint, events })
+    const { endpoint, events, broadcasts } = request.body
+    const { teamId } = callerOf(request)
+    const asked = { teamId, endpoint, events, broadcasts: broadcasts ?? undefined }
+    const { id, secret } = await webhooks.create(asked)
     void reply.code(201)
     return { object: 'webhook' as const, id, signing_secret: secret }
   })
   const updates = { audit: { action: 'webhook.update', noun: 'webhook', read } } as const
   serve(app, api.updateWebhook, updates, async (request) => {
-    const { endpoint, events, status } = request.body
+    const { endpoint, events, broadcasts, status } = request.body
     // Typed clients send null for what stays unchanged.
     const change = {
       endpoint: endpoint ?? undefined,
       events: events ?? undefined,
+      broadcasts: broadcasts ?? undefined,
       status: status ?? undefined,
     }
     const { id } = await webhooks.update({ ...which(request), change })

@@ -10,6 +10,8 @@ export interface Webhook {
   endpoint: string
   /** The event types that it receives. */
   events: string[]
+  /** Whether it receives events of emails of broadcasts. */
+  broadcasts: boolean
   status: WebhookStatus
   /** `whsec_` and the key in base64. */
   secret: string
@@ -40,6 +42,7 @@ export function toListener(row: Selectable<WebhooksTable>): WebhookListener {
     teamId: row.team_id,
     endpoint: row.endpoint,
     events: JSON.parse(row.events) as string[],
+    broadcasts: row.broadcasts === 1,
     status: row.status,
     createdAt: row.created_at,
     succeededAt: row.succeeded_at,
@@ -66,6 +69,7 @@ async function createWebhook(
       team_id: webhook.teamId,
       endpoint: webhook.endpoint,
       events: JSON.stringify(webhook.events),
+      broadcasts: webhook.broadcasts ? 1 : 0,
       status: webhook.status,
       secret: webhook.secret,
       old_secret: webhook.oldSecret?.secret ?? null,
@@ -116,6 +120,7 @@ async function updateWebhook(
     change: {
       endpoint?: string | undefined
       events?: string[] | undefined
+      broadcasts?: boolean | undefined
       status?: WebhookStatus | undefined
     }
     /** Why it is disabled, if it is. */
@@ -123,7 +128,7 @@ async function updateWebhook(
   },
   now: number,
 ): Promise<Webhook | undefined> {
-  const { endpoint, events, status } = change
+  const { endpoint, events, broadcasts, status } = change
   const found = await getWebhook(db, { teamId, id })
   if (!found) return undefined
   const switched = status !== undefined && status !== found.status
@@ -135,6 +140,7 @@ async function updateWebhook(
       id,
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(events === undefined ? {} : { events: JSON.stringify(events) }),
+      ...(broadcasts === undefined ? {} : { broadcasts: broadcasts ? 1 : 0 }),
       ...(forget ? { failing_since: null, failures: 0 } : {}),
       ...(switched && status === 'enabled' ? { status, disabled_at: null, disabled_reason: null } : {}),
       ...(switched && status === 'disabled' ? { status, disabled_at: now, disabled_reason: reason } : {}),

@@ -207,6 +207,7 @@ const STEPS: Step[] = [
   ['webhook add $url', 'getWebhook'],
   ['webhook list', 'listWebhooks'],
   ['webhook show $webhook', 'getWebhook'],
+  ['webhook set $webhook --broadcasts off', 'getWebhook'],
   ['webhook disable $webhook', 'getWebhook'],
   ['webhook enable $webhook', 'getWebhook'],
   ['webhook rotate $webhook', 'getWebhook'],

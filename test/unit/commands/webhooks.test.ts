@@ -61,6 +61,18 @@ describe('webhook', () => {
         'Last 24 hours: no requests\n' +
         'No requests yet.\n',
     )
+    expect(await says('webhook', 'set', id, '--broadcasts', 'off', '--events', 'email.delivered')).toBe(
+      `0 ${receiver.url} was changed.\n`,
+    )
+    expect(await says('webhook', 'show', id)).toContain(
+      'Events: email.delivered\nBroadcasts: no events of their emails\n',
+    )
+    expect(await says('webhook', 'set', id)).toBe('2 Use --url, --events or --broadcasts.\n')
+    const other = await json<{ id: string; broadcasts: boolean }>(
+      ...['webhook', 'add', `${receiver.url}/other`, '--without-broadcasts'],
+    )
+    expect(other.broadcasts).toBe(false)
+    expect(await says('webhook', 'remove', other.id)).toMatch(/^0 /)
     expect(await says('webhook', 'rotate', id)).toMatch(
       /^0 Secret: whsec_\S+\nThe old secret stays valid for 24 hours\.\n$/,
     )

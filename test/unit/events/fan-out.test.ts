@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { deliveriesFor } from '../../../appliance/events/fan-out.ts'
+import { deliveriesFor, replaysFor } from '../../../appliance/events/fan-out.ts'
 import type { OutboxEvent, Webhook } from '../../../appliance/storage/storage.ts'
 
 const webhook = (id: string, more: Partial<Webhook> = {}): Webhook => ({
   ...{ id, teamId: 't1', endpoint: 'https://a.example', events: ['email.sent'], status: 'enabled' },
   ...{ secret: 'whsec_AAAA', oldSecret: null, createdAt: 100, succeededAt: null },
-  ...{ failingSince: null, disabled: null },
+  ...{ failingSince: null, disabled: null, broadcasts: true },
   ...more,
 })
 const event = (seq: number, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
@@ -39,6 +39,26 @@ test('events go to those of the team who listen, in the order of the events', ()
   const ids = made.map(({ id }) => id)
   expect(ids.toSorted()).toEqual(ids)
   expect(ids[0]).toMatch(/^msg_[0-9a-f]{32}$/)
+})
+
+test('a webhook without broadcasts gets no events of their emails', () => {
+  const email = {
+    ...{ via: 'rest' as const, from: 'a', to: ['b'], subject: 's', messageId: 'm', tags: [], headers: [] },
+    ...{ createdAt: 1, templateId: null },
+  }
+  const events = [
+    event(1, { emailId: 'x', email: { ...email, broadcastId: 'b1' } }),
+    event(2, { emailId: 'y', email: { ...email, broadcastId: null } }),
+    event(3),
+  ]
+  const without = webhook('w2', { broadcasts: false })
+  const made = deliveriesFor(events, [webhook('w1'), without], 200)
+  const heard = (id: string) => made.flatMap((one) => (one.webhookId === id ? [one.eventId] : []))
+  expect([heard('w1'), heard('w2')]).toEqual([
+    ['e1', 'e2', 'e3'],
+    ['e2', 'e3'],
+  ])
+  expect(replaysFor(events, without, 200).map(({ eventId }) => eventId)).toEqual(['e2', 'e3'])
 })
 
 test('an endpoint hears nothing of what happened before it was made', () => {

@@ -564,7 +564,8 @@ CREATE TABLE webhooks (
   failing_since bigint,
   failures bigint not null default 0,
   disabled_at bigint,
-  disabled_reason text
+  disabled_reason text,
+  broadcasts bigint not null default 1 check (broadcasts in (0, 1))
 );
 
 CREATE INDEX webhooks_team on webhooks (team_id, id);
