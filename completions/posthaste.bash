@@ -14,13 +14,13 @@ _posthaste_commands() {
         'email') echo 'export' ;;
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
-        'broadcast') echo 'list show review export send pause resume cancel' ;;
+        'broadcast') echo 'list show review export send pause resume rate cancel' ;;
         'automation') echo 'list show runs run retry test enable stop' ;;
         'form') echo 'list show html enable disable remove' ;;
         'alert') echo 'list show settings mute unmute email' ;;
         'event') echo 'list show sent send' ;;
         'suppression') echo 'list add remove export import' ;;
-        'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
+        'webhook') echo 'list show add set enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
         'source') echo 'list assignments reputation add remove suspend resume pool hostname warm-up assign unassign' ;;
         'node') echo 'list forget' ;;
@@ -108,6 +108,7 @@ _posthaste_options() {
         'broadcast send') echo '-c --config --json --team --at --yes --help' ;;
         'broadcast pause') echo '-c --config --json --team --help' ;;
         'broadcast resume') echo '-c --config --json --team --provider --help' ;;
+        'broadcast rate') echo '-c --config --json --team --help' ;;
         'broadcast cancel') echo '-c --config --json --team --help' ;;
         'automation') echo '--help' ;;
         'automation list') echo '-c --config --json --team --status --limit --help' ;;
@@ -146,7 +147,8 @@ _posthaste_options() {
         'webhook') echo '--help' ;;
         'webhook list') echo '-c --config --json --team --help' ;;
         'webhook show') echo '-c --config --json --team --help' ;;
-        'webhook add') echo '-c --config --json --team --events --help' ;;
+        'webhook add') echo '-c --config --json --team --events --without-broadcasts --help' ;;
+        'webhook set') echo '-c --config --json --team --url --events --broadcasts --help' ;;
         'webhook enable') echo '-c --config --json --team --help' ;;
         'webhook disable') echo '-c --config --json --team --help' ;;
         'webhook rotate') echo '-c --config --json --team --help' ;;
@@ -308,6 +310,7 @@ _posthaste_values() {
         'broadcast pause --team') echo '@any' ;;
         'broadcast resume --team') echo '@any' ;;
         'broadcast resume --provider') echo '@any' ;;
+        'broadcast rate --team') echo '@any' ;;
         'broadcast cancel --team') echo '@any' ;;
         'automation list --team') echo '@any' ;;
         'automation list --status') echo 'enabled disabled' ;;
@@ -359,6 +362,10 @@ _posthaste_values() {
         'webhook show --team') echo '@any' ;;
         'webhook add --team') echo '@any' ;;
         'webhook add --events') echo '@any' ;;
+        'webhook set --team') echo '@any' ;;
+        'webhook set --url') echo '@any' ;;
+        'webhook set --events') echo '@any' ;;
+        'webhook set --broadcasts') echo 'on off' ;;
         'webhook enable --team') echo '@any' ;;
         'webhook disable --team') echo '@any' ;;
         'webhook rotate --team') echo '@any' ;;

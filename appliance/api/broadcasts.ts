@@ -39,6 +39,14 @@ const draftFields = {
   text: optionalText('Plain text. null: generated from the HTML; "": none.'),
   document: GivenDocument,
   topic_id: optionalText('The topic it is about: who opted out of it gets nothing. null: none.'),
+  emails_per_hour: Type.Optional(
+    Nullable(
+      Type.Integer(),
+      described(
+        'Emails per hour at most, 1 to 1,000,000, spread evenly. null: as fast as the lanes allow. Not part of the hosted API.',
+      ),
+    ),
+  ),
 }
 
 /** POST /broadcasts */
@@ -61,7 +69,9 @@ export const UpdateBroadcast = Type.Object(
       Type.Integer(described('The `edits` that you read: refused with 409 if somebody changed it since.')),
     ),
   },
-  described('What to change. Once sending has begun, only the name can be changed.'),
+  described(
+    'What to change. Once sending has begun, only the name can be changed, and the rate until it is sent.',
+  ),
 )
 export type UpdateBroadcast = Static<typeof UpdateBroadcast>
 /** POST /broadcasts/:id/send */
@@ -119,6 +129,10 @@ const summary = {
   scheduled_at: Nullable(Timestamp, described('When it is sent; null: not scheduled.')),
   sent_at: Nullable(Timestamp, described('When sending ended.')),
   topic_id: Nullable(Id, described('The topic it is about; null: none.')),
+  emails_per_hour: Nullable(
+    Type.Integer(),
+    described('Emails per hour at most; null: as fast as the lanes allow.'),
+  ),
   paused_at: Nullable(Timestamp, described('When it was paused; null: it is not paused.')),
   pause_reason: Nullable(Type.String(), described('Why it is paused, in a sentence.')),
   paused_providers: Type.Array(
@@ -249,6 +263,7 @@ export function presentBroadcastSummary(one: Stored, nameOf: NameOf): BroadcastS
     scheduled_at: timestampOrNull(scheduledAt),
     sent_at: timestampOrNull(state === 'sent' ? finishedAt : null),
     topic_id: topicId,
+    emails_per_hour: one.hourlyRate,
     paused_at: timestampOrNull(paused?.at ?? null),
     pause_reason: paused && pauseSentence(paused.reason, paused.figures),
     paused_providers: state === 'queued' ? presentHolds(one.holds, nameOf) : [],

@@ -2,6 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import { compileGiven } from '../document/given.ts'
 import type { BroadcastContent, BroadcastStatus, Deed } from '../mail/broadcast.ts'
+import { MOST_PER_HOUR } from '../mail/broadcast-rate.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { imagesIn } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -25,6 +26,8 @@ export interface DraftInput {
   template?: string | undefined
   /** From the editor. Null: from now on, the content is written as code. */
   document?: unknown
+  /** Emails per hour at most; null: as fast as the lanes allow. */
+  hourlyRate?: number | null | undefined
 }
 
 export interface DraftMethods {
@@ -107,8 +110,8 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     author: string,
   ): Promise<Broadcast> => {
     const now = clock.now()
-    const { teamId, name, segmentId, exclude, topicId, content, document, templateId } = broadcast
-    const draft = { teamId, name, segmentId, exclude, topicId, content, document, templateId }
+    const { teamId, name, segmentId, exclude, topicId, content, document, templateId, hourlyRate } = broadcast
+    const draft = { teamId, name, segmentId, exclude, topicId, content, document, templateId, hourlyRate }
     const made = { id: newId(now), ...draft, createdAt: now }
     await keepImages({ storage, clock }, teamId, content.html)
     await storage.createBroadcast({ broadcast: made, version: versionBy(author, now) }, now)
@@ -122,9 +125,9 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
       const compiled = await compiledDraft(draft)
       const content = wholeContent(compiled.content)
       const { document = null } = compiled
-      const { segmentId, exclude = [], topicId = null } = draft
+      const { segmentId, exclude = [], topicId = null, hourlyRate = null } = draft
       if (segmentId === undefined) throw refuse('missing_field', { field: 'segment_id' })
-      const checked = { segmentId, exclude, topicId, content, document }
+      const checked = { segmentId, exclude, topicId, content, document, hourlyRate }
       await check({ storage, clock }, teamId, checked)
       const name = draft.name === undefined || draft.name === '' ? content.subject : draft.name
       const templateId = await templateOf({ storage, clock }, teamId, draft.template)
@@ -136,9 +139,9 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
       await check({ storage, clock }, teamId, draft)
       await keepImages({ storage, clock }, teamId, draft.content.html)
       const name = draft.name === undefined ? undefined : readName(draft.name, false)
-      const { segmentId, exclude, topicId, document } = draft
+      const { segmentId, exclude, topicId, document, hourlyRate } = draft
       const content = Object.keys(draft.content).length === 0 ? undefined : draft.content
-      const change = { name, segmentId, exclude, topicId, content, document }
+      const change = { name, segmentId, exclude, topicId, content, document, hourlyRate }
       const now = clock.now()
       const version = versionBy(author, now)
       const answer = await storage.updateBroadcast({ teamId, id, change, edits, version }, now)
@@ -245,9 +248,10 @@ function wholeContent(content: Partial<BroadcastContent>): BroadcastContent {
 async function check(
   { storage, clock }: BroadcastDeps,
   teamId: string,
-  { segmentId, exclude = [], topicId, content }: CompiledDraft,
+  { segmentId, exclude = [], topicId, content, hourlyRate = null }: CompiledDraft,
 ): Promise<void> {
   checkContent(content)
+  checkRate(hourlyRate)
   if (exclude.length > MAX_EXCLUDED)
     throw refuse('too_many', { limit: MAX_EXCLUDED, things: 'excluded segments' })
   const now = clock.now()
@@ -263,6 +267,14 @@ async function check(
   if (!isId(topicId)) throw refuse('invalid_id', { parameter: 'topic_id' })
   if (!(await storage.getTopic({ teamId, id: topicId }, now)))
     throw refuse('not_found', { resource: 'Topic' })
+}
+
+function checkRate(rate: number | null): void {
+  if (rate !== null && !(Number.isInteger(rate) && rate >= 1 && rate <= MOST_PER_HOUR))
+    throw refuse('invalid_field', {
+      field: 'emails_per_hour',
+      expected: `a whole number from 1 to ${MOST_PER_HOUR.toLocaleString('en')}, or null for no limit`,
+    })
 }
 
 function checkMailbox(field: string, text: string): void {

@@ -8,6 +8,7 @@ import type { PreferencesTokens } from '../audience/audience.ts'
 import { steady } from '../clock/clock.ts'
 import { BRAKE_WINDOW, brakesOf, heldProviders, holdSentence } from '../mail/brakes.ts'
 import { BROADCAST_LIFETIME_MS, LATE_MS, pauseSentence } from '../mail/broadcast.ts'
+import { allowedNow, queueLimit } from '../mail/broadcast-rate.ts'
 import { newId } from '../mail/ids.ts'
 import type { ReturnPaths } from '../senders/senders.ts'
 import type { Broadcast, BroadcastEmail, WaitingRecipient } from '../storage/storage.ts'
@@ -166,7 +167,7 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacit
   const places = await placesOf(deps, broadcast, capacity)
   const found = await storage.waitingRecipients({ id, closed: places.closed, most: places.most }, clock.now())
   if (found.length === 0) {
-    if (expandedAt !== null && places.idle && places.most > 0) await finish(deps, broadcast)
+    if (expandedAt !== null && places.idle && !places.first) await finish(deps, broadcast)
     return false
   }
   if (!(await deps.hasRoom())) {
@@ -199,7 +200,7 @@ interface Capacity {
 /** Returns the free capacity for each provider. */
 async function placesOf(
   { storage, clock }: RunnerDeps,
-  { id, startedAt, expanded, enqueued, expandedAt, holds }: Broadcast,
+  { id, startedAt, expanded, enqueued, expandedAt, holds, hourlyRate, nextAt }: Broadcast,
   { windowFor, loads }: Capacity,
 ) {
   const large = expanded > LARGE || expandedAt === null
@@ -209,16 +210,21 @@ async function placesOf(
   const first = canary ? (enqueued === 0 ? CANARY : 0) : Infinity
   const seen =
     canary && enqueued > 0 && ((await storage.countBroadcast({ id }, clock.now())).queued ?? 0) === 0
-  let left = Math.min(BATCH, seen ? BATCH : first)
+  const now = clock.now()
+  const waits = !seen && first === 0
+  let left = Math.min(BATCH, seen ? BATCH : first, allowedNow({ hourlyRate, nextAt }, now))
+  const limit = queueLimit(hourlyRate)
   const held = new Set(heldProviders(holds))
   const room = (provider: string): number =>
-    held.has(provider) ? 0 : windowFor(provider) - (load[provider] ?? 0)
+    held.has(provider) ? 0 : Math.min(limit, windowFor(provider)) - (load[provider] ?? 0)
   const closed = [...new Set([...Object.keys(load), ...held])].filter((provider) => room(provider) <= 0)
   return {
     closed,
     /** Whether no provider has queued or parked emails that keep others waiting. */
     idle: closed.every((provider) => held.has(provider) && !load[provider]),
     most: Math.max(0, left),
+    /** Whether the rest waits for the results of the first batch. */
+    first: waits,
     /** Chooses the recipients to queue, alternating between providers. */
     take(found: readonly WaitingRecipient[]): WaitingRecipient[] {
       const lines = [...Map.groupBy(found, ({ provider }) => provider)].map(([provider, line]) =>

@@ -1,5 +1,5 @@
 /** The commands about broadcasts. */
-import { parseCount, parseId } from './values.ts'
+import { parseCount, parseId, parseRate } from './values.ts'
 import { BROADCAST_STATUSES, onTheWire } from '../mail/broadcast.ts'
 import type { Registrar } from './registrar.ts'
 import { Argument, Option } from 'commander'
@@ -41,6 +41,9 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
   one('resume', 'Continue a paused broadcast')
     .option('--provider <provider>', 'Only the part that waits for this mailbox provider')
     .action(doesWith(resumeBroadcast))
+  one('rate', 'Limit how many emails of a broadcast are sent per hour')
+    .addArgument(new Argument('<emails-per-hour>', 'From 1 to 1000000, or none').argParser(parseRate))
+    .action(doesWith(setRate))
   one('cancel', 'End a broadcast; emails that were sent stay sent').action(doesTo(cancelBroadcast))
 }
 
@@ -97,6 +100,7 @@ async function showBroadcast(context: Context, id: string): Promise<void> {
     ['Subject', shown.subject],
     ['Segment', shown.segment_id],
     ['Recipients', String(shown.recipients)],
+    ...(shown.emails_per_hour === null ? [] : [['Emails per hour', `at most ${shown.emails_per_hour}`]]),
     ...Object.entries(shown.counts).map(([event, count]) => [`Emails ${event}`, String(count)]),
     ...(shown.in_flight === 0 ? [] : [['On the wire', String(shown.in_flight)]]),
     ['Unsubscribed', String(shown.unsubscribed)],
@@ -210,6 +214,20 @@ async function resumeBroadcast(
   await broadcasts.resumeProvider({ teamId, id, provider })
   output.object(presentRef('broadcast', id))
   output.text(`Resumed ${name} for ${provider}.`)
+}
+
+/** Runs `broadcast rate`. */
+async function setRate({ broadcasts, output, team }: Context, [id = '', rate = '']: string[]): Promise<void> {
+  const { id: teamId } = await team()
+  const hourlyRate = rate === 'none' ? null : Number(rate)
+  const { name } = await broadcasts.getBroadcast({ teamId, id })
+  await broadcasts.updateBroadcast({ teamId, id, draft: { content: {}, hourlyRate } })
+  output.object(presentRef('broadcast', id))
+  output.text(
+    hourlyRate === null
+      ? `${name} has no rate of its own.`
+      : `${name}: at most ${hourlyRate.toLocaleString('en')} ${hourlyRate === 1 ? 'email' : 'emails'} per hour.`,
+  )
 }
 
 /** Runs `broadcast cancel`. */

@@ -1,5 +1,6 @@
 /** Parsers for options and arguments. Each throws `InvalidArgumentError` with the expected format. */
 import { InvalidArgumentError } from 'commander'
+import { MOST_PER_HOUR } from '../mail/broadcast-rate.ts'
 import { isId } from '../mail/ids.ts'
 import { MOST_PAUSE_MINUTES } from '../shaping/shaping.ts'
 
@@ -24,6 +25,13 @@ export function parseMinutes(text: string): number {
   if (minutes > MOST_PAUSE_MINUTES)
     throw new InvalidArgumentError(`Expected a whole number from 1 to ${MOST_PAUSE_MINUTES}.`)
   return minutes
+}
+
+/** Parses a rate in emails per hour, or `none`. */
+export function parseRate(text: string): string {
+  if (text !== 'none' && !(/^[1-9]\d{0,6}$/.test(text) && Number(text) <= MOST_PER_HOUR))
+    throw new InvalidArgumentError(`Expected a whole number from 1 to ${MOST_PER_HOUR}, or none.`)
+  return text
 }
 
 /** Parses a count. */

@@ -257,7 +257,7 @@ export const REFUSALS = {
     'validation_error',
     403,
     '554 5.7.1',
-    'Only drafts and scheduled broadcasts can be changed or sent. Of one that has been sent, only the name can be changed.',
+    'Only drafts and scheduled broadcasts can be changed or sent. Of one that has been sent, only the name can be changed, and while it is being sent, its rate.',
   ),
   broadcast_changed: entry(
     'resource_locked',

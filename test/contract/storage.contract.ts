@@ -8,6 +8,7 @@ import { audienceContract } from './audience.contract.ts'
 import { auditContract } from './audit.contract.ts'
 import { contactBatchesContract } from './contact-batches.contract.ts'
 import { contactImportsContract } from './contact-imports.contract.ts'
+import { broadcastRateContract } from './broadcast-rate.contract.ts'
 import { broadcastRulesContract } from './broadcast-rules.contract.ts'
 import { complaintsContract } from './complaints.contract.ts'
 import { broadcastHoldsContract } from './broadcast-holds.contract.ts'
@@ -78,6 +79,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   broadcastHolds: broadcastHoldsContract,
   broadcastVersions: broadcastVersionsContract,
   broadcastOptOuts: broadcastOptOutsContract,
+  broadcastRate: broadcastRateContract,
   automations: automationsContract,
   customEvents: customEventsContract,
   duties: dutiesContract,

@@ -34,11 +34,9 @@ export function broadcastRoutes(app: App, deps: HttpDeps): void {
 export const broadcastReader =
   ({ broadcasts }: HttpDeps) =>
   async (request: FastifyRequest) => {
-    const { id, name, status, segment_id, topic_id, scheduled_at } = api.presentBroadcastSummary(
-      await broadcasts.getBroadcast(which(request)),
-      String,
-    )
-    return { id, name, status, segment_id, topic_id, scheduled_at }
+    const { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour } =
+      api.presentBroadcastSummary(await broadcasts.getBroadcast(which(request)), String)
+    return { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour }
   }
 
 /** Returns the time to send at. Typed clients send "" for unset fields. */
@@ -48,7 +46,7 @@ const timeOf = (body: { scheduled_at?: string | null } | null | undefined): stri
 /** Converts a body to the fields of a draft. */
 function draftOf(body: api.UpdateBroadcast) {
   const { name, segment_id, audience_id, exclude_segment_ids, topic_id, reply_to } = body
-  const { from, subject, preview_text, html, text, document } = body
+  const { from, subject, preview_text, html, text, document, emails_per_hour: hourlyRate } = body
   const replies = typeof reply_to === 'string' ? [reply_to] : reply_to
   const said = <T>(key: string, value: T | null | undefined, none: T | null) =>
     value === undefined ? {} : { [key]: value ?? none }
@@ -59,6 +57,7 @@ function draftOf(body: api.UpdateBroadcast) {
     // Typed clients send "" for unset fields.
     topicId: topic_id === '' ? null : topic_id,
     document,
+    hourlyRate,
     content: {
       ...(typeof from === 'string' && { from }),
       ...(typeof subject === 'string' && { subject }),

@@ -60,6 +60,10 @@ export interface Broadcast {
   /** The recipients that did something, as of the last count. */
   reach: BroadcastReach
   countedAt: number | null
+  /** Emails per hour at most; null: as fast as the lanes allow. */
+  hourlyRate: number | null
+  /** When its next email may be queued, by the rate; null: at once. */
+  nextAt: number | null
 }
 
 /** Identifies a broadcast of a team. */
@@ -107,6 +111,8 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
   counts: parsed<BroadcastCounts>(row.counts, {}),
   reach: parsed<BroadcastReach>(row.reach, NO_REACH),
   countedAt: row.counted_at,
+  hourlyRate: row.hourly_rate,
+  nextAt: row.next_at,
 })
 
 /** What broadcasts to list. */
@@ -159,7 +165,7 @@ export type NewBroadcast = Pick<
   Broadcast,
   'id' | 'teamId' | 'name' | 'segmentId' | 'exclude' | 'topicId' | 'content' | 'document' | 'createdAt'
 > &
-  Partial<Pick<Broadcast, 'templateId'>>
+  Partial<Pick<Broadcast, 'templateId' | 'hourlyRate'>>
 
 /** Stores a draft. @param args version: records its first version; undefined: none */
 async function createBroadcast(
@@ -168,7 +174,7 @@ async function createBroadcast(
   now: number,
 ): Promise<void> {
   const { id, teamId, name, segmentId, exclude, topicId, content, document, createdAt } = broadcast
-  const { templateId = null } = broadcast
+  const { templateId = null, hourlyRate = null } = broadcast
   await db
     .insertInto('broadcasts')
     .values({
@@ -182,6 +188,7 @@ async function createBroadcast(
       content: JSON.stringify(content),
       document,
       template_id: templateId,
+      hourly_rate: hourlyRate,
       created_at: createdAt,
       updated_at: createdAt,
     })
@@ -197,6 +204,7 @@ export interface BroadcastChange {
   topicId?: string | null | undefined
   content?: Partial<BroadcastContent> | undefined
   document?: string | null | undefined
+  hourlyRate?: number | null | undefined
 }
 
 /** A change of a broadcast by a caller. */
@@ -206,11 +214,14 @@ export interface BroadcastUpdate extends BroadcastRef {
   version?: VersionRecord | undefined
 }
 
+/** Statuses in which the rate can change. */
+const PACED: readonly BroadcastStatus[] = ['draft', 'scheduled', 'queued']
+
 /** The result of a change; `stale`: someone else has changed it since it was read. */
 export type BroadcastAnswer = 'done' | 'unknown' | 'wrong_status' | 'stale'
 
 /**
- * Changes a broadcast. After it has started, only the name can change.
+ * Changes a broadcast. After it has started, only the name can change, and the rate while it is being sent.
  * @param args edits: the version that the caller read; undefined: any. version: records what the draft says now;
  * undefined: no version is recorded
  */
@@ -222,7 +233,8 @@ async function updateBroadcast(
   const current = await getBroadcast(db, { teamId, id })
   if (!current) return 'unknown'
   if (edits !== undefined && edits !== current.edits) return 'stale'
-  const { name, segmentId, exclude, topicId, content, document } = change
+  const { name, segmentId, exclude, topicId, content, document, hourlyRate } = change
+  if (hourlyRate !== undefined && !PACED.includes(current.status)) return 'wrong_status'
   const onlyName = [segmentId, exclude, topicId, content, document].every((value) => value === undefined)
   if (!onlyName && current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
   const said = { ...current.content, ...content }
@@ -238,6 +250,7 @@ async function updateBroadcast(
       ...(content !== undefined && { content: written }),
       ...(isRewritten && { tested_at: null }),
       ...(document !== undefined && { document }),
+      ...(hourlyRate !== undefined && { hourly_rate: hourlyRate }),
       ...(!onlyName && { edits: current.edits + 1 }),
       updated_at: now,
     })

@@ -44,6 +44,8 @@ export interface BroadcastsTable {
   /** JSON: BroadcastReach. */
   reach: string | null
   counted_at: number | null
+  hourly_rate: number | null
+  next_at: number | null
 }
 
 export interface BroadcastRevisionsTable {

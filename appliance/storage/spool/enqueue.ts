@@ -1,6 +1,7 @@
 /** Queues the recipients of a broadcast, and keeps back the mail of a paused or canceled one. */
 import { heldProviders, type ProviderHolds } from '../../mail/brakes.ts'
 import type { SkipReason } from '../../mail/broadcast.ts'
+import { nextAfter } from '../../mail/broadcast-rate.ts'
 import { canceledEnd } from '../broadcasts/recipients.ts'
 import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
 import { ENDED } from '../deliveries.ts'
@@ -25,13 +26,24 @@ export interface Enqueued {
   skipped: number
 }
 
+/** What queuing reads of a broadcast. */
+interface Going {
+  seq: number
+  topic_id: string | null
+  skipped: string
+  hourly_rate: number | null
+  next_at: number | null
+}
+
 /**
  * Queues waiting recipients, each with its own email, and skips those who opted out since. A recipient is never queued
- * twice, because emails, recipients and counts are written in one transaction. Hot: plain statements, prepared once.
+ * twice, because emails, recipients, counts and the pace are written in one transaction. Hot: plain statements, prepared
+ * once.
  */
 function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqueued | undefined {
-  const find = db.prepare<[string], { seq: number; topic_id: string | null; skipped: string }>(
-    `select seq, topic_id, skipped from broadcasts where id = ? and status = 'queued' and paused_at is null`,
+  const find = db.prepare<[string], Going>(
+    `select seq, topic_id, skipped, hourly_rate, next_at from broadcasts
+     where id = ? and status = 'queued' and paused_at is null`,
   )
   const take = db.prepare<[string | null, SkipReason | null, number, string]>(
     `update broadcast_recipients set bucket = null, email_id = ?, skipped = ?
@@ -40,7 +52,9 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
   const move = db.prepare<[string, number, string]>(
     'update broadcast_recipients set bucket = ? where broadcast = ? and contact_id = ? and bucket is not null',
   )
-  const count = db.prepare('update broadcasts set enqueued = enqueued + ?, skipped = ? where id = ?')
+  const count = db.prepare(
+    'update broadcasts set enqueued = enqueued + ?, skipped = ?, next_at = ? where id = ?',
+  )
   const findOptOuts = createTopicOptOuts(db)
   const heedSuppressions = createHeedSuppressions(db)
   const insert = createInsertEmails(db)
@@ -71,7 +85,8 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
     })
     heedSuppressions(going)
     insert(going, now)
-    count.run(going.length, JSON.stringify(skips), id)
+    const pace = { hourlyRate: broadcast.hourly_rate, nextAt: broadcast.next_at }
+    count.run(going.length, JSON.stringify(skips), nextAfter(pace, going.length, now), id)
     return { enqueued: going.length, skipped }
   }
 }

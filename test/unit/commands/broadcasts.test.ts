@@ -56,10 +56,17 @@ test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
   const part = ['broadcast', 'resume', going, '--provider', 'google']
   expect(await run(part)).toMatchObject({ code: 0, stdout: 'Resumed Autumn for google.\n' })
   expect((await run(part)).stderr).toContain('This broadcast is not paused for google.')
+  const rate = (value: string) => run(['broadcast', 'rate', going, value])
+  expect(await rate('500')).toMatchObject({ code: 0, stdout: 'Autumn: at most 500 emails per hour.\n' })
+  expect((await run(['broadcast', 'show', going])).stdout).toMatch(/^Emails per hour +at most 500$/m)
+  expect(await rate('none')).toMatchObject({ code: 0, stdout: 'Autumn has no rate of its own.\n' })
+  expect((await run(['broadcast', 'show', going])).stdout).not.toContain('Emails per hour')
+  expect((await rate('0')).stderr).toContain('Expected a whole number from 1 to 1000000, or none.')
   const head = 'email,contact_id,email_id,status,reason,sent_at,opens,clicks,unsubscribed,bounce_type\n'
   expect(await run(['broadcast', 'export', going])).toMatchObject({ code: 0, stdout: head })
   expect(await run(['broadcast', 'cancel', going])).toMatchObject({ code: 0, stdout: 'Canceled Autumn.\n' })
   expect(await status()).toBe('canceled')
+  expect(await rate('5')).toMatchObject({ code: 1, stderr: expect.stringContaining('its rate') as string })
 })
 
 test('a draft is sent by the server, now or later, once somebody agrees', async () => {

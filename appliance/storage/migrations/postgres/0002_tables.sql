@@ -564,9 +564,8 @@ CREATE TABLE webhooks (
   failing_since bigint,
   failures bigint not null default 0,
   disabled_at bigint,
-  disabled_reason text,
-  broadcasts bigint not null default 1 check (broadcasts in (0, 1))
-);
+  disabled_reason text
+, broadcasts bigint not null default 1 check (broadcasts in (0, 1)));
 
 CREATE INDEX webhooks_team on webhooks (team_id, id);
 
@@ -1022,7 +1021,7 @@ CREATE TABLE broadcasts (
   pause_figures text,
   problem text,
   counts text,
-  counted_at bigint, document text, tested_at bigint, resumed_at bigint, holds text, reach text, template_id text,
+  counted_at bigint, document text, tested_at bigint, resumed_at bigint, holds text, reach text, template_id text, hourly_rate bigint check (hourly_rate > 0), next_at bigint,
   check ((paused_at is null) = (pause_reason is null))
 );
 
