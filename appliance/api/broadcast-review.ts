@@ -1,12 +1,12 @@
 /** Reviews and tests of a draft before it is sent, and the drafts that a contact would get. */
 import { Type, type Static } from 'typebox'
 import { PROSPECTS, type Prospect, type Review as Reviewed } from '../mail/broadcast.ts'
-import type { Forecast } from '../shaping/shaping.ts'
+import type { WholeForecast } from '../shaping/shaping.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import { Insight } from './insights.ts'
 import { operation } from './operation.ts'
 import { path, pathText, pathUuid } from './parameters.ts'
-import { providerForecast } from './segment-reach.ts'
+import { presentForecast, providerForecast } from './segment-reach.ts'
 import { count, described, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
@@ -48,6 +48,19 @@ export const BroadcastReview = Type.Object(
     findings: Type.Array(Insight, described('What was checked, the most urgent first.')),
     recipients: Type.Object(whoGetsIt, described('Who would get it.')),
     providers: providerForecast,
+    forecast: Type.Object(
+      {
+        hours: Nullable(
+          Type.Number(),
+          described('Hours until the last email was tried; null: not known, or more than 60 days.'),
+        ),
+        done_at: Nullable(
+          Timestamp,
+          described('About when that is, if it is sent now, or at `scheduled_at`; null: not known.'),
+        ),
+      },
+      described('How long sending takes. Providers that are not known yet are left out.'),
+    ),
     tags: Type.Array(
       Type.Object({
         key: Type.String(described('The name in the tag.')),
@@ -94,14 +107,20 @@ export const countEligible = operation('GET /broadcasts/:id/eligible', {
   response: { 200: BroadcastEligible },
 })
 
-/** Formats the response of GET /broadcasts/:id/review. */
+/** Formats the response of GET /broadcasts/:id/review. @param startsAt when sending begins (Unix milliseconds) */
 export function presentReview(
   { findings, recipients, providers, tags: used, looked, samples }: Reviewed,
-  forecast: readonly Forecast[],
+  forecast: WholeForecast,
+  startsAt: number,
 ): Static<typeof BroadcastReview> {
+  const { hours } = forecast
   return {
     ...{ findings, recipients, tags: used, looked, samples },
-    providers: providers.map((one, at) => ({ ...one, ...forecast[at]! })),
+    providers: providers.map((one, at) => presentForecast(one, forecast.providers[at]!)),
+    forecast: {
+      hours,
+      done_at: hours === null ? null : timestamp(startsAt + Math.round(hours * 3_600_000)),
+    },
   }
 }
 

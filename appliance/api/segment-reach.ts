@@ -1,10 +1,10 @@
 /** The mailbox providers of a segment, and its size by day. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import type { SegmentReach as StoredReach } from '../mail/broadcast.ts'
-import type { Forecast } from '../shaping/shaping.ts'
+import { type Forecast, FORECAST_LIMITS } from '../shaping/shaping.ts'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
-import { count, described, Id, kind, Nullable } from './shared.ts'
+import { count, described, Id, kind, literals, Nullable } from './shared.ts'
 
 /** The providers of contacts, with how long sending to them takes. */
 export const providerForecast = Type.Array(
@@ -15,12 +15,27 @@ export const providerForecast = Type.Array(
     hours: Nullable(
       Type.Number(),
       described(
-        'About how long sending takes, by the limits and the warm-up of the sending IPs. null: not known, or more than 60 days.',
+        'About how long sending takes, by the limits and the warm-up of the sending IPs and the rate of the broadcast. null: not known, or more than 60 days.',
       ),
+    ),
+    limited_by: Nullable(
+      literals(
+        FORECAST_LIMITS,
+        described(
+          'What makes it take so long: the rate of the broadcast, a warm-up, or the limits of the lanes.',
+        ),
+      ),
+      described('null: not known.'),
     ),
   }),
   described('By mailbox provider, the largest first.'),
 )
+
+/** Formats the forecast of a provider. */
+export const presentForecast = (
+  { provider, contacts }: { provider: string; contacts: number },
+  { name, hours, limitedBy }: Forecast,
+): Static<typeof providerForecast>[number] => ({ provider, name, contacts, hours, limited_by: limitedBy })
 
 /** GET /segments/:id/providers */
 export const SegmentReach = Type.Object(
@@ -91,7 +106,7 @@ export const presentSegmentReach = (
   contacts,
   eligible,
   estimated,
-  providers: providers.map((one, at) => ({ ...one, ...forecast[at]! })),
+  providers: providers.map((one, at) => presentForecast(one, forecast[at]!)),
 })
 
 /** Formats the response of GET /segments/:id/days. */

@@ -76,9 +76,11 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
         repeats: await lastLike(deps, broadcast),
       })
       const { domain } = sender
-      if (!domain) return { findings, pool, ...survey }
+      const { hourlyRate, scheduledAt } = broadcast
+      const going = { pool, hourlyRate, scheduledAt }
+      if (!domain) return { findings, ...going, ...survey }
       const ruled = await gate.standing({ domain, broadcast: { origin: tracking.originFor(domain) } })
-      return { findings: withRules(findings, ruled.insights), pool, ...survey }
+      return { findings: withRules(findings, ruled.insights), ...going, ...survey }
     },
 
     async countEligible(ref) {
@@ -169,7 +171,7 @@ async function surveyContacts(
   { teamId, segmentId, exclude, topicId }: Broadcast,
   sources: MergeSource[],
   properties: Revision['properties'],
-): Promise<Omit<Review, 'findings' | 'pool'>> {
+): Promise<Omit<Review, 'findings' | 'pool' | 'hourlyRate' | 'scheduledAt'>> {
   const out = { unsubscribed: 0, topic: 0, suppressed: 0, excluded: 0 }
   const providers = new Map<string, number>()
   const tags = tagsOf(...sources)

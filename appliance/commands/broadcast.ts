@@ -1,6 +1,7 @@
 /** The commands about broadcasts. */
 import { parseCount, parseId, parseRate } from './values.ts'
 import { BROADCAST_STATUSES, onTheWire } from '../mail/broadcast.ts'
+import { hoursInWords, limitWords } from '../mail/forecast-words.ts'
 import type { Registrar } from './registrar.ts'
 import { Argument, Option } from 'commander'
 import { presentRecipientRow, recipientColumns, recipientRecord, TYPES } from '../api/broadcast-results.ts'
@@ -120,10 +121,12 @@ async function showBroadcast(context: Context, id: string): Promise<void> {
 
 /** Runs `broadcast review`: prints what the review page of a draft shows. */
 async function reviewBroadcast(context: Context, id: string): Promise<void> {
-  const { broadcasts, output, team } = context
+  const { broadcasts, clock, output, team } = context
   const { id: teamId } = await team()
   const review = await broadcasts.reviewBroadcast({ caller: { teamId, apiKey: null }, id })
-  const shown = presentReview(review, await shapingOf(context).forecast(review.pool, review.providers))
+  const forecast = await shapingOf(context).forecast(review.pool, review.providers, review.hourlyRate)
+  const startsAt = Math.max(review.scheduledAt ?? 0, clock.now())
+  const shown = presentReview(review, forecast, startsAt)
   output.object(shown)
   const { eligible, contacts, estimated, out } = shown.recipients
   output.text(`Recipients: ${estimated ? 'about ' : ''}${eligible} of ${contacts} contacts`)
@@ -138,12 +141,17 @@ async function reviewBroadcast(context: Context, id: string): Promise<void> {
     fallback ?? '-',
   ])
   if (tags.length > 0) output.text('', ...table(['MERGE TAG', 'WITHOUT VALUE', 'FALLBACK'], tags))
-  const providers = shown.providers.map(({ name, contacts: count, hours }) => [
+  const providers = shown.providers.map(({ name, contacts: count, hours, limited_by: by }) => [
     name || 'not known yet',
     String(count),
-    hours === null ? 'not known' : `${hours} h`,
+    hoursInWords(hours) + limitWords(hours, by),
   ])
   if (providers.length > 0) output.text('', ...table(['PROVIDER', 'CONTACTS', 'SENDING TIME'], providers))
+  if (forecast.hours !== null)
+    output.text(
+      '',
+      `Done about ${instant(startsAt + forecast.hours * 3_600_000)}. Transactional mail is not delayed.`,
+    )
 }
 
 /** Runs `broadcast export`. */

@@ -162,6 +162,10 @@ export interface Review {
   providers: { provider: string; contacts: number }[]
   /** The pool it would be sent from. */
   pool: string
+  /** Emails per hour at most; null: as fast as the lanes allow. */
+  hourlyRate: number | null
+  /** When it is scheduled for (Unix milliseconds); null: it isn't. */
+  scheduledAt: number | null
   /** Merge tags with how many checked contacts lack a value of their own. */
   tags: { key: string; fallback: string | null; missing: number; known: boolean }[]
   /** Eligible contacts that were checked. */

@@ -13,7 +13,7 @@ import { explain, type Explanation, type Situation, type Waiting } from './expla
 import { allowed, isPaused, pausedBy, resumed, shownRate, type LaneState } from './lane.ts'
 import { Providers, type Provider, type ProviderTable } from './providers.ts'
 import type { LaneActivity } from './recent.ts'
-import { type Forecast, hoursFor, supplyOf } from './forecast.ts'
+import { type Forecast, forecastFor, supplyOf, turnsOf, wholeOf, type WholeForecast } from './forecast.ts'
 import { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
 import { readSettings, SETTING_NAMES } from './settings.ts'
 import { nextMidnight, warmUpOf, type WarmUp } from './warm-up.ts'
@@ -65,6 +65,12 @@ export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends B
   lanes: LaneFacts[]
 }
 
+/** How many contacts of a provider to send to; the provider is empty if it isn't known yet. */
+interface Asked {
+  provider: string
+  contacts: number
+}
+
 export interface ShapingBook {
   providers(): Promise<Provider[]>
   /** Returns a function that names a provider by its id. Outside the table, the id is the name. */
@@ -86,8 +92,11 @@ export interface ShapingBook {
     counts: readonly T[],
     idle: boolean,
   ): Promise<QueueLaneFacts<T | BacklogCount>[]>
-  /** Estimates how long it takes to send to each provider from a pool. */
-  forecast(pool: string, asked: readonly { provider: string; contacts: number }[]): Promise<Forecast[]>
+  /**
+   * Estimates how long it takes to send to each provider from a pool, and in all.
+   * @param hourlyRate messages per hour at most; null: no rate
+   */
+  forecast(pool: string, asked: readonly Asked[], hourlyRate: number | null): Promise<WholeForecast>
   /** Explains why each of these waits. */
   explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
 }
@@ -168,24 +177,25 @@ class Book implements ShapingBook {
     return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
   }
 
-  async forecast(
-    pool: string,
-    asked: readonly { provider: string; contacts: number }[],
-  ): Promise<Forecast[]> {
+  async forecast(pool: string, asked: readonly Asked[], hourlyRate: number | null): Promise<WholeForecast> {
     const { providers, records, sources } = await this.#readAll()
     const now = this.#deps.clock.now()
+    const left = (nextMidnight(now) - now) / 60_000
     const usable = sources.filter((source) => source.pool === pool && source.state === 'active')
-    return asked.map(({ provider: id, contacts }) => {
-      if (id === '') return { name: '', hours: null }
+    const counts = asked.map(({ contacts }) => contacts)
+    const turns = hourlyRate === null ? [] : turnsOf(counts, hourlyRate)
+    const forecasts = asked.map(({ provider: id, contacts: messages }, at): Forecast => {
+      if (id === '') return { name: '', hours: null, limitedBy: null }
       const provider = providers.get(id)
+      const { limits, warmUp: plan } = provider
       const supplies = usable.map(({ ip, warmUpSince }) => {
         const record = records.find((one) => one.source === ip && one.provider === id)
         const lane = record && factsOf(record, providers, sources, now)
-        return supplyOf(provider.limits, lane, provider.warmUp, warmUpSince !== null)
+        return supplyOf(limits, lane, plan, warmUpOf(readLane('', limits), warmUpSince, plan, now))
       })
-      const left = (nextMidnight(now) - now) / 60_000
-      return { name: nameOf(id, providers), hours: hoursFor(contacts, supplies, left) }
+      return forecastFor({ name: nameOf(id, providers), messages, turns: turns[at] ?? 0 }, supplies, left)
     })
+    return wholeOf(forecasts, counts, hourlyRate)
   }
 
   async backlog<T extends BacklogCount>(

@@ -1,10 +1,23 @@
 /** Estimates how long sending to a provider takes, from limits and warm-up. Pure. */
 import type { Limits } from './settings.ts'
 
+/** What limits sending to a provider: the rate of the broadcast, a warm-up, or the limits of the lanes. */
+export const FORECAST_LIMITS = ['rate', 'warm_up', 'lanes'] as const
+export type ForecastLimit = (typeof FORECAST_LIMITS)[number]
+
 /** How long sending to a provider takes. */
 export interface Forecast {
   /** Display name; empty for providers that aren't known yet. */
   name: string
+  /** Null: not known, or more than 60 days. */
+  hours: number | null
+  /** Null: not known. */
+  limitedBy: ForecastLimit | null
+}
+
+/** How long sending takes in all. */
+export interface WholeForecast {
+  providers: Forecast[]
   /** Null: not known, or more than 60 days. */
   hours: number | null
 }
@@ -42,7 +55,62 @@ export function hoursFor(messages: number, supplies: readonly Supply[], left: nu
   return null
 }
 
-/** Returns what a source may send. @param lane its state; undefined when nothing was sent on it yet */
+/** Tenths of an hour are enough. */
+const rounded = (hours: number): number => Math.round(10 * hours) / 10
+
+/**
+ * Returns after how many hours each of some providers got its messages, if they take turns and `rate` messages per hour
+ * are sent to all of them together.
+ */
+export function turnsOf(counts: readonly number[], rate: number): number[] {
+  const order = counts.map((count, at) => ({ count, at })).sort((a, b) => a.count - b.count)
+  const hours: number[] = []
+  let [passed, done] = [0, 0]
+  for (const [before, { count, at }] of order.entries()) {
+    passed += ((count - done) * (order.length - before)) / rate
+    done = count
+    hours[at] = passed
+  }
+  return hours
+}
+
+/** Estimates sending to a provider. @param turns hours by the rate of the broadcast; 0 without one */
+export function forecastFor(
+  { name, messages, turns }: { name: string; messages: number; turns: number },
+  supplies: readonly Supply[],
+  left: number,
+): Forecast {
+  const hours = hoursFor(messages, supplies, left)
+  if (hours === null) return { name, hours, limitedBy: null }
+  if (turns > hours) return { name, hours: rounded(turns), limitedBy: 'rate' }
+  const free = supplies.map(({ rate }) => ({ rate, days: [] }))
+  const warming = hours > (hoursFor(messages, free, left) ?? hours)
+  return { name, hours, limitedBy: warming ? 'warm_up' : 'lanes' }
+}
+
+/**
+ * Estimates the whole: as long as the slowest provider takes, or all by the rate. Providers that aren't known yet count
+ * only for the rate.
+ * @param counts messages for each provider, in the order of the forecasts
+ */
+export function wholeOf(
+  providers: Forecast[],
+  counts: readonly number[],
+  hourlyRate: number | null,
+): WholeForecast {
+  const known = providers.filter(({ name }) => name !== '').map(({ hours }) => hours)
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  const byRate = hourlyRate === null ? [] : [rounded(total / hourlyRate)]
+  const all = [...known, ...byRate]
+  if (all.length === 0 || all.includes(null)) return { providers, hours: null }
+  return { providers, hours: Math.max(...(all as number[])) }
+}
+
+/**
+ * Returns what a source may send.
+ * @param lane its state; undefined when nothing was sent on it yet
+ * @param warmUp where the plan of a lane without a state would be; null: none
+ */
 export function supplyOf(
   limits: Limits,
   lane:
@@ -53,10 +121,11 @@ export function supplyOf(
       }
     | undefined,
   plan: readonly number[],
-  warming: boolean,
+  warmUp: { day: number; left: number } | null,
 ): Supply {
   if (lane?.paused) return { rate: 0, days: [] }
   const rate = lane?.allowed.messagesPerMinute ?? limits.messagesPerMinute
   if (lane?.warmUp) return { rate, days: [lane.warmUp.left, ...plan.slice(lane.warmUp.day)] }
-  return { rate, days: !lane && warming ? plan : [] }
+  if (!lane && warmUp) return { rate, days: [warmUp.left, ...plan.slice(warmUp.day)] }
+  return { rate, days: [] }
 }

@@ -53,5 +53,5 @@ export {
   type QueueLaneFacts,
   type ShapingBook,
 } from './book.ts'
-export type { Forecast } from './forecast.ts'
+export { FORECAST_LIMITS, type Forecast, type WholeForecast } from './forecast.ts'
 export { BACKLOG_STATES, UNPLACED, type BacklogCount } from './backlog.ts'

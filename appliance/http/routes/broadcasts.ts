@@ -202,8 +202,8 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
   serve(app, reviewApi.reviewBroadcast, {}, async (request) => {
     const { id } = request.params
     const review = await broadcasts.reviewBroadcast({ caller: callerOf(request), id })
-    const forecast = await shaping.forecast(review.pool, review.providers)
-    return reviewApi.presentReview(review, forecast)
+    const forecast = await shaping.forecast(review.pool, review.providers, review.hourlyRate)
+    return reviewApi.presentReview(review, forecast, Math.max(review.scheduledAt ?? 0, clock.now()))
   })
   serve(app, resultApi.getBroadcastResults, {}, async (request) => {
     const broadcast = await broadcasts.getBroadcast(which(request))

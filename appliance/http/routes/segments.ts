@@ -56,8 +56,8 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
   )
   serve(app, reach.getSegmentProviders, {}, async (request) => {
     const found = await deps.broadcasts.segmentReach(ref(request))
-    const forecast = await deps.shaping.forecast(found.pool, found.providers)
-    return reach.presentSegmentReach(request.params.id, found, forecast)
+    const forecast = await deps.shaping.forecast(found.pool, found.providers, null)
+    return reach.presentSegmentReach(request.params.id, found, forecast.providers)
   })
   audienceRoutes(app, deps)
   audienceContactRoutes(app, deps)

@@ -61,6 +61,39 @@ test('a broadcast like one of the last 24 hours is noticed', async () => {
   expect(await noteOf(same, 'repeat')).toBe(well)
 })
 
+test('the review says when it is done, by the warm-up or the rate, in all and for each provider', async () => {
+  const { storage, clock, teamId } = api
+  const many = await made('/segments', { name: 'Warm' })
+  const emails = Array.from({ length: 200 }, (_, n) => `reader${n}@warm.example`)
+  await api.call('POST', '/contacts/batch/add', { emails, segment_ids: [many] })
+  await putEmail(storage, teamId, ['first@warm.example'], clock.now())
+  await storage.place({ domain: 'warm.example', provider: 'google', after: undefined }, clock.now())
+  const id = await draft({ segment_id: many })
+  interface Forecast {
+    providers: { name: string; contacts: number; hours: number; limited_by: string }[]
+    forecast: { hours: number; done_at: string }
+  }
+  const forecast = async () => (await api.call('GET', `/broadcasts/${id}/review`)).json as Forecast
+  const free = await forecast()
+  expect(free.providers).toMatchObject([{ name: 'Google', contacts: 200, limited_by: 'lanes' }])
+  expect(free.forecast.hours).toBe(free.providers[0]!.hours)
+  expect(free.forecast.hours).toBeLessThan(24)
+
+  // 50, 100 and then 50 of 200 on the third day.
+  await api.call('PATCH', '/sources/auto', { warm_up: true })
+  const warm = await forecast()
+  expect(warm.providers).toMatchObject([{ limited_by: 'warm_up' }])
+  expect(warm.forecast.hours).toBeGreaterThan(24)
+  expect(warm.forecast.hours).toBeLessThan(72)
+  const done = Date.parse(`${warm.forecast.done_at.replace(' ', 'T')}:00`)
+  expect(Math.abs(done - clock.now() - warm.forecast.hours * 3_600_000)).toBeLessThan(60_000)
+
+  await api.call('PATCH', `/broadcasts/${id}`, { emails_per_hour: 2 })
+  const slow = await forecast()
+  expect(slow.providers).toMatchObject([{ hours: 100, limited_by: 'rate' }])
+  expect(slow.forecast.hours).toBe(100)
+})
+
 test('a team has so many tests an hour, and a refused one counts nothing', async () => {
   const id = await draft()
   const five = Array.from({ length: 5 }, (_, n) => `tester${n}@customer.example`)

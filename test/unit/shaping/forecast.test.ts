@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hoursFor, supplyOf } from '../../../appliance/shaping/forecast.ts'
+import { forecastFor, hoursFor, supplyOf, turnsOf, wholeOf } from '../../../appliance/shaping/forecast.ts'
 
 const limits = {
   ...{ connections: 10, messagesPerConnection: 100, messagesPerMinute: 60 },
@@ -36,11 +36,40 @@ test('without a source, or in more than 60 days, nobody knows', () => {
 })
 
 test('what a lane allows now counts, or the limits where nothing was sent yet', () => {
-  expect(supplyOf(limits, undefined, [50, 100], false)).toEqual({ rate: 60, days: [] })
-  expect(supplyOf(limits, undefined, [50, 100], true)).toEqual({ rate: 60, days: [50, 100] })
-  expect(supplyOf(limits, lane({}), [50, 100], true)).toEqual({ rate: 20, days: [] })
-  expect(supplyOf(limits, lane({ warmUp: { day: 1, left: 7 } }), [50, 100], true)).toEqual({
+  expect(supplyOf(limits, undefined, [50, 100], null)).toEqual({ rate: 60, days: [] })
+  const [first, second] = [
+    { day: 1, left: 50 },
+    { day: 2, left: 100 },
+  ]
+  expect(supplyOf(limits, undefined, [50, 100], first)).toEqual({ rate: 60, days: [50, 100] })
+  // An IP that warms up since yesterday may send the second day's share to a provider that is new to it.
+  expect(supplyOf(limits, undefined, [50, 100, 200], second)).toEqual({ rate: 60, days: [100, 200] })
+  expect(supplyOf(limits, lane({}), [50, 100], first)).toEqual({ rate: 20, days: [] })
+  expect(supplyOf(limits, lane({ warmUp: { day: 1, left: 7 } }), [50, 100], first)).toEqual({
     ...{ rate: 20, days: [7, 100] },
   })
-  expect(supplyOf(limits, lane({ paused: {} }), [], false)).toEqual({ rate: 0, days: [] })
+  expect(supplyOf(limits, lane({ paused: {} }), [], null)).toEqual({ rate: 0, days: [] })
+})
+
+test('with a rate, providers take turns, and small ones are done first', () => {
+  expect(turnsOf([10, 100], 10)).toEqual([2, 11])
+  expect(turnsOf([100, 10, 10], 12)).toEqual([10, 2.5, 2.5])
+})
+
+test('what makes a provider take long is named', () => {
+  const asked = { name: 'Google', messages: 900, turns: 0 }
+  const warming = { rate: 10, days: [100, 200, 1000] }
+  expect(forecastFor(asked, [warming], 600)).toEqual({ name: 'Google', hours: 35, limitedBy: 'warm_up' })
+  expect(forecastFor(asked, [{ rate: 10, days: [] }], 600)).toMatchObject({ hours: 1.5, limitedBy: 'lanes' })
+  expect(forecastFor({ ...asked, turns: 90 }, [warming], 600)).toMatchObject({ hours: 90, limitedBy: 'rate' })
+  expect(forecastFor(asked, [], 600)).toEqual({ name: 'Google', hours: null, limitedBy: null })
+})
+
+test('the whole takes as long as the slowest provider, or as the rate', () => {
+  const made = (name: string, hours: number | null) => ({ name, hours, limitedBy: null })
+  const all = [made('Google', 35), made('Yahoo', 2), made('', null)]
+  expect(wholeOf(all, [900, 50, 50], null).hours).toBe(35)
+  expect(wholeOf(all, [900, 50, 50], 10).hours).toBe(100)
+  expect(wholeOf([...all, made('GMX', null)], [1, 1, 1, 1], null).hours).toBeNull()
+  expect(wholeOf([made('', null)], [1], null).hours).toBeNull()
 })

@@ -4,7 +4,6 @@ import CircleDashed from '@lucide/svelte/icons/circle-dashed'
 import Pause from '@lucide/svelte/icons/pause'
 import Send from '@lucide/svelte/icons/send'
 import { BROADCAST_STATUSES } from '../../../appliance/mail/broadcast.ts'
-import { MOST_PER_HOUR } from '../../../appliance/mail/broadcast-rate.ts'
 import type { BroadcastSummary } from '../api/broadcasts.ts'
 import { STATUS, type Look } from './status.ts'
 
@@ -56,27 +55,6 @@ export const leftOut = (numbers: Readonly<Record<string, number>>): string[] =>
   Object.entries(numbers).flatMap(([reason, n]) =>
     n > 0 ? [`${n.toLocaleString('en')} ${OUT[reason] ?? reason}`] : [],
   )
-
-/** Formats a number of hours. Null if unknown. */
-export function hoursInWords(hours: number | null): string {
-  if (hours === null) return 'not known yet'
-  if (hours < 0.2) return 'a few minutes'
-  if (hours < 1) return `about ${Math.round(hours * 6) * 10} min`
-  return hours < 48 ? `about ${hours.toLocaleString('en')} h` : `about ${Math.round(hours / 24)} days`
-}
-
-/** Words the rate of a broadcast. Null: it has none. */
-export const rateWords = (rate: number | null): string =>
-  rate === null
-    ? 'As fast as the limits of the mailbox providers allow'
-    : `At most ${rate.toLocaleString('en')} ${rate === 1 ? 'email' : 'emails'} per hour, spread evenly`
-
-/** Returns what is wrong with a rate that somebody typed; empty if nothing is. An empty text stands for no rate. */
-export function rateMistake(text: string): string {
-  const rate = text.trim()
-  if (rate === '' || (/^[1-9]\d{0,6}$/.test(rate) && Number(rate) <= MOST_PER_HOUR)) return ''
-  return `Enter a whole number from 1 to ${MOST_PER_HOUR.toLocaleString('en')}, or nothing.`
-}
 
 /** The initial content of a new broadcast. */
 export const BLANK_BROADCAST = `<!doctype html>
