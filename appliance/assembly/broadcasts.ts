@@ -26,7 +26,7 @@ export function withBroadcastMail<S extends Pick<Storage, 'getMessage'>>(
 
 /** The parts of a daemon that broadcasts need. */
 type Ground = Omit<BroadcastsDeps, 'composer' | 'returnPaths' | 'pollMs' | 'laneRates'> & {
-  shaping: LaneBook
+  shaping: Pick<ShapingBook, 'rates'>
   options: Pick<ComposeOptions, 'pollMs'>
   started: AsyncDisposableStack
   composed: (by: MessageOf) => void
@@ -38,7 +38,7 @@ export function openBroadcasts({ options, started, composed, shaping, ...deps }:
   const composer = started.adopt(composing, () => composing.close())
   const returnPaths = createReturnPaths(deps)
   const pollMs = options.pollMs ?? 1000
-  const laneRates = () => laneRatesOf(shaping)
+  const laneRates = () => shaping.rates()
   const broadcasts = createBroadcasts({ ...deps, composer, returnPaths, laneRates, pollMs })
   composed((emailId, stored) => broadcasts.messageOf(emailId, stored))
   started.defer(() => broadcasts.close())

@@ -113,7 +113,7 @@ function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean>
       deps.wake()
     }
     const more = await expand(deps, broadcast)
-    return (await enqueue(deps, broadcast, { windowFor: await windows(), loads })) || more
+    return (await enqueue(deps, broadcast, { windowsFor: await windows(), loads })) || more
   }
 }
 
@@ -164,7 +164,12 @@ async function expand({ storage, clock }: RunnerDeps, { id, expandedAt }: Broadc
 async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacity): Promise<boolean> {
   const { storage, clock, mail, log } = deps
   const { id, expandedAt } = broadcast
-  const places = await placesOf(deps, broadcast, capacity)
+  const revision = await mail.revision(broadcast.revisionId!)
+  if (!revision) return false
+  const places = await placesOf(deps, broadcast, {
+    windows: capacity.windowsFor(revision.pool),
+    loads: capacity.loads,
+  })
   const found = await storage.waitingRecipients({ id, closed: places.closed, most: places.most }, clock.now())
   if (found.length === 0) {
     if (expandedAt !== null && places.idle && !places.first) await finish(deps, broadcast)
@@ -174,8 +179,6 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacit
     log.error({ broadcast: id }, 'a broadcast waits: there is too little free disk space')
     return false
   }
-  const revision = await mail.revision(broadcast.revisionId!)
-  if (!revision) return false
   const batch = places.take(found)
   const emails: BroadcastEmail[] = []
   for (const one of batch) if (one.contact) emails.push(await emailFor(deps, broadcast, revision, one))
@@ -193,7 +196,8 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacit
 
 /** What limits how many emails of a broadcast are queued. */
 interface Capacity {
-  windowFor: Windows
+  /** Returns the limits for a pool. */
+  windowsFor: (pool: string) => Windows
   loads: Loads
 }
 
@@ -201,27 +205,28 @@ interface Capacity {
 async function placesOf(
   { storage, clock }: RunnerDeps,
   { id, startedAt, expanded, enqueued, expandedAt, holds, hourlyRate, nextAt }: Broadcast,
-  { windowFor, loads }: Capacity,
+  { windows, loads }: { windows: Windows; loads: Loads },
 ) {
+  const now = clock.now()
   const large = expanded > LARGE || expandedAt === null
-  const canary = large && enqueued <= CANARY && clock.now() - startedAt! < CANARY_MS
+  const canary = large && enqueued <= CANARY && now - startedAt! < CANARY_MS
   const load = await loads.of(id)
   // The first batch goes alone, until each of its emails had its first attempt.
   const first = canary ? (enqueued === 0 ? CANARY : 0) : Infinity
-  const seen =
-    canary && enqueued > 0 && ((await storage.countBroadcast({ id }, clock.now())).queued ?? 0) === 0
-  const now = clock.now()
+  const seen = canary && enqueued > 0 && ((await storage.countBroadcast({ id }, now)).queued ?? 0) === 0
   const waits = !seen && first === 0
   let left = Math.min(BATCH, seen ? BATCH : first, allowedNow({ hourlyRate, nextAt }, now))
   const limit = queueLimit(hourlyRate)
   const held = new Set(heldProviders(holds))
   const room = (provider: string): number =>
-    held.has(provider) ? 0 : Math.min(limit, windowFor(provider)) - (load[provider] ?? 0)
-  const closed = [...new Set([...Object.keys(load), ...held])].filter((provider) => room(provider) <= 0)
+    held.has(provider) ? 0 : Math.min(limit, windows.of(provider)) - (load[provider] ?? 0)
+  const closed = [...new Set([...Object.keys(load), ...held, ...windows.shut])].filter(
+    (provider) => room(provider) <= 0,
+  )
   return {
     closed,
     /** Whether no provider has queued or parked emails that keep others waiting. */
-    idle: closed.every((provider) => held.has(provider) && !load[provider]),
+    idle: closed.every((provider) => !load[provider]),
     most: Math.max(0, left),
     /** Whether the rest waits for the results of the first batch. */
     first: waits,

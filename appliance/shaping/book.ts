@@ -65,6 +65,16 @@ export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends B
   lanes: LaneFacts[]
 }
 
+/** What a source may send to a provider now. */
+export interface SourceRate {
+  pool: string
+  provider: string
+  /** Messages per minute; 0 while paused. */
+  perMinute: number
+  /** Messages that the warm-up leaves for today; null: no warm-up. */
+  left: number | null
+}
+
 /** How many contacts of a provider to send to; the provider is empty if it isn't known yet. */
 interface Asked {
   provider: string
@@ -81,6 +91,8 @@ export interface ShapingBook {
   setProvider(id: string, change: Record<string, unknown>): Promise<Provider>
   /** By source and provider; only lanes that have been used. */
   lanes(): Promise<LaneFacts[]>
+  /** Returns what each active source may send now to each provider, also where nothing was sent yet. */
+  rates(): Promise<SourceRate[]>
   /** @param minutes null: until resumed */
   pauseLane(id: string, minutes: number | null): Promise<LaneFacts>
   resumeLane(id: string): Promise<LaneFacts>
@@ -158,6 +170,23 @@ class Book implements ShapingBook {
   async lanes(): Promise<LaneFacts[]> {
     const { providers, records, sources } = await this.#readAll()
     return records.map((record) => this.#factsOf(record, providers, sources))
+  }
+
+  async rates(): Promise<SourceRate[]> {
+    const { providers, records, sources } = await this.#readAll()
+    const now = this.#deps.clock.now()
+    const active = sources.filter(({ state }) => state === 'active')
+    const ids = new Set([...providers.list().map(({ id }) => id), ...records.map((one) => one.provider)])
+    const states = new Map(records.map((one) => [laneId(one.source, one.provider), one.state]))
+    return [...ids].flatMap((id) => {
+      const { limits, warmUp: plan } = providers.get(id)
+      return active.map(({ ip, pool, warmUpSince }) => {
+        const state = readLane(states.get(laneId(ip, id)) ?? '', limits)
+        const perMinute = isPaused(state, now) ? 0 : shownRate(state, limits, now)
+        const left = warmUpOf(state, warmUpSince, plan, now)?.left ?? null
+        return { pool, provider: id, perMinute, left }
+      })
+    })
   }
 
   pauseLane(id: string, minutes: number | null): Promise<LaneFacts> {

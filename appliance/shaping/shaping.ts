@@ -52,6 +52,7 @@ export {
   type LaneFacts,
   type QueueLaneFacts,
   type ShapingBook,
+  type SourceRate,
 } from './book.ts'
 export { FORECAST_LIMITS, type Forecast, type WholeForecast } from './forecast.ts'
 export { BACKLOG_STATES, UNPLACED, type BacklogCount } from './backlog.ts'
