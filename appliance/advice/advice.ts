@@ -6,6 +6,7 @@ import { readPage } from './html.ts'
 import { checkLinks } from './links.ts'
 import { checkSender, type SenderDomain } from './sender.ts'
 
+export { linksOf } from './link-list.ts'
 export type { SenderDomain }
 
 /** Receivers often refuse larger messages (bytes): many limits are 10 to 25 MB, files count a third more encoded. */

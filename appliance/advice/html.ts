@@ -3,8 +3,8 @@ import { Parser } from 'htmlparser2'
 
 /** What a reader and a mail client see of an HTML part. */
 export interface Page {
-  /** Targets of links, with the text that readers click. */
-  links: { href: string; text: string }[]
+  /** Targets of links, with the text that readers click, and the descriptions of images in them. */
+  links: { href: string; text: string; alt: string }[]
   images: { src: string; hasAlt: boolean }[]
   /** Visible text. */
   text: string
@@ -33,9 +33,10 @@ export function readPage(html: string | null): Page {
       if (REMOVED.has(name)) page.removed.push(`<${name}>`)
       if (name === 'html' && !attributes.lang) page.isWithoutLanguage = true
       if (name === 'a' && attributes.href !== undefined)
-        page.links.push((open = { href: attributes.href, text: '' }))
-      if (name === 'img')
-        page.images.push({ src: attributes.src ?? '', hasAlt: attributes.alt !== undefined })
+        page.links.push((open = { href: attributes.href, text: '', alt: '' }))
+      if (name !== 'img') return
+      page.images.push({ src: attributes.src ?? '', hasAlt: attributes.alt !== undefined })
+      if (open) open.alt += `${attributes.alt ?? ''} `
     },
     ontext(text) {
       if (unseen > 0) return

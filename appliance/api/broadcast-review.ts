@@ -1,6 +1,6 @@
 /** Reviews and tests of a draft before it is sent, and the drafts that a contact would get. */
 import { Type, type Static } from 'typebox'
-import { PROSPECTS, type Prospect, type Review as Reviewed } from '../mail/broadcast.ts'
+import { LINK_KINDS, PROSPECTS, type Prospect, type Review as Reviewed } from '../mail/broadcast.ts'
 import type { WholeForecast } from '../shaping/shaping.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import { Insight } from './insights.ts'
@@ -61,6 +61,22 @@ export const BroadcastReview = Type.Object(
       },
       described('How long sending takes. Providers that are not known yet are left out.'),
     ),
+    links: Type.Array(
+      Type.Object({
+        text: Type.String(
+          described('What readers click, or the description of the image; empty: there is neither.'),
+        ),
+        url: Type.String(described('Where it leads, with merge tags as they are in the draft.')),
+        kind: literals(
+          LINK_KINDS,
+          described(
+            'web · unsubscribe: the page where each recipient unsubscribes · merge_tag: another address for each recipient · other: no web address, such as mailto.',
+          ),
+        ),
+        count: count('How often it is in the content.'),
+      }),
+      described('The links of the HTML, or of the text if there is no HTML.'),
+    ),
     tags: Type.Array(
       Type.Object({
         key: Type.String(described('The name in the tag.')),
@@ -109,13 +125,13 @@ export const countEligible = operation('GET /broadcasts/:id/eligible', {
 
 /** Formats the response of GET /broadcasts/:id/review. @param startsAt when sending begins (Unix milliseconds) */
 export function presentReview(
-  { findings, recipients, providers, tags: used, looked, samples }: Reviewed,
+  { findings, recipients, providers, links, tags: used, looked, samples }: Reviewed,
   forecast: WholeForecast,
   startsAt: number,
 ): Static<typeof BroadcastReview> {
   const { hours } = forecast
   return {
-    ...{ findings, recipients, tags: used, looked, samples },
+    ...{ findings, recipients, links, tags: used, looked, samples },
     providers: providers.map((one, at) => presentForecast(one, forecast.providers[at]!)),
     forecast: {
       hours,

@@ -3,6 +3,7 @@
  * contact would get.
  */
 import { setImmediate } from 'node:timers/promises'
+import { linksOf } from '../advice/advice.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { isId } from '../mail/ids.ts'
 import type { Prospect, Review } from '../mail/broadcast.ts'
@@ -77,7 +78,7 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
       })
       const { domain } = sender
       const { hourlyRate, scheduledAt } = broadcast
-      const going = { pool, hourlyRate, scheduledAt }
+      const going = { pool, hourlyRate, scheduledAt, links: linksOf(broadcast.content) }
       if (!domain) return { findings, ...going, ...survey }
       const ruled = await gate.standing({ domain, broadcast: { origin: tracking.originFor(domain) } })
       return { findings: withRules(findings, ruled.insights), ...going, ...survey }
@@ -171,7 +172,7 @@ async function surveyContacts(
   { teamId, segmentId, exclude, topicId }: Broadcast,
   sources: MergeSource[],
   properties: Revision['properties'],
-): Promise<Omit<Review, 'findings' | 'pool' | 'hourlyRate' | 'scheduledAt'>> {
+): Promise<Pick<Review, 'recipients' | 'providers' | 'tags' | 'looked' | 'samples'>> {
   const out = { unsubscribed: 0, topic: 0, suppressed: 0, excluded: 0 }
   const providers = new Map<string, number>()
   const tags = tagsOf(...sources)

@@ -135,6 +135,8 @@ async function reviewBroadcast(context: Context, id: string): Promise<void> {
   output.text('')
   for (const { verdict, note, fix } of shown.findings)
     output.text(`${`${verdict}:`.padEnd(10)} ${verdict === 'pass' || fix === null ? note : `${note} ${fix}`}`)
+  const links = shown.links.map(({ text, url, count }) => [text || '(no text)', String(count), url])
+  if (links.length > 0) output.text('', ...table(['LINK', 'COUNT', 'LEADS TO'], links))
   const tags = shown.tags.map(({ key, fallback, missing, known }) => [
     key,
     known ? String(missing) : 'all: no such field',

@@ -147,6 +147,22 @@ export interface SegmentReach {
   providers: { provider: string; contacts: number }[]
 }
 
+/**
+ * What a link of a draft leads to. `merge_tag`: another address for each recipient. `other`: no web address, such as
+ * mailto.
+ */
+export const LINK_KINDS = ['web', 'unsubscribe', 'merge_tag', 'other'] as const
+
+/** A link of a draft. */
+export interface DraftLink {
+  /** What readers click, or the description of the image; empty if there is neither. */
+  text: string
+  url: string
+  kind: (typeof LINK_KINDS)[number]
+  /** How often it is in the content. */
+  count: number
+}
+
 /** The review of a draft before sending. */
 export interface Review {
   findings: Insight[]
@@ -166,6 +182,7 @@ export interface Review {
   hourlyRate: number | null
   /** When it is scheduled for (Unix milliseconds); null: it isn't. */
   scheduledAt: number | null
+  links: DraftLink[]
   /** Merge tags with how many checked contacts lack a value of their own. */
   tags: { key: string; fallback: string | null; missing: number; known: boolean }[]
   /** Eligible contacts that were checked. */

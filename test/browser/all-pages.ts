@@ -117,6 +117,7 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'broadcast-versions', path: `/broadcasts/${ids.broadcast}?tab=versions` },
   { name: 'broadcast-review', path: `/broadcasts/${ids.broadcast}?tab=review` },
   { name: 'broadcast-send', path: `/broadcasts/${ids.broadcast}?tab=review&do=send`, act: dialog },
+  { name: 'broadcast-rate', path: `/broadcasts/${ids.broadcast}?tab=review&do=rate`, act: dialog },
   { name: 'broadcast-test', path: `/broadcasts/${ids.broadcast}?do=test`, act: dialog },
   { name: 'broadcast-recipients', path: `/broadcasts/${ids.sentBroadcast}?tab=recipients` },
   { name: 'broadcast-links', path: `/broadcasts/${ids.sentBroadcast}?tab=links` },

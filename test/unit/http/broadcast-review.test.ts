@@ -61,6 +61,34 @@ test('a broadcast like one of the last 24 hours is noticed', async () => {
   expect(await noteOf(same, 'repeat')).toBe(well)
 })
 
+test('the review lists all links with where each one leads, and how often', async () => {
+  const html = `<p><a href="https://shop.example/sale">The  sale</a> <a href="https://shop.example/sale">The sale</a>
+    <a href=" https://shop.example/x?id={{{contact.email}}} "><img src="https://shop.example/a.png" alt="A pair of shoes"></a>
+    <a href="mailto:help@acme.example">Ask us</a> <a href="javascript:alert(1)"></a> <a name="top">Top</a>
+    <a href="{{{ UNSUBSCRIBE_URL }}}">Unsubscribe</a></p>`
+  const linksOf = async (content: object) => {
+    const { json } = await api.call('GET', `/broadcasts/${await draft(content)}/review`)
+    return (json as { links: object[] }).links
+  }
+  expect(await linksOf({ html })).toEqual([
+    { text: 'The sale', url: 'https://shop.example/sale', kind: 'web', count: 2 },
+    {
+      text: 'A pair of shoes',
+      url: 'https://shop.example/x?id={{{contact.email}}}',
+      kind: 'merge_tag',
+      count: 1,
+    },
+    { text: 'Ask us', url: 'mailto:help@acme.example', kind: 'other', count: 1 },
+    { text: '', url: 'javascript:alert(1)', kind: 'other', count: 1 },
+    { text: 'Unsubscribe', url: '{{{ UNSUBSCRIBE_URL }}}', kind: 'unsubscribe', count: 1 },
+  ])
+  const text = 'See https://shop.example/a). Leave: {{{UNSUBSCRIBE_URL}}}'
+  expect(await linksOf({ html: null, text })).toEqual([
+    { text: '', url: 'https://shop.example/a', kind: 'web', count: 1 },
+    { text: '', url: '{{{UNSUBSCRIBE_URL}}}', kind: 'unsubscribe', count: 1 },
+  ])
+})
+
 test('the review says when it is done, by the warm-up or the rate, in all and for each provider', async () => {
   const { storage, clock, teamId } = api
   const many = await made('/segments', { name: 'Warm' })
