@@ -1,6 +1,6 @@
 /** Broadcasts: one email to each contact of a segment. */
 import { Type, type Static } from 'typebox'
-import { holdSentence } from '../mail/brakes.ts'
+import { complaintWarning, holdSentence } from '../mail/brakes.ts'
 import { BROADCAST_STATUSES, DEEDS, pauseSentence, SKIP_REASONS } from '../mail/broadcast.ts'
 import type { Broadcast as Stored } from '../storage/storage.ts'
 import { operation } from './operation.ts'
@@ -144,6 +144,10 @@ const summary = {
     }),
     described('Providers whose recipients wait while the others get it.'),
   ),
+  warning: Nullable(
+    Type.String(),
+    described('While it is being sent: that too many recipients report it as spam, in a sentence.'),
+  ),
   recipients: count('Contacts that it goes to, or went to.'),
   counts: Type.Record(Type.String(), Type.Integer(), described('Its emails by their last event.')),
   opened: count('Recipients that opened it, at most a minute ago.'),
@@ -267,6 +271,7 @@ export function presentBroadcastSummary(one: Stored, nameOf: NameOf): BroadcastS
     paused_at: timestampOrNull(paused?.at ?? null),
     pause_reason: paused && pauseSentence(paused.reason, paused.figures),
     paused_providers: state === 'queued' ? presentHolds(one.holds, nameOf) : [],
+    warning: warningOf(one),
     recipients: one.expanded - skipped,
     counts: one.counts as Record<string, number>,
     opened: one.reach.opened,
@@ -274,6 +279,9 @@ export function presentBroadcastSummary(one: Stored, nameOf: NameOf): BroadcastS
     unsubscribed: one.reach.unsubscribed,
   }
 }
+
+const warningOf = ({ status, paused, counts }: Stored): string | null =>
+  status === 'queued' && paused?.reason !== 'complaints' ? complaintWarning(counts) : null
 
 const presentHolds = (holds: Stored['holds'], nameOf: NameOf): BroadcastSummary['paused_providers'] =>
   Object.entries(holds).flatMap(([provider, { heldAt, figures }]) => {

@@ -113,6 +113,7 @@ async function showBroadcast(context: Context, id: string): Promise<void> {
   // Sentences would widen the table beyond a terminal.
   const reasons = [
     ...(shown.pause_reason === null ? [] : [`Why paused: ${shown.pause_reason}`]),
+    ...(shown.warning === null ? [] : [`Warning: ${shown.warning}`]),
     ...shown.paused_providers.map(({ name, reason }) => `Paused for ${name}: ${reason}`),
     ...(shown.problem === null ? [] : [`Why failed: ${shown.problem}`]),
   ]

@@ -1,6 +1,6 @@
 /** The brakes of a broadcast: the results of its last emails that stop it, or its part for one provider. Pure. */
 import type { Category } from './bounce.ts'
-import type { PauseFigures } from './broadcast.ts'
+import type { BroadcastCounts, PauseFigures } from './broadcast.ts'
 
 /** An email of a broadcast that was attempted lately. */
 export interface RecentEmail {
@@ -38,6 +38,10 @@ const BRAKES = {
   bounces: { share: 0.05, least: 10 },
   complaints: { share: 0.003, least: 4 },
 } as const
+/** From which share of complaints people are warned, and the minimum count. */
+const WARNED = { share: 0.001, least: 2 } as const
+/** Last events of emails that were delivered. */
+const RECEIVED = ['delivered', 'opened', 'clicked', 'complained']
 /** The share of a provider's emails that it refuses as spam or for reputation, and the minimum count. */
 const REFUSED = { share: 0.2, least: 10 } as const
 /** Replies of a filter: about the content, or about the reputation of an IP or a domain. */
@@ -88,3 +92,16 @@ function pauseOf(emails: readonly RecentEmail[]): Braking['pause'] {
 /** Explains in a sentence why the part of a broadcast for a provider is held. */
 export const holdSentence = (provider: string, { count, of }: PauseFigures): string =>
   `${provider} refused ${count} of the last ${of} emails as spam or because of your reputation. Only its recipients wait.`
+
+/**
+ * Warns of complaints about a broadcast before they pause it, in a sentence. Null: there are few.
+ * @param counts its emails by last event
+ */
+export function complaintWarning(counts: BroadcastCounts): string | null {
+  const complained = counts.complained ?? 0
+  const delivered = RECEIVED.reduce((sum, event) => sum + (counts[event] ?? 0), 0)
+  if (complained < WARNED.least || complained <= delivered * WARNED.share) return null
+  const share = `${Number(((100 * complained) / delivered).toFixed(2))}%`
+  const numbers = `${complained.toLocaleString('en')} of ${delivered.toLocaleString('en')}`
+  return `${numbers} delivered emails were reported as spam (${share}). Mailbox providers ask for less than ${100 * WARNED.share}%. Above ${100 * BRAKES.complaints.share}% of the last ${BRAKE_WINDOW.toLocaleString('en')}, Posthaste pauses the broadcast.`
+}

@@ -64,6 +64,7 @@ const addresses = (domain: string, count: number) =>
 
 interface Shown {
   status: string
+  warning: string | null
   paused_at: string | null
   paused_providers: { provider: string; reason: string }[]
   counts: Record<string, number>
@@ -144,4 +145,25 @@ test('a brake does not act again on the emails that it acted on before somebody 
   expect((await stored())!.paused).toBeNull()
   await call('POST', '/lanes/auto~kind.test/resume', {})
   await vi.waitFor(async () => expect(await later(id)).toMatchObject({ status: 'sent' }), PATIENCE)
+}, 300_000)
+
+test('complaints are warned of while a broadcast is being sent, before they pause it', async () => {
+  // One recipient is held back, so that the broadcast stays in progress.
+  await call('POST', '/lanes/auto~kind.test/pause', {})
+  const complaining = ['complained+1@resend.dev', 'complained+2@resend.dev']
+  const id = await sendTo([...complaining, 'delivered@resend.dev', 'waits@kind.test'])
+  const warning = expect.stringMatching(
+    /^2 of 3 delivered emails were reported as spam \(66\.67%\)\. /,
+  ) as string
+  await vi.waitFor(
+    async () => expect(await later(id)).toMatchObject({ status: 'queued', paused_at: null, warning }),
+    PATIENCE,
+  )
+  const { data } = await call<{ data: { id: string }[] }>('GET', '/broadcasts?status=queued')
+  expect(data).toMatchObject([{ id, warning }])
+  await call('POST', '/lanes/auto~kind.test/resume', {})
+  await vi.waitFor(
+    async () => expect(await later(id)).toMatchObject({ status: 'sent', warning: null }),
+    PATIENCE,
+  )
 }, 300_000)

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { brakesOf, heldProviders, holdSentence, type RecentEmail } from '../../../appliance/mail/brakes.ts'
+import {
+  brakesOf,
+  complaintWarning,
+  heldProviders,
+  holdSentence,
+  type RecentEmail,
+} from '../../../appliance/mail/brakes.ts'
 
 /** The brakes of a broadcast: what stops all of it, and what stops one provider's part. */
 
@@ -60,6 +66,15 @@ test('a part that is held counts nowhere, and a resumed one counts from then on'
     held: { google: { count: 10, of: 10 } },
   })
   expect([heldProviders(held), heldProviders(resumed)]).toEqual([['google'], []])
+})
+
+test('complaints above 0.1% of what was delivered are warned of, but not a single one', () => {
+  expect(complaintWarning({})).toBeNull()
+  expect(complaintWarning({ delivered: 9, complained: 1 })).toBeNull()
+  expect(complaintWarning({ delivered: 1990, opened: 8, complained: 2 })).toBeNull()
+  expect(complaintWarning({ delivered: 1195, clicked: 2, complained: 3, bounced: 900 })).toBe(
+    '3 of 1,200 delivered emails were reported as spam (0.25%). Mailbox providers ask for less than 0.1%. Above 0.3% of the last 1,000, Posthaste pauses the broadcast.',
+  )
 })
 
 test('the reason names the provider and the numbers', () => {
