@@ -2,10 +2,27 @@
 import { holdSentence } from '../mail/brakes.ts'
 import type { ProviderResult } from '../mail/broadcast.ts'
 import { waitWords } from '../mail/waiting.ts'
-import { type BacklogCount, moment, type QueueLaneFacts, UNPLACED } from '../shaping/shaping.ts'
+import {
+  type BacklogCount,
+  moment,
+  type QueueLaneFacts,
+  type SourceRate,
+  UNPLACED,
+} from '../shaping/shaping.ts'
 import type { Broadcast } from '../storage/storage.ts'
 
 type Row = Pick<ProviderResult, 'provider' | 'pool' | 'waiting' | 'deferred'>
+
+/** A backlog with what its lanes send per minute; null: not known. */
+type Lane = Pick<QueueLaneFacts, 'name' | 'state' | 'reason' | 'until'> & { perMinute: number | null }
+
+/** Adds to each backlog what the sources of its pool send to the provider per minute. */
+export const lanesOf = (backlogs: readonly QueueLaneFacts[], rates: readonly SourceRate[]): Lane[] =>
+  backlogs.map(({ counted, name, state, reason, until }) => {
+    const own = rates.filter((one) => one.pool === counted.pool && one.provider === counted.provider)
+    const perMinute = own.length === 0 ? null : own.reduce((sum, one) => sum + one.perMinute, 0)
+    return { name, state, reason, until, perMinute }
+  })
 
 /** Returns the counts of results in the form that `ShapingBook.backlog` explains. */
 export const backlogsOf = (rows: readonly Row[]): BacklogCount[] =>
@@ -28,7 +45,7 @@ export const backlogsOf = (rows: readonly Row[]): BacklogCount[] =>
  */
 export function laneSentence(
   { provider, waiting, deferred }: Row,
-  { name, state, reason, until }: Pick<QueueLaneFacts, 'name' | 'state' | 'reason' | 'until'>,
+  { name, state, reason, until, perMinute }: Lane,
   { status, paused, holds }: Pick<Broadcast, 'status' | 'paused' | 'holds'>,
   now: number,
 ): string | null {
@@ -41,9 +58,15 @@ export function laneSentence(
   if (provider === '' || state === 'unresolved') return `Looking up mail servers.${rest}`
   if (reason === null || reason.key === 'due' || reason.key === 'connections') {
     const because = reason?.key === 'connections' && reason.because ? limitOf(reason) : ''
-    return `Sending now.${because}${rest}`
+    return `Sending now${pace(perMinute)}.${because}${rest}`
   }
   return `${sentence(waitWords(reason, until, (at) => moment(at, now)))}${rest}`
+}
+
+/** Says how fast the lanes send at most. */
+function pace(rate: number | null): string {
+  if (rate === null) return ''
+  return `, at most ${rate.toLocaleString('en')} ${rate === 1 ? 'message' : 'messages'} a minute`
 }
 
 const counted = (count: number): string =>

@@ -1,9 +1,8 @@
 /** The results, recipients and clicked links of a broadcast. */
 import { Type, type Static } from 'typebox'
 import type { BroadcastReach, CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
-import type { QueueLaneFacts } from '../shaping/shaping.ts'
 import type { Broadcast, BroadcastRecipient, RecipientRow } from '../storage/storage.ts'
-import { laneSentence } from './broadcast-lanes.ts'
+import { laneSentence, type lanesOf } from './broadcast-lanes.ts'
 import { csvRecord } from '../mail/csv.ts'
 import { operation, other } from './operation.ts'
 import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
@@ -193,7 +192,7 @@ export function recipientRecord(row: RecipientRow): string {
 /** What the lanes of a broadcast are described by; `lanes` has one for each provider, in order. */
 interface Situation {
   broadcast: Pick<Broadcast, 'status' | 'paused' | 'holds'>
-  lanes: readonly QueueLaneFacts[]
+  lanes: ReturnType<typeof lanesOf>
   now: number
 }
 

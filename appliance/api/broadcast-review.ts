@@ -131,7 +131,12 @@ export function presentReview(
 ): Static<typeof BroadcastReview> {
   const { hours } = forecast
   return {
-    ...{ findings, recipients, links, tags: used, looked, samples },
+    findings,
+    recipients,
+    links,
+    tags: used,
+    looked,
+    samples,
     providers: providers.map((one, at) => presentForecast(one, forecast.providers[at]!)),
     forecast: {
       hours,

@@ -178,7 +178,14 @@ async function countByProvider({ storage, clock }: BroadcastDeps, id: string): P
       if (lastEvent === 'suppressed') continue
       const provider = isUnplaced(name) ? '' : name
       const row = found.get(provider) ?? {
-        ...{ provider, pool, emails: 0, waiting: 0, deferred: 0, delivered: 0, bounced: 0, complained: 0 },
+        provider,
+        pool,
+        emails: 0,
+        waiting: 0,
+        deferred: 0,
+        delivered: 0,
+        bounced: 0,
+        complained: 0,
       }
       row.emails += n
       for (const [kind, events] of Object.entries(KINDS))

@@ -12,11 +12,14 @@ export function hoursInWords(hours: number | null): string {
   return days === 1 ? 'about 1 day' : `about ${days.toLocaleString('en')} days`
 }
 
+/** What limits sending to a provider; see `ForecastLimit`. */
+type Limit = 'rate' | 'warm_up' | 'lanes'
+
 /**
  * Says why sending takes more than a day, to follow `hoursInWords`; empty if it doesn't.
  * @param by what limits it
  */
-export function limitWords(hours: number | null, by: 'rate' | 'warm_up' | 'lanes' | null): string {
+export function limitWords(hours: number | null, by: Limit | null): string {
   if (hours === null || hours <= DAY_HOURS || by === null) return ''
   switch (by) {
     case 'rate':

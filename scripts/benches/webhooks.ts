@@ -80,7 +80,10 @@ async function makeTeams(storage: Storage, ports: number[]): Promise<string[]> {
     const webhook = {
       ...{ id: newId(now), teamId, endpoint: `http://127.0.0.1:${port}/`, events: ['email.suppressed'] },
       ...{ status: 'enabled' as const, secret: `whsec_${'A'.repeat(32)}`, oldSecret: null, createdAt: now },
-      ...{ succeededAt: null, failingSince: null, disabled: null, broadcasts: true },
+      succeededAt: null,
+      failingSince: null,
+      disabled: null,
+      broadcasts: true,
     }
     await storage.createWebhook({ webhook, most: 50 }, now)
     teams.push(teamId)

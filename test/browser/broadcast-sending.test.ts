@@ -320,7 +320,7 @@ test('a schedule that was missed asks, a brake says why, and sending is canceled
   expect(await storage.holdProviders({ teamId, id, held }, Date.now())).toBe('done')
   await page.getByText('google refused 24 of the last 60 emails as spam').waitFor()
   await picture(page, 'broadcast-held-provider')
-  await press('Resume for google')
+  await press('Resume for Google')
   await page.getByText('google refused 24').waitFor({ state: 'detached' })
   await follow('Cancel broadcast')
   await page.getByText('What was sent stays sent. You can’t resume it').waitFor()

@@ -363,7 +363,9 @@ function resultTests(storage: () => Storage): void {
     expect(await storage().recentEmails({ id, since: 0, most: 1 }, T0)).toHaveLength(1)
     const look = (after: string) => storage().broadcastOutcomes({ id, after, most: 1 }, T0)
     const first = await look('')
-    expect(first.outcomes).toEqual([{ provider: `?${domain}.example`, lastEvent: 'delivered', n: 1 }])
+    expect(first.outcomes).toEqual([
+      { provider: `?${domain}.example`, pool: 'default', lastEvent: 'delivered', n: 1 },
+    ])
     expect(await look(first.next!)).toMatchObject({ outcomes: [{ lastEvent: 'bounced', n: 1 }] })
     const reach = { opened: 3, clicked: 2, unsubscribed: 1 }
     await storage().saveBroadcastCounts({ id, counts: {}, reach }, T0 + 7)

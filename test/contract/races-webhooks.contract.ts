@@ -14,7 +14,9 @@ import { sorted, type Racing } from './racing.ts'
 const webhookOf = (teamId: string): Webhook => ({
   ...{ id: newId(T0), teamId, endpoint: 'https://app.example/hook', events: ['email.failed'] },
   ...{ status: 'enabled', secret: 'whsec_first', oldSecret: null, createdAt: T0, succeededAt: null },
-  ...{ failingSince: null, disabled: null, broadcasts: true },
+  failingSince: null,
+  disabled: null,
+  broadcasts: true,
 })
 
 async function stored(storage: Storage): Promise<Webhook> {

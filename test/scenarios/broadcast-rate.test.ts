@@ -51,7 +51,10 @@ test('a broadcast is spread over the hour, goes on evenly after a restart, and c
   await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
   const began = world.clock.now()
   const { id } = await call<{ id: string }>('POST', '/broadcasts', {
-    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'News', send: true },
+    segment_id: segment,
+    from: `news@${appliance.domain}`,
+    subject: 'News',
+    send: true,
     html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
     emails_per_hour: 360,
   })
@@ -85,7 +88,10 @@ test('a broadcast is spread over the hour, goes on evenly after a restart, and c
 test.each([0, -1, 1.5, 1_000_001, '60'])('a rate of %j is refused by name', async (rate) => {
   const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Nobody' })
   const refused = await appliance.call<{ message: string }>('POST', '/broadcasts', {
-    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'News', html: '<p>Hi</p>' },
+    segment_id: segment,
+    from: `news@${appliance.domain}`,
+    subject: 'News',
+    html: '<p>Hi</p>',
     emails_per_hour: rate,
   })
   expect([refused.status, refused.body.message]).toEqual([
@@ -97,7 +103,10 @@ test.each([0, -1, 1.5, 1_000_001, '60'])('a rate of %j is refused by name', asyn
 test('a copy has the rate of the original', async () => {
   const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Nobody' })
   const { id } = await call<{ id: string }>('POST', '/broadcasts', {
-    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'News', html: '<p>Hi</p>' },
+    segment_id: segment,
+    from: `news@${appliance.domain}`,
+    subject: 'News',
+    html: '<p>Hi</p>',
     emails_per_hour: 1200,
   })
   const copy = await call<{ id: string }>('POST', `/broadcasts/${id}/duplicate`)

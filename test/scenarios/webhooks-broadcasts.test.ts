@@ -57,7 +57,10 @@ test('a webhook without broadcasts gets the events of single emails only, anothe
   const emails = Array.from({ length: READERS }, (_, n) => `reader${n}@customer.test`)
   await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
   await call('POST', '/broadcasts', {
-    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'News', send: true },
+    segment_id: segment,
+    from: `news@${appliance.domain}`,
+    subject: 'News',
+    send: true,
     html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
   })
   await all.receiver.waitFor(2 * READERS)

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcasts.ts'
 import * as resultApi from '../../api/broadcast-results.ts'
 import * as reviewApi from '../../api/broadcast-review.ts'
-import { backlogsOf } from '../../api/broadcast-lanes.ts'
+import { backlogsOf, lanesOf } from '../../api/broadcast-lanes.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
 import { readRequest } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
@@ -208,6 +208,7 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
   serve(app, resultApi.getBroadcastResults, {}, async (request) => {
     const broadcast = await broadcasts.getBroadcast(which(request))
     const providers = await broadcasts.providerResults(which(request))
+    const backlogs = await shaping.backlog(backlogsOf(providers), false)
     return resultApi.presentResults(
       await broadcasts.broadcastReach(which(request)),
       providers,
@@ -215,7 +216,7 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
         curve: await broadcasts.curve(which(request)),
         earlier: await broadcasts.earlierRates(which(request)),
       },
-      { broadcast, lanes: await shaping.backlog(backlogsOf(providers), false), now: clock.now() },
+      { broadcast, lanes: lanesOf(backlogs, await shaping.rates()), now: clock.now() },
     )
   })
   serve(app, resultApi.listBroadcastRecipients, {}, async (request) => {

@@ -97,7 +97,10 @@ async function broadcastOutcomes(
   if (part) query = query.where('e.id', '<=', part.id)
   const rows = await query.groupBy(['d.provider', 'e.last_event']).execute()
   const outcomes = rows.map(({ provider, pool, last_event: lastEvent, n }) => ({
-    ...{ provider, pool, lastEvent, n: Number(n) },
+    provider,
+    pool,
+    lastEvent,
+    n: Number(n),
   }))
   return { outcomes, next: part?.id ?? null }
 }

@@ -188,6 +188,7 @@ const STEPS: Step[] = [
   ['broadcast show $broadcast', 'getBroadcast'],
   ['broadcast review $draft', 'reviewBroadcast'],
   ['broadcast send $draft --yes', 'sendBroadcast'],
+  ['broadcast rate $broadcast 500', 'updateBroadcast'],
   ['broadcast pause $broadcast', 'pauseBroadcast'],
   ['broadcast resume $broadcast', 'resumeBroadcast'],
   ['broadcast cancel $broadcast', 'cancelBroadcast'],

@@ -5,7 +5,9 @@ import type { OutboxEvent, Webhook } from '../../../appliance/storage/storage.ts
 const webhook = (id: string, more: Partial<Webhook> = {}): Webhook => ({
   ...{ id, teamId: 't1', endpoint: 'https://a.example', events: ['email.sent'], status: 'enabled' },
   ...{ secret: 'whsec_AAAA', oldSecret: null, createdAt: 100, succeededAt: null },
-  ...{ failingSince: null, disabled: null, broadcasts: true },
+  failingSince: null,
+  disabled: null,
+  broadcasts: true,
   ...more,
 })
 const event = (seq: number, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
@@ -43,8 +45,15 @@ test('events go to those of the team who listen, in the order of the events', ()
 
 test('a webhook without broadcasts gets no events of their emails', () => {
   const email = {
-    ...{ via: 'rest' as const, from: 'a', to: ['b'], subject: 's', messageId: 'm', tags: [], headers: [] },
-    ...{ createdAt: 1, templateId: null },
+    via: 'rest' as const,
+    from: 'a',
+    to: ['b'],
+    subject: 's',
+    messageId: 'm',
+    tags: [],
+    headers: [],
+    createdAt: 1,
+    templateId: null,
   }
   const events = [
     event(1, { emailId: 'x', email: { ...email, broadcastId: 'b1' } }),

@@ -25,7 +25,7 @@ export async function store(storage: Storage): Promise<Stock> {
     ...{ id: newId(T0), teamId: team.id, endpoint: 'https://a.example/', events: ['email.sent'] },
     ...{ status: 'enabled', secret: `whsec_${randomBytes(24).toString('base64')}`, oldSecret: null },
     ...{ createdAt: T0, succeededAt: null, failingSince: null, disabled: null },
-    ...{ broadcasts: true },
+    broadcasts: true,
   }
   await storage.createWebhook({ webhook: made, most: 2 }, T0)
   const secret = `whsec_${randomBytes(24).toString('base64')}`
