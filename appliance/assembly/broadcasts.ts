@@ -2,7 +2,7 @@
 import { type Broadcasts, type BroadcastsDeps, createBroadcasts, isRecord } from '../broadcasts/broadcasts.ts'
 import { createComposer } from '../intake/intake.ts'
 import { createReturnPaths } from '../senders/senders.ts'
-import { type LaneBook, laneRatesOf } from '../shaping/shaping.ts'
+import type { ShapingBook } from '../shaping/shaping.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ComposeOptions } from './appliance.ts'
 

@@ -381,26 +381,3 @@ function factsOf(
     updatedAt: record.updatedAt,
   }
 }
-
-/** What is read of the lanes. */
-export type LaneBook = Pick<ShapingBook, 'lanes' | 'providers'>
-
-/** The rate of one lane in messages per minute; 0 while it is paused. */
-interface LaneRate {
-  provider: string
-  perMinute: number
-}
-
-/** Returns the rate of each lane, and for providers without a lane the rate that their first lane would start with. */
-export async function laneRatesOf(shaping: LaneBook): Promise<LaneRate[]> {
-  const lanes = (await shaping.lanes()).map(({ provider, allowed, paused }) => ({
-    provider,
-    perMinute: paused === null ? allowed.messagesPerMinute : 0,
-  }))
-  const known = new Set(lanes.map(({ provider }) => provider))
-  const others = (await shaping.providers()).filter(({ id }) => !known.has(id))
-  return [
-    ...lanes,
-    ...others.map(({ id, limits }) => ({ provider: id, perMinute: limits.messagesPerMinute })),
-  ]
-}

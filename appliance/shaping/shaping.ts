@@ -46,9 +46,7 @@ export { countedToday, warmUpJudged, warmUpOf } from './warm-up.ts'
 export { moment, nextMidnight, utcDay } from './warm-up.ts'
 export {
   createShapingBook,
-  laneRatesOf,
   MOST_PAUSE_MINUTES,
-  type LaneBook,
   type LaneFacts,
   type QueueLaneFacts,
   type ShapingBook,

@@ -88,8 +88,8 @@ class Feed implements BroadcastFeed {
 
   /** Fills the window of each provider, alternating between domains. */
   async #enqueue(): Promise<void> {
-    const windowFor = await this.#windows()
-    const { queue } = this.#deps
+    const { queue, pool } = this.#deps
+    const windows = (await this.#windows())(pool)
     const canary = this.#large && this.#attempted < CANARY && this.#isYoung()
     let most = canary ? CANARY - this.#queued : Infinity
     const load = new Map<string, number>()
@@ -102,7 +102,7 @@ class Feed implements BroadcastFeed {
       for (const domain of open) {
         const provider = queue.providerOf(domain)
         const used = load.get(provider) ?? 0
-        if (most <= 0 || used >= windowFor(provider) || !this.#add(domain)) {
+        if (most <= 0 || used >= windows.of(provider) || !this.#add(domain)) {
           open.delete(domain)
           continue
         }

@@ -8,7 +8,7 @@ import { createDelivery, type Delivery as DeliveryModule } from '../delivery/del
 import type { BounceRule } from '../mail/bounce.ts'
 import type { Receiver } from '../mail/receiver.ts'
 import { choosePool, type Assignment, type Source, type Stream } from '../mail/source.ts'
-import { createShapingBook, laneRatesOf, type ProviderTable } from '../shaping/shaping.ts'
+import { createShapingBook, type ProviderTable } from '../shaping/shaping.ts'
 import type { LaneRecord } from '../storage/storage.ts'
 import { silentLogger } from '../watch/log.ts'
 import { VirtualClock } from './clock.ts'
@@ -128,7 +128,7 @@ class Run {
       clock,
       queue: this.#queue,
       pool: this.#poolFor('broadcast'),
-      laneRates: () => laneRatesOf(book),
+      laneRates: () => book.rates(),
       wake: () => this.#delivery.wake(),
     })
   }
