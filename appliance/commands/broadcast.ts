@@ -232,7 +232,7 @@ async function setRate({ broadcasts, output, team }: Context, [id = '', rate = '
   const { id: teamId } = await team()
   const hourlyRate = rate === 'none' ? null : Number(rate)
   const { name } = await broadcasts.getBroadcast({ teamId, id })
-  await broadcasts.updateBroadcast({ teamId, id, draft: { content: {}, hourlyRate } })
+  await broadcasts.updateBroadcast({ teamId, id, draft: { content: {}, hourlyRate }, author: 'command line' })
   output.object(presentRef('broadcast', id))
   output.text(
     hourlyRate === null
