@@ -68,8 +68,8 @@ export interface Tried {
   settle: SettleArgs | null
   giveBack: { deliveryIds: string[]; dueAt: number | undefined } | null
   /**
-   * Call when all of it is stored, or can't be. Until then it counts against its lane's limits. Returns true when the
-   * lane was waiting for that.
+   * Call when the result is stored, or can't be. Until then the attempt counts against its lane's limits. Returns true
+   * when the lane was waiting for this call.
    */
   settled: () => boolean
 }
@@ -80,13 +80,13 @@ interface Run {
   batch: LeasedDelivery[]
   recorder: Recorder
   startedAt: number
-  /** Why it began later than it was due. */
+  /** Why the attempt began later than it was due. */
   waited: Waited | undefined
   /** The provider of the domain. */
   provider: string
-  /** Of the message, once it is signed. */
+  /** Identities that signed the message; set once it is signed. */
   signatures?: SigningIdentity[]
-  /** Servers may have received the message. */
+  /** Set once a server may have received the message. */
   sending?: true
 }
 
@@ -97,7 +97,7 @@ export class NotSent extends Error {}
  * Attempts to deliver a batch: finds the route, acquires a permit, signs, runs the SMTP conversation, judges the
  * result.
  * @param placed called when the batch no longer waits for its lane
- * @throws NotSent if the storage or a bug ended it before anything was sent
+ * @throws NotSent if a storage failure or a bug ended the attempt before anything was sent
  */
 export async function attempt(
   batch: LeasedDelivery[],
@@ -179,7 +179,7 @@ async function admitted(
     return { permit }
   }
   const ready = prepare(way, run)
-  // Whoever gets the permit awaits this and sees its failure. Without a permit, no one needs it.
+  // The code that gets the permit awaits this promise and sees its failure. Without a permit, nothing uses it.
   ready.catch(() => undefined)
   const later = await lanes.wait(ask)
   placed()
@@ -211,7 +211,7 @@ function familiesOf({ hosts }: Route & { kind: 'found' }): Family[] {
   return [...new Set(hosts.flatMap(({ addresses }) => addresses.map((ip) => isIP(ip) as Family)))]
 }
 
-/** Stores the provider of a domain; its other queued mail moves there, too. */
+/** Stores the provider of a domain. Other queued mail for the domain is assigned to that provider, too. */
 async function place(domain: string, { deps, provider }: Run): Promise<void> {
   const { storage, clock } = deps
   await every((after) => storage.place({ domain, provider, after }, clock.now()))
@@ -232,7 +232,7 @@ async function prepare(way: Route & { kind: 'found' }, { deps, batch }: Run): Pr
   return { policy, signed }
 }
 
-/** Tries host after host. Recipients for whom neither the permit nor the lane's pace is enough get no result. */
+/** Tries host after host. Recipients that the permit or the lane's pace doesn't cover get no result. */
 async function send(
   way: Route & { kind: 'found' },
   permit: Permit,
@@ -260,7 +260,10 @@ async function send(
   return walkAll(signed, recipientsOf(batch).slice(0, permit.recipients), way.hosts, how)
 }
 
-/** Returns the sender's requests for reports. Those of the message are the same for the whole batch. */
+/**
+ * Returns the sender's requests for reports. Requests for the whole message are the same for every delivery in the
+ * batch.
+ */
 function requestsOf(batch: readonly LeasedDelivery[]): Requests {
   const { ret, envid } = batch[0]!.dsn
   return { ret, envid, of: new Map(batch.map(({ recipient, dsn }) => [recipient, dsn])) }
@@ -287,8 +290,8 @@ function settlement(run: Run, { outcome, tls }: Result, source?: string): Settle
   const { deps, batch, recorder, provider } = run
   const { clock, random, classify } = deps
   const now = clock.now()
-  // One random number for all, so that what is deferred together is retried together, in one transaction (RFC 5321
-  // §4.5.4.1).
+  // One random number for all recipients, so that deliveries deferred together are retried together, in one transaction
+  // (RFC 5321 §4.5.4.1).
   const bench = { classify, alone: outcome.size === 1, random: random() }
   const changes = batch.map((delivery) => {
     const verdict = judge(outcome.get(delivery.recipient)!, { ...delivery, provider }, now, bench)
@@ -326,7 +329,7 @@ interface Result {
   tls: TlsInfo | null
 }
 
-/** Returns the host whose reply decided; that of an accepted recipient if there is one. */
+/** Returns the host whose reply decided the outcome, preferably one that accepted a recipient. */
 function lastReached(outcome: Outcome): { host: string | null; ip: string | null } {
   const fates = [...outcome.values()]
   const fate: Fate = fates.find(({ kind }) => kind === 'accepted') ?? fates[0]!

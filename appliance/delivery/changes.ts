@@ -10,7 +10,7 @@ import type { Change, LeasedDelivery } from '../storage/storage.ts'
 
 const day = 24 * 3_600_000
 
-/** Returns what to store for a delivery: its state, its event, and a due report. Pure but for the new id. */
+/** Returns what to store for a delivery: its state, its event, and a due report. Pure except for the new ID. */
 export function changeFor(delivery: LeasedDelivery, verdict: Verdict, now: number): Change {
   const { cause } = verdict
   // No event for reports, which have a null reverse-path (RFC 5321 §4.5.5).
@@ -70,8 +70,8 @@ function tell(
 }
 
 /**
- * Whether a deferral produces an event: the first, then the last of every day, because twenty attempts shouldn't be
- * twenty events.
+ * Whether a deferral produces an event: the first one does, then the last one of every day, so that twenty attempts
+ * don't produce twenty events.
  */
 function isNews({ attempts, createdAt }: LeasedDelivery, until: number, now: number): boolean {
   return attempts === 1 || Math.floor((until - createdAt) / day) > Math.floor((now - createdAt) / day)

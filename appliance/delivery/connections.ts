@@ -15,8 +15,9 @@ export interface Call extends Visit {
   /** The lane that owns the connections, and how many it may have open now, including idle ones. */
   lane: { readonly key: string; readonly connections: number }
   /**
-   * Called right before MAIL. 0 counts a message; a positive number is the milliseconds to wait before asking again.
-   * Null: the message must be admitted again, and its recipients get no result.
+   * Called right before MAIL. 0 means that MAIL may be sent now, and counts a message. A positive number is the
+   * milliseconds to wait before calling again. Null means that the message must be admitted again; its recipients get
+   * no result.
    */
   mailTurn: () => number | null
   /** Messages per connection before it is closed. */
@@ -25,7 +26,7 @@ export interface Call extends Visit {
   idleMs: number
 }
 
-/** The result. */
+/** The result of one conversation. */
 export interface Said {
   outcome: Outcome
   /** TLS of the last connection; null for plaintext. */
@@ -41,17 +42,18 @@ export interface Said {
 export interface Connections {
   /** Sends a message to one IP, over a kept connection if there is one. Never throws because of the network. */
   converse(call: Call, recorder: Recorder): Promise<Said>
-  /** What is known about hosts: `memory.order` returns the order in which to try IPs. */
+  /** What previous connections revealed about hosts; `memory.order` returns the order in which to try IPs. */
   readonly memory: HostMemory
   /** Sends QUIT on idle connections from all source IPs or from one. */
   closeIdle(source?: string): void
   /**
-   * Does the same and keeps no further ones. Resolves when the idle ones are closed; conversations run to their end.
+   * Closes idle connections and keeps no new ones. Resolves when the idle ones are closed; conversations in progress
+   * continue to their end.
    */
   close(): Promise<void>
-  /** Destroys every socket and opens no new ones. Whoever waits for a server fails with `stopped`. */
+  /** Destroys every socket and opens no new ones. Conversations in progress fail with `stopped`. */
   destroy(): void
-  /** Destroys every socket, so that conversations in progress end. New ones are possible. */
+  /** Destroys every socket, so that conversations in progress end. New connections can still be opened. */
   cut(): void
   /** Returns the number of open sockets, and of idle ones among them, over all lanes. */
   count(): { open: number; idle: number }
@@ -59,7 +61,7 @@ export interface Connections {
 
 export interface ConnectionsDeps {
   clock: Clock
-  /** Default: a new one. */
+  /** Default: an empty memory. */
   memory?: HostMemory
   /** Maximum idle connections of all lanes; above it, the one idle for longest is closed. Default 200. */
   mostIdle?: number
@@ -85,7 +87,7 @@ class Pool implements Connections {
     this.#expectMany()
   }
 
-  /** Every socket adds a listener, and there may be thousands. */
+  /** Disables the limit on abort listeners: every socket adds one, and there may be thousands of sockets. */
   #expectMany(): void {
     setMaxListeners(0, this.#stopping.signal)
   }
@@ -140,7 +142,7 @@ class Pool implements Connections {
     return lane
   }
 
-  /** Uses a kept connection; undefined when the server had already closed it. */
+  /** Sends over a kept connection. Returns undefined when the server had already closed it. */
   async #again(
     { session }: Kept,
     call: Call,
@@ -156,7 +158,7 @@ class Pool implements Connections {
     return this.#transact(session, call, lane)
   }
 
-  /** Opens a new connection, whose socket is already counted. */
+  /** Sends over a new connection, whose socket is already counted. */
   async #anew(call: Call, recorder: Recorder, lane: LaneSockets): Promise<Said> {
     const deps = { clock: this.#clock, memory: this.memory, stopping: this.#stopping.signal }
     const reached = await reach(call, recorder, deps).catch((error: unknown) => {
@@ -168,7 +170,7 @@ class Pool implements Connections {
     return (await this.#transact(reached.session, call, lane))!
   }
 
-  /** Runs a transaction. Undefined when a kept session turned out to be closed; never for a new one. */
+  /** Runs a transaction. Returns undefined when a kept session turned out to be closed; never for a new session. */
   async #transact(session: Session, call: Call, lane: LaneSockets): Promise<Said | undefined> {
     const pipelines = this.memory.pipelines(call, this.#clock.now())
     const transacted = (await this.#turn(call)) ? await transact(session, call, pipelines) : NOT_ITS_TURN
@@ -180,7 +182,7 @@ class Pool implements Connections {
     // The server requires TLS after all. The next session starts with full TLS, whatever was remembered.
     if ([...outcome.values()].some((fate) => fate.kind === 'failed' && fate.failure.kind === 'tls'))
       this.memory.forget(call)
-    // A host that hangs up after a number of recipients may count those of the whole connection.
+    // A host that hangs up after a number of recipients may count the recipients of the whole connection.
     const most = this.memory.mostRecipients([call], now) < Infinity ? 1 : call.messagesPerConnection
     const keep = !this.#stopped && call.idleMs > 0 && messages < most
     if (connection === 'broken') conversation.wire.destroy()
@@ -190,7 +192,7 @@ class Pool implements Connections {
     return { outcome, tls: session.tls?.info ?? null, tlsResult: tellOnce(session, call) }
   }
 
-  /** Waits for the turn to send MAIL. False when the message must be admitted again, or when Posthaste stops. */
+  /** Waits until MAIL may be sent. Returns false when the message must be admitted again, or when Posthaste stops. */
   async #turn({ mailTurn }: Call): Promise<boolean> {
     for (let wait = mailTurn(); wait !== 0; wait = mailTurn()) {
       if (wait === null || this.#stopping.signal.aborted) return false
@@ -233,7 +235,7 @@ function wayOf({ ip, port, localAddress, hostname }: Visit): Kept['way'] {
   return { ip, port, localAddress, hostname }
 }
 
-/** Whether a kept connection leads to the same place from the same source, and meets the TLS requirements. */
+/** Whether a kept connection has the same destination and source IP, and meets the TLS requirements. */
 function serves({ session, way }: Kept, call: Call, now: number): boolean {
   const { ip, port, localAddress, hostname } = wayOf(call)
   const same = way.ip === ip && way.port === port && way.localAddress === localAddress

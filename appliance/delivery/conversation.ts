@@ -10,8 +10,7 @@ import type { Phase } from '../mail/bounce.ts'
 export type Named = Exclude<Step['name'], 'resolve' | 'policy' | 'connect' | 'quit'>
 
 /**
- * The conversation has ended, with a reply or failure of its own. Thrown within a session or transaction, and caught
- * where that began.
+ * Thrown when the conversation ends early because of a reply or failure. Caught where the session or transaction began.
  */
 export class Ended extends Error {
   readonly failure: Failure
@@ -25,12 +24,15 @@ export class Ended extends Error {
   }
 }
 
-/** Who uses the connection. Each message records its own steps, and may know the IP by another host name. */
+/**
+ * The message that uses the connection. Each message records its own steps, and may use another host name for the same
+ * IP.
+ */
 export interface Speaker {
   host: string
   ip: string
   recorder: Recorder
-  /** Deadline for everything, Unix milliseconds. */
+  /** Deadline of the whole attempt, in Unix milliseconds. */
   until: number
 }
 
@@ -40,7 +42,7 @@ const phaseOf = (name: Named): Phase => PHASES[name] ?? (name as Phase)
 /** Whether a reply is positive (RFC 5321 §4.2.1). */
 export const isDone = ({ code }: Reply): boolean => code >= 200 && code < 300
 
-/** What was awaited when the connection broke, in words for people. */
+/** What Posthaste was waiting for when the connection broke, as shown to people. */
 const WAITING: Record<Named, string> = {
   greeting: 'waiting for its greeting',
   ehlo: 'waiting for the reply to EHLO',
@@ -89,7 +91,7 @@ export class Conversation {
     return steps
   }
 
-  /** Sends a command, or nothing, and reads the reply. Records `note` with it. */
+  /** Sends a command, if there is one, and reads the reply. Records `note` with the reply. */
   async ask(
     name: Named,
     line: string | null,
@@ -100,7 +102,7 @@ export class Conversation {
     return this.answer(name, step, note)
   }
 
-  /** Reads the reply to a step. 421 may be the reply to anything, and ends the conversation (RFC 5321 §3.8). */
+  /** Reads the reply to a step. 421 may be the reply to any command, and ends the conversation (RFC 5321 §3.8). */
   async answer(
     name: Named,
     step: OpenStep,
@@ -126,7 +128,7 @@ export class Conversation {
     this.wire.quit(DEADLINES.quit)
   }
 
-  /** Creates a failure found here. `note` is a whole sentence. */
+  /** Creates a failure that Posthaste detected itself. `note` is a whole sentence. */
   fail(kind: Failure['kind'], phase: Phase, note: string): Failure {
     return { kind, phase, ...this.#peer, reply: null, note }
   }

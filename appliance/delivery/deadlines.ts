@@ -8,7 +8,8 @@ const minute = 60 * second
  * a busy server may need them.
  */
 export const DEADLINES: Record<Exclude<Step['name'], 'resolve' | 'policy'>, number> = {
-  // Our own; the RFC has none. A host that doesn't respond in 30 seconds is down, and other mail is waiting.
+  // Our own choice, because the RFC specifies no connection timeout. A host that doesn't respond in 30 seconds is down,
+  // and other mail is waiting.
   connect: 30 * second,
   greeting: 5 * minute, // §4.5.3.2.1
   ehlo: 5 * minute,
@@ -18,7 +19,7 @@ export const DEADLINES: Record<Exclude<Step['name'], 'resolve' | 'policy'>, numb
   mail: 5 * minute, // §4.5.3.2.2
   rcpt: 5 * minute, // §4.5.3.2.3
   data: 2 * minute, // §4.5.3.2.4
-  body: 10 * minute, // §4.5.3.2.6, from the final dot
+  body: 10 * minute, // §4.5.3.2.6, counted from the final dot
   quit: 5 * second,
 }
 
@@ -28,11 +29,11 @@ export const CLOSING = second
 /** Timeout for one block of the body (RFC 5321 §4.5.3.2.5). */
 export const BLOCK_DEADLINE = 3 * minute
 
-/** An attempt starts nothing new after this time, over all hosts. */
+/** Time after which an attempt starts nothing new, over all hosts. */
 export const ATTEMPT_DEADLINE = 25 * minute
 
 /**
- * The longest possible attempt: a final dot may be sent late, and its reply gets its full time anyway (RFC 5321
- * §4.5.3.2.6).
+ * Maximum duration of an attempt: a final dot may be sent just before the deadline, and its reply still gets its full
+ * timeout (RFC 5321 §4.5.3.2.6).
  */
 export const LONGEST_ATTEMPT = ATTEMPT_DEADLINE + DEADLINES.body

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
 import type { Failure } from './outcome.ts'
 
-/** A TCP connection, or why there is none. */
+/** A TCP connection, or the reason why connecting failed. */
 export type Dialled =
   { kind: 'connected'; socket: Socket } | { kind: 'failed'; why: Failure['kind']; note: string }
 

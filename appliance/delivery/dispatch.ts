@@ -15,19 +15,19 @@ import { Leases, mayPass, recoverLeases, type LeaseStorage } from './recovery.ts
  *
  * 1. Wakes for an accepted email, the time of the next due delivery, a lane with new capacity, or a poll (other
  *    processes write to the queue, too).
- * 2. Leases as much as there is capacity for. For each destination, that is what its lanes accept now, plus a few where
- *    connections are about to be free, so that no destination blocks another.
- * 3. Deliveries of one email to one domain go together, up to a hundred: one conversation, one body. Capacity is counted
- *    in these batches.
- * 4. Settles the result, or returns what found no capacity after all. Meanwhile the next message uses the connection.
- *    The number of messages not settled yet, which would be sent again after a crash, is limited by the lane.
+ * 2. Leases as much as there is capacity for. For each destination, that is what its lanes accept now, plus a few
+ *    deliveries if connections are about to be free, so that none blocks another.
+ * 3. Up to a hundred deliveries of one email to one domain share one conversation and one body. Capacity is counted in
+ *    these batches.
+ * 4. Settles the result, or returns deliveries without capacity. Meanwhile the next message uses the connection. The
+ *    number of messages not settled yet, which would be sent again after a crash, is limited by the lane.
  *
- * It never decides what a result means, and holds no transaction during an attempt.
+ * The dispatcher never interprets results, and holds no transaction during an attempt.
  */
 export interface Dispatcher {
   /** Starts, after voiding the leases of earlier runs of this node. */
   start(): Promise<void>
-  /** Checks now, because something may be due. */
+  /** Checks for due deliveries now. */
   wake(): void
   /** Rereads sources, settings and lanes now. */
   changed(): void
@@ -48,7 +48,7 @@ export interface DispatchDeps {
   owner: string
   /** @param placed call when the batch has a permit, or needs none */
   attempt: (batch: LeasedDelivery[], placed: () => void) => Promise<Tried>
-  /** Destroys the sockets of attempts in flight, which then end. */
+  /** Destroys the sockets of attempts in flight, so that they end. */
   abandon: () => void
   /** Why this node must not begin deliveries; null when it may. */
   fenced?: (() => string | null) | undefined
@@ -59,20 +59,20 @@ export interface DispatchDeps {
   pollMs: number
 }
 
-/** Lease time. An attempt must end within it, so that no one else leases the delivery; the rest is for settling. */
+/** Lease time: the longest attempt, so that no other process leases the delivery, and some time for settling. */
 const LEASE_MS = LONGEST_ATTEMPT + 5 * 60_000
 /** Prevents a busy loop when a due delivery can't be leased. */
 const LEAST_PAUSE_MS = 10
-/** Pause after a run that found nothing for lack of capacity, so that emails accepted meanwhile are handled together. */
+/** Pause after a run without capacity to lease anything, so that emails accepted meanwhile are handled together. */
 const REST_MS = 5
-/** Pause after storage failed. */
+/** Pause after a storage failure. */
 const TROUBLE_MS = 1000
-/** How long a stop waits for attempts whose sockets are destroyed, which may wait for DNS, a policy or the disk. */
+/** How long a stop waits after destroying sockets, because attempts may still wait for DNS, a policy or the disk. */
 const ABANDONED_MS = 3000
 /** Maximum age of sources, settings and operators' pauses. */
 const REFRESH_MS = 1000
 
-/** Whether there is a new time to wake at. */
+/** Whether an attempt's deliveries are queued again, so that there is a new time to wake at. */
 const waitsAgain = ({ settle, giveBack }: Tried): boolean =>
   giveBack !== null || settle?.changes.some(({ state }) => state === 'waiting') === true
 
@@ -88,27 +88,27 @@ class Dispatching implements Dispatcher {
   readonly #flying = new Set<string>()
   readonly #leases: Leases
   /**
-   * Those among them with a result that couldn't be stored yet. If they were returned, the recipients would get the
+   * Deliveries in flight whose result couldn't be stored yet. If they were returned, the recipients would get the
    * message again.
    */
   readonly #unstored = new Set<string>()
-  /** When the last lease was asked for. */
+  /** When the last lease was requested. */
   #askedAt = 0
-  /** Deliveries that ended since then, under leases expired by then. The answer may list them, with an old state. */
+  /** Deliveries that ended after that request, under expired leases. Its answer may list them with an old state. */
   readonly #landed = new Set<string>()
   #stopped = true
-  /** The stop is complete; attempts that end now have already been returned. */
+  /** Set when the stop is complete. Attempts that end later have already been returned. */
   #over = false
   #looking = false
   /** Resolves when the last run has ended. */
   #looked = Promise.resolve()
   #lookAgain = false
-  /** New capacity became available, which must not wait for the pause to end. */
+  /** Whether new capacity became available, so that the pause must be skipped. */
   #newRoom = false
   #restUntil = 0
-  /** The last run could start no more attempts. */
+  /** Whether the last run reached the limit of concurrent attempts. */
   #full = false
-  /** Null when the data is outdated. */
+  /** When sources, settings and lanes were last read; null when they are outdated. */
   #refreshedAt: number | null = null
   #cancelTimer = (): void => undefined
 
@@ -170,7 +170,7 @@ class Dispatching implements Dispatcher {
     this.#stopped = true
     this.#cancelTimer()
     this.#deps.lanes.dismiss()
-    // What a run still leases is returned before the end.
+    // Deliveries that a run still leases are returned before the end.
     const done = this.#looked.then(() => this.#attempts.onIdle())
     await Promise.race([done, this.#patience(ms)])
     const interrupted = this.#inFlight
@@ -187,7 +187,7 @@ class Dispatching implements Dispatcher {
     return new Promise<void>((resolve) => void this.#deps.clock.after(ms, resolve))
   }
 
-  /** Returns attempts that didn't end. They have sent nothing to any server, as if they had never begun. */
+  /** Returns the deliveries of attempts that didn't end. Nothing was sent to any server for them. */
   async #giveBackRest(): Promise<void> {
     const { storage, clock, owner, log } = this.#deps
     const deliveryIds = [...this.#flying].filter((id) => !this.#unstored.has(id))
@@ -199,7 +199,7 @@ class Dispatching implements Dispatcher {
     }
   }
 
-  /** Handles what is due, then sleeps until there may be more. */
+  /** Handles due deliveries, then sleeps until there may be more. */
   async #look(): Promise<void> {
     const { log } = this.#deps
     this.#looking = true
@@ -218,7 +218,7 @@ class Dispatching implements Dispatcher {
     if (!this.#stopped) this.#sleep(this.#lookAgain ? this.#rest() : pause)
   }
 
-  /** Leases until nothing with capacity is left; returns how long to sleep, in milliseconds. */
+  /** Leases until no due delivery has capacity; returns how long to sleep, in milliseconds. */
   async #round(): Promise<number> {
     const { lanes, clock, maxConnections, pollMs } = this.#deps
     for (;;) {
@@ -246,7 +246,7 @@ class Dispatching implements Dispatcher {
     await lanes.refresh()
   }
 
-  /** Leases once; returns how many deliveries. */
+  /** Leases once; returns the number of deliveries leased. */
   async #take(limit: number): Promise<number> {
     const { lanes, clock, owner } = this.#deps
     const now = clock.now()
@@ -272,7 +272,7 @@ class Dispatching implements Dispatcher {
     return leased.length
   }
 
-  /** Marks deliveries as in flight. One that already is continues, under the lease just renewed. */
+  /** Marks new deliveries as in flight and returns them. One already in flight continues under the renewed lease. */
   #notFlying(leased: LeasedDelivery[]): LeasedDelivery[] {
     const fresh = leased.filter(({ id }) => !this.#flying.has(id) && !this.#landed.has(id))
     for (const { id } of fresh) this.#flying.add(id)
@@ -294,7 +294,7 @@ class Dispatching implements Dispatcher {
     return Math.min(pollMs, Math.max(LEAST_PAUSE_MS, next - clock.now()))
   }
 
-  /** Reports due reports, and ends of reports that couldn't be delivered. */
+  /** Announces due reports, and logs reports that couldn't be delivered. */
   #tell({ emailId, domain, returnPath }: LeasedDelivery, { changes }: SettleArgs): void {
     const { onReportDue, log } = this.#deps
     if (changes.some(({ report }) => report !== null)) onReportDue?.()
@@ -316,7 +316,7 @@ class Dispatching implements Dispatcher {
       tried = await attempt(batch, placed)
       placed()
       if (this.#over) return
-      // Its connection is free: lease what goes over it next while this is being settled.
+      // The connection is free. Lease the next deliveries for it while this one is being settled.
       if (lanes.isLow(batch[0]!)) this.#wakeNow()
       await this.#conclude(batch, tried)
     } catch (error) {
@@ -327,7 +327,7 @@ class Dispatching implements Dispatcher {
         this.#leases.returnLater(batch)
         return
       }
-      // Storage couldn't settle. The lease expires, and the delivery is retried at the time already stored.
+      // The result wasn't stored. The lease expires, and the delivery is retried at the time already stored.
       log.error({ email_id: emailId, err: error }, 'could not settle an attempt')
     } finally {
       placed()
@@ -377,7 +377,7 @@ class Dispatching implements Dispatcher {
     }
   }
 
-  /** Call before storage is told, because it may be leased again before storage answers here. */
+  /** Ends deliveries in flight. Call before storing, because they may be leased again before storage answers. */
   #land(batch: readonly LeasedDelivery[]): void {
     for (const { id, leaseUntil } of batch) {
       this.#flying.delete(id)

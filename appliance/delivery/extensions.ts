@@ -21,7 +21,7 @@ export function readExtensions(ehlo: Reply): Extensions {
   )
 }
 
-/** Returns the maximum message size (RFC 1870); undefined when the server names none. */
+/** Returns the maximum message size (RFC 1870); undefined when the server announces none. */
 export function sizeLimit(extensions: Extensions): number | undefined {
   const limit = Number(extensions.get('SIZE') ?? 0)
   return Number.isSafeInteger(limit) && limit > 0 ? limit : undefined
@@ -76,9 +76,7 @@ export function rcptCommand(recipient: string, extensions: Extensions, requests?
   return `RCPT TO:<${recipient}>${parameters.join('')}`
 }
 
-/**
- * Returns NOTIFY without SUCCESS, which we report ourselves. When nothing else was requested, requests nothing else.
- */
+/** Returns NOTIFY without SUCCESS, which we report ourselves. Returns NEVER if nothing else was requested. */
 function withoutSuccess(notify: Notify): string {
   if (notify === 'NEVER') return notify
   return notify.filter((when) => when !== 'SUCCESS').join(',') || 'NEVER'

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Hello } from './tls.ts'
 
-/** How long an IP that didn't respond is tried after all others, in milliseconds. */
+/** How long an IP that didn't respond is tried only after all other IPs, in milliseconds. */
 export const DEAD_MS = 5 * 60_000
 /**
  * How long the ClientHello that worked is tried first, in milliseconds; after that, the full one again. Plaintext has
@@ -15,7 +15,7 @@ const RECIPIENTS_MS = 3_600_000
 const PIPELINING_MS = 12 * 3_600_000
 /**
  * Entries of each kind; the least recently used is dropped first. About 1 MB per kind when full. A limit given as `max`
- * would allocate it all at startup.
+ * would allocate all entries at startup.
  */
 const BOUND = { maxSize: 10_000, sizeCalculation: () => 1 }
 
@@ -26,35 +26,38 @@ export interface Place {
 }
 
 /**
- * What was learned about hosts, in memory only: it can be learned again at the cost of a connection. Times are Unix
- * milliseconds.
+ * What previous connections revealed about hosts. Kept in memory only, because relearning it costs one connection.
+ * Times are Unix milliseconds.
  */
 export interface HostMemory {
   /** Records that nothing responded at an IP: no TCP connection, or no greeting. */
   died(ip: string, now: number): void
-  /** Records that it sent a greeting. */
+  /** Records that an IP sent a greeting. */
   lives(ip: string): void
   /** Moves dead IPs to the end; otherwise keeps the order of preference (RFC 5321 §5.1). */
   order<T extends string | { ip: string }>(addresses: readonly T[], now: number): T[]
   /** Returns the ClientHello to start with, and when that was learned; `full` when unknown. */
   hello(place: Place, now: number): { hello: Hello; since: number | null }
-  /** Records what worked after a fuller one had failed. */
+  /** Records the ClientHello that worked after a larger one failed. */
   learn(place: Place, hello: Exclude<Hello, 'full'>, now: number): void
-  /** Records that the full one works. */
+  /** Records that the full ClientHello works. */
   forget(place: Place): void
-  /** Records that it replied 421 to the recipient after this many in one transaction, which may happen again. */
+  /**
+   * Records that the host accepted this many recipients in one transaction and replied 421 to the next, which may
+   * happen again.
+   */
   tookOnly(place: Place, recipients: number, now: number): void
-  /** Records that it hung up or stalled on pipelined commands although it offers PIPELINING (RFC 2920). */
+  /** Records that the host hung up or stalled on pipelined commands although it offers PIPELINING (RFC 2920). */
   brokePipelining(place: Place, now: number): void
-  /** Whether commands may be pipelined. */
+  /** Whether commands to this host may be pipelined. */
   pipelines(place: Place, now: number): boolean
   /** Returns how many recipients each of these hosts is known to accept per transaction. */
   mostRecipients(places: readonly Place[], now: number): number
 }
 
 /**
- * The key by name and IP. The handshake depends on the SNI name, and anyone can publish a name for someone else's IP,
- * where its handshake fails. That must not disable TLS for the real name.
+ * Returns the key of a host, made of its name and IP. The handshake depends on the SNI name, and anyone can publish a
+ * name for someone else's IP, where its handshake fails. That must not disable TLS for the real name.
  */
 const keyOf = ({ host, ip }: Place): string => `${host.toLowerCase()} ${ip}`
 

@@ -16,13 +16,13 @@ export interface Opening extends Speaker {
   demand: TlsDemand
   /** How to begin STARTTLS; `none` continues in plaintext without it. */
   hello: Hello
-  /** The return path of the message it is opened for. */
+  /** The return path of the message that the session is opened for. */
   from: string
 }
 
 /**
- * A session, or why there is none. `tlsBroke`: the handshake or the first command after it failed, so another kind of
- * handshake may work.
+ * A session, or the reason why it couldn't be opened. `tlsBroke`: the handshake or the first command after it failed,
+ * so another kind of handshake may work.
  */
 export type Opened =
   | { kind: 'open'; session: Session }
@@ -40,7 +40,7 @@ export async function openSession(wire: SmtpWire, opening: Opening, now: number)
   return new Introduction(wire, opening, now).run()
 }
 
-/** The start of a conversation. */
+/** Runs the commands that open a session. */
 class Introduction {
   readonly #say: Conversation
   readonly #opening: Opening

@@ -16,17 +16,17 @@ export interface History {
   expiresAt: number
 }
 
-/** The context of judging. */
+/** The context in which a result is judged. */
 export interface Bench {
   /** Classifies replies. */
   classify: Classify
   /** Whether the transaction had no other recipient, so that a reply about the message is about this recipient. */
   alone: boolean
-  /** Randomizes the next attempt's time, in [0, 1). */
+  /** Random number in [0, 1) that varies the time of the next attempt. */
   random: number
 }
 
-/** Why it failed, with its category. */
+/** The reason of a failure, with its category. */
 interface Finding {
   cause: Cause
   subType: SubType
@@ -92,7 +92,7 @@ function judgeReply(
   return { kind: 'bounced', cause, subType, suppress: action === 'suppress' && itsOwn }
 }
 
-/** Returns deferred; or expired, when the next attempt would come after the retry period (RFC 5321 §4.5.4.1). */
+/** Returns a deferral, or expiry when the next attempt would come after the retry period (RFC 5321 §4.5.4.1). */
 function later(
   { cause, subType, crowded }: Finding,
   { attempts, expiresAt }: History,
@@ -104,9 +104,9 @@ function later(
 }
 
 /**
- * Returns deferred because this server stopped. The next attempt comes soon after the restart, and the delivery doesn't
- * expire because of it. If the body was being sent, it may have arrived; then only a first attempt is repeated soon, as
- * after a crash.
+ * Returns a deferral because this server stopped. The next attempt comes soon after the restart, and the delivery
+ * doesn't expire because of it. If the body was being sent, it may have arrived; then only a first attempt is repeated
+ * soon, as after a crash.
  */
 function interrupted(cause: Cause, { attempts }: History, now: number, random: number): Verdict {
   const soon = attempts === 1 || cause.phase !== 'body'

@@ -14,8 +14,8 @@ import {
 import type { Lane } from './lane-memory.ts'
 
 /**
- * Returns how many messages a lane could start now with `more` connections. On each connection, the result of only
- * one earlier message may still be unsaved, because unsaved ones are sent again after a crash.
+ * Returns how many messages a lane could start now with `more` connections. On each connection, the result of only one
+ * earlier message may still be unsaved, because messages with unsaved results are sent again after a crash.
  */
 export function capacityOf(lane: Lane, provider: Provider, now: number, more = 0): number {
   if (more < Infinity && isBehind(lane, provider, now)) return 0
@@ -39,13 +39,16 @@ export function isBehind({ state, open, unsettled }: Lane, { limits }: Provider,
   return open + unsettled >= 2 * allowed(state, limits, now).connections
 }
 
-/** Returns the first of some times; null when none is known. */
+/** Returns the earliest of the given times; null when all are null. */
 export function earliest(times: (number | null)[]): number | null {
   const known = times.filter((time) => time !== null)
   return known.length === 0 ? null : Math.min(...known)
 }
 
-/** Leasing, routing and signing take a few milliseconds; twice that on a busy machine. */
+/**
+ * How long ago a conversation may have ended to count as recent, in milliseconds. Leasing, routing and signing take a
+ * few milliseconds, and twice that on a busy machine.
+ */
 const LATELY_MS = 20
 
 /** Returns how much may be leased for a lane beyond its free connections. */
@@ -63,7 +66,7 @@ export function aheadOf(ended: readonly number[], connections: number, now: numb
   return Math.min(lately, connections)
 }
 
-/** Adds an end; keeps as many as `aheadOf` can need. */
+/** Adds the time of a conversation that ended; keeps as many times as `aheadOf` can need. */
 export function endedAlso(ended: readonly number[], connections: number, now: number): number[] {
   return [...ended, now].slice(-connections)
 }

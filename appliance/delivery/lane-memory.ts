@@ -24,7 +24,7 @@ export interface Lane {
   state: LaneState
   /** Messages with a permit. */
   open: number
-  /** Their recipients. */
+  /** Recipients of the messages with a permit. */
   recipients: number
   /** Messages whose conversation has ended but whose result isn't stored yet. */
   unsettled: number
@@ -44,7 +44,7 @@ interface MemoryDeps {
   storage: Pick<Storage, 'saveLanes' | 'listLanes' | 'addLaneDays'>
   clock: Clock
   log: Logger
-  /** Called each time, because the table can be replaced. */
+  /** Returns the current table. Called for each use, because the table can be replaced. */
   table: () => ProviderTable
   /** Returns the current providers. */
   providers: () => Providers
@@ -59,9 +59,12 @@ export class LaneMemory {
   readonly #lanes = new Map<string, Lane>()
   readonly #dirty = new Set<Lane>()
   readonly #days = new Map<string, LaneDay>()
-  /** `updatedAt` of the rows as this process wrote them. A different value means someone else did. */
+  /**
+   * `updatedAt` of each row that this process wrote. A different value in storage means that another process changed
+   * the row.
+   */
   readonly #written = new Map<string, number>()
-  /** Rows whose lane hasn't been used yet. */
+  /** Saved rows of lanes that this process hasn't used yet. */
   readonly #records = new Map<string, LaneRecord>()
   #turn: Promise<unknown> = Promise.resolve()
   #cancelTimer: (() => void) | null = null
@@ -128,13 +131,13 @@ export class LaneMemory {
     else counted.deferred += recipients
   }
 
-  /** Reads saved lanes. Takes over pauses and limits of lanes that someone else wrote, and returns those. */
+  /** Reads saved lanes. Adopts the pauses and limits of lanes that another process changed, and returns those lanes. */
   refresh(): Promise<Lane[]> {
     const { storage, clock } = this.#deps
     return this.alone(async () => this.#read(await storage.listLanes({}, clock.now())))
   }
 
-  /** Saves changed lanes, after reading what others wrote. */
+  /** Saves changed lanes, after reading the changes of other processes. */
   save(): Promise<void> {
     return this.alone(async () => {
       if (this.#dirty.size === 0 && this.#days.size === 0) return
@@ -171,10 +174,10 @@ export class LaneMemory {
     }
   }
 
-  /** Runs `work` alone, so that nothing is read while it is being written. */
+  /** Runs `work` exclusively, so that lanes aren't read while they are being written. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#turn.then(work)
-    // The caller gets the error; the next one runs anyway.
+    // The caller gets the error; the next call runs anyway.
     this.#turn = result.catch(() => undefined)
     return result
   }

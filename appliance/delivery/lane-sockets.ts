@@ -24,7 +24,7 @@ export class LaneSockets {
   /** Sockets on which we sent QUIT to close them. */
   #closing = 0
 
-  /** @param empty called when there is nothing left to remember */
+  /** @param empty called when the lane has no sockets left */
   constructor(clock: Clock, empty: () => void) {
     this.#clock = clock
     this.#empty = empty
@@ -35,7 +35,10 @@ export class LaneSockets {
     return [...this.#idle.keys()]
   }
 
-  /** Keeps a connection for `idleMs` milliseconds, or until the server sends anything; that can only be its goodbye. */
+  /**
+   * Keeps a connection for `idleMs` milliseconds, or until the server sends anything, because that can only mean that
+   * it is closing the connection.
+   */
   keep({ session, way }: Omit<Kept, 'since'>, idleMs: number): void {
     const kept: Kept = { session, way, since: this.#clock.now() }
     const cancel = this.#clock.after(idleMs, () => void this.#quit(kept))
@@ -48,8 +51,8 @@ export class LaneSockets {
 
   /**
    * Returns a matching idle connection, or permission to open a socket, which counts from now on. When all are in use,
-   * waits until one is idle or closed; closes idle ones that don't match. `none` when that takes longer than `until`
-   * (steady-clock milliseconds).
+   * waits until one is idle or closed; closes idle ones that don't match. Returns `none` when none becomes available by
+   * `until` (steady-clock milliseconds).
    * @param lane its `connections` is read each time, because the lane's limit may change
    */
   async way(

@@ -14,19 +14,19 @@ export class LaneTurns {
   readonly #lines = new Map<string, Set<Waiter>>()
   #open = true
 
-  /** @param decide what a request gets now; `busy` to keep waiting */
+  /** @param decide returns the answer to a request; `busy` keeps it waiting */
   constructor(clock: Clock, decide: (ask: Ask) => Admission) {
     this.#clock = clock
     this.#decide = decide
   }
 
-  /** Whether others are waiting before a new request. */
+  /** Whether earlier requests are waiting for the same destination. */
   someoneBefore({ pool, provider }: Ask): boolean {
     const line = this.#lines.get(provider) ?? []
     return [...line].some(({ ask }) => ask.pool === pool)
   }
 
-  /** Waits for a permit, at most `ms` milliseconds; then the result is still `busy`. */
+  /** Waits for a permit, at most `ms` milliseconds. Returns `busy` if there is none by then. */
   wait(ask: Ask, ms: number): Promise<Admission> {
     if (!this.#open) return Promise.resolve({ kind: 'busy' })
     const line = this.#lines.get(ask.provider) ?? new Set<Waiter>()
@@ -46,7 +46,10 @@ export class LaneTurns {
     })
   }
 
-  /** Call when a provider's lanes have changed: starts what can start, and ends waits that have become pointless. */
+  /**
+   * Call when a provider's lanes have changed: grants the permits that are possible now, and ends waits that have
+   * become pointless.
+   */
   serve(provider: string): void {
     for (const waiter of this.#lines.get(provider) ?? []) {
       const admission = this.#decide(waiter.ask)

@@ -42,27 +42,27 @@ const RETRY_MS = 5000
 /** How long a delivery waits for a connection before it returns to the queue, in milliseconds. */
 const PATIENCE_MS = 1000
 
-/** Capacity of a destination about which nothing is known: two messages find out more. */
+/** Capacity of a destination about which nothing is known yet, in messages. Two are enough to learn more. */
 export const ROOM_ELSE = 2
 
 export interface LanesDeps {
   storage: Pick<Storage, 'saveLanes' | 'listLanes' | 'listProviderSettings' | 'listSources' | 'addLaneDays'>
   clock: Clock
   log: Logger
-  /** Called each time, because the table can be replaced. */
+  /** Returns the current table. Called for each use, because the table can be replaced. */
   table: () => ProviderTable
-  /** Used while storage has no source. */
+  /** Sources to use while none are stored. */
   fallback: readonly Source[]
   /** Returns a random number in [0, 1). */
   random: () => number
-  /** This node, if others may have sources of their own. Undefined: all sources are this node's. */
+  /** ID of this node, if sources may belong to other nodes. Undefined: all sources belong to this node. */
   nodeId?: string | undefined
 }
 
 /**
- * The lanes of this process: what each destination may get, who may send, and what was learned. Decisions are made by
- * `shaping/`, on plain values. A few deliveries wait here for a connection that is about to be free (lane-capacity.ts);
- * anything else without capacity returns to the queue.
+ * The lanes of this process: the capacity of each destination, the permits to send, and the state of each lane.
+ * Decisions are made by `shaping/`, on plain values. A few deliveries wait here for a connection that is about to be
+ * free (lane-capacity.ts); all other deliveries without capacity return to the queue.
  */
 export class Lanes {
   readonly #deps: LanesDeps
@@ -73,9 +73,9 @@ export class Lanes {
   #sources: readonly Source[]
   /** Deliveries leased but still without a permit, by the destination they were leased from. */
   readonly #underway = new Map<string, number>()
-  /** Destinations whose capacity must be listed: with deliveries in flight, or with limits. */
+  /** Destinations whose capacity must be listed, because they have deliveries in flight or limits. */
   readonly #touched = new Map<string, { pool: string; provider: string }>()
-  /** The sources among them that are another node's. */
+  /** IDs of the sources that belong to other nodes. */
   #foreign: ReadonlySet<string> = new Set()
   #pools: PoolFilter | undefined
 
@@ -88,7 +88,7 @@ export class Lanes {
     this.#closings = new Closings(deps.clock)
   }
 
-  /** Reads the saved state, and changes by others: sources, settings, an operator's pause. */
+  /** Reads the saved state, and changes by other processes: sources, settings, pauses by an operator. */
   async refresh(): Promise<void> {
     const { storage, clock, table, fallback, nodeId } = this.#deps
     const now = clock.now()
@@ -104,7 +104,7 @@ export class Lanes {
     for (const lane of await this.#memory.refresh()) this.#touchLane(lane)
   }
 
-  /** Saves what changed. */
+  /** Saves the changed lanes. */
   save(): Promise<void> {
     return this.#memory.save()
   }
@@ -114,7 +114,7 @@ export class Lanes {
     return this.#memory.stop()
   }
 
-  /** Runs a change of stored data while nothing else is written, and reads it. */
+  /** Runs a change of stored data while nothing else is written, and then reads the changed data. */
   async change(work: () => Promise<void>): Promise<void> {
     await this.#memory.alone(work)
     await this.refresh()
@@ -196,7 +196,7 @@ export class Lanes {
     return 2 * (this.#underway.get(destinationOf(of)) ?? 0) <= ahead
   }
 
-  /** Returns a permit from one of the pool's sources, or why there is none. */
+  /** Returns a permit from one of the pool's sources, or the reason why there is none. */
   admit(ask: Ask): Admission {
     const { pool, provider } = ask
     this.#touched.set(destinationOf(ask), { pool, provider })
@@ -208,7 +208,7 @@ export class Lanes {
     return this.#turns.wait(ask, PATIENCE_MS)
   }
 
-  /** Ends all waits: what was leased ahead returns to the queue. */
+  /** Ends all waits, so that deliveries leased ahead return to the queue. */
   dismiss(): void {
     this.#turns.close()
   }
@@ -272,8 +272,8 @@ export class Lanes {
   }
 
   /**
-   * Whether another message may follow on the permit's own connection: only the pace, a pause, and whether the source
-   * is still in use matter.
+   * Whether another message may follow on the permit's own connection. This depends only on the pace, on pauses, and on
+   * whether the source is still in use.
    */
   #another(lane: Lane): boolean {
     const now = this.#deps.clock.now()
@@ -312,15 +312,15 @@ export class Lanes {
   }
 
   /**
-   * Marks the capacity of a lane's destinations as changed: of its pool, and of pools that fall back to the default
-   * pool when they ask.
+   * Marks the capacity of a lane's destinations as changed: those of its pool, and those of pools that fall back to the
+   * default pool.
    */
   #touchLane({ source, provider }: Lane): void {
     const of = { pool: source.pool, provider }
     this.#touched.set(destinationOf(of), of)
   }
 
-  /** Returns the usable sources of a pool that are this node's. */
+  /** Returns the usable sources of a pool that belong to this node. */
   #usable(pool: string, family: Family): Source[] {
     return usableSources(this.#sources, pool, family).filter(({ ip }) => !this.#foreign.has(ip))
   }
@@ -342,7 +342,10 @@ export class Lanes {
     return { free, ahead, open, opens: earliest(lanes.map((lane) => opensAgainAt(lane, provider, now))) }
   }
 
-  /** Picks the least used lane; among equals one in warm-up, so that it gets its share, else a random one. */
+  /**
+   * Picks the least used lane. Among equally used lanes, prefers one in warm-up, so that it reaches its daily limit,
+   * else picks at random.
+   */
   #choose(lanes: readonly Lane[], provider: Provider, now: number): Lane | undefined {
     const { random } = this.#deps
     const rated = lanes.map((lane) => ({

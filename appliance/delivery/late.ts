@@ -8,7 +8,7 @@ import type { Lane } from './lane-memory.ts'
 
 type Why = Pick<Waited, 'reason' | 'why'>
 
-/** How many destinations to remember. */
+/** Maximum number of destinations to remember. */
 const MOST = 2000
 
 /** For several lanes, the mildest reason counts: the one that would have ended first. */

@@ -3,13 +3,13 @@ import { formatDateTime } from '../mail/date.ts'
 
 /** A message ready for sending. */
 export interface Prepared {
-  /** With CRLF at the end of every line including the last; no bare CR or LF (RFC 5321 §2.3.8). */
+  /** The message, with CRLF at the end of every line including the last; no bare CR or LF (RFC 5321 §2.3.8). */
   bytes: Buffer
-  /** Whether it has octets above 127 anywhere: BODY=8BITMIME (RFC 6152). */
+  /** Whether the message has octets above 127 anywhere: BODY=8BITMIME (RFC 6152). */
   eightBit: boolean
-  /** Whether it has octets above 127 in the header: SMTPUTF8 (RFC 6531). */
+  /** Whether the header has octets above 127: SMTPUTF8 (RFC 6531). */
   eightBitHeader: boolean
-  /** Whether it was converted for a server without 8BITMIME. */
+  /** Whether the message was converted for a server without 8BITMIME. */
   converted?: boolean
 }
 

@@ -9,7 +9,7 @@ export function carriesOn(fate: Fate): boolean {
   const { kind, phase, reply } = fate.failure
   switch (kind) {
     case 'reply':
-      if (reply?.code === 421) return true // this host closes; that is no answer about the recipient
+      if (reply?.code === 421) return true // the host is closing, which says nothing about the recipient
       if (phase === 'mail') return (reply?.code ?? 0) < 500
       return phase !== 'rcpt' && phase !== 'data'
     case 'network':
@@ -30,8 +30,8 @@ export function carriesOn(fate: Fate): boolean {
 }
 
 /**
- * Ranks a failure by what it tells: a reply about the recipient, any reply, or none. A server without REQUIRETLS ranks
- * lowest: that is only final if no server has it, and one that was unreachable may.
+ * Ranks a failure by how much it says about the recipient: a reply about the recipient, any other reply, or no reply.
+ * Missing REQUIRETLS ranks lowest: it is only final if no server supports it, and an unreachable server may support it.
  */
 function weight({ kind, reply, phase }: Failure): number {
   if (kind === 'requiretls') return -1
@@ -40,8 +40,8 @@ function weight({ kind, reply, phase }: Failure): number {
 }
 
 /**
- * Picks the result to judge among several IPs: the one that ended the search, else the most telling, else the first
- * host's.
+ * Picks the result to judge among several IPs: the one that ended the search, else the highest-ranked one, else that of
+ * the first host.
  */
 export function moreTelling(before: Fate | undefined, now: Fate): Fate {
   if (before?.kind !== 'failed' || now.kind === 'accepted' || !carriesOn(now)) return now

@@ -29,7 +29,7 @@ export interface Failure {
   host: string | null
   ip: string | null
   reply: Reply | null
-  /** Enhanced status code (RFC 3463) if no reply has one. */
+  /** Enhanced status code (RFC 3463), for a failure without a reply that has one. */
   status?: string
   /** A sentence for people. */
   note: string

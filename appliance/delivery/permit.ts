@@ -26,9 +26,12 @@ export interface Permit {
    * for a permit of its own.
    */
   another(): boolean
-  /** Returns the connection with what was learned; the next message may start on it. */
+  /** Returns the connection, with the signals for the lane. The next message may use the connection. */
   release(signals: Omit<Signal, 'since'>[]): void
-  /** Marks the result as stored, or as nonexistent. Returns true when the lane lacked capacity because of it. */
+  /**
+   * Marks the result as stored, or as one that will never be stored. Returns true when the lane lacked capacity because
+   * of it.
+   */
   settled(): boolean
 }
 
@@ -41,12 +44,12 @@ export type Admission = Permit | { kind: 'full'; retryAt: number | null } | { ki
 
 /** What may be leased now. */
 export interface Room {
-  /** By destination; others are unlimited. */
+  /** Capacity by destination; destinations that aren't listed are unlimited. */
   room: Record<string, number>
   /** Destinations without capacity. */
   closed: string[]
   /** When the first closed destination opens by itself. */
   opensAt: number | null
-  /** Pools with sources of this node; undefined: all. */
+  /** Pools that have sources on this node; undefined for all pools. */
   pools?: PoolFilter | undefined
 }

@@ -17,11 +17,11 @@ export interface Visit extends Order {
   port: number
   /** Source IP; undefined lets the system choose. */
   localAddress: string | undefined
-  /** Deadline for everything, Unix milliseconds. */
+  /** Deadline of the whole attempt, in Unix milliseconds. */
   until: number
 }
 
-/** A session, or why there is none; `closed` resolves when the last socket is closed. */
+/** A session, or the reason why it couldn't be opened; `closed` resolves when the last socket is closed. */
 export type Reached = { closed: Promise<void> } & (
   | { kind: 'open'; session: Session; result: TlsResult | null }
   | { kind: 'failed'; failure: Failure; result: TlsResult | null }
@@ -34,7 +34,7 @@ export interface ReachDeps {
   stopping?: AbortSignal | undefined
 }
 
-/** Each is tried after the handshake of the previous one failed. */
+/** Kinds of handshake, in order. Each is tried after the previous one failed. */
 const LADDER: readonly Hello[] = ['full', 'reduced', 'none']
 
 /** Why a connection starts with less than full TLS, shown after "Connected". */
@@ -71,7 +71,7 @@ export async function reach(visit: Visit, recorder: Recorder, deps: ReachDeps): 
       remember(attempted.session, hello, known.hello, visit, deps)
       return attempted
     }
-    // The failure that made a second connection necessary tells more than a second connection without response.
+    // The failure that made a second connection necessary says more than a second connection that got no response.
     if (!attempted.tlsBroke) return broken && isDead(attempted.failure) ? broken : attempted
     broken = attempted
   }
@@ -122,7 +122,7 @@ function remember(
   visit: Visit,
   { clock, memory }: ReachDeps,
 ): void {
-  if (hello === known) return // nothing new; what is known runs out in its own time
+  if (hello === known) return // nothing new, so the known entry keeps its expiry time
   if (hello === 'full') memory.forget(visit)
   else if (hello === 'none' || tls) memory.learn(visit, hello, clock.now())
 }

@@ -25,7 +25,7 @@ export interface Recorder {
   begin(name: Step['name'], peer: Peer, sent: string | null): OpenStep
 }
 
-/** Characters kept of a reply, so that the server can't decide how much is stored. */
+/** Maximum number of characters stored per reply, so that a server can't fill the storage. */
 const REPLY_CHARS = 8192
 
 /** @param startedAt when the attempt began, Unix milliseconds */

@@ -1,4 +1,7 @@
-/** Recovers deliveries that no attempt of this process has: those of earlier runs, and those of unconfirmed leases. */
+/**
+ * Recovers leased deliveries without an attempt in this process: those leased by earlier runs, and those of unconfirmed
+ * leases.
+ */
 import type { Clock } from '../clock/clock.ts'
 import { INTERRUPTED } from '../mail/verdict.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
@@ -16,7 +19,7 @@ interface LeasesDeps {
   isFlying: (id: string) => boolean
 }
 
-/** Whether storage may accept the same later. */
+/** Whether a storage error is temporary, so that the same write may succeed later. */
 export function mayPass(error: unknown): boolean {
   const { kind } = error as { kind?: unknown }
   return kind === 'full' || kind === 'transient' || kind === 'ambiguous'
@@ -35,9 +38,9 @@ export async function recoverLeases(
 }
 
 /**
- * Leases deliveries, and returns those that no attempt will settle. Left leased, they would wait until the lease ends.
- * When storage fails, for example because its server was killed after the commit, it may have leased some whose ids
- * never arrived here.
+ * Leases deliveries, and returns those that no attempt will settle, which would otherwise wait until the lease ends.
+ * When storage fails, for example because its server was killed after the commit, it may have leased deliveries whose
+ * IDs never arrived here.
  */
 export class Leases {
   /** `leaseUntil` of failed calls. */
@@ -49,12 +52,15 @@ export class Leases {
     this.#deps = deps
   }
 
-  /** Before the next lease, returns deliveries of which nothing was sent, so that they are due soon. */
+  /** Schedules unsent deliveries to be returned before the next lease, so that they are due soon. */
   returnLater(deliveries: readonly Pick<LeasedDelivery, 'id'>[]): void {
     for (const { id } of deliveries) this.#returning.add(id)
   }
 
-  /** Leases, after returning what must return. @throws what storage throws; the next call returns the rest */
+  /**
+   * Leases deliveries, after returning those that are due to be returned. @throws what storage throws; the next call
+   * returns the rest
+   */
   async lease(args: LeaseArgs, now: number): Promise<LeasedDelivery[]> {
     await this.#giveBackLater(args.owner)
     for (const leaseUntil of this.#unconfirmed) await this.#giveBack(args.owner, leaseUntil)

@@ -57,7 +57,7 @@ export class ReplyReader {
     if (code === undefined)
       return `sent something that is not an SMTP reply: ${JSON.stringify(text.slice(0, 80))}`
     if (this.#lines.length > 0 && !this.#lines[0]!.startsWith(code)) {
-      return `sent one reply with two codes, ${this.#lines[0]!.slice(0, 3)} and ${code}` // which one counts is anyone's guess
+      return `sent one reply with two codes, ${this.#lines[0]!.slice(0, 3)} and ${code}` // ambiguous
     }
     this.#lines.push(text)
     this.#size += bytes.length

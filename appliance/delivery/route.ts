@@ -5,12 +5,12 @@ import { type Found, type Host, type HostDeps, lookUpHost, shuffled, sortOut } f
 import type { Failure } from './outcome.ts'
 import type { Recorder } from './recorder.ts'
 
-/** The hosts to try, best first; or why there are none. */
+/** The hosts to try, best first, or the reason why there are none. */
 export type Route =
   | {
       kind: 'found'
       hosts: Host[]
-      /** Names and preferences from DNS, with or without an IP; these identify the provider. */
+      /** Names and preferences from DNS, including hosts without an IP. They identify the provider. */
       best: Exchanger[]
       /** Whether a validating resolver authenticated the MX answer, or its absence. */
       authentic: boolean
@@ -24,7 +24,10 @@ export interface RouteDeps extends HostDeps {
   receives?: (domain: string) => Promise<boolean>
 }
 
-/** Limits of one attempt, so that a domain's records don't decide how many lookups and connections we make. */
+/**
+ * Maximum number of hosts per attempt, so that a domain's records can't cause an unlimited number of lookups and
+ * connections.
+ */
 const MOST_HOSTS = 10
 const MOST_ADDRESSES = 20
 
@@ -115,7 +118,7 @@ async function reach(target: Target, best: Exchanger[], recorder: Recorder, deps
   return choose(target, best, found)
 }
 
-/** Keeps the hosts with an IP. If none is left, the mildest matching explanation counts. */
+/** Selects the hosts with an IP. If none is left, returns the failure that is most likely temporary. */
 function choose({ domain, authentic }: Target, best: Exchanger[], found: Found[]): Route {
   let room = MOST_ADDRESSES
   const hosts: Host[] = []

@@ -10,7 +10,7 @@ export interface Session {
   readonly conversation: Conversation
   readonly extensions: Extensions
   readonly tls: { info: TlsInfo; peer: Peer; serverName: string } | null
-  /** How it began, for reports to the receiver; and the domains whose reports already count it. */
+  /** The TLS result, for reports to the receiver, and the domains whose reports already count this session. */
   readonly result: TlsResult
   readonly told: Set<string>
   /** Unix milliseconds. */
@@ -39,8 +39,8 @@ export function satisfies(
 }
 
 /**
- * Whether the server lacks REQUIRETLS though it is needed. A message with a null reverse-path doesn't need it, but
- * still needs TLS (RFC 8689 §5).
+ * Reports whether the message needs REQUIRETLS and the server doesn't support it. A message with a null reverse-path
+ * doesn't need it, but still needs TLS (RFC 8689 §5).
  */
 export function lacksPromise(demand: TlsDemand, from: string, extensions: Extensions): boolean {
   return requires(demand) && from !== '' && !extensions.has('REQUIRETLS')
@@ -60,6 +60,6 @@ const SESSION_OVER =
  * connection).
  */
 export function endsSession({ code, enhanced, text }: Reply): boolean {
-  if (code === 421 || code === 503) return true // 503: it has forgotten our EHLO
+  if (code === 421 || code === 503) return true // 503: the server has lost our EHLO
   return code >= 400 && (/^[45]\.4\.2$/.test(enhanced ?? '') || SESSION_OVER.test(text))
 }

@@ -2,7 +2,7 @@ import type { Signal, SignalKind } from '../shaping/shaping.ts'
 import type { Classify } from '../mail/classify.ts'
 import type { Failure, Fate } from './outcome.ts'
 
-/** What a lane learns from an attempt. */
+/** A signal that an attempt gives to its lane. */
 export type Learnt = Omit<Signal, 'since'>
 
 /** The result for one recipient at one IP. */
@@ -12,8 +12,8 @@ export interface Seen {
 }
 
 /**
- * Converts an attempt to signals for its lane. Pure. One signal for all recipients with the same reply, objections
- * first. A missing response counts only when no IP responded.
+ * Converts the results of an attempt to signals for its lane: one for all recipients with the same reply, objections
+ * first. A missing response counts only when no IP responded. Pure.
  */
 export function signalsOf(seen: readonly Seen[], provider: string, classify: Classify): Learnt[] {
   const signals = new Map<string, Learnt>()
@@ -30,7 +30,7 @@ export function signalsOf(seen: readonly Seen[], provider: string, classify: Cla
 
 const TAKEN: Learnt = { kind: 'taken', said: null, note: '', recipients: 1, final: true }
 
-/** Objections come before acceptances of the same conversation. */
+/** Order of signals: objections come before acceptances in the same conversation. */
 const ORDER: Record<SignalKind, number> = { reputation: 0, slower: 1, silent: 2, neutral: 3, taken: 4 }
 
 function signalOf(failure: Failure, provider: string, classify: Classify): Learnt {

@@ -69,7 +69,7 @@ export async function signMessage(
   }
 }
 
-/** Returns a function that converts on first use, and only once; hardly any server needs it. */
+/** Returns a function that converts the message on first use, and only once, because hardly any server needs this. */
 function conversion(bytes: Buffer, sign: (unsigned: Buffer) => Promise<Prepared>): ToSevenBit {
   const convert: ToSevenBit = async () => {
     const made = await toSevenBit(bytes)

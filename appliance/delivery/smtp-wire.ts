@@ -7,7 +7,10 @@ import { explainSocketError, STOPPED } from './dial.ts'
 import type { Failure } from './outcome.ts'
 import { ReplyReader } from './reply-reader.ts'
 
-/** The connection is unusable. Thrown within a conversation, and converted to a value where that ends. */
+/**
+ * Thrown within a conversation when the connection has become unusable. Converted to a value at the end of the
+ * conversation.
+ */
 export class Broken extends Error {
   readonly kind: Failure['kind']
 
@@ -24,9 +27,9 @@ export class Broken extends Error {
  * connection broke can still be read. nodemailer's client was tried and isn't used: docs/decisions/0005.
  */
 export class SmtpWire {
-  /** Deadline for everything (Unix milliseconds), whatever the timeout of a step. */
+  /** Overall deadline in Unix milliseconds, which also limits the timeout of each step. */
   until: number
-  /** Resolves when the socket is closed, and no longer counts at the server. */
+  /** Resolves when the socket is closed, so that the server no longer counts it. */
   readonly closed: Promise<void>
   /** Our own IP. */
   readonly localAddress: string | null
@@ -78,14 +81,14 @@ export class SmtpWire {
     return !this.#broken && !this.answered && !this.#reader.partial
   }
 
-  /** Calls `stirred` when bytes arrive or the connection ends while no one reads. */
+  /** Marks the connection as idle. Calls `stirred` when bytes arrive or the connection ends meanwhile. */
   rest(stirred: () => void): void {
     this.#wake = stirred
   }
 
   /**
-   * Sends one block of the body, and waits until the system accepts it or the server sends something. It shouldn't
-   * before the final dot, so the caller checks.
+   * Sends one block of the body, and waits until the system accepts it or the server sends something. A server
+   * shouldn't send anything before the final dot, so the caller checks for a reply.
    */
   async writeBlock(block: Uint8Array, ms: number): Promise<void> {
     let taken = false
@@ -98,7 +101,7 @@ export class SmtpWire {
 
   /** Runs the TLS handshake after STARTTLS (RFC 3207). The caller checks the certificate. */
   async upgrade(options: ConnectionOptions, ms: number): Promise<TLSSocket> {
-    // Plaintext after the reply would be read as if it had come through TLS: a command injection.
+    // Plaintext after the reply would be read as if it had come through TLS, which allows command injection.
     if (this.answered || this.#reader.partial) {
       throw new Broken('tls', 'sent extra data before the TLS handshake')
     }
@@ -130,7 +133,7 @@ export class SmtpWire {
     this.write('QUIT\r\n')
     this.read(ms)
       .then(() => this.#when(() => false, CLOSING))
-      // However this ends, nothing more can be learned from this server.
+      // Destroy the socket however the wait ends.
       .catch(() => this.destroy())
   }
 
@@ -173,7 +176,7 @@ export class SmtpWire {
     this.#wake()
   }
 
-  /** Waits for a condition; throws when the connection breaks or the time is over. */
+  /** Waits for a condition; throws when the connection breaks or `ms` milliseconds have passed. */
   async #when(condition: () => boolean, ms: number): Promise<void> {
     const { promise: late, resolve: timeout } = Promise.withResolvers<void>()
     const granted = Math.min(ms, Math.max(0, this.until - steady(this.#clock)))

@@ -14,7 +14,8 @@ export interface Supported {
 }
 
 /**
- * Returns the message in a form that a server with these extensions accepts, or a clause that says why there is none.
+ * Returns the message in a form that a server with these extensions accepts, or a clause that says why it can't be
+ * converted.
  */
 export async function fitting(
   order: Order,
@@ -48,7 +49,7 @@ export function supportedPart(order: Order, extensions: Extensions): Supported {
     const note = `${host} accepts messages of up to ${limit} bytes; this one has ${message.bytes.length}.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.3.4', note })
   }
-  // Needs SMTPUTF8 (RFC 6531 §3.2): what can be encoded has been encoded (mime/encode-header.ts).
+  // Needs SMTPUTF8 (RFC 6531 §3.2): everything that can be encoded already is (mime/encode-header.ts).
   if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
     const note = `${host} does not offer SMTPUTF8. The message needs it: its header has non-ASCII characters that cannot be encoded, such as in an address.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.6.7', note })
@@ -65,7 +66,7 @@ const nobody = (failure: Failure): Supported => ({ recipients: [], refused: new 
 
 function unsupported(address: string, { host, ip }: Order, extensions: Extensions): Failure | undefined {
   const failure = { kind: 'unsupported', phase: 'rcpt', host, ip, reply: null } as const
-  // The last check against SMTP injection through an address; such addresses are refused long before.
+  // Last check against SMTP injection through an address. Such addresses are already refused at intake.
   if (/[\0-\x1f\x7f<>]/.test(address)) {
     const note = `The address ${JSON.stringify(address)} is not valid in SMTP.`
     return { ...failure, status: '5.1.3', note }
@@ -91,7 +92,7 @@ export interface Order {
   recipients: string[]
   message: Prepared
   sevenBit: ToSevenBit
-  /** Passed on if the server supports it. */
+  /** The sender's requests for reports, passed on if the server supports DSN. */
   requests?: Requests | undefined
   demand: TlsDemand
 }

@@ -13,7 +13,7 @@ export interface Emulated {
 }
 
 /**
- * Determines the result of a batch to test addresses. Pure, but for new ids: makes no lookup or connection. Test
+ * Determines the result of a batch to test addresses. Makes no lookup or connection; pure except for new IDs. Test
  * addresses are never suppressed, so that every test gives the same result.
  * @param domains the domains of test addresses, in lower case
  */

@@ -9,16 +9,19 @@ import {
   type TlsResultType,
 } from './tls-demand.ts'
 
-/** How to begin the handshake: with everything this machine supports, with less, or not at all. */
+/**
+ * Kind of TLS handshake: `full` offers everything this machine supports, `reduced` offers less, `none` means plaintext.
+ */
 export type Hello = 'full' | 'reduced' | 'none'
 
 /**
  * Options for a smaller ClientHello. Node 24 with OpenSSL 3.5 sends 1591 bytes to a host name of 14 letters, mostly the
  * key share of X25519MLKEM768. That exceeds one segment of 1460 bytes, and some middleboxes and old servers drop or
- * reset what doesn't arrive whole in the first. With these groups, signature algorithms and ciphers it takes 293 bytes.
+ * reset a ClientHello that doesn't fit in one segment. With these groups, signature algorithms and ciphers it takes 293
+ * bytes.
  *
- * Neither offers TLS 1.0 and 1.1: RFC 8996 forbids both, and OpenSSL supports them only at security level 0, to which
- * every other server could then be downgraded.
+ * Neither ClientHello offers TLS 1.0 or 1.1: RFC 8996 forbids both, and OpenSSL supports them only at security level 0,
+ * to which every other server could then be downgraded.
  */
 const REDUCED: ConnectionOptions = {
   ecdhCurve: 'X25519:P-256:P-384',
@@ -60,11 +63,11 @@ export function handshakeOptions(serverName: string, hello: Exclude<Hello, 'none
 
 /** The TLS result of a session, for reports to the receiver (RFC 8460 §4.3). */
 export interface TlsResult {
-  /** Judged by the requirement. Without one, TLS with any certificate is a success. */
+  /** Result according to the TLS requirement. Without one, TLS with any certificate is a success. */
   resultType: 'successful-session' | TlsResultType
-  /** Judged as if a valid certificate were required, for policies in testing mode. */
+  /** Result as if a valid certificate were required, for policies in testing mode. */
   webPki: 'successful-session' | TlsResultType
-  /** What went wrong, in words; null for nothing. */
+  /** What went wrong, in words; null if nothing did. */
   reason: string | null
   sendingIp: string | null
   receivingHost: string
@@ -88,7 +91,7 @@ function isoDate(date: string | undefined): string {
 const NAMES = { subject: 'never', partialWildcards: false } as const
 const MISMATCH = 'ERR_TLS_CERT_ALTNAME_INVALID'
 
-/** Reads the peer of a finished handshake, whose socket returns its certificate only once. */
+/** Reads the peer of a finished handshake and keeps its certificate, which the socket returns only once. */
 export function takePeer(socket: TLSSocket): Peer {
   const { authorized, authorizationError } = socket
   const certificate = socket.getPeerX509Certificate()
@@ -100,7 +103,9 @@ export function webPkiCheck(peer: Peer, host: string, now: number): CertificateC
   return checkCertificate({ kind: 'verified', why: '', requireTls: false }, peer, host, now)
 }
 
-/** A certificate, with the results by the requirement and as if a valid one were required. */
+/**
+ * A certificate, with the result of the check against the requirement and of the check as if a valid one were required.
+ */
 export interface Judged {
   peer: Peer
   host: string

@@ -11,16 +11,16 @@ import { fitting, supportedPart, unconvertible, type Order } from './supported.t
 import { endsSession, requires, type Session } from './session.ts'
 import { Broken } from './smtp-wire.ts'
 
-/** Blocks written per turn of the event loop if the server accepts them at once: a megabyte. */
+/** Maximum number of blocks written per turn of the event loop, which is a megabyte. */
 const BLOCKS_IN_TURN = 16
-/** Shown with MAIL in the transcript. */
+/** Note shown with MAIL in the transcript of a converted message. */
 const CONVERTED =
   'The server does not offer 8BITMIME, so the message was converted to 7-bit text and signed again (RFC 6152 §3).'
 
 /** The result of a transaction. */
 export interface Transacted {
   outcome: Outcome
-  /** open: another transaction may follow · over: send QUIT · broken: nothing can be sent. */
+  /** open: another transaction may follow · over: send QUIT · broken: no more commands can be sent. */
   connection: 'open' | 'over' | 'broken'
   /** The server had ended the session before it saw this message, which may be sent on another connection. */
   stale: boolean
@@ -140,7 +140,8 @@ class Transaction {
     const data = await next()
     this.#inGroup = false
     if (someone && data.code === 354) return this.#body()
-    // DATA may be accepted although no recipient was (RFC 2920 §3.1). A single dot ends that, and reaches no one.
+    // DATA may be accepted although no recipient was (RFC 2920 §3.1). A single dot then ends the empty message, which
+    // has no recipients.
     if (data.code === 354) await this.#say.ask('body', '.')
     else if (someone) this.#failure = this.#say.refusal(data, 'data')
   }
@@ -215,7 +216,7 @@ class Transaction {
 
   /**
    * Handles the reply to the final dot, which ends the transaction (RFC 5321 §4.1.1.4). After a refusal, RSET makes
-   * sure of that.
+   * sure that the transaction ended.
    */
   #conclude(reply: Reply): void {
     if (isDone(reply)) {
@@ -228,7 +229,10 @@ class Transaction {
     if (reply.code < 400 || reply.code === 421) throw new Ended(this.#failure, false)
   }
 
-  /** Handles a reply before the final dot: a refusal counts, an acceptance of half a message doesn't. */
+  /**
+   * Handles a reply that arrives before the final dot. A refusal counts; an acceptance doesn't, because the server has
+   * only part of the message.
+   */
   async #interrupted(step: OpenStep): Promise<void> {
     const reply = kept(await this.#say.wire.read(0))
     step.end({ reply, note: 'The server replied before the whole message was sent.' })

@@ -49,8 +49,8 @@ function isTooMany({ code, enhanced, text }: Reply): boolean {
 }
 
 /**
- * Finds recipients refused only because there were too many: the server accepted the message for others, and will
- * accept another for them.
+ * Finds recipients refused only because there were too many: the server accepted the message for other recipients, and
+ * will accept another copy for these.
  */
 function surplusOf(outcome: Outcome): Set<string> {
   const fates = [...outcome]
@@ -66,7 +66,7 @@ function surplusOf(outcome: Outcome): Set<string> {
 function add(all: Walked, { outcome, tls, seen }: Walked, surplus: ReadonlySet<string>): void {
   all.tls = tls
   for (const [recipient, fate] of outcome) if (!surplus.has(recipient)) all.outcome.set(recipient, fate)
-  // Nor is it an objection for the lane to learn from.
+  // Such a refusal isn't an objection either, so the lane must not react to it.
   all.seen.push(...seen.filter(({ recipient }) => !surplus.has(recipient)))
 }
 
@@ -82,8 +82,8 @@ function isGeneral(fate: Fate): boolean {
 }
 
 /**
- * Returns the failure that applied to every recipient without being about any of them. It applies to the remaining
- * ones, too, which need not be tried.
+ * Returns the failure that applied to every recipient for a general reason. It applies to the remaining recipients,
+ * too, so they need not be tried.
  */
 function generalFailure(outcome: Outcome): Failure | undefined {
   const fates = [...outcome.values()]

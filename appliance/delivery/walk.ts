@@ -14,7 +14,7 @@ import type { Recorder } from './recorder.ts'
 import type { Seen } from './signals.ts'
 import type { DomainPolicy } from './policy/view.ts'
 
-/** What is needed besides the message. */
+/** Everything that `walk` needs besides the message. */
 export interface WalkDeps {
   clock: Clock
   connections: Connections
@@ -22,7 +22,7 @@ export interface WalkDeps {
   recorder: Recorder
   permit: Permit
   policy: DomainPolicy
-  /** The requirements of hosts looked up so far. */
+  /** TLS requirements of the hosts looked up so far. */
   demands: Map<string, Demanded>
   requests: Requests
   /** EHLO name for sources without their own. */
@@ -33,12 +33,12 @@ export interface WalkDeps {
   until: number
 }
 
-/** The result. */
+/** The result of trying the hosts. */
 export interface Walked {
   outcome: Outcome
   /** TLS of the last conversation. */
   tls: TlsInfo | null
-  /** Every result at every IP, for the lane. */
+  /** Every recipient's result at every IP, for the lane. */
   seen: Seen[]
 }
 
@@ -64,7 +64,7 @@ export async function walk(
       if (said.tlsResult) deps.policies.record(deps.policy, demanded, signed.wish, said.tlsResult)
       walked.tls = said.tls
       outcome = said.outcome
-      // It wasn't its turn: recipients without a result wait for another permit.
+      // The message must be admitted again. Recipients without a result wait for another permit.
       if (outcome.size === 0) break
     }
     add(outcome, walked)
@@ -73,7 +73,7 @@ export async function walk(
   return walked
 }
 
-/** Returns the IPs that the source can connect to, in order. */
+/** Returns the IPs that the source can connect to, in the order to try them. */
 export function stops(hosts: readonly Host[], source: Source): { host: string; ip: string }[] {
   return hosts.flatMap(({ name, addresses }) =>
     addresses.filter((ip) => isUsable(source, isIP(ip) as Family)).map((ip) => ({ host: name, ip })),

@@ -85,7 +85,7 @@ function certificateOf(data: Uint8Array): X509Certificate | undefined {
   try {
     return new X509Certificate(data)
   } catch {
-    return undefined // what a zone publishes may be anything
+    return undefined // a zone may publish arbitrary data
   }
 }
 
@@ -102,9 +102,9 @@ function keyOf(data: Uint8Array): KeyObject | undefined {
  */
 interface Path {
   certificates: X509Certificate[]
-  /** Undefined when the last certificate is the anchor itself. */
+  /** The key that signed the last certificate; undefined when that certificate is the anchor itself. */
   key: KeyObject | undefined
-  /** A certificate that is only in DNS. */
+  /** An anchor that was published in DNS but not sent by the server. */
   anchor: X509Certificate | undefined
 }
 

@@ -14,7 +14,10 @@ import type { RequireTls } from '../../mail/tls-policy.ts'
  */
 export type TlsWish = 'unimportant' | 'opportunistic' | 'enforced' | 'requiretls'
 
-/** Combines both; the message's own setting overrides that of its domain in both directions (RFC 8689 §4.2). */
+/**
+ * Combines the settings of the message and its domain. The message's setting takes precedence, whether it is stricter
+ * or weaker (RFC 8689 §4.2).
+ */
 export function wishOf(requireTls: RequireTls, setting: 'opportunistic' | 'enforced'): TlsWish {
   if (requireTls === 'yes') return 'requiretls'
   if (requireTls === 'no') return 'unimportant'
@@ -40,7 +43,9 @@ export type Demanded = { policy: ReportedPolicy; note: string | null } & (
   | { kind: 'skip'; why: string; resultType: TlsResultType }
 )
 
-/** A failure that blocks nothing: of a policy in testing mode, or of one that couldn't be fetched. */
+/**
+ * A failure that doesn't block delivery: a violation of a policy in testing mode, or a policy that couldn't be fetched.
+ */
 export type Watched = { testing: true; mismatch: string | null } | { resultType: TlsResultType; why: string }
 
 /** Combines all policies. DANE takes precedence over MTA-STS, which must not weaken it (RFC 8461 §2). */

@@ -22,9 +22,9 @@ export { wishOf, type Demanded, type TlsWish } from './demand.ts'
 
 /** The TLS result of a session. */
 export interface TlsSession {
-  /** Judged by the requirement. */
+  /** Result according to the TLS requirement. */
   resultType: 'successful-session' | TlsResultType
-  /** Judged as if a valid certificate were required. */
+  /** Result as if a valid certificate were required. */
   webPki: 'successful-session' | TlsResultType
   reason: string | null
   sendingIp: string | null
@@ -50,7 +50,7 @@ export interface TlsPolicies {
     wish: TlsWish,
     session: TlsSession,
   ): void
-  /** Returns a domain's current policies and their reasons, looked up without sending anything. */
+  /** Looks up a domain's current policies and the reasons for them, without sending mail. */
   view(domain: string): Promise<TlsPolicyView>
   /** Writes pending counts; for tests, and before results are listed. */
   flush(): Promise<void>
@@ -81,7 +81,7 @@ export interface TlsPolicyDeps {
 /** How often to look for outdated policies, in milliseconds. */
 const REFRESH_EVERY = 60 * 60_000
 
-/** Creates the policies; they work at once, `start()` adds background work. */
+/** Creates the policies. They can be used at once; `start()` adds the background work. */
 export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
   const { resolver, log, options } = deps
   const sts = createStsCache({ ...deps, port: options.stsPort })

@@ -8,7 +8,10 @@ import type { Logger } from '../../watch/log.ts'
 import type { GuardedFetch } from '../../wire/fetch.ts'
 import { readStsPolicy, readStsRecord } from './sts.ts'
 
-/** The policy in effect; `trouble` is a problem with or without one, as a sentence and a type of RFC 8460 §4.3. */
+/**
+ * The policy in effect, if any. `trouble` is a problem that was found either way, as a sentence and a result type (RFC
+ * 8460 §4.3).
+ */
 export interface StsState {
   /** Null when the domain has none, or none that could be fetched. */
   held: StoredStsPolicy | null
@@ -32,11 +35,11 @@ export interface StsDeps {
 }
 
 export interface StsCache {
-  /** Returns the policy of a domain; fetches a new one. Never rejects because of the network. */
+  /** Returns the policy of a domain. Fetches it if it is new. Never rejects because of the network. */
   stateOf(domain: string): Promise<StsState>
   /**
    * Fetches policies again that were last fetched a day ago, so that policies in use don't expire (RFC 8461 §3.3).
-   * Returns how many.
+   * Returns the number of policies fetched.
    */
   refresh(): Promise<number>
 }

@@ -44,7 +44,10 @@ export function readStsRecord(records: readonly string[]): StsRecord {
 /** Maximum lifetime of a policy, in seconds: about a year (RFC 8461 §3.2). */
 const MOST_MAX_AGE = 31_557_600
 
-/** More patterns than any real policy has; each is compared with each host. */
+/**
+ * Maximum number of patterns in a policy, far more than real ones have. Limited because each is compared with each
+ * host.
+ */
 const MOST_PATTERNS = 200
 
 const DOMAIN =

@@ -4,16 +4,16 @@ import { dayOf } from '../../mail/tls-report.ts'
 import type { ReportedPolicy, Storage, TlsCount } from '../../storage/storage.ts'
 import type { Logger } from '../../watch/log.ts'
 
-/** Time between two writes, in milliseconds: how many statistics a crash can lose. */
+/** Time between two writes, in milliseconds. A crash loses the statistics of this time. */
 const FLUSH_MS = 10_000
-/** Kinds of results in memory above which they are written at once. */
+/** Number of distinct results in memory above which they are written at once. */
 const MOST_KINDS = 2000
-/** Rows per domain and day: how many failures a report distinguishes. */
+/** Maximum number of rows per domain and day, and so of failures that a report distinguishes. */
 const MOST_ROWS = 100
 /** Maximum length of a reason, in characters. */
 const REASON_CHARS = 200
 
-/** A session, or one that wasn't started. */
+/** A session to count, or one that was skipped. */
 export interface Counted {
   domain: string
   policy: ReportedPolicy
@@ -57,7 +57,7 @@ export function createTlsCounter({
     try {
       await storage.addTlsResults({ results, most: MOST_ROWS }, clock.now())
     } catch (error) {
-      // Statistics must not stop anything. Callers that depend on storage report its failures.
+      // A failure to write statistics must not stop delivery. Callers that depend on storage report its failures.
       log.error(
         { err: error, kinds: results.length },
         'could not store TLS results; TLS reports will lack them',

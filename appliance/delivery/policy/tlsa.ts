@@ -24,8 +24,8 @@ export async function lookUpDane(host: string, port: number, resolver: Lookup): 
   const answers = await Promise.all([resolver.resolve(host, 'A'), resolver.resolve(host, 'AAAA')])
   const found = answers.filter((answer) => answer.kind === 'found')
   const trouble = answers.find((answer) => answer.kind === 'failed')
-  // With bogus addresses the host is unreachable, instead of being used without DANE (RFC 7672 §2.2.2). Those to
-  // contact were looked up a moment ago.
+  // With bogus addresses the host is unreachable, instead of being used without DANE (RFC 7672 §2.2.2). The addresses
+  // to connect to were looked up just before.
   if (found.length === 0 && trouble)
     return failed(host, `The addresses of ${host} could not be looked up: ${trouble.note}`)
   const target = found.find(({ alias }) => alias !== undefined)?.alias

@@ -25,7 +25,7 @@ export interface ViewDeps {
 
 const MOST_HOSTS = 10
 
-/** Looks up everything that a delivery would; sends nothing. */
+/** Makes the same lookups as a delivery, without sending mail. */
 export async function viewOf(domain: string, deps: ViewDeps): Promise<TlsPolicyView> {
   const { resolver, policyFor, decide, trustAd } = deps
   const troubles: string[] = []
