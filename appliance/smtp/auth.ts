@@ -22,7 +22,7 @@ export async function auth(session: Session, args: string): Promise<Reply | null
   return credentials ? check(session, credentials) : null
 }
 
-/** Reads the credentials; null when the client disconnected. */
+/** Reads the credentials with one SASL mechanism; null when the client disconnected. */
 type Mechanism = (session: Session, initial: string | undefined) => Promise<Credentials | null>
 
 const MECHANISMS: ReadonlyMap<string, Mechanism> = new Map([

@@ -7,30 +7,34 @@ const [CR, LF, DOT, NUL] = [13, 10, 46, 0]
 const END = Buffer.from('\r\n.\r\n')
 
 /**
- * The state after the last octet: at the start of a line, within one, after CR, after a leading dot, after the CR that
- * follows that dot.
+ * The state after the last octet: at the start of a line, within a line, after CR, after a leading dot, or after the CR
+ * that follows such a dot.
  */
 type Place = 'start' | 'text' | 'cr' | 'dot' | 'dot-cr'
-/** How many octets of `END` have been seen in each state. */
+/** Number of octets of `END` that have been received in each state. */
 const CAME: Readonly<Record<Place, number>> = { text: 0, cr: 1, start: 2, dot: 3, 'dot-cr': 4 }
 
 export interface BodyOptions {
-  /** Largest message in octets. */
+  /** Maximum message size in octets. */
   limit: number
   /** Maximum line length, in octets without CRLF. */
   line: number
-  /** DATA: remove stuffed dots (RFC 5321 §4.5.2) and end at CRLF.CRLF. BDAT counts octets instead. */
+  /**
+   * True for DATA: removes stuffed dots (RFC 5321 §4.5.2) and ends at CRLF.CRLF. False for BDAT, which counts octets.
+   */
   dots: boolean
 }
 
 /** Where a message is written: `Incoming`, or a list in tests. */
 export interface Sink {
-  /** Copies the octets. When it returns a promise, read nothing more until that resolves. May throw a `Refusal`. */
+  /**
+   * Adds a copy of the octets. If this returns a promise, read nothing more until that resolves. May throw a `Refusal`.
+   */
   add(piece: Uint8Array): Promise<void> | undefined
   discard(): void
 }
 
-/** How many octets of a chunk belong to the message and its end, and whether the end was found. */
+/** The number of octets in a chunk that belong to the message and its end, and whether the end was found. */
 interface Fed {
   used: number
   ended: boolean
@@ -44,9 +48,9 @@ interface Fed {
 export class Body {
   /** Why the message can't be accepted; the first reason counts. */
   refusal: Refusal | null = null
-  /** The client sent too slowly. */
+  /** Whether the client sent too slowly. */
   tooSlow = false
-  /** Await this before reading more. */
+  /** Set while the sink is full. Await it before reading more. */
   full: Promise<void> | undefined
   readonly #options: BodyOptions
   readonly #sink: Sink
@@ -57,7 +61,7 @@ export class Body {
   #line = 0
   /** Whether the header is still being received. */
   #header = true
-  /** For an invalid message, how many octets of `END` were received last. */
+  /** For an invalid message, the number of octets of `END` that the input so far ends with. */
   #ending: number | null = null
 
   constructor(options: BodyOptions, sink: Sink) {
@@ -111,7 +115,7 @@ export class Body {
     this.#sink.discard()
   }
 
-  /** Call when the message has ended: the sink then has all of it, unless there is a refusal. */
+  /** Call when the message has ended. Afterwards the sink has the whole message, unless there is a refusal. */
   end(): void {
     if (this.#place === 'cr') this.spoil(refuse('message_bare_newline', { what: 'CR' }))
   }
@@ -121,7 +125,7 @@ export class Body {
     const after = this.#place
     if (octet === LF) {
       if (after !== 'cr') this.spoil(refuse('message_bare_newline', { what: 'LF' }))
-      // A bare LF doesn't start a line, so that a dot after it has no meaning.
+      // A bare LF doesn't start a new line, so a dot after it isn't special.
       this.#place = after === 'cr' ? 'start' : 'text'
       if (this.#line === 0) this.#header = false
       this.#line = 0
@@ -155,7 +159,7 @@ export class Body {
     try {
       this.full = this.#sink.add(piece) ?? this.full
     } catch (error) {
-      // There is no space. The client keeps sending, and gets the reply at the end.
+      // There is no space left. The client keeps sending, and gets the reply at the end.
       if (!(error instanceof Refusal)) throw error
       this.spoil(error)
     }
@@ -170,7 +174,7 @@ export class Body {
     }
     const rest = chunk.subarray(from)
     const before = END.subarray(0, this.#ending ?? CAME[this.#place])
-    // An end that straddles the chunks, then one within this chunk.
+    // Look for an end that spans two chunks, then for one within this chunk.
     const begun = Buffer.concat([before, rest.subarray(0, END.length - 1)])
     const far = begun.indexOf(END)
     const at = far < 0 ? rest.indexOf(END) : far - before.length
@@ -194,7 +198,7 @@ class Unstuffed {
   #copy: Buffer | null = null
   /** Octets in the copy; without a copy, the offset of the first octet that is left out. */
   #size = 0
-  /** Start of what hasn't been returned yet. */
+  /** Offset of the first octet that hasn't been returned yet. */
   #from = 0
 
   constructor(chunk: Buffer) {

@@ -19,7 +19,7 @@ function reset(session: Session): void {
   session.endTransaction()
 }
 
-/** EHLO and HELO (RFC 5321 §4.1.1.1). Accepts any name, because what apps call themselves means nothing. */
+/** EHLO and HELO (RFC 5321 §4.1.1.1). Accepts any name, because the names that apps give are meaningless. */
 function greet(session: Session, args: string, extended: boolean): void {
   if (!/^[!-~\u0080-\u{10FFFF}]{1,255}$/u.test(args))
     throw refuse('smtp_syntax', { expected: `${extended ? 'EHLO' : 'HELO'} host.example.com` })

@@ -29,7 +29,7 @@ export async function data(session: Session, args: string): Promise<Reply | null
     if (!transaction) throw notNow('send MAIL first')
     if (transaction.chunks) throw notNow('the message was started with BDAT')
     if (transaction.recipients.size === 0) throw refuse('smtp_no_recipients')
-    // Input sent before the 354 reply is message text to one server and commands to another (RFC 2920 §3.1).
+    // Some servers treat input sent before the 354 reply as message text, and others as commands (RFC 2920 §3.1).
     if (socket.pending) throw notNow('wait for the reply to DATA before sending the message')
     transaction.arriving.admit()
   } catch (error) {
@@ -78,7 +78,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   return reply(250, '2.0.0', `${octets} octets received`)
 }
 
-/** The sink of a message that is refused before it begins. */
+/** Sink for a message that is refused before it begins. */
 const DISCARD: Sink = { add: () => undefined, discard: () => undefined }
 
 /** Starts to store the message of a transaction. */
@@ -97,7 +97,7 @@ function spoilUnlessAdmitted(transaction: Transaction, body: Body): void {
   }
 }
 
-/** Ends a session whose client disconnected or stalled within a message. Nothing was accepted. */
+/** Ends a session whose client disconnected or stalled within a message, which isn't accepted. */
 function lost(session: Session, { tooSlow }: Body): null {
   if (tooSlow) session.close('body_too_slow')
   else session.close('smtp_idle', { limit: IDLE_MS / 1000 })
@@ -131,7 +131,7 @@ function readChunk(session: Session, body: Body, octets: number): Promise<boolea
   })
 }
 
-/** Reads chunks while they arrive fast enough and within the time limit; then `next` returns null. */
+/** Reads chunks. `next` returns null once they arrive too slowly or the time limit has passed. */
 async function atPace(
   session: Session,
   body: Body,
@@ -184,7 +184,7 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
 }
 
 /**
- * Returns the message in one buffer. Waits for a turn if it is large; the memory is freed with the transaction.
+ * Returns the message in one buffer. A large message waits for a turn first. The memory is freed with the transaction.
  * Refuses: `overloaded`.
  */
 async function wholeOf({ shared, caller }: Session, transaction: Transaction): Promise<Buffer> {

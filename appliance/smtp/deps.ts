@@ -14,9 +14,9 @@ export interface SmtpServerDeps {
   /** Accepts mail from unauthenticated clients on port 25. */
   publicMx: MailHandler
   certificates: Certificates
-  /** Limits what clients use at once. */
+  /** Limits the connections and memory that clients use at the same time. */
   capacity: Capacity
-  /** Where sessions are recorded along with API requests; null for nowhere. */
+  /** Log that records sessions along with API requests; null if there is none. */
   requestLog: { add(entry: RequestLog): void } | null
   clock: Clock
   log: Logger
@@ -31,7 +31,7 @@ export interface SmtpConfig {
   mxPort?: number | undefined
 }
 
-/** What a listener requires of its clients. */
+/** The kind of a listener, which determines what it requires of its clients. */
 export type ListenerKind =
   | { name: 'starttls' }
   | { name: 'implicit_tls' }
@@ -41,12 +41,12 @@ export type ListenerKind =
 /** State shared by all sessions. */
 export interface Shared extends SmtpServerDeps {
   /**
-   * Bans and failure counts. Separate, so that a network that misbehaves as a mail server doesn't lock out apps in it,
-   * and the reverse.
+   * Bans and failure counts. Separate, so that failures of a network's mail servers don't lock out its apps, and vice
+   * versa.
    */
   gates: { submission: Gate; publicMx: Gate }
-  /** Starts to process input: a limited number of sessions per turn of the event loop. */
+  /** Schedules the processing of input, for a limited number of sessions per turn of the event loop. */
   share: (job: () => void) => void
-  /** Starts handshakes of implicit TLS: a limited number per turn. */
+  /** Schedules handshakes of implicit TLS, a limited number per turn of the event loop. */
   handshakes: (job: () => void) => void
 }

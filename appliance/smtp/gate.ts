@@ -1,4 +1,4 @@
-/** Bans networks temporarily after too many errors or wrong keys. Counts only; no I/O. */
+/** Bans networks temporarily after too many errors or wrong keys. Keeps counts in memory; no I/O. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse, type Refusal } from '../mail/refusals.ts'
 import { sourceNetwork } from '../wire/networks.ts'
@@ -19,17 +19,17 @@ export interface Gate {
   succeeded(ip: string, prefix: string): void
 }
 
-/** How long failures are counted from the first one, and how long the ban lasts then. */
+/** How long failures are counted from the first one, and how long a ban lasts, in milliseconds. */
 const WINDOW_MS = 15 * 60_000
 const MAX_FAILURES = 10
-/** Refused commands on all connections of an address within the window. */
+/** Maximum number of refused commands on all connections of an address within the window. */
 const MAX_FAULTS = 500
 /** Maximum delay before a wrong key is refused. Starts at 250 ms and doubles with each failure. */
 const MAX_DELAY_MS = 8000
 const FIRST_DELAY_MS = 250
-/** How long an address that authenticated with a key is remembered as its holder. */
+/** How long an address that authenticated with a key is remembered as a holder of the key. */
 const KNOWN_MS = 24 * 3_600_000
-/** Entries per table; the oldest are dropped first. */
+/** Maximum number of entries per table; the oldest are dropped first. */
 const REMEMBERED = 20_000
 
 export function createGate(clock: Clock): Gate {
@@ -48,7 +48,7 @@ export function createGate(clock: Clock): Gate {
       const network = sourceNetwork(ip)
       if (faults.count(network) >= MAX_FAULTS)
         return refuse('too_many_attempts', { seconds: faults.secondsLeft(network) })
-      // Someone at this address has a valid key, so each sign-in is checked by itself.
+      // Someone in this network has a valid key, so failures don't ban the whole network.
       return known.count(network) > 0 ? null : tooMany(network)
     },
     fault: (ip) => void faults.add(sourceNetwork(ip)),
@@ -71,7 +71,7 @@ export function createGate(clock: Clock): Gate {
 }
 
 interface Counter {
-  /** Returns the new count. */
+  /** Increments the count of a key and returns the new count. */
   add(key: string): number
   count(key: string): number
   secondsLeft(key: string): number

@@ -1,5 +1,5 @@
 /**
- * What the users of the SMTP server implement: whether to accept a message, and where it goes. There are two:
+ * Interfaces that users of the SMTP server implement to accept or refuse messages and to store them. There are two:
  * submission for authenticated apps (submission/), and the public MX for everyone else (inbound/).
  */
 import type { Mailbox } from '../mail/address.ts'
@@ -7,12 +7,12 @@ import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Caller } from '../senders/api-keys.ts'
 
-/** The client, as far as the session knows it at MAIL. */
+/** What the session knows about the client at MAIL. */
 export interface Client {
   readonly ip: string
   /** The name given in EHLO or HELO. */
   readonly helo: string
-  /** Whether it used EHLO. */
+  /** Whether the client used EHLO. */
   readonly extended: boolean
   /** TLS version; null for plaintext. */
   readonly tls: string | null
@@ -56,18 +56,18 @@ export interface Taken {
   reply: Reply
   /** The email that was created; null when there is none. */
   emailId: string | null
-  /** Whether its sender is authenticated and the message was wanted. */
+  /** Whether the sender is authenticated and the message was wanted. */
   wanted?: boolean
 }
 
 export interface MailHandler {
-  /** Largest message, in octets. */
+  /** Maximum message size, in octets. */
   readonly messageBytes: number
   /** Time limit for receiving a message, in milliseconds. */
   readonly messageMs: number
   /** Maximum line length of a message, in octets without CRLF. */
   readonly lineOctets: number
-  /** Starts a message. Refuses by throwing. */
+  /** Starts a message. Throws a `Refusal` to refuse it. */
   begin(client: Client, mail: MailCommand): Promise<Arriving> | Arriving
 }
 

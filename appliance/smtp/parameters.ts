@@ -98,8 +98,8 @@ function readOrcpt(value: string | null): string {
 }
 
 /**
- * What a decoded ENVID or ORCPT may contain (RFC 3461 §4.2, §4.4). It is copied into reports, so nothing may start a
- * new line there.
+ * Characters that a decoded ENVID or ORCPT may contain (RFC 3461 §4.2, §4.4). The value is copied into reports, so it
+ * must not contain line breaks.
  */
 const PRINTABLE = /^[\t -~]+$/
 const PRINTABLE_UTF8 = /^[ -~\u00a0-\u{10FFFF}]+$/u

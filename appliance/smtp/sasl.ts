@@ -1,8 +1,8 @@
 /** The two SASL mechanisms: PLAIN (RFC 4616), and LOGIN, which has no RFC. Pure. */
 
 /**
- * Accepted user names: ours, and that of the hosted service, so that its clients only have to change host and key. The
- * key alone identifies the client.
+ * Accepted user names: `posthaste`, and that of the hosted service, so that its users only have to change host and key.
+ * The key alone identifies the client.
  */
 export const USERNAMES: ReadonlySet<string> = new Set(['posthaste', 'resend'])
 
@@ -30,8 +30,8 @@ export function decodePlain(text: string): Credentials | undefined {
 }
 
 /**
- * Returns the part of a key that identifies it in logs and counts but is no secret: `re_` and eight characters. Empty
- * when it isn't a key.
+ * Returns the part of a key that isn't secret and identifies it in logs and counts: `re_` and eight characters. Empty
+ * when the password isn't a key.
  */
 export function keyPrefix(password: string): string {
   return /^re_[A-Za-z\d]{8}(?=_)/.exec(password)?.[0] ?? ''

@@ -1,4 +1,4 @@
-/** Logs a session: a line for operators, and an entry next to API requests for each message. */
+/** Logs a session: a line in the daemon's log, and an entry in the request log for each message. */
 import { newId } from '../mail/ids.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { type Reply, formatReply } from '../mail/reply.ts'
@@ -14,22 +14,22 @@ import type { Caller } from '../senders/api-keys.ts'
 /** One message, from MAIL to the reply after its last octet. */
 export interface Transaction {
   from: Mailbox | null
-  /** The handler it goes through, and the handler's state for it. */
+  /** The handler of the message, and the handler's state for it. */
   handler: MailHandler
   arriving: Arriving
-  /** By address. */
+  /** Accepted recipients by address. */
   recipients: Map<string, Recipient>
   /** BDAT chunks so far (RFC 3030); null before the first. */
   chunks: Body | null
-  /** Its octets while it is received; null before the first. */
+  /** The octets received so far; null before the first. */
   incoming: Incoming | null
-  /** The memory reserved for a large message while it is parsed. */
+  /** Memory reservation for a large message while it is parsed. */
   turn: Disposable | null
   /** The outcome; null until there is one. */
   outcome: { emailId: string | null } | null
 }
 
-/** Exchanges kept per message: a hundred recipients and the other commands. */
+/** Maximum number of exchanges kept per message, enough for a hundred recipients and the other commands. */
 const MAX_EXCHANGES = 110
 /** Maximum length of a logged command or reply. */
 const MAX_TEXT = 300
@@ -40,7 +40,7 @@ interface Exchange {
   answer: Reply
 }
 
-/** The session's fields that the log reads when it writes. */
+/** Fields of the session that the log reads when it writes an entry. */
 export interface LoggedSession {
   readonly id: string
   readonly startedAt: number
@@ -199,8 +199,8 @@ export class SessionLog {
 }
 
 /**
- * Whether a refusal only follows from an earlier one: a client that pipelines (RFC 2920) gets "bad sequence" for the
- * commands after a refusal.
+ * Whether a refusal is only a consequence of an earlier one. A client that pipelines (RFC 2920) gets "bad sequence" for
+ * the commands after a refusal.
  */
 const isConsequence = ({ answer }: Exchange): boolean => answer.enhanced === '5.5.1'
 

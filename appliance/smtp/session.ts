@@ -28,15 +28,15 @@ import { parseCommand } from './syntax.ts'
 /** Runs a command and returns the reply; null when it has already written all replies. Refuses by throwing. */
 export type CommandHandler = (session: Session, args: string) => Promise<Reply | null> | Reply | null
 
-/** Programs that speak HTTP to a mail port are being abused by an attacker. */
+/** First words of HTTP requests. A program that speaks HTTP to a mail port is being abused by an attacker. */
 const NOT_SMTP = new Set(['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'OPTIONS', 'CONNECT', 'HOST:'])
 
 /** Commands that do no work for a message. */
 const IDLE = new Set(['EHLO', 'HELO', 'RSET', 'NOOP', 'VRFY', 'HELP'])
 
-/** The ends of a connection. */
+/** Arguments of a session. */
 export interface SessionArgs {
-  /** Every command; has no prototype. */
+  /** Handlers by command; the object has no prototype. */
   commands: Readonly<Record<string, CommandHandler | undefined>>
   shared: Shared
   socket: SmtpSocket
@@ -45,7 +45,7 @@ export interface SessionArgs {
   port: number
   /** The client's address. */
   ip: string
-  /** The counted connection. */
+  /** The client's connection, as counted against the limits. */
   connection: Connection
 }
 
@@ -66,14 +66,14 @@ export class Session {
   transaction: Transaction | null = null
   /** Set when the session is to end after the current reply. */
   over = false
-  /** The client sent QUIT and expects only the reply. */
+  /** Whether the client sent QUIT, and so expects only the reply. */
   quit = false
-  /** Recipients looked up without authentication. */
+  /** Number of recipients looked up without authentication. */
   lookups = 0
-  /** Steady-clock time; `startedAt` is wall-clock time for logs. */
+  /** When the session began, by the steady clock; `startedAt` is wall-clock time for logs. */
   readonly #begunAt: number
   #errors = 0
-  /** Commands in `IDLE` since the last message. */
+  /** Number of commands in `IDLE` since the last message. */
   #idle = 0
   #stopping = false
   readonly #commands: SessionArgs['commands']
@@ -108,12 +108,12 @@ export class Session {
     return isPublicMx(this.shared, this.kind, this.port)
   }
 
-  /** The handler for a message that begins now. */
+  /** The handler for new messages. */
   get handler(): MailHandler {
     return this.caller || this.kind.name === 'trusted' ? this.shared.submission : this.shared.publicMx
   }
 
-  /** The client as doors see it. */
+  /** The client, as passed to message handlers. */
   get client(): Client {
     const { ip, helo, socket, kind, caller } = this
     const tls = socket.tls?.getProtocol() ?? null
@@ -178,7 +178,7 @@ export class Session {
     }
   }
 
-  /** How long the session may last (milliseconds). Shorter for unauthenticated clients while many are connected. */
+  /** Maximum duration of the session in milliseconds. Shorter for unauthenticated clients while many are connected. */
   #most(): number {
     if (this.caller || this.kind.name === 'trusted') return SESSION_MS
     if (this.transaction && this.transaction.recipients.size > 0) return INBOUND_MS
@@ -215,7 +215,7 @@ export class Session {
   }
 
   /**
-   * Charges commands that do no work to the budget of the address, once they exceed what any client needs. Refuses:
+   * Charges commands that do no work to the budget of the address, once there are more than any client needs. Refuses:
    * `address_rate`.
    */
   async #meter(verb: string): Promise<void> {

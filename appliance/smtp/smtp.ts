@@ -34,7 +34,10 @@ export interface ListenRequest {
   /** `host:port` */
   address: string
   kind: ListenerKind
-  /** The address is a default, not configured. If it can't be bound, that is logged and the others are still bound. */
+  /**
+   * Whether the address is a default that wasn't configured. If such an address can't be bound, the failure is logged
+   * and the other addresses are still bound.
+   */
   byDefault?: boolean
 }
 
@@ -190,7 +193,8 @@ class Connection {
     this.#counted = connection
     const refusal = this.#whyNot(ip)
     if (refusal) {
-      // It still counts during the delay, so that a client that reconnects at once has fewer connections left.
+      // The connection still counts during the delay, so that a client that reconnects at once has fewer connections
+      // left.
       await this.#socket.pause(HOLD_MS)
       return this.#turnAway(ip, refusal)
     }
@@ -212,7 +216,7 @@ class Connection {
 
   #turnAway(ip: string, refusal: Refusal): Promise<void> {
     const listener = this.#kind.name
-    // With implicit TLS a reply would need the handshake, which is just what a flood wants us to pay for.
+    // With implicit TLS a reply would need a handshake, and its cost is what a flood of connections exploits.
     if (listener !== 'implicit_tls') this.#socket.write(writeReply(refusalReply(refusal)))
     this.#shared.log.info({ ip, listener, port: this.#port, reason: refusal.key }, 'smtp connection refused')
     return this.#socket.end(LINGER_MS)

@@ -9,23 +9,23 @@ import { HANDSHAKE_MS, LINGER_MS, MAX_LINE } from './limits.ts'
 export type Waited = 'data' | 'end' | 'idle' | 'stop'
 
 /**
- * A command line without its CRLF, or why there is none. `bad`: doesn't end with CRLF, has a control character, or is
- * too long; `endless`: so long that the connection must be closed.
+ * A command line without its CRLF, or the reason why there is none. `bad`: doesn't end with CRLF, has a control
+ * character, or is too long; `endless`: so long that the connection must be closed.
  */
 export type Line =
   { kind: 'line'; text: string } | { kind: 'bad' | 'endless' } | { kind: Exclude<Waited, 'data'> }
 
-/** Replies that the client hasn't read, in octets. Above this, no more input is read. */
+/** Maximum size of replies that the client hasn't read, in octets. Above this, no more input is read. */
 const MAX_UNREAD = 64 * 1024
-/** Input that a client may send ahead, in octets. Above this, reading pauses. */
+/** Maximum size of input that a client may send ahead, in octets. Above this, reading pauses. */
 const MAX_AHEAD = 64 * 1024
-/** Pipelined commands (RFC 2920) processed per turn of the event loop. */
+/** Maximum number of pipelined commands (RFC 2920) processed per turn of the event loop. */
 const MOST_IN_ROW = 10
-/** Octets of an overlong line that are skipped while looking for its end. */
+/** Maximum number of octets of an overlong line that are skipped while looking for its end. */
 const MAX_OVERLONG = 256 * 1024
 /**
- * Octets read after the last reply, so that the client can receive it. After that, reading stops until the connection
- * ends.
+ * Maximum number of octets read after the last reply, so that the client can receive it. Above this, reading stops
+ * until the connection ends.
  */
 const MAX_AFTER = 256 * 1024
 const NOTHING = Buffer.alloc(0)
@@ -39,9 +39,9 @@ export class SmtpSocket {
   #socket: Socket
   #input: Buffer = NOTHING
   #output = ''
-  /** Octets of the line skipped so far. */
+  /** Number of octets of the current line skipped so far. */
   #passed = 0
-  /** Lines returned in a row without waiting. */
+  /** Number of lines returned in a row without waiting. */
   #inRow = 0
   #ended = false
   #stopped = false
@@ -52,14 +52,14 @@ export class SmtpSocket {
   #stoppable = true
   /** Ends a pause. */
   #resume: (() => void) | null = null
-  /** When the wait ends, by the steady clock. */
+  /** When the current wait ends, by the steady clock. */
   #deadline = 0
   /** When the current timer fires. */
   #alarm = 0
   /** Cancels the timer that checks the deadline; one timer serves many waits. */
   #disarm: (() => void) | null = null
 
-  /** @param share starts to process input: limited per turn of the event loop */
+  /** @param share schedules the processing of input, for a limited number of sessions per turn of the event loop */
   constructor(socket: Socket, clock: Clock, share: (job: () => void) => void) {
     this.#socket = socket
     this.#clock = clock
@@ -116,7 +116,7 @@ export class SmtpSocket {
     this.#socket.pause()
   }
 
-  /** Waits regardless of input; false when the server shuts down first. */
+  /** Waits `ms` milliseconds, regardless of input; false when the server shuts down first. */
   async pause(ms: number): Promise<boolean> {
     if (this.#stopped) return false
     await new Promise<void>((resolve) => {
@@ -135,7 +135,7 @@ export class SmtpSocket {
     this.#input = rest
   }
 
-  /** Discards all input. Nothing sent before STARTTLS may count afterwards (RFC 3207 §4.2). */
+  /** Discards all input. Input sent before STARTTLS must be ignored afterwards (RFC 3207 §4.2). */
   discard(): void {
     while (this.#socket.read() !== null);
     this.#input = NOTHING
@@ -196,7 +196,8 @@ export class SmtpSocket {
         cancel()
         resolve(good)
       }
-      // An end is only noticed while reading, and reading now would lose data that follows the handshake.
+      // The end of the connection is only noticed while reading, but reading now would lose data that follows the
+      // handshake.
       const gone = (): void => finish(false)
       secure.once('end', gone).resume()
       secure.once('secure', () => {
@@ -215,8 +216,8 @@ export class SmtpSocket {
   }
 
   /**
-   * Ends a wait for a line, a pause and a handshake, now or when it begins; none of them loses data. Limits the time of
-   * the last reply.
+   * Ends a wait for a line, a pause or a handshake, now or when it next begins; none of these lose data. Limits the
+   * time for sending the last reply.
    */
   stop(): void {
     this.#stopped = true
@@ -226,7 +227,7 @@ export class SmtpSocket {
     else if (this.#stoppable) this.#wake('stop')
   }
 
-  /** Sends what is buffered and closes; cuts off a client that doesn't close its side. */
+  /** Sends buffered replies and closes. Disconnects a client that doesn't close its side within `ms`. */
   async end(ms: number): Promise<void> {
     const waited = this.flush(ms)
     if (waited) await waited
@@ -254,8 +255,8 @@ export class SmtpSocket {
   }
 
   /**
-   * Closes after QUIT without waiting for the client to close (RFC 5321 §4.1.1.10): the kernel sends what was written.
-   * Falls back to `end` when there is still input to read or output to encrypt.
+   * Closes after QUIT without waiting for the client to close (RFC 5321 §4.1.1.10): the kernel sends data that was
+   * already written. Falls back to `end` when there is still input to read or output to encrypt.
    */
   async leave(ms: number): Promise<void> {
     const waited = this.flush(ms)
@@ -290,7 +291,7 @@ export class SmtpSocket {
       this.#share(() => this.#wake('end'))
     }
     socket.on('end', over).on('close', over)
-    socket.on('error', over) // A reset is an end.
+    socket.on('error', over) // A reset ends the connection, too.
   }
 
   /** Yields to other sessions, and waits until the client has read most of the replies. */
@@ -358,6 +359,6 @@ function readLine(raw: Buffer): Line {
     const text = utf8.decode(raw.subarray(0, end))
     return /\p{Cc}/u.test(text) ? { kind: 'bad' } : { kind: 'line', text }
   } catch {
-    return { kind: 'bad' } // Not UTF-8: no client of this century means anything by it.
+    return { kind: 'bad' } // Not UTF-8, which is the only encoding that clients use.
   }
 }

@@ -27,7 +27,7 @@ export interface PathArgs {
 /**
  * Parses `FROM:<path> parameters`. Accepts a space after the colon, which old devices send, and drops a source route
  * (RFC 5321 §4.1.2, appendix C). Refuses: `smtp_syntax`, `smtp_path`.
- * @param hostname this server's, when RCPT accepts `<postmaster>` without a domain (RFC 5321 §4.1.1.3)
+ * @param hostname name of this server, if RCPT accepts `<postmaster>` without a domain (RFC 5321 §4.1.1.3)
  */
 export function parsePath(command: 'MAIL' | 'RCPT', args: string, hostname?: string): PathArgs {
   const word = command === 'MAIL' ? 'FROM' : 'TO'
