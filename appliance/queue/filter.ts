@@ -7,12 +7,12 @@ import { STREAMS } from '../mail/source.ts'
 import type { QueueFilter } from '../storage/storage.ts'
 import { readDuration } from '../mail/date.ts'
 
-/** Limit on the length of a condition's text, and on deliveries listed by id. */
+/** Maximum length of a condition's text, and maximum number of deliveries listed by ID. */
 const MOST = 500
 const MOST_IDS = 200
 const MOST_IDS_TEXT = 40 * MOST_IDS
 
-/** An unreadable text, and what is expected instead. */
+/** Thrown for an invalid value, with a description of what is expected instead. */
 class Unreadable {
   readonly expected: string
   constructor(expected: string) {

@@ -25,7 +25,7 @@ export interface QueueAct {
   all?: boolean | undefined
   /** With `hold`: also hold new mail until the rule is undone. */
   keep?: boolean | undefined
-  /** Do nothing if it would change more than this many. */
+  /** Refuse the action if it would change more deliveries than this. */
   expectedCount?: number | undefined
   /**
    * The team that acts on its own mail: the audit entry belongs to it, and it can't release what the operator holds.
@@ -107,12 +107,12 @@ export interface QueueControlDeps {
   wake: () => void
 }
 
-/** Limit on rules, because each new email is checked against all of them. */
+/** Maximum number of rules, because each new email is checked against all of them. */
 const MOST_HOLD_RULES = 100
 
 /**
- * Deliveries per step: 2 to 12 milliseconds of the writer, measured with a million queued, so that even during a
- * checkpoint other writes wait less than 50. Drop and expire write five tables, the others one with more or fewer of
+ * Deliveries per step. A step takes 2 to 12 ms of the writer, measured with a million queued, so that even during a
+ * checkpoint other writes wait less than 50 ms. Drop and expire write five tables, the others one with more or fewer of
  * its indexes.
  */
 const STEP: Record<QueueAction, number> = {
@@ -123,13 +123,13 @@ const STEP: Record<QueueAction, number> = {
   expire: 150,
   drop: 150,
 }
-/** Larger than the writer's steps: other reads run between two steps. */
+/** Deliveries per step of a count. Larger than the writer's steps, because other reads can run between two steps. */
 const SURVEY_STEP = 10_000
 
 const SAMPLE = 10
 
 export function createQueueControl(deps: QueueControlDeps): QueueControl {
-  // One step at a time across all callers, so that other requests wait for one step at most.
+  // Only one step runs at a time across all callers, so that other requests wait for one step at most.
   const reading = createTurnstile()
   const changing = createTurnstile()
   const survey = (filter: QueueFilter) => reading(() => surveyAll(deps, filter))
@@ -184,7 +184,7 @@ async function surveyAll({ storage, clock }: QueueControlDeps, filter: QueueFilt
   }
 }
 
-/** Returns those that are still queued. */
+/** Returns the deliveries with these IDs that are still queued. */
 async function readByIds(
   { storage, clock }: QueueControlDeps,
   deliveryIds: readonly string[],
@@ -234,7 +234,7 @@ async function refuseCareless(act: QueueAct, { storage, clock }: QueueControlDep
     })
 }
 
-/** Refuses a filter that can't be a hold rule. New mail can only match by what is known when it arrives. */
+/** Refuses a filter that can't be a hold rule, because it uses conditions that aren't known yet when mail arrives. */
 function refuseRule({ action, filter }: QueueAct): void {
   if (action !== 'hold')
     throw refuse('invalid_field', { field: 'new', expected: 'it is only allowed for hold' })
@@ -383,7 +383,7 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
     const mine = last.then(work)
-    last = mine.catch(() => undefined) // Told to who waits for it.
+    last = mine.catch(() => undefined) // The caller gets the error.
     return mine
   }
 }

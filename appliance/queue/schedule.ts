@@ -59,7 +59,7 @@ const CROWDED_SHARE = 1 / 12
 /**
  * Returns when to retry after `attempts` attempts.
  * @param random a number in [0, 1)
- * @param crowded whether the server had too many connections
+ * @param crowded whether the attempt failed because the server had too many connections
  * @returns Unix milliseconds
  */
 export function nextAttemptAt(attempts: number, now: number, random: number, crowded = false): number {

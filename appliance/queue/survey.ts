@@ -13,7 +13,7 @@ export interface ProviderCount {
 
 /** Counts of deliveries from one pool to one provider. Times in Unix milliseconds. */
 export interface CountedLane {
-  /** Null: several. */
+  /** The pool; null for several pools. */
   pool: string | null
   /** `?`: several domains that were never looked up; null: several. */
   provider: string | null
@@ -26,7 +26,7 @@ export interface CountedLane {
   oldestAt: number
   /** When the first of `later` is due; null: none. */
   nextAt: number | null
-  /** The oldest delivery, preferably one that was attempted and is waiting. */
+  /** ID of the oldest delivery, preferably one that was attempted and is waiting. */
   sampleId: string
 }
 
@@ -48,13 +48,13 @@ export interface QueueSummary {
 }
 
 /**
- * Limits on rows: by pool and provider, and for domains that were never looked up. The rest is one row, or one row in each
- * pool for such domains.
+ * Maximum number of rows by pool and provider, and of rows for domains that were never looked up. Remaining deliveries
+ * are combined in one row, or in one row per pool for such domains.
  */
 const MOST_LANES = 100
 const MOST_UNPLACED = 20
 
-/** Limit on the rows of each kind in a summary. */
+/** Maximum number of rows of each kind in a summary. */
 const MOST_ROWS = 50
 
 const byState = { waiting: 'waiting', held: 'held', in_flight: 'inFlight' } as const

@@ -1,4 +1,4 @@
-/** Groups the queue by pool and provider: the state of each backlog, and why. Pure. */
+/** Describes the state of the queue by pool and provider, and the reasons. Pure. */
 import { isUnplaced } from '../mail/queue.ts'
 import type { WaitReason } from '../mail/waiting.ts'
 import { explain, type Situation, type Waiting } from './explain.ts'
@@ -21,7 +21,9 @@ export interface BacklogCount {
   sample: Waiting | null
 }
 
-/** The state of a backlog in one word; `held` when most of it is. `mixed`: several destinations. */
+/**
+ * The state of a backlog in one word: `held` when most of its deliveries are held, `mixed` for several destinations.
+ */
 export const BACKLOG_STATES = [
   'paused',
   'no_source',
@@ -42,13 +44,13 @@ export type BacklogState = (typeof BACKLOG_STATES)[number]
 
 export interface Backlog {
   state: BacklogState
-  /** Null when the state says everything. */
+  /** The reason; null when the state is explanation enough. */
   reason: WaitReason | null
-  /** When it continues, if known. */
+  /** When sending continues, if known. */
   until: number | null
 }
 
-/** Stands for several domains that were never looked up. */
+/** Provider ID that stands for several domains that were never looked up. */
 export const UNPLACED = '?'
 
 const plain = (state: BacklogState, until: number | null = null): Backlog => ({ state, reason: null, until })

@@ -24,7 +24,7 @@ export interface LaneView {
   state: LaneState
 }
 
-/** What explanations are based on. */
+/** The facts that explanations are based on. */
 export interface Situation {
   lanes: readonly LaneView[]
   sources: readonly Source[]
@@ -32,7 +32,7 @@ export interface Situation {
 }
 
 export interface Explanation {
-  /** When it continues, if known. */
+  /** When sending continues, if known. */
   until: number | null
   reason: WaitReason
   /** The reason in words, without a full stop, with its time in UTC. */

@@ -2,9 +2,9 @@
  * The state machine of a lane, which controls how much is sent from one IP to one provider. Pure; times in Unix
  * milliseconds.
  *
- * Connections: additive increase, multiplicative decrease once per group of concurrent conversations; remembers how
- * many the provider considered too many. Messages per minute: pace.ts. Replies listed in the providers table pause the
- * lane.
+ * The number of connections grows by additive increase and shrinks by multiplicative decrease, once per group of
+ * concurrent conversations. The lane remembers how many connections were too many for the provider. Messages per
+ * minute: pace.ts. Replies listed in the providers table pause the lane.
  */
 import type { LaneReason } from '../mail/waiting.ts'
 import type { Limits } from './settings.ts'
@@ -12,11 +12,11 @@ import { accepted, askRate, freshPace, messageBegan, refused, resetPace, type Pa
 import type { PauseRule, Provider, Slow } from './providers.ts'
 import { freeAt, freeNow, taken } from './rate.ts'
 
-/** Initial connections of a lane, as in Postfix; it has to earn more. */
+/** Initial number of connections of a lane, as in Postfix. It grows with accepted mail. */
 const FIRST_CONNECTIONS = 5
-/** Higher than every limit, so that the provider's own applies. */
+/** A rate higher than every limit, so that the provider's own limit applies. */
 const WHOLE_RATE = 1_000_000
-/** How long a number of connections that was too many is avoided at most, in milliseconds. */
+/** Maximum time for which a number of connections that was too many is avoided, in milliseconds. */
 const LONGEST_AVOIDED = 60 * 60_000
 const CROWDED_KNOWN = 6 * 60 * 60_000
 /**
@@ -55,7 +55,7 @@ export interface LaneState {
   nextMail: number
   /** Messages accepted since the last change of connections. */
   clean: number
-  /** Conversations that began earlier are covered by the last decrease. */
+  /** Conversations that began before this time don't cause another decrease. */
   cutAt: number
   /** Consecutive attempts without any response. */
   silent: number
@@ -65,7 +65,10 @@ export interface LaneState {
   /** The last decision. */
   reason: LaneReason | null
   reasonAt: number | null
-  /** Recipients of one UTC day: all that the provider replied for, and those it deferred or refused because of us. */
+  /**
+   * Recipients on one UTC day: those that the provider replied about, and those that it deferred or refused because of
+   * us.
+   */
   today: { day: string; sent: number; complained: number }
   /** The progress of the warm-up that began at `since` (warm-up.ts). */
   warmUp: { since: number | null; setbacks: number; badDay: string | null }
@@ -75,9 +78,9 @@ export interface LaneState {
 export type SignalKind =
   /** The provider accepted the message. */
   | 'taken'
-  /** It wants less mail, or has problems of its own. */
+  /** The provider wants less mail, or has problems of its own. */
   | 'slower'
-  /** It objects to the sending IP. */
+  /** The provider objects to the sending IP. */
   | 'reputation'
   /** No response: connection refused, timeout, or connection closed. */
   | 'silent'
@@ -94,7 +97,7 @@ export interface Signal {
   note: string
   /** How many recipients it applies to. */
   recipients: number
-  /** Whether it is their final outcome. */
+  /** Whether the outcome is final for these recipients. */
   final: boolean
   /** What the bounce rules (config/bounces.toml) require of the lane. */
   asks?: { kind: 'slow' | 'pause' | 'connections'; minutes: number }
@@ -251,7 +254,7 @@ function pauseFor(
   said: { enhanced: string | null; text: string },
   rules: readonly PauseRule[],
 ): PauseRule | undefined {
-  // Bounded, because the patterns search a remote text.
+  // Limited in length, because the patterns search text from a remote server.
   const text = said.text.slice(0, 2000).replaceAll(/\s+/g, ' ')
   return rules.find(
     (rule) =>
@@ -260,7 +263,7 @@ function pauseFor(
   )
 }
 
-/** Pauses the lane, then continues with reduced limits, from which it grows when their time is over. */
+/** Pauses the lane. Afterwards it continues with reduced limits for some time, and then grows from there. */
 function pausedFor(
   state: LaneState,
   { minutes, slow, says }: PauseRule,
@@ -309,7 +312,7 @@ function fewerConnections(state: LaneState, note: string, { limits }: Provider, 
   return { ...state, connections: half, clean: 0, cutAt: now, reason, reasonAt: now }
 }
 
-/** Halves the connections because there were too many. As many aren't tried for some time, longer each time. */
+/** Halves the connections because there were too many. The lane avoids this number for some time, longer each time. */
 function crowdedOut(
   state: LaneState,
   holdMs: number,
@@ -344,7 +347,7 @@ function silenced(state: LaneState, signal: Signal, provider: Provider, now: num
 /** Increases limits that are due after an accepted message. */
 function widened(state: LaneState, since: number, provider: Provider, now: number): LaneState {
   const { limits } = provider
-  // Reduced limits last as long as requested.
+  // Keep reduced limits until their time is over.
   const narrow = state.slow !== null && now < state.slow.until
   const most = narrow
     ? Math.min(limits.messagesPerMinute, state.slow!.messagesPerMinute)

@@ -24,7 +24,7 @@ const ASK_MOST = 5 * MINUTE
 const ASK_SHARE = 0.2
 /** A per-minute limit has passed after this time. One that lasts longer is hourly or daily. */
 const MINUTE_LIMIT = 2 * MINUTE
-/** A lane without an accepted message for this long starts a new run. */
+/** Time without an accepted message after which a lane starts a new run. */
 const RUN_GAP = 5 * MINUTE
 /** Shares of the ceiling: where the lane continues after a refusal, where it stays, and the first step above it. */
 const RESUME = 0.9
@@ -50,18 +50,18 @@ export interface Pace {
   accepted: { minute: number; now: number; before: number }
   /** Messages accepted since the last refusal or idle time. */
   run: { since: number; count: number; lastAt: number }
-  /** Set from a refusal until a message is accepted again. */
+  /** The refusal in effect; null once a message is accepted again. */
   refused: Refused | null
   ceiling: Ceiling | null
 }
 
 interface Refused {
-  /** The first and the last refusal. */
+  /** Times of the first and the last refusal. */
   since: number
   lastAt: number
-  /** When the next test message may be sent. */
+  /** Time at which the next test message may be sent. */
   askAt: number
-  /** Messages accepted in the 60 seconds before. */
+  /** Number of messages accepted in the 60 seconds before the refusal. */
   accepted: number
   /** How long the reply asks for less mail. Null when it isn't about volume. */
   holdMs: number | null
@@ -73,7 +73,7 @@ interface Ceiling {
   at: number
   /** How long the provider refused. Its limit applies to at least this time, so the rate isn't raised more often. */
   windowMs: number
-  /** How long the lane stays below it. */
+  /** How long the lane stays below the ceiling. */
   holdMs: number
   confirmed: boolean
 }

@@ -29,7 +29,7 @@ export interface ProviderEntry {
   id: string
   /** Display name. */
   name: string
-  /** Host names, or their parent domains. */
+  /** Host names of mail exchangers, or parent domains of them. */
   mx: string[]
   settings: Partial<Settings>
   pauses: PauseRule[]
@@ -38,8 +38,8 @@ export interface ProviderEntry {
 /** The whole of config/providers.toml. */
 export interface ProviderTable {
   /**
-   * For providers outside the table, and for settings that an entry leaves out. Its pauses are checked after the
-   * provider's own.
+   * Settings for providers outside the table, and for those that an entry omits. The default pause rules are checked
+   * after the provider's own.
    */
   default: { settings: Settings; pauses: PauseRule[] }
   providers: ProviderEntry[]
@@ -113,7 +113,7 @@ export class Providers {
     let known = this.#known.get(id)
     if (!known) {
       known = this.#make(id)
-      // Bounded, because there are as many ids outside the table as domains.
+      // Limit the cache, because there are as many IDs outside the table as domains.
       if (this.#known.size >= 10_000) this.#known.clear()
       this.#known.set(id, known)
     }

@@ -9,7 +9,7 @@ const BURST = 2000
  * with half a second to spare, because a server may read the last message sooner than the first.
  */
 const MINUTE = 60_500
-/** The longest that one message can delay the next: at one message per minute. */
+/** Maximum delay that one message causes for the next one, which is at one message per minute. */
 const LONGEST = MINUTE + BURST
 
 /** Returns the time between two messages at an even pace. */

@@ -22,8 +22,8 @@ export function writeLane(state: LaneState): string {
 }
 
 /**
- * Parses a saved state. Resets what is missing or invalid: a lane that is too careful for an hour is better than a
- * daemon that doesn't start.
+ * Parses a saved state. Resets what is missing or invalid: sending too slowly for an hour is better than a daemon that
+ * doesn't start.
  */
 export function readLane(text: string, limits: Limits): LaneState {
   const fresh = freshLane(limits)

@@ -7,7 +7,7 @@ export interface Limits {
   messagesPerConnection: number
   messagesPerMinute: number
   recipientsPerMessage: number
-  /** A connection unused for this long is closed. */
+  /** Seconds after which an unused connection is closed. */
   idleSeconds: number
 }
 
@@ -19,7 +19,7 @@ export interface Settings extends Limits {
 
 /** A numeric setting. */
 interface NumberSetting {
-  /** Its name in files, the API and the command line. */
+  /** Name of the setting in files, the API and the command line. */
   name: string
   key: keyof Limits
   minimum: number

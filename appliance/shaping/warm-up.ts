@@ -27,9 +27,9 @@ export function nextMidnight(now: number): number {
 
 const day = 86_400_000
 
-/** Minimum messages per day before complaints about the IP count as a bad day, … */
+/** Minimum number of recipients on a day before objections make it a bad day, … */
 const LEAST_MESSAGES = 50
-/** … and the share that was deferred for its reputation. */
+/** … and the share of them that the provider must have objected to. */
 const BAD_SHARE = 0.1
 
 /** The progress of a warm-up. */
