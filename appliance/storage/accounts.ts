@@ -43,8 +43,8 @@ export interface User {
   passwordHash: string | null
   createdAt: number
   /**
-   * When the account's owner proved that the address is theirs, through an emailed link or a provider that is authoritative for it. Null:
-   * not proven, so the account may have been created by someone else.
+   * When the account's owner proved that the address is theirs, through an emailed link or a provider that is
+   * authoritative for it. Null: not proven, so the account may have been created by someone else.
    */
   provenAt: number | null
 }
@@ -159,7 +159,7 @@ async function proveAddress(db: Db, userId: string, now: number): Promise<FirstP
   return { identities: Number(unlinked.numDeletedRows), passkeys: Number(lowered.numUpdatedRows) }
 }
 
-/** Ignores letter case in the address. */
+/** Finds a user by address, ignoring letter case. */
 async function findUser(db: Db, args: { email: string }): Promise<User | undefined> {
   const row = await db
     .selectFrom('users')

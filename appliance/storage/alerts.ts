@@ -1,4 +1,4 @@
-/** Alerts, open and past, and what teams want to be notified of. */
+/** Open and closed alerts, and the notification settings of teams. */
 import type { Selectable } from 'kysely'
 import {
   type Alert,
@@ -128,7 +128,7 @@ async function openAlert(
   return true
 }
 
-/** Stores what was found last about an open alert. */
+/** Stores the latest finding about an open alert. */
 async function noteAlert(
   db: Db,
   { id, value, note, calmSince }: { id: string; value: number; note: string; calmSince: number | null },
@@ -200,7 +200,7 @@ async function dueAlertMail(db: Db, { before }: { before: number }): Promise<Ale
   return { teamId: team.team_id, opened: those('mail_opened'), closed: those('mail_closed') }
 }
 
-/** Marks alerts as mailed. What became due meanwhile stays due. */
+/** Marks alerts as mailed. Alerts that became due meanwhile stay due. */
 async function settleAlertMail(
   db: Db,
   { opened, closed }: { opened: readonly string[]; closed: readonly string[] },

@@ -59,7 +59,7 @@ async function getApiKey(db: Db, args: { id: string }): Promise<ApiKey | undefin
   return row && toApiKey(row)
 }
 
-/** Newest first. */
+/** Lists the keys of a team, newest first. */
 async function listApiKeys(db: Db, args: { teamId: string }): Promise<ApiKey[]> {
   const rows = await db
     .selectFrom('api_keys')

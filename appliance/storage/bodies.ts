@@ -8,8 +8,8 @@ import { isId } from '../mail/ids.ts'
 import { giveToOwnerOf, MESSAGES, syncDirectory } from './sqlite/directory.ts'
 
 /**
- * Storage for messages that are too large for a row. Their rows say so. Bytes are written
- * before their row and removed after it, so a crash can leave only bytes without a row, which the sweep removes.
+ * Storage for messages that are too large for a row. Rows mark such messages. Bytes are written before their row and
+ * removed after it, so a crash can leave only bytes without a row, which the sweep removes.
  */
 export interface Bodies {
   /** Size limit in bytes. Larger messages are stored here, others in rows. */
@@ -24,14 +24,17 @@ export interface Bodies {
   remove(emailId: string): Promise<void>
   /**
    * Removes bytes that no row refers to. Bytes younger than an hour are kept, because their row may not be written yet.
-   * @param existing returns those of the given emails whose rows refer to bytes here
+   * @param existing returns the subset of the given emails whose rows refer to bytes in this storage
    * @param stop checked between steps
    * @returns number of messages removed
    */
   sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number>
 }
 
-/** Larger messages are files. In SQLite, the only writer would write them twice: to the log and to the table. */
+/**
+ * Maximum size of a message in a row. Larger ones are files, because SQLite would write them twice: to the log and to
+ * the table.
+ */
 const LARGEST_ROW = 256 * 1024
 
 /** A file is written before its row, so it may be older by the length of one commit. One hour is a safe upper bound. */
@@ -108,7 +111,7 @@ export class MessageFiles implements Bodies {
   }
 
   /**
-   * Removes what a crash left: files without a row and temporary files, if they are older than an hour. Ages use the
+   * Removes files that a crash left behind, without a row or temporary, if they are older than an hour. Ages use the
    * machine's clock, as the file system does.
    */
   async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {

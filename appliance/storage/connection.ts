@@ -34,12 +34,12 @@ export interface Connection {
 export const isPostgres = (db: Connection | Db): boolean =>
   'prepare' in db ? db.engine === 'postgres' : db.getExecutor().adapter instanceof PostgresAdapter
 
-/** The connection of a Kysely instance, and what was prepared on it. */
+/** The connection of each Kysely instance, and the objects created on it by `preparedOn`. */
 const connections = new WeakMap<Db, { db: Connection; prepared: Map<unknown, unknown> }>()
 
 /**
- * Returns what `create` made of the underlying connection, created once. For Kysely methods that need what hot methods
- * have prepared.
+ * Returns the result of `create` for the underlying connection, and calls it only once. For Kysely methods that need
+ * prepared statements of hot methods.
  */
 export function preparedOn<T>(kysely: Db, create: (db: Connection) => T): T {
   const known = connections.get(kysely)
@@ -49,7 +49,7 @@ export function preparedOn<T>(kysely: Db, create: (db: Connection) => T): T {
   return prepared.get(create) as T
 }
 
-/** What an engine supplies to Kysely: how statements are written, and how to run one synchronously. */
+/** An engine's part of Kysely: its SQL dialect, and how to run a statement synchronously. */
 export interface Engine extends Omit<Dialect, 'createDriver'> {
   execute(query: CompiledQuery): QueryResult<unknown>
 }

@@ -14,8 +14,8 @@ export interface Delivery {
   recipient: string
   field: RecipientField
   /**
-   * Where it is queued, or was last: the pool of sending IPs, and the mailbox provider, or `?domain` before the first
-   * lookup.
+   * Where the delivery is queued, or was last queued: the pool of sending IPs, and the mailbox provider, or `?domain`
+   * before the first lookup.
    */
   pool: string
   provider: string
@@ -88,7 +88,7 @@ export const ended = {
   pool_before: null,
 }
 
-/** The same as SQL for plain statements. */
+/** The values of `ended` as SQL for plain statements. */
 export const ENDED = Object.keys(ended)
   .map((column) => `${column} = null`)
   .join(', ')

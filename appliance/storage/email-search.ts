@@ -61,11 +61,11 @@ interface Happened {
 
 export interface FoundEmail extends EmailSummary {
   apiKeyId: string | null
-  /** Of the recipient with the most attempts. */
+  /** Number of attempts for the recipient with the most attempts. */
   attempts: number
   /** How many recipients are in which state. */
   recipients: RecipientCounts
-  /** Whether a person opened it or followed a link, regardless of later events. */
+  /** Whether a person opened the email or followed a link, regardless of later events. */
   opened: boolean
   clicked: boolean
   /** The recipient with the latest news; null before any. */
@@ -101,7 +101,7 @@ const troubleOf = (status: LastEvent): Scope['trouble'] => TROUBLE.find((one) =>
 
 /**
  * Searches one chunk. Examines at most a few thousand emails, so that other reads don't wait long. It may find fewer
- * than `limit`, or none, and still have more to examine. Excludes reports, which nobody sent.
+ * than `limit`, or none, and still have more to examine. Excludes delivery reports, which the server created itself.
  */
 async function searchEmails(
   db: Db,

@@ -25,7 +25,7 @@ export interface AttachmentInfo {
 /** Where the HTML and text of an email are stored. */
 export interface StoredContent {
   /**
-   * `row`: in these fields, and null means that there is none. `message`: what is null here is in the message.
+   * `row`: in these fields, and null means that there is none. `message`: parts that are null here are in the message.
    * `unfinished`: like `message`, but the line end at the very end of the message isn't the app's.
    */
   place: ContentPlace
@@ -149,7 +149,7 @@ export const ofTeam = (
     : [where('broadcast_id', '=', broadcastId), sql<SqlBool>`team_id || '' = ${teamId}`]
 
 /**
- * Lists emails, newest first, without reports, which nobody sent.
+ * Lists emails, newest first, without delivery reports, which the server created itself.
  * @param args broadcastId: only emails of this broadcast
  */
 export async function listEmails(
@@ -281,7 +281,7 @@ async function messagesInFiles(db: Db, { ids }: { ids: string[] }): Promise<stri
  */
 const scheduled = lastEventOf('email.scheduled')
 
-/** Reschedules a scheduled email. Only one can succeed: this or the first lease of one of its deliveries. */
+/** Reschedules a scheduled email. Either this or the first lease of one of its deliveries can succeed, not both. */
 async function reschedule(
   db: Db,
   args: { teamId: string; id: string; scheduledAt: number; expiresAt: number },
@@ -312,7 +312,7 @@ const cause: Cause = {
   note: 'canceled by its sender',
 }
 
-/** Cancels a scheduled email and its queued deliveries. Only one can succeed: this or a lease. */
+/** Cancels a scheduled email and its queued deliveries. Either this or a lease can succeed, not both. */
 async function cancel(db: Db, args: { teamId: string; id: string }, now: number): Promise<ScheduleChange> {
   const { numUpdatedRows } = await db
     .updateTable('emails')

@@ -58,8 +58,8 @@ const COLUMNS =
 type Values = (string | number | null)[]
 
 /**
- * Writes events and adds them to the metrics, in the caller's transaction. Nothing else writes events. Kysely methods call it through
- * `preparedOn`. Each event stores what was counted, so that the metrics can be recomputed.
+ * Writes events and adds them to the metrics, in the caller's transaction. Nothing else writes events. Kysely methods
+ * call it through `preparedOn`. Each event stores what was counted, so that the metrics can be recomputed.
  */
 export function createRecordEvents(db: Connection): (entries: readonly Recorded[]) => void {
   const insert = db.prepare(`insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
@@ -210,8 +210,8 @@ export async function cursorFor(db: Db, reader: Reader): Promise<EventCursor> {
 }
 
 /**
- * Moves a reader forward, in the transaction that stores what it made of the events. Returns false and changes nothing
- * if the reader isn't at `from` any more.
+ * Moves a reader forward, in the transaction that stores its results. Returns false and changes nothing if the reader
+ * isn't at `from` any more.
  */
 export async function moveCursor(
   db: Db,
@@ -253,7 +253,7 @@ const lastEvent = (db: Db): Promise<EventCursor> => newestEvent(db)
 /** The data that recording an open or a click needs. */
 export interface TrackedEmail {
   teamId: string
-  /** What the domain is set to record now. */
+  /** Whether the domain currently records opens and clicks. */
   opens: boolean
   clicks: boolean
   /** When the first recipient's server accepted it (Unix milliseconds); null: none has yet. */
@@ -301,8 +301,8 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
 }
 
 /**
- * Records the event of an open or a click. If a person caused it, it also becomes the email's `last_event`, unless that
- * is further along, and is stored with the contact who has the address.
+ * Records the event of an open or a click. If a person caused the event, it also becomes the email's `last_event`,
+ * unless that is further along, and its time is stored with the contact of that address.
  */
 function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const find = db.prepare<[string, string], { broadcastId: string | null; contactId: string | null }>(

@@ -35,8 +35,8 @@ export interface Passkey {
   /** Whether it is synced to an account, not bound to one device. */
   synced: boolean
   /**
-   * Whether it is enough to sign in. False if it is older than the proof of the address, because someone else may have
-   * added it.
+   * Whether the passkey alone is enough to sign in. False if it is older than the proof of the address, because someone
+   * else may have added it.
    */
   alone: boolean
   createdAt: number
@@ -252,7 +252,7 @@ async function findPasskey(db: Db, { credentialId }: { credentialId: string }): 
 
 /**
  * Records a signature. Returns false if its counter isn't larger than the stored one: a copy of the key may be in use
- * (WebAuthn §6.1.1). Devices that don't count always say 0.
+ * (WebAuthn §6.1.1). Devices without a counter always report 0.
  */
 async function usePasskey(
   db: Db,

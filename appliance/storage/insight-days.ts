@@ -23,12 +23,12 @@ export interface InsightCount {
   n: number
 }
 
-/** Events that one step reads. Most of them aren't of emails that were just sent. */
+/** Number of events that one step reads. Most of them aren't about emails that were just sent. */
 const EVENTS = 250
 
 /**
- * Reads the emails among the next events that apps sent. Broadcasts have a review, and mail of the server itself isn't
- * the team's.
+ * Reads the next events and returns the emails among them that apps sent. Skips broadcasts, which have a review, and
+ * the server's own mail.
  */
 async function readUnchecked(db: Db): Promise<{
   from: EventCursor

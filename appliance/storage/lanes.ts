@@ -10,7 +10,7 @@ export interface LaneRecord {
   state: string
   /** Sends nothing before this time; null if it isn't paused. */
   pausedUntil: number | null
-  /** One sentence on why the pace is what it is; null before anything happened. */
+  /** One sentence that explains the current pace; null before its first change. */
   reason: string | null
   reasonAt: number | null
   updatedAt: number

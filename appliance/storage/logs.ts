@@ -181,7 +181,8 @@ type Where = ExpressionBuilder<Tables, 'request_logs'>
 const LOOK = 4000
 
 /**
- * Maximum time (milliseconds) from the start of an SMTP message, which its row stores, to its end, when its id is made.
+ * Maximum duration of an SMTP message in milliseconds: from its start, which its row stores, to its end, when its ID is
+ * created.
  */
 const LONGEST_SESSION = 24 * 3600 * 1000
 

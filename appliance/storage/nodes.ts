@@ -1,6 +1,6 @@
 /**
- * Nodes: installations that share one storage. On SQLite there is one, and only its id is used. On PostgreSQL, each has a
- * row that its daemon renews. Times of nodes are those of the database's clock, so that all nodes judge by the same.
+ * Nodes: installations that share one storage. On SQLite there is one, and only its id is used. On PostgreSQL, each has
+ * a row that its daemon renews. Times of nodes come from the database's clock, so that all nodes use the same clock.
  */
 import { sql, type SqlBool } from 'kysely'
 import type { Cause } from '../mail/verdict.ts'
@@ -8,7 +8,7 @@ import { runsOf } from './duties.ts'
 import type { Db } from './schema.ts'
 import { voidLeasesWhere } from './spool/settle.ts'
 
-/** Returns the id of the only node of a SQLite database, also of its backups. */
+/** Returns the ID of the only node of a SQLite database, which its backups share. */
 async function thisNode(db: Db): Promise<string> {
   const { id } = await db.selectFrom('nodes').select('id').orderBy('id').limit(1).executeTakeFirstOrThrow()
   return id
@@ -33,7 +33,7 @@ export interface NodeRun {
   run: string
 }
 
-/** What a node learns when it renews its row. */
+/** The result of renewing a node's row. */
 export interface Renewed {
   /** The clock of the database, in Unix milliseconds. */
   at: number
@@ -211,8 +211,8 @@ async function forgetNode(
 }
 
 /**
- * Gives sources to a node if the node that had them is stopped, lost or unknown: their machine was replaced. Returns how
- * many.
+ * Gives sources to a node if the node that had them is stopped, lost or unknown, because its machine was replaced.
+ * Returns their number.
  */
 async function adoptSources(
   db: Db,

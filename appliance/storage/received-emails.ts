@@ -28,13 +28,13 @@ export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   authentication: Authentication
   /** Null: no spam filter was asked. */
   spam: SpamVerdict | null
-  /** Id of the team's email that this one answers; null: none. */
+  /** ID of the team's email that this one replies to; null: none. */
   answers: string | null
   /** False if only this row is stored, because the domain doesn't keep content. */
   hasContent: boolean
 }
 
-/** What receiving rules decided about an email. */
+/** The decisions of receiving rules about an email. */
 interface Routed {
   /** Addresses to forward it to. Default: none. */
   forwardTo?: readonly string[] | undefined
@@ -236,7 +236,7 @@ const eventOf = ({ id, teamId, receivedAt, from, ...email }: Omit<ReceivedEmail,
 export interface ReceivedFilter {
   /** Part of the sender, of a recipient or of the subject. */
   search?: string | undefined
-  /** Id of the email that they answer. */
+  /** ID of the email that they reply to. */
   answers?: string | undefined
   domainId?: string | undefined
   dmarc?: AuthResult | undefined

@@ -26,7 +26,7 @@ export interface ReceivedMessage {
 export interface ReturnedMessage extends ReceivedMessage {
   /** False if only the envelope is stored, because the email's content isn't kept. */
   hasContent: boolean
-  /** What it reports and what that changed; null: no valid report, or not read yet. */
+  /** The content of the report and its effects; null: no valid report, or not read yet. */
   report: ReturnedReport | null
 }
 
@@ -192,7 +192,7 @@ async function trimTeam(db: Db, teamId: string, most: number): Promise<void> {
   }
 }
 
-/** Removes messages of the team that uses most, so that no team can displace another's messages. */
+/** Removes messages of the team that uses the most space, so that no team can displace another's messages. */
 async function trimAll(db: Db, most: number): Promise<void> {
   for (;;) {
     const uses = await db.selectFrom('returned_use').selectAll().orderBy('bytes', 'desc').execute()
@@ -260,7 +260,7 @@ async function getReturned(
   return row?.body ?? undefined
 }
 
-/** Deletes what was received before a time. `most` bounds the rows of each kind. */
+/** Deletes messages received before a time. `most` bounds the rows of each kind. */
 async function purgeReceived(
   db: Db,
   { before, most }: { before: number; most: number },

@@ -5,8 +5,8 @@
 import type { SqliteStorage } from './sqlite/sqlite.ts'
 
 /**
- * Lifetime of an entry in milliseconds. Changes through this storage take effect at once, those of other processes (the
- * command line) after this time. A key revoked there can send that much longer.
+ * Lifetime of an entry in milliseconds. Changes through this storage take effect at once, and changes by other
+ * processes (the command line) after this time. A key that the command line revokes can send for that much longer.
  */
 const BELIEVED = 1000
 /** Entries of each kind. When there are more, all are dropped to limit memory. */
@@ -19,7 +19,7 @@ const NOUNS = ['apiKeys', 'domains', 'domainChecks', 'quotas', 'sources']
 
 type Method = (args: object, now: number) => Promise<unknown>
 
-/** Wraps a storage with the cache. Caches only what was found, so a new key works at once everywhere. */
+/** Wraps a storage with the cache. Caches only successful lookups, so a new key works at once everywhere. */
 export function remembered<S extends SqliteStorage>(storage: S): S {
   // Grows with each change, so that an older answer isn't cached after it.
   let generation = 0

@@ -1,4 +1,4 @@
-/** Reports to senders. Each is due from the transaction that decided its delivery, and made once. */
+/** Reports to senders. Each becomes due in the transaction that decided its delivery, and is created once. */
 import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../mail/dsn.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import { fromNotify } from './deliveries.ts'
@@ -46,7 +46,7 @@ export interface ReportRef {
   deliveryIds: string[]
 }
 
-/** Lists due reports, those of the oldest emails first. */
+/** Lists due reports, starting with the oldest emails. */
 async function dueReports(db: Db, args: { limit: number }): Promise<DueReport[]> {
   const heads = await db
     .selectFrom('reports')

@@ -1,5 +1,5 @@
 /**
- * Deletes data after its retention period, in steps that never block the writer for long. Deletes only what is final.
+ * Deletes data after its retention period, in steps that never block the writer for long. Deletes only final emails.
  */
 import { sql } from 'kysely'
 import { isPostgres } from './connection.ts'
@@ -16,7 +16,7 @@ export interface PurgeArgs {
   most: number
   /** Where the previous step ended; absent for the first. */
   after?: string | undefined
-  /** Stop after this many bytes of messages, for `purgeBodies`. */
+  /** For `purgeBodies`: stop after this many bytes of messages. */
   enough?: number | undefined
 }
 
@@ -49,7 +49,9 @@ const MOST_BYTES = 2_000_000
 
 const flag = (value: number | boolean): boolean => Boolean(value)
 
-/** Evaluates to 1 if no delivery of an email is queued and no report about it is due. A report would quote it. */
+/**
+ * Evaluates to 1 if no delivery of an email is queued and no report about it is due. A report would quote the email.
+ */
 const final = (emailId: string) => sql<number>`(
   not exists (select 1 from deliveries d where d.email_id = ${sql.ref(emailId)} and d.expires_at is not null)
   and not exists (select 1 from reports r where r.email_id = ${sql.ref(emailId)} and r.done_at is null))`
@@ -62,7 +64,7 @@ interface Candidate {
   final: number
 }
 
-/** Takes candidates in order until their bytes are enough, and returns where it ended. */
+/** Takes candidates in order until their bytes are enough. Returns them and the last position. */
 function choose(
   rows: Candidate[],
   most: number,
@@ -114,8 +116,8 @@ async function purgeBodies(db: Db, { before, most, after = '', enough }: PurgeAr
 }
 
 /**
- * Deletes the same, and subject, headers, attachment names and logged requests, for emails of domains that don't keep
- * bodies. `before`: the time of acceptance; `after` is unused.
+ * For emails of domains that don't keep bodies, deletes HTML, text, message, subject, headers, attachment names and
+ * logged requests. `before`: the time of acceptance; `after` is unused.
  */
 async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<PurgedRows> {
   const rows: Candidate[] = await db
@@ -198,7 +200,10 @@ async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Pro
   return { count: ids.length, bytes: 0, next: rows.length < most ? null : rows.at(-1)!.id }
 }
 
-/** Evaluates to 1 if all events of an email are counted by tag. Without the email, they would never be. */
+/**
+ * Evaluates to 1 if all events of an email are counted by tag. After its deletion, the remaining events could never be
+ * counted.
+ */
 const countedByTag = sql<number>`(e.tags = '[]' or not exists (
   select 1 from events v where v.email_id = e.id and not ${isRead('v', 'tags')}))`.as('counted_by_tag')
 

@@ -25,12 +25,12 @@ export interface RoomOptions {
 }
 
 /**
- * How long a measurement is valid (milliseconds). In that time, a fast disk takes some hundred megabytes, a mail
- * server's a few.
+ * How long a measurement is valid (milliseconds). In that time, a fast disk can take a few hundred megabytes, and a
+ * mail server writes a few.
  */
 const LOOK_MS = 500
 /**
- * Mail is accepted again, and the reserve restored, at this multiple of the limit, so that they don't flip with every
+ * Mail is accepted again, and the reserve restored, at this multiple of the limit, so that neither changes with every
  * checkpoint.
  */
 const AGAIN = 1.25
@@ -85,7 +85,10 @@ class Room {
     this.#monotonic = options.monotonic ?? (() => performance.now())
   }
 
-  /** Waits for the disk only the first time, so that a hanging disk doesn't delay every refusal. */
+  /**
+   * Reports whether space is low. Waits for the disk only the first time, so that a hanging disk doesn't delay every
+   * refusal.
+   */
   async isLow(): Promise<boolean> {
     const first = this.#lookedAt === -Infinity
     if (!this.#looking && this.#monotonic() - this.#lookedAt >= LOOK_MS) {

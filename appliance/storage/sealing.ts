@@ -12,7 +12,7 @@ interface Column {
   key: string
   column: string
   type: 'text' | 'blob'
-  /** SQL condition for rows that contain one. */
+  /** SQL condition for rows that contain a secret. */
   where: string
   place: (key: string) => string
 }

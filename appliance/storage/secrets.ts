@@ -77,7 +77,7 @@ export interface SealingStorage {
  */
 export const secretPlace = {
   dkimKey: (id: string): string => `dkim_keys.private_key:${id}`,
-  /** For the current and the previous secret: a rotation moves one to the other in SQL. */
+  /** The same place for the current and the previous secret, because a rotation moves the value in SQL. */
   webhook: (id: string): string => `webhooks.secret:${id}`,
   totp: (userId: string): string => `totp_factors.secret:${userId}`,
   named: (name: string): string => `secrets.value:${name}`,

@@ -3,7 +3,7 @@ import { type Selectable, sql, type Updateable } from 'kysely'
 import type { Assignment, Source, SourceHealth } from '../mail/source.ts'
 import type { Db, PoolAssignmentsTable, SourcesTable } from './schema.ts'
 
-/** The changeable fields of a sending IP. Absent fields stay. */
+/** The changeable fields of a sending IP. Absent fields stay unchanged. */
 export type SourceChange = Partial<Omit<Source, 'ip' | 'origin'>>
 
 const toSource = (row: Selectable<SourcesTable>): Source => ({
@@ -61,8 +61,8 @@ async function addSource(db: Db, { source, nodeId }: { source: Source; nodeId: s
 }
 
 /**
- * Keeps a sending IP in its pool, but only while it is the only one. Decided within the transaction, because others may
- * change the pool at any time.
+ * Adds a sending IP if its pool has no other one, and removes it otherwise. Decided within the transaction, because
+ * other processes may change the pool at any time.
  */
 async function keepWayOut(db: Db, args: { source: Source; nodeId: string }): Promise<void> {
   const { source } = args

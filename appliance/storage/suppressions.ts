@@ -129,7 +129,7 @@ async function storedOf(db: Db, teamId: string, keys: string[]): Promise<Map<str
   return new Map(rows.map((row) => [hashed.get(row.address) ?? row.address, toSuppression(row)]))
 }
 
-/** Returns the suppressed ones of `addresses` (A-label domains, any case), as given. */
+/** Returns which of `addresses` (A-label domains, any case) are suppressed, as given. */
 async function findSuppressed(
   db: Db,
   { teamId, addresses }: { teamId: string; addresses: string[] },
@@ -265,7 +265,7 @@ export interface Suppress {
 
 /**
  * Part of `settle` and `complain`: adds an address to the list of its team. An existing entry stays, except that a
- * complaint replaces a weaker reason: whoever removes the address must see it.
+ * complaint replaces a weaker reason: a person who removes the address must see the complaint.
  */
 function createSuppress(db: Connection): (suppress: Suppress, now: number) => void {
   const insert = db.prepare<unknown[], { id: string; email: string; createdAt: number }>(

@@ -170,7 +170,7 @@ export interface Member {
   hasSecondFactor: boolean
 }
 
-/** last_owner: the team would have none · owner: owners must not be changed · absent: no such member */
+/** last_owner: the team would have no owner · owner: owners must not be changed · absent: no such member */
 export type MemberChange = 'done' | 'last_owner' | 'owner' | 'absent'
 
 const inTeam = (db: Db, teamId: string) =>
@@ -226,8 +226,8 @@ interface Touched {
 }
 
 /**
- * Returns why a member can't be changed like that; null: it is allowed. Writers run one after the other, so nothing
- * changes in between.
+ * Returns why a change of a member isn't allowed; null: it is allowed. Write transactions run one after the other, so
+ * the answer stays valid within one.
  */
 async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChange, 'done'> | null> {
   const { teamId, userId } = touched

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import type { Db, TicketsTable } from './schema.ts'
 import type { TicketKind } from './values.ts'
 
-/** A ticket belongs to whoever has the token. Only the token's SHA-256 is stored. */
+/** Anyone with the token can use the ticket. Only the token's SHA-256 is stored. */
 export interface Ticket {
   /** SHA-256 of the token, in hex. */
   tokenHash: string

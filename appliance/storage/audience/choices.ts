@@ -1,4 +1,4 @@
-/** Choices of contacts about topics. A choice is a row; without one, the topic's default applies. */
+/** Contacts' topic choices. Each choice is a row; without a row, the topic's default applies. */
 import { type ConsentAct, mayChoose, type Subscription, type TopicChoice } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
 import { recordConsents } from './consents.ts'
@@ -56,7 +56,7 @@ export async function choose(
 ): Promise<AskedChoice[]> {
   if (asked.length === 0) return []
   const current = (await choicesOf(db, [contact.id])).get(contact.id) ?? new Map<string, TopicChoice>()
-  // Of two choices for one topic, the last one counts.
+  // If a topic occurs twice, the last choice counts.
   const last = new Map(asked.map(({ id, subscription }) => [id, subscription]))
   const changed = [...last].flatMap(([id, subscription]) =>
     mayChoose(current.get(id), subscription, act) ? [{ id, subscription }] : [],

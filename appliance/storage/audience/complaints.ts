@@ -1,4 +1,4 @@
-/** What a spam report means for a subscription: the person wants no more marketing mail. */
+/** Applies spam reports to subscriptions: the person wants no more marketing mail. */
 import type { ConsentAct } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
 import { getContact } from './contact-rows.ts'
@@ -12,9 +12,9 @@ export interface ReportedDelivery {
 }
 
 /**
- * Part of `settleReturned`: opts a recipient out of everything who reported an email of a broadcast, topic or automation
- * as spam. The opt-out stays when the address is removed from the suppression list. Reports of other emails change no
- * subscription.
+ * Part of `settleReturned`: if a recipient reported an email of a broadcast, topic or automation as spam, opts the
+ * recipient out of everything. The opt-out stays when the address is removed from the suppression list. Reports of
+ * other emails change no subscription.
  */
 export async function heedComplaint(db: Db, reported: ReportedDelivery, now: number): Promise<void> {
   const { teamId, emailId, deliveryId } = reported

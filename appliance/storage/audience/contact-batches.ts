@@ -25,7 +25,10 @@ interface ChangeArgs {
   act: ConsentAct
 }
 
-/** Changes contacts as if each were changed alone. Skips deleted ones. Returns how many match the change now. */
+/**
+ * Changes contacts as if each were changed alone. Skips deleted ones. Returns how many contacts are in the requested
+ * state now.
+ */
 async function changeContacts(
   db: Db,
   { teamId, ids, change, act }: ChangeArgs,

@@ -63,7 +63,7 @@ const membersOf = (db: Db, teamId: string, segmentId: string) =>
     .where('contact_segments.segment_id', '=', segmentId)
     .where('contact_segments.team_id', '=', teamId)
 
-/** Contacts that one search step examines, which takes about 30 ms. */
+/** Number of contacts that one search step examines, which takes about 30 ms. */
 const SCANNED = 20_000
 
 /** The conditions of a search. */
@@ -166,7 +166,7 @@ async function addressOf(db: Db, teamId: string, text: string | undefined): Prom
 }
 
 /**
- * Returns the conditions without an index.
+ * Returns the conditions that no index supports.
  * @param own the rules of the segment
  */
 async function unindexedOf(
@@ -257,7 +257,7 @@ async function contactContext(
 }
 
 /**
- * Returns the suppressed ones of some addresses.
+ * Returns which of the given addresses are suppressed.
  * @param keys results of `suppressionKey`
  */
 export async function suppressedOf(db: Db, teamId: string, keys: readonly string[]): Promise<Set<string>> {

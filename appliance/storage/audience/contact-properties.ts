@@ -12,7 +12,7 @@ export interface ContactProperty {
   /** The key of stored values. Never reused, not even from a deleted property. */
   label: string
   type: PropertyType
-  /** Replaces a missing value; null: nothing does. */
+  /** Value for contacts without one; null: none. */
   fallback: PropertyValue | null
   createdAt: number
 }
@@ -79,8 +79,8 @@ export interface PropertyUse {
 }
 
 /**
- * Lists the templates, the broadcasts that aren't sent yet and the segments that use a property, at most `most` of each,
- * newest first.
+ * Lists the templates, the broadcasts that aren't sent yet and the segments that use a property, at most `most` of
+ * each, newest first.
  */
 async function propertyUses(
   db: Db,
@@ -138,7 +138,7 @@ async function propertyUses(
 }
 
 /**
- * Returns different values of a property, those of the newest contacts first.
+ * Returns distinct values of a property, starting with those of the newest contacts.
  * @param args most: how many; among: how many of the newest contacts are searched
  */
 async function propertyExamples(

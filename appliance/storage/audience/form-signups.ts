@@ -56,8 +56,9 @@ const toSignup = (row: Selectable<FormSignupsTable>, now: number): Signup => ({
 })
 
 /**
- * Takes a sign-up. `taken` says nothing about the address: if it is suppressed, or got as many confirmation emails as it
- * may, only the count changes. `full`: the form has reached its limit. `closed`: it takes none.
+ * Accepts a sign-up. `taken` doesn't reveal whether mail is sent: if the address is suppressed, or has reached its
+ * limit of confirmation emails, only the count changes. `full`: the form has reached its limit. `closed`: the form
+ * accepts no sign-ups.
  */
 async function submitSignup(
   db: Db,
@@ -65,7 +66,7 @@ async function submitSignup(
   now: number,
 ): Promise<'taken' | 'full' | 'closed'> {
   const { id, formId, email, given, language, wording } = signup
-  // Also locks the row, so that of two nodes one counts after the other.
+  // Also locks the row, so that two nodes count one after the other.
   const form = await db
     .updateTable('forms')
     .set({ submitted: sql`submitted + 1` })
@@ -214,7 +215,7 @@ async function subscribe(
   const contact = { ...given, id: newId(now), teamId, email, segmentIds, topics, unsubscribed: false }
   const saved = await contacts.writes.saveContact(db, { contact, act }, now)
   if (!('contact' in saved)) throw new Error(`A contact could not be saved: ${saved.kind}.`)
-  // The lifted opt-out of a contact is in the log already. Others confirm what they had, or begin.
+  // If the contact's opt-out was lifted, the log already has that. Otherwise log the confirmation.
   if (before?.optOut) return
   const was = before ? 'opt_in' : kept?.ofAll ? 'opt_out' : null
   await recordConsents(db, saved.contact, [{ scope: '', was, subscription: 'opt_in' }], act, now)

@@ -1,7 +1,8 @@
 /**
  * Writes the rows of an import. One transaction writes up to a thousand rows and the position in the file where the
- * next one continues, so the progress is exact even after a crash. The budget per row is 25 microseconds. So one statement
- * finds the contacts of a batch, new contacts are inserted at the end, many at a time, and counts are added once.
+ * next one continues, so the progress is exact even after a crash. The budget per row is 25 microseconds, so one
+ * statement finds the contacts of a batch, new contacts are inserted at the end, many at a time, and counts are added
+ * once.
  */
 import {
   mayChoose,
@@ -76,11 +77,11 @@ class Writing {
   readonly #key: Uint8Array | null
   /** Hashes of addresses that were erased after the file was uploaded. */
   readonly #erased: Set<string>
-  /** By address key: those that were there, and those that this batch creates. */
+  /** Existing contacts and those that this batch creates, by address key. */
   readonly #contacts = new Map<string, Found | Made>()
   readonly #made: Made[] = []
   readonly #deltas = new Map<string, { delta: Delta; n: number }>()
-  /** Opt-outs by time. */
+  /** Number of opt-outs by time. */
   readonly #optedOut = new Map<number, number>()
   readonly #counts = { created: 0, updated: 0, skipped: 0, kept: 0 }
 
@@ -238,7 +239,7 @@ class Writing {
 
   /**
    * Stores segments and topic choices of a contact.
-   * @param chosen whether it may have made choices
+   * @param chosen whether the contact may have made choices before
    */
   #place(id: string, { chosen }: { chosen: boolean }): void {
     const { teamId } = this.#batch

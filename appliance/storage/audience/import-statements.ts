@@ -2,7 +2,7 @@
 import type { OptOut, Subscription } from '../../mail/audience.ts'
 import { type Connection, isPostgres } from '../connection.ts'
 
-/** What a batch needs of its import. */
+/** The data of an import that a batch needs. */
 export interface ImportState {
   status: string
   created_at: number
@@ -12,7 +12,7 @@ export interface ImportState {
   rejects: number
 }
 
-/** A contact that was there, or that the batch has created. */
+/** A contact that existed before the batch, or that the batch has created. */
 export interface Found {
   id: string
   address_key: string

@@ -1,4 +1,4 @@
-/** Imports of contacts: their state and their order. For their rows, see import-rows.ts. */
+/** Contact imports: their state and the order in which they run. For their rows, see import-rows.ts. */
 import { type Selectable, sql } from 'kysely'
 import type { Encoding, ImportStatus, OnConflict, Separator } from '../../mail/contact-import.ts'
 import { type Page, type PageArgs, pageOf } from '../lists.ts'
@@ -192,7 +192,7 @@ async function listContactImports(
  * Returns the next import and marks it as begun. The team whose last turn ended first is next. Undefined: none is
  * waiting.
  *
- * @param args.among only these; undefined: all
+ * @param args.among considers only these imports; undefined: all
  */
 async function nextContactImport(
   db: Db,

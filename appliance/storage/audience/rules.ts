@@ -94,7 +94,7 @@ const flags = {
 const inSegment = (id: string): Condition =>
   sql<SqlBool>`exists (select 1 from contact_segments as g where g.segment_id = ${id} and g.contact_id = contacts.id)`
 
-/** What a recipient row says for each deed. */
+/** The condition on recipient rows for each activity. */
 const DEEDS: Record<(typeof BROADCAST_DEEDS)[number], Condition> = {
   sent: sql<SqlBool>`r.email_id is not null`,
   opened: sql<SqlBool>`r.opens > 0`,
@@ -114,7 +114,7 @@ function ofFlag(flag: Condition, { operator, value }: Rule): Condition {
   return (value === true) === (operator === 'eq') ? flag : sql<SqlBool>`not (${flag})`
 }
 
-/** Compares texts, ignoring the case of ASCII letters. */
+/** Matches a text field, ignoring the case of ASCII letters. */
 function ofText(text: Expression<unknown>, { operator, value }: Rule): Condition {
   const asked = String(value)
   const pattern = lowered(asked)

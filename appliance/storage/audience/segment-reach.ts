@@ -13,7 +13,7 @@ const DOMAINS = 1000
 /** Contacts of a segment among those that one call examines. */
 export interface ReachPart {
   contacts: number
-  /** By provider, those who are neither unsubscribed nor suppressed. Empty name: not known yet. */
+  /** Number of contacts that are neither unsubscribed nor suppressed, by provider. Empty name: not known yet. */
   providers: { provider: string; contacts: number }[]
   /** Where the next call continues; null: all were examined. */
   next: string | null
@@ -50,7 +50,7 @@ async function segmentProviders(
   return { contacts: rows.length, providers, next: end ?? null }
 }
 
-/** The size of a segment at the end of a day, or at the last look at it. */
+/** The size of a segment on a day, as last recorded. */
 export interface SegmentDay {
   /** In UTC, as `2026-01-31`. */
   date: string
@@ -75,8 +75,8 @@ async function segmentDays(
 }
 
 /**
- * Records the size of every segment for the present day in UTC, and forgets days before `before`. A segment with rules
- * is recorded if its contacts were counted that day: counting them here would read all contacts of each team.
+ * Records the size of every segment for the current UTC day, and deletes days before `before`. A segment with rules is
+ * recorded if its contacts were counted that day: counting them here would read all contacts of each team.
  */
 async function recordSegmentDays(db: Db, { before }: { before: string }, now: number): Promise<void> {
   const day = dayOf(now)

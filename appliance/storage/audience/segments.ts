@@ -1,4 +1,4 @@
-/** Segments: sets of contacts that a team keeps for itself. */
+/** Segments: sets of contacts that only the team sees. */
 import type { Selectable } from 'kysely'
 import type { Db } from '../schema.ts'
 import type { Rules } from '../../mail/rules.ts'
@@ -9,7 +9,7 @@ export interface Segment {
   id: string
   teamId: string
   name: string
-  /** Its rules; null: contacts are added explicitly. */
+  /** The segment's rules; null: contacts are added explicitly. */
   filter: Rules | null
   createdAt: number
   updatedAt: number

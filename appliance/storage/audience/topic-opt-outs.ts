@@ -16,7 +16,7 @@ interface TopicMail {
   contactId?: string | null | undefined
 }
 
-/** Why a recipient gets nothing. */
+/** The reason why a recipient gets nothing. */
 interface OptedOut {
   reason: 'unsubscribed' | 'topic' | 'deleted'
   cause: Cause
@@ -33,9 +33,9 @@ interface Row {
 }
 
 /**
- * Looks up what recipients get of the topics of their mail, by the rules of `topicRecipients`. Returns why each gets
- * nothing, in the order given; undefined: send it. For a deleted topic, only opt-outs of everything count. The number
- * of statements doesn't depend on the number of recipients.
+ * Checks recipients against the topics of their mail, by the rules of `topicRecipients`. Returns the reason why each
+ * gets nothing, in the order given; undefined: send the mail. For a deleted topic, only opt-outs of everything count.
+ * The number of statements doesn't depend on the number of recipients.
  */
 export function createTopicOptOuts(
   db: Connection,

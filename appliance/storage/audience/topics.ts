@@ -213,8 +213,8 @@ export interface TopicRecipient {
 }
 
 /**
- * Returns what addresses get of a topic: nothing after an opt-out of everything or of the topic, even if the contact
- * was deleted or erased; otherwise the choice, or the default. Undefined: the team doesn't have the topic.
+ * Returns whether addresses get mail about a topic: not after an opt-out of everything or of the topic, even if the
+ * contact was deleted or erased; otherwise the choice, or the default. Undefined: the team doesn't have the topic.
  * @param addresses the domains in A-labels; at most 150
  */
 async function topicRecipients(

@@ -1,4 +1,4 @@
-/** Counts the runs of automations and their steps. Each query reads a limited number of rows, however many runs there are. */
+/** Counts the runs of automations and their steps. Each query reads a limited number of rows. */
 import { sql } from 'kysely'
 import type { RunStatus } from '../../mail/automation.ts'
 import { firstIdAt } from '../../mail/ids.ts'
@@ -7,7 +7,7 @@ import type { Db } from '../schema.ts'
 /** Numbers of runs. `running`: all; the others: of the newest. Each is at most the limit of the request. */
 export type RunCounts = Record<RunStatus, number>
 
-/** What became of a step in the newest runs. `waiting`: runs that are at it now. */
+/** Results of a step in the newest runs. `waiting`: runs that are at this step now. */
 export interface StepCounts {
   key: string
   waiting: number
@@ -20,7 +20,7 @@ interface Asked {
   automationId: string
   /** Unix milliseconds: only runs that began since then; running ones always count. */
   since: number
-  /** The most runs to read. */
+  /** Maximum number of runs to read. */
   most: number
 }
 
@@ -73,7 +73,7 @@ async function countAutomationRuns(
   return counts
 }
 
-/** Counts what became of each step that runs of an automation have reached. */
+/** Counts the results of each step that runs of an automation have reached. */
 async function countAutomationSteps(
   db: Db,
   { teamId, ...asked }: Asked & { teamId: string },

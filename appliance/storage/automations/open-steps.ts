@@ -18,11 +18,11 @@ export interface OpenStep {
   contactId: string
   event: EventPayload
   waits: Record<string, EventPayload>
-  /** Set once the email of a step is accepted; then only the next step is to be stored. */
+  /** Set once the email of a step is accepted. Only the next step remains to be stored then. */
   output: Record<string, unknown> | null
 }
 
-/** Whether a run goes on: neither it nor its automation was stopped. */
+/** Matches runs that continue: neither the run nor its automation was stopped. */
 export const isGoing = sql<boolean>`r.status = 'running' and (a.stopped_at is null or r.created_at > a.stopped_at)`
 
 const openSteps = (db: Db) =>

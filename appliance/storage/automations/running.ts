@@ -26,7 +26,7 @@ export interface StepResult {
   status: 'completed' | 'failed' | 'skipped'
   output: Record<string, unknown> | null
   error: Record<string, unknown> | null
-  /** Payloads that the run has waited for, if there is a new one. */
+  /** Payloads of all events that the run has waited for, if there is a new one. */
   waits?: Record<string, EventPayload> | undefined
   /** The next step; null: the run ends with the status of `end`. */
   next: ReachedStep | null
@@ -61,7 +61,7 @@ async function takeSentEvent(
     act,
   }: {
     event: SentEvent
-    /** For a contact that doesn't exist yet. */
+    /** ID for a contact that doesn't exist yet. */
     contactId: string
     runs: NewRun[]
     resumed: { runId: string; key: string; result: StepResult }[]
@@ -215,8 +215,8 @@ async function endStep(
 }
 
 /**
- * Applies the effect of a step to its contact, ends the step and starts the next one, in one transaction. If the effect is impossible, the step
- * and the run fail. Returns false if the step isn't open any more; then nothing is done.
+ * Applies the effect of a step to its contact, ends the step and starts the next one, in one transaction. If the effect
+ * is impossible, the step and the run fail. Returns false if the step isn't open any more; then nothing is done.
  */
 async function advanceAutomationRun(
   db: Db,
@@ -241,7 +241,7 @@ async function advanceAutomationRun(
   return true
 }
 
-/** Changes the contact. Returns why that is impossible, in a sentence. */
+/** Changes the contact. Returns a sentence with the reason if the change is impossible. */
 async function apply(
   db: Db,
   {
@@ -314,8 +314,8 @@ export interface SendingStep {
 }
 
 /**
- * Part of `put`: stores at a step that its email is accepted. Returns false if the step has one, its run has ended or its
- * contact opted out; then the email must not be stored. Plain SQL, as in all of `put`.
+ * Part of `put`: records that the email of a step is accepted. Returns false if the step already has an email, its run
+ * has ended or its contact opted out; then the email must not be stored. Plain SQL, as in all of `put`.
  */
 export function createTakeStep(db: Connection): (step: SendingStep) => boolean {
   const take = db.prepare(

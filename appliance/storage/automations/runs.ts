@@ -22,7 +22,7 @@ export interface AutomationRunStep {
   key: string
   type: StepType
   status: RunStepStatus
-  /** When to go on with it; null: it has ended. */
+  /** When the step is due; null: it has ended. */
   dueAt: number | null
   output: Record<string, unknown> | null
   error: Record<string, unknown> | null
@@ -204,7 +204,7 @@ async function endRuns(db: Db, ids: string[], now: number): Promise<void> {
 }
 
 /**
- * Lets a failed run go on with the step that failed. `stopped`: the automation was stopped since the run began, and its
+ * Continues a failed run at the step that failed. `stopped`: the automation was stopped since the run began, and its
  * runs are being ended.
  */
 async function retryAutomationRun(

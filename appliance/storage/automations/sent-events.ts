@@ -12,7 +12,7 @@ export interface SentEvent {
   id: string
   teamId: string
   name: string
-  /** Null: nobody with this address was a contact. */
+  /** Id of the contact; null: the address had no contact. */
   contactId: string | null
   email: string
   payload: EventPayload
@@ -41,8 +41,8 @@ export const toSent = (row: Selectable<SentEventsTable>): SentEvent => ({
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /**
- * Stores an event. `no_contact`: the contact doesn't exist. `too_many`: the team has sent `most` on this UTC day. In both
- * cases, nothing is stored.
+ * Stores an event. `no_contact`: the contact doesn't exist. `too_many`: the team has sent `most` on this UTC day. In
+ * both cases, nothing is stored.
  */
 async function sendCustomEvent(
   db: Db,
@@ -82,7 +82,7 @@ async function sendCustomEvent(
   return 'sent'
 }
 
-/** Whether an automation may have to do something about an event. */
+/** Whether an event may start or continue a run. */
 async function isAwaited(db: Db, teamId: string, name: string): Promise<boolean> {
   const trigger = await db
     .selectFrom('automation_triggers as t')
@@ -104,7 +104,7 @@ async function isAwaited(db: Db, teamId: string, name: string): Promise<boolean>
   return waiting !== undefined
 }
 
-/** Lists what was sent of one event, newest first. */
+/** Lists the occurrences of one event, newest first. */
 function listSentEvents(
   db: Db,
   { teamId, name, ...page }: PageArgs & { name: string },

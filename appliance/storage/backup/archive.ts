@@ -7,7 +7,7 @@ import { open } from 'node:fs/promises'
 import { ReadableStream } from 'node:stream/web'
 import { StorageRefused } from '../engine/failures.ts'
 
-/** Who can decrypt a backup: the holders of the identities for these recipients (`age1…`), or anyone with the passphrase. */
+/** How a backup is encrypted: for the holders of the identities of these recipients (`age1…`), or with a passphrase. */
 export type Encryption = { recipients: string[] } | { passphrase: string }
 
 /** The keys to an encrypted backup: identities (`AGE-SECRET-KEY-1…`) or a passphrase. */
@@ -56,7 +56,7 @@ export async function createEncryption(how: Encryption): Promise<{ encrypt: Step
     }
   }
   let fileKey = new Uint8Array()
-  // Adds nothing to the file, but learns the file key.
+  // This recipient adds nothing to the file. It only obtains the file key.
   encrypter.addRecipient({
     wrapFileKey: (key) => {
       fileKey = key.slice()
@@ -161,7 +161,7 @@ export const tarPadding = (size: number): Buffer => Buffer.alloc((BLOCK - (size 
 /** Returns the two empty blocks that end an archive. */
 export const tarEnd = (): Buffer => Buffer.alloc(2 * BLOCK)
 
-/** What a reader yields: the start of a file, then its bytes in chunks. */
+/** A part of an archive as `readTar` yields it: the start of a file, or a chunk of its bytes. */
 export type TarPart = { kind: 'file'; file: TarFile } | { kind: 'bytes'; bytes: Buffer }
 
 /**

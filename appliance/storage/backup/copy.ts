@@ -106,7 +106,7 @@ export function troublesOf(db: Connection): string[] {
  * Brings a restored database up to date and holds its queue, because deliveries may have been sent since the backup.
  * Ends its sessions and links, because they may have been revoked since, for example after a theft. Records the hold
  * and the restore in its audit log.
- * @param asked who restores, from which file, and when that was made (Unix milliseconds)
+ * @param asked who restores, from which file, and when the backup was made (Unix milliseconds)
  */
 export function holdAll(
   db: Connection,
@@ -172,7 +172,7 @@ export function holdAll(
 /** An entry for any schema with an audit log. Entries about backups have no names, only ids. */
 type Nameless = Omit<NewAuditEntry, 'actorName' | 'targetName'>
 
-/** Writes an entry to the audit log of a database that no thread of this process serves. */
+/** Writes an entry to the audit log of a database that this process has no storage thread for. */
 function writeEntry(db: Connection, entry: Nameless): void {
   const { id, teamId, at, actor, actorKind, ip, action, target, before, after, details } = entry
   db.prepare(
@@ -243,7 +243,7 @@ export interface BackupDone {
   verified: boolean
 }
 
-/** What was stopped on a restored server, because it may have been sent since the backup. */
+/** Mail that was stopped on a restored server, because it may have been sent since the backup. */
 export interface Held {
   /** Deliveries on hold. */
   held: number

@@ -148,7 +148,7 @@ async function refuseUsed(dataDir: string): Promise<void> {
   throw new StorageRefused(`${dataDir} is not empty. Nothing was changed. Choose an empty or new directory.`)
 }
 
-/** Removes what an interrupted restore left, its marker last. */
+/** Removes the files of an interrupted restore, its marker last. */
 async function clear(dataDir: string): Promise<void> {
   const names = (await readdir(dataDir)).filter((name) => !IDLE.includes(name) && name !== RESTORING)
   for (const name of names) await rm(join(dataDir, name), { recursive: true })
@@ -221,7 +221,7 @@ class Unpacking {
     else this.#texts.get(name)!.push(Buffer.from(bytes))
   }
 
-  /** Returns what was unpacked. Throws unless it matches the manifest exactly. */
+  /** Returns the manifest and the unpacked files. Throws unless they match exactly. */
   async end(): Promise<{ manifest: Manifest; places: string[] }> {
     await this.#finish()
     this.#readMark()

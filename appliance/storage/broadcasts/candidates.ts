@@ -15,7 +15,7 @@ export interface Candidate {
   properties: Record<string, PropertyValue>
   /** The provider of its domain; empty: not known yet. */
   provider: string
-  /** Why it would be skipped. */
+  /** Why the contact would be skipped; null if it wouldn't be. */
   out: 'unsubscribed' | 'topic' | 'suppressed' | 'excluded' | null
 }
 
@@ -31,12 +31,12 @@ export interface CandidatesArgs {
   contactId?: string | undefined
 }
 
-/** Contacts of the team that one call examines at most. */
+/** Maximum number of contacts that one call examines. */
 const SCANNED = 20_000
 
 /**
- * Returns the next contacts of a segment, by id, and where to go on; `next` is null at the end. There may be few or none
- * before the end, because a call examines 20,000 contacts.
+ * Returns the next contacts of a segment, by ID, and where to continue; `next` is null at the end. There may be few or
+ * none before the end, because a call examines 20,000 contacts.
  */
 async function broadcastCandidates(
   db: Db,

@@ -1,4 +1,4 @@
-/** Which contacts are in a segment, and how many of them one step examines. */
+/** Determines which contacts are in a segment, and which of them one step examines. */
 import { sql, type SqlBool } from 'kysely'
 import type { Rules } from '../../mail/rules.ts'
 import { conditionOf } from '../audience/rules.ts'

@@ -1,14 +1,14 @@
-/** All recipients of a broadcast with what became of them, for exports. */
+/** All recipients of a broadcast with their outcomes, for exports. */
 import type { SkipReason } from '../../mail/broadcast.ts'
 import type { LastEvent } from '../../mail/event.ts'
 import type { Db } from '../schema.ts'
 import type { BroadcastRef } from './broadcasts.ts'
 import { bouncesOf } from './results.ts'
 
-/** A recipient, also one that got nothing. */
+/** A recipient, including one that got nothing. */
 export interface RecipientRow {
   contactId: string
-  /** Null: it got nothing, and its contact was deleted. */
+  /** The address; null: the recipient got nothing, and the contact was deleted. */
   email: string | null
   /** Null: it waits for its place in the queue, or was skipped. */
   emailId: string | null

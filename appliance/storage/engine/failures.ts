@@ -3,7 +3,7 @@
 /**
  * Why a call failed, for callers that don't know the engine. full: the disk or a quota on it is full · transient: the
  * disk, its permissions, or too many open files; may pass · ambiguous: the commit itself failed, and whether it
- * happened is unknown; whoever repeats the call must handle both · damaged: the database is corrupt
+ * happened is unknown; a caller that repeats the call must handle both · damaged: the database is corrupt
  */
 export type FailureKind = 'full' | 'transient' | 'ambiguous' | 'damaged'
 
@@ -48,7 +48,7 @@ export class StorageRefused extends Error {
 export interface Failure {
   message: string
   code: string | null
-  /** The commit itself failed: after a crash, the change may turn out to have happened. */
+  /** Whether the commit itself failed, so that it is unknown whether the change was stored. */
   ambiguous: boolean
   stack: string | undefined
   /** The meaning, if the engine has determined it; otherwise it follows from the code. */

@@ -171,7 +171,7 @@ export interface Gathered {
 
 /** Everything gathered on one connection. */
 class Gathering {
-  /** Whether someone calls `write` at the end of the transaction; otherwise each call is a transaction. */
+  /** Whether a group commit calls `write` at the end of the transaction. Otherwise, each call is a transaction. */
   grouped = false
   readonly #db: Connection
   readonly #all = new Map<unknown, Gathered>()
@@ -180,14 +180,14 @@ class Gathering {
     this.#db = db
   }
 
-  /** Returns what `create` made of the connection, created once. */
+  /** Returns the result of `create` for the connection, and calls it only once. */
   of<T extends Gathered>(create: (db: Connection) => T): T {
     let found = this.#all.get(create) as T | undefined
     if (!found) this.#all.set(create, (found = create(this.#db)))
     return found
   }
 
-  /** Writes what is gathered. Call it before anything reads that, and before the commit. */
+  /** Writes the gathered numbers. Call it before they are read, and before the commit. */
   write(): void {
     for (const one of this.#all.values()) one.write()
   }
@@ -204,7 +204,7 @@ class Gathering {
 
 const gatherings = new WeakMap<Connection, Gathering>()
 
-/** Returns what is gathered on a connection. */
+/** Returns the gathered numbers of a connection. */
 export function gatheringOn(db: Connection): Gathering {
   let found = gatherings.get(db)
   if (!found) gatherings.set(db, (found = new Gathering(db)))

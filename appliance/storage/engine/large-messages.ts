@@ -7,15 +7,15 @@ import { pack, StorageFailure, StorageLost } from './failures.ts'
 export const isLarge = ({ largestRow }: Bodies, bytes: Uint8Array): boolean => bytes.byteLength > largestRow
 
 /**
- * Copies a message for the writer; null if it is too large for a row. A structured clone would send the whole buffer
- * behind a view.
+ * Copies a message for the writer; null if it is too large for a row. Copied because a structured clone would send the
+ * whole buffer of a view.
  */
 export const inRow = (bodies: Bodies, bytes: Uint8Array): Uint8Array<ArrayBuffer> | null =>
   isLarge(bodies, bytes) ? null : new Uint8Array(bytes)
 
 /**
  * Stores the large messages, then the rows with `store`. Removes the messages again if the rows weren't stored.
- * @param isStored whether a result means that they were
+ * @param isStored whether a result means that the rows were stored
  */
 export async function storeLarge<T>(
   bodies: Bodies,

@@ -1,4 +1,4 @@
-/** Received email with messages in files. The methods of its nouns only know rows; these combine both. */
+/** Received email with messages in files. The storage methods only handle rows; this module combines rows and files. */
 import { setImmediate } from 'node:timers/promises'
 import { createEraser, type Eraser } from '../../mail/erasure.ts'
 import type { Bodies } from '../bodies.ts'
@@ -91,7 +91,7 @@ async function search(
   return searched
 }
 
-/** A file that retention deleted, or that is lost, can't contain the address. */
+/** Returns empty content for a file that retention deleted or that is lost, because it can't contain the address. */
 function nothingThere(error: unknown): Uint8Array {
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOENT') return new Uint8Array()

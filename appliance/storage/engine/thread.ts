@@ -11,8 +11,8 @@ interface Pending {
 }
 
 /**
- * Messages posted at a time. One more than the thread works on, so that it never waits for the next. Calls that come
- * meanwhile are sent together, so that threads wake up less often and more calls share a commit.
+ * Maximum number of messages posted at a time: the one that the thread works on, and another, so that it never has to
+ * wait. Calls that come meanwhile are sent together, so that threads wake up less often and more calls share a commit.
  */
 const MOST_POSTED = 2
 
@@ -80,7 +80,10 @@ export class Thread {
     return thread
   }
 
-  /** Calls a method, with U+FFFD for each U+0000 in texts. Resolves with its result; rejects with `StorageFailure` or `StorageLost`. */
+  /**
+   * Calls a method, after replacing U+0000 in texts with U+FFFD. Resolves with its result; rejects with
+   * `StorageFailure` or `StorageLost`.
+   */
   call<T>(method: string, args: unknown, now: number, transfer: Transferable[] = []): Promise<T> {
     if (this.#lost) return Promise.reject(this.#lost)
     const id = ++this.#lastId
@@ -116,7 +119,7 @@ export class Thread {
     try {
       this.#post(unsent)
     } catch {
-      // The arguments of some call can't be cloned, and nothing was sent. Sending them one by one finds out whose.
+      // The arguments of one call can't be cloned, so nothing was sent. Send the calls one by one to find it.
       for (const one of unsent) this.#sendAlone(one)
     }
   }
@@ -252,7 +255,10 @@ export function serve(open: () => Service): void {
   report({ kind: 'ready', methods: service.methods })
 }
 
-/** Bytes that own their whole buffer are moved to the other thread; a view of a larger one is copied by the clone. */
+/**
+ * Returns the byte arrays that own their whole buffer, which are moved to the other thread. Views of a larger buffer
+ * are copied instead.
+ */
 function transferable(outcome: Outcome): Transferable[] {
   if (!('value' in outcome) || !(outcome.value instanceof Uint8Array)) return []
   const { buffer, byteLength } = outcome.value

@@ -281,8 +281,8 @@ interface Opened {
 }
 
 /**
- * Removes who opened or clicked. For an email to several recipients, it is unknown who did, so this applies to all of
- * them.
+ * Removes the data about who opened or clicked. For an email to several recipients, the person is unknown, so this
+ * removes the data for all of them.
  */
 function withoutReader(data: object): object {
   const { open, click, ...rest } = data as Opened

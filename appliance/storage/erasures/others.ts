@@ -24,7 +24,7 @@ function hideText({ eraser }: Scan, text: string): string {
   try {
     return JSON.stringify(eraser.hideIn(JSON.parse(text) as unknown))
   } catch {
-    return eraser.hide(text) // An endpoint may answer anything.
+    return eraser.hide(text) // The response of an endpoint may be in any format.
   }
 }
 
@@ -68,7 +68,7 @@ export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<
 
 const isOfContacts = (endpoint: string): boolean => /\/contacts(\/|$)/.test(endpoint)
 
-/** Removes address, names, subject, and who opened or clicked from a payload. */
+/** Removes from a payload the address, names, the subject, and data about who opened or clicked. */
 function hidePayload({ eraser }: Scan, payload: string): string {
   const told = eraser.hideIn(JSON.parse(payload) as { data?: Record<string, unknown> })
   const { data } = told
@@ -323,7 +323,7 @@ export async function receivedInFiles(db: Db, teamId: string, after: string): Pr
   return looked.filter((row) => row.in_file === 1).map(({ id }) => id)
 }
 
-/** Erases the address as a forwarding target. The forwarded mail of others stays. */
+/** Erases the address as a forwarding target. Forwarded mail from other people stays. */
 async function forgetForwards(db: Db, { teamId, address }: Scan): Promise<void> {
   await db
     .deleteFrom('received_forwards')

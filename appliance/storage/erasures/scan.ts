@@ -9,7 +9,7 @@ export interface Scan {
   hash: string
   pseudonym: string
   eraser: ReturnType<typeof createEraser>
-  /** False: change nothing. */
+  /** Whether to write changes; false only counts them. */
   write: boolean
   /** Received emails with searched files, and whether they contain the address. */
   searched: ReadonlyMap<string, boolean>

@@ -74,7 +74,7 @@ const onlyOf = ({ domainIds, providers }: Filter) => {
   return providers ? sql`${domains} and m.provider in (${sql.join(providers)})` : domains
 }
 
-/** Returns where to read rows `m`, their condition, and their dimension. */
+/** Returns the table to read rows `m` from, their condition, and their dimension. */
 function rowsOf(query: Filter & { teamId: string; length?: number | undefined }, dimension: SummedBy) {
   const { teamId, length, domainIds, providers } = query
   if (length === undefined)
@@ -137,8 +137,8 @@ async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
 
 /**
  * Sums roll-ups by domain, mailbox provider or tag, also for at most a day of quarter hours (`breakDownInPieces`). With
- * a `length`, the only filter allowed is by the breakdown's own dimension; by tag, one is allowed. By tag there are
- * only days, and only what `addTagCounts` added.
+ * a `length`, the only filter allowed is by the breakdown's own dimension; a breakdown by tag allows one filter. Tags
+ * have only daily sums, and only those that `addTagCounts` added.
  */
 async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
   const { length } = query

@@ -13,7 +13,9 @@ interface Range {
 
 const [WEEK, DAY, HOUR] = SUMMED.all
 
-/** Returns the midnight (UTC) before which the sums are complete. It only grows. 0: there are none. */
+/**
+ * Returns the midnight (UTC) before which the sums are complete. This time only moves forward. 0: there are no sums.
+ */
 async function metricsSummed(db: Db, { teamId }: { teamId: string }): Promise<number> {
   const row = await db
     .selectFrom('metrics_summed')

@@ -83,7 +83,7 @@ export function affordable(events: readonly TaggedEvent[], most: number): number
   return end < 0 ? events.length : end
 }
 
-/** Decides which tags are counted separately, until a day's limit is reached. Remembers those of each day. */
+/** Creates the function that decides which tags are counted separately, up to each day's limit, and remembers them. */
 function createTeller(told: readonly EventTag[]): (teamId: string, day: number, tag: string) => string {
   const days = new Map<string, Map<string, Set<string>>>()
   const nameOf = (tag: string) => tag.slice(0, tag.indexOf(':'))
@@ -108,7 +108,7 @@ function createTeller(told: readonly EventTag[]): (teamId: string, day: number, 
   }
 }
 
-/** Adds up items with the same key. */
+/** Merges items with the same key by adding up their numbers. */
 function addUp<T extends { n: number }>(rows: Iterable<T>, keyOf: (row: T) => string): T[] {
   const sums = new Map<string, T>()
   for (const row of rows) {

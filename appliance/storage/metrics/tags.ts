@@ -23,7 +23,7 @@ import {
 
 /** What the next chunk of events adds to the roll-ups by tag. */
 export interface TagChunk {
-  /** After the first cursor, up to and including the last. Equal if there is nothing to add. */
+  /** The chunk covers events after `from`, up to and including `to`. Both are equal if there is nothing to add. */
   from: EventCursor
   to: EventCursor
   counts: TagCount[]
@@ -168,7 +168,7 @@ async function addRows(db: Db, counts: readonly TagCount[]): Promise<void> {
 const inRounds = <T>(rows: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(rows.length / ROUND) }, (_, i) => rows.slice(i * ROUND, (i + 1) * ROUND))
 
-/** Returns where to read rows `m` for a breakdown by tag, their condition, and their dimension. */
+/** Returns the table to read rows `m` from for a breakdown by tag, their condition, and their dimension. */
 export function tagRows({ teamId, length, domainIds, providers }: BreakdownQuery) {
   const value = sql`nullif(m.tag, '')`
   const among = (column: string, values: string[] | undefined) =>
@@ -224,7 +224,7 @@ export async function recountTags(
 const within = (teamId: string, { start, end }: Range) =>
   sql<boolean>`team_id = ${teamId} and at >= ${start} and at < ${end}`
 
-/** Names all dimensions, so that the key finds the rows. */
+/** Matches the days of a team. Lists all dimensions, so that the key finds the rows. */
 const ofDays = (teamId: string, days: Range) =>
   sql<boolean>`dimension in ('all', 'domain', 'provider') and ${within(teamId, days)}`
 
@@ -243,7 +243,7 @@ async function daysOf(db: Db, teamId: string, range: Range): Promise<TagDay[]> {
   return rows.map(({ team_id, n, ...row }) => ({ ...row, teamId: team_id, n: Number(n) }))
 }
 
-/** Reads the events of a range of whole quarter hours. Merges equal ones, in the order of the first of them. */
+/** Reads the events of a range of whole quarter hours. Merges equal events, in the order of their first occurrence. */
 async function eventsOf(db: Db, teamId: string, { start, end }: Range): Promise<TaggedEvent[]> {
   const until = await cursorFor(db, 'tags')
   const found: { first: number; event: TaggedEvent }[] = []

@@ -18,7 +18,7 @@ export interface Move {
   finishedAt: number | null
 }
 
-/** How to move. */
+/** Options of a move. */
 export interface MoveCall {
   /** Who moves it, for the audit log. */
   by: Actor

@@ -1,4 +1,7 @@
-/** Moves the mail of a SQLite database to an empty PostgreSQL database, completely or not at all, with the queue on hold. */
+/**
+ * Moves the mail of a SQLite database to an empty PostgreSQL database, completely or not at all, with the queue on
+ * hold.
+ */
 import { newId } from '../../mail/ids.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import { packPostgres, PostgresError } from '../postgres/failures.ts'
@@ -18,8 +21,8 @@ interface MoveOptions extends MoveCall {
 }
 
 /**
- * Moves everything, in batches. After an interruption, call it again: it goes on after the last batch. No daemon starts
- * on either database until it has finished.
+ * Moves everything, in batches. After an interruption, call it again: it continues after the last batch. No daemon
+ * starts on either database until it has finished.
  * @throws StorageRefused with the reason
  */
 export async function moveToPostgres(options: MoveOptions, now: number): Promise<MoveDone> {
@@ -135,7 +138,7 @@ const differs = ({ name }: MovedTable, database: string, what: string): StorageR
     `The table ${name} differs in ${database}: ${what}. The data directory is as it was. Create an empty database, and start over.`,
   )
 
-/** The audit entries of a move: the hold, by which it is undone, and the move itself. */
+/** Returns the audit entries of a move: one for the hold, which can be undone, and one for the move itself. */
 function entriesOf(
   { move, by, dataDir, database }: Parts,
   held: number,

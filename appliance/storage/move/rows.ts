@@ -1,4 +1,4 @@
-/** Rows on their way from one engine to the other, and digests of them. Pure. */
+/** Rows that are being moved from one engine to the other, and their digests. Pure. */
 import { createHash } from 'node:crypto'
 
 /** A value of a column, the same on both engines. */

@@ -57,7 +57,9 @@ export class MoveSource {
     }
   }
 
-  /** The highest number that each table with numbered rows has given out, also to rows that are deleted by now. */
+  /**
+   * Returns the highest number that each table with numbered rows has assigned, including to rows that were deleted.
+   */
   sequences(): { table: string; last: number }[] {
     return this.#db
       .prepare<[], { table: string; last: number }>(

@@ -7,16 +7,16 @@ export interface MovedTable {
   columns: readonly string[]
   /** The columns of the primary key, by which rows are read and compared. */
   key: readonly string[]
-  /** What to select for each column, and from what. `@move` is the id of the move, `@at` its start. */
+  /** SQL that selects each column. `@move` is the id of the move, `@at` its start. */
   select: string
-  /** The column with the message if it is null where the message is in a file. */
+  /** Name of the column with the message, which is null in rows whose message is in a file. */
   fileColumn: string | undefined
 }
 
-/** Each engine has its own. */
+/** Tables that aren't moved, because each engine has its own. */
 const OWN = ['migrations']
 
-/** Values that change: queued mail and broadcasts stop, and messages in files become rows. */
+/** Columns whose values change during the move: queued mail and broadcasts stop, and messages in files become rows. */
 const CHANGES: Record<string, Record<string, string>> = {
   deliveries: {
     state: "case state when 'waiting' then 'held' else state end",
@@ -32,7 +32,7 @@ const CHANGES: Record<string, Record<string, string>> = {
   received_emails: { in_file: '0' },
 }
 
-/** Tables that get rows from more than one. */
+/** Sources of tables that combine rows from several tables. */
 const SOURCES: Record<string, string> = {
   received_sources:
     '(select id, body from received_sources union all select id, null from received_emails where in_file = 1)',

@@ -1,4 +1,4 @@
-/** The PostgreSQL database that is filled. It keeps the progress, so that a move can go on after a crash. */
+/** The PostgreSQL database that is filled. It stores the progress, so that a move can continue after a crash. */
 import { crashPoint } from '../../watch/crash-points.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import type { PostgresTarget } from '../postgres/client.ts'
@@ -23,7 +23,10 @@ export class MoveTarget {
     this.#db = new PostgresConnection(target, 'alone')
   }
 
-  /** Looks at the database without changing it. @throws StorageRefused if it belongs to another or a newer program */
+  /**
+   * Reads the state of the database without changing it. @throws StorageRefused if it belongs to another program or a
+   * newer version
+   */
   state(): TargetState {
     missingSteps(this.#db, { moving: true })
     const names = this.#all<{ name: string }>(
@@ -48,7 +51,7 @@ export class MoveTarget {
     return known && this.#all('select 1 from audit_log where id = $1', [id]).length > 0
   }
 
-  /** Creates the schema, and prepares the tables for rows that were complete elsewhere: no trigger runs. */
+  /** Creates the schema, and disables triggers, because the moved rows are already complete. */
   begin(tables: readonly MovedTable[], { id }: Move): void {
     migrate(this.#db, { moving: true })
     this.#transaction(() => {
@@ -104,7 +107,10 @@ export class MoveTarget {
     return this.#all<{ n: number }>(`select count(*) as n from ${quoted(name)}`)[0]!.n
   }
 
-  /** Ends the move: numbers go on after the last one, triggers run again, and `log` is added to the audit log. */
+  /**
+   * Ends the move: row numbers continue after the last one, triggers are enabled again, and `log` is added to the audit
+   * log.
+   */
   end(
     tables: readonly MovedTable[],
     sequences: readonly { table: string; last: number }[],

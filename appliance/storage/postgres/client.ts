@@ -9,9 +9,9 @@ import { isUnusable } from './failures.ts'
  */
 const CONNECT_MS = 10_000
 const STATEMENT_MS = 60_000
-/** A node that is stopped within a transaction keeps its locks for so long. Others free its leases after 15 s. */
+/** A node that freezes within a transaction keeps its locks for this long. Other nodes free its leases after 15 s. */
 const IDLE_MS = 10_000
-/** Limit on waiting for a response. Only a server that disappeared exceeds it, since it would end the statement itself. */
+/** Maximum wait for a response. Only a server that disappeared exceeds it; others end the statement earlier. */
 const RESPONSE_MS = STATEMENT_MS + 10_000
 /** Idle time before the first probe of a connection. */
 const KEEP_ALIVE_MS = 20_000

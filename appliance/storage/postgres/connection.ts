@@ -53,7 +53,7 @@ export class PostgresConnection implements Connection {
     flush: () => this.#flush(undefined),
   }
 
-  /** @param lock who else may use the database */
+  /** @param lock which other processes may use the database */
   constructor(target: PostgresTarget, lock?: DatabaseLock) {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
@@ -94,7 +94,7 @@ export class PostgresConnection implements Connection {
     const done = this.#ask([bound])
     if (bound.control === 'begin') this.inTransaction = true
     if (bound.text === 'commit' || bound.text === 'rollback') this.inTransaction = false
-    // PostgreSQL answers a commit like this if a statement of the transaction failed.
+    // PostgreSQL answers a commit with ROLLBACK if a statement of the transaction failed.
     if (bound.text === 'commit' && done.command === 'ROLLBACK')
       throw new PostgresError({ message: 'the transaction was rolled back', code: '25P02' })
     return done

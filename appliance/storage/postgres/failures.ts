@@ -35,15 +35,18 @@ const CODES: readonly (readonly [RegExp, string])[] = [
 const FATAL = /^(57P0[1-5]|25P0[34])$/
 
 /**
- * Reports whether the connection can't be used after this error: the server is closing it, or didn't respond in time, so
- * that the statement may still be running.
+ * Reports whether the connection can't be used after this error: the server is closing it, or didn't respond in time,
+ * so that the statement may still be running.
  */
 export function isUnusable(error: unknown): boolean {
   const { code, message } = dataOf(error)
   return message.startsWith('Query read timeout') || (code !== null && FATAL.test(code))
 }
 
-/** The code of our own refusals of a server. They may pass: a setting is corrected, another daemon stops. */
+/**
+ * Error code for a server that Posthaste refuses to use. Such errors may be temporary: a setting is corrected, or
+ * another daemon stops.
+ */
 const REFUSED = 'PH001'
 
 /** Creates an error with a sentence for people. */
@@ -68,7 +71,10 @@ export const isConflict = (error: unknown): boolean =>
   error instanceof PostgresError && (error.code === '40001' || error.code === '40P01')
 
 const FULL = /^53100$/
-/** What may pass: our refusals, the network, access, conflicts, resources, locks, a stopping server, TLS. */
+/**
+ * Codes of errors that may be temporary: our refusals, the network, access, conflicts, resources, locks, a stopping
+ * server, TLS.
+ */
 const TRANSIENT =
   /^(PH001|08|28|3D000|40|53|55P03|57|25006|25P02|25P03|58|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|EACCES|CERT|ERR_TLS|UNABLE|SELF_SIGNED|DEPTH_ZERO)/
 const DAMAGED = /^XX00[12]$/

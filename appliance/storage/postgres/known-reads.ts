@@ -1,20 +1,20 @@
 /**
- * Results of small reads that many calls of a transaction repeat: hold rules, providers of domains, suppressions. Within
- * a transaction, only its own writes change what such a read returns. Pure.
+ * Results of small reads that many calls of a transaction repeat: hold rules, providers of domains, suppressions.
+ * Within a transaction, only its own writes change what such a read returns. Pure.
  */
 
 type Rows = Record<string, unknown>[]
 
 /** Tables whose rows only change by statements that name them, never by a trigger. */
 const TABLES = ['hold_rules', 'destinations', 'suppressions']
-/** A function that reads only its parameter. */
+/** Table functions that read only their parameter. */
 const PURE = ['json_each']
 
 const ANY = new RegExp(`\\b(${TABLES.join('|')})\\b`)
 
 const CHANGES = new RegExp(`${ANY.source}|^(delete|begin|commit|rollback|release|savepoint)\\b`)
 
-/** Reports whether a text reads from these tables only. */
+/** Reports whether an SQL text reads from these tables only. */
 export function isRepeatable(text: string): boolean {
   if (!/^select\b/.test(text) || /\bfor update\b/.test(text)) return false
   const names = [...text.matchAll(/\b(?:from|join) (\w+)/g)].map(([, name]) => name!)

@@ -29,7 +29,7 @@ export const newestPostgresSchema = (): number => shipped().at(-1)!.number
 /** Only one process migrates at a time. The others wait, and then have nothing to do. */
 const LOCK = 'select pg_advisory_xact_lock(7310880)'
 
-/** `moving`: for the move that fills the database, which others must not open. */
+/** `moving`: allows a database that a move is filling, and that other processes must not open. */
 interface MigrateOptions {
   moving?: boolean
 }

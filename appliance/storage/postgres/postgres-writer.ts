@@ -50,7 +50,7 @@ serve(() => {
     ...hot.map(({ name, run }) => [name, OWN.get(name) ?? run(db)] as const),
     ...[...writes, ...methodsOf<Write>('innerWrites')].map(({ name, run }) => {
       const method: Method = (args, now) => {
-        // They may read what hot methods have gathered.
+        // Other methods may read the numbers that hot methods have gathered.
         gathering.write()
         return run(kysely, args, now)
       }

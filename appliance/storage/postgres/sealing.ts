@@ -8,8 +8,7 @@ import type { DatabaseLock } from './server.ts'
 import { isConflict, packPostgres, PostgresError } from './failures.ts'
 
 /**
- * Returns the operations on one database. The data directories that they get are ignored. Close the connection
- * afterwards.
+ * Returns the operations on one database. They ignore their data directory arguments. Close the connection afterwards.
  * @param lock `alone` to refuse a database that a daemon uses
  * @throws StorageRefused from each operation
  */

@@ -53,12 +53,12 @@ const unsafe = (setting: string, value: string): string =>
   `The database server runs with ${setting} = ${value}, so accepted mail could be lost when it stops. Set ${setting} = on.`
 
 /**
- * Who may use the database beside a connection. A node: other nodes, but no second daemon with its id. `alone`: no daemon.
- * Undefined: everyone. The server releases the lock when the connection ends.
+ * Which processes may use the database at the same time as a connection. With a node: other nodes, but no second daemon
+ * with its ID. `alone`: no daemon. Undefined: any process. The server releases the lock when the connection ends.
  */
 export type DatabaseLock = 'alone' | { node: string } | undefined
 
-/** All nodes share this lock; what must run without any daemon takes it alone. */
+/** All nodes share this lock. A command that must run without any daemon takes it exclusively. */
 const DAEMONS = 7_310_882
 
 /** How long to wait for a lock, because the server may notice late that the previous daemon is gone. */

@@ -38,7 +38,7 @@ export interface QueueFilter {
   source?: string | undefined
   /** Last held, released or rerouted by this audit entry. */
   touchedBy?: string | undefined
-  /** Excludes what was last held, released or rerouted by an action on the whole server. */
+  /** Excludes deliveries that were last held, released or rerouted by an action on the whole server. */
   notOfOperator?: true | undefined
   /** Only deliveries that this action would change. */
   touch?: { action: QueueAction; pool?: string | undefined } | undefined
@@ -92,8 +92,8 @@ function matching(where: Where, filter: QueueFilter, now: number): Expression<Sq
 }
 
 /**
- * Matches what an action would change. Excludes deliveries in flight if the change would contradict the result of their
- * attempt.
+ * Matches the deliveries that an action would change. Excludes deliveries in flight if the change would contradict the
+ * result of their attempt.
  */
 function touched(
   where: Where,
@@ -106,7 +106,7 @@ function touched(
     case 'release':
       return where('state', '=', 'held')
     case 'retry':
-      // Excludes what its sender scheduled for later: mail that is sent too early can't be recalled.
+      // Excludes mail that its sender scheduled for later, because mail that is sent too early can't be recalled.
       return where.and([
         where('state', '=', waiting),
         unleased(where, now),
@@ -123,7 +123,7 @@ function touched(
 
 /**
  * Reports whether a column with our own JSON contains this piece. Exact, because quotes within a string are escaped.
- * This form means the same in both engines and is case-sensitive.
+ * This expression works the same way in both engines and is case-sensitive.
  */
 const has = (column: RawBuilder<string>, piece: string): RawBuilder<SqlBool> =>
   sql<SqlBool>`replace(${column}, ${piece}, '') <> ${column}`

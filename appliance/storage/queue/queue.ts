@@ -24,9 +24,9 @@ export interface SurveyGroup {
   domain: string
   /** Each delivery is in one state: in flight, otherwise held, otherwise waiting. */
   state: 'waiting' | 'held' | 'in_flight'
-  /** How many were attempted. */
+  /** Number of deliveries that were attempted. */
   attempted: number
-  /** How many are due later, and when the first of these is; null: none. */
+  /** Number of deliveries due later, and when the first of them is due; null: none. */
   later: number
   nextAt: number | null
   /** The oldest delivery, preferably one that was attempted and is waiting. */
@@ -36,7 +36,7 @@ export interface SurveyGroup {
   count: number
   oldestAt: number
   newestAt: number
-  /** The oldest that was attempted or is due; null if all are scheduled for later. */
+  /** Creation time of the oldest delivery that was attempted or is due; null if all are scheduled for later. */
   oldestBegunAt: number | null
 }
 
@@ -196,7 +196,7 @@ async function listQueue(
   return { items: rows.map(toDelivery), next: rows.length === limit ? rows.at(-1)!.id : portion.next }
 }
 
-/** Applies an action to the matching ones of the next deliveries. */
+/** Applies an action to the next deliveries that match. */
 async function changeStep(
   db: Db,
   action: QueueAction,
@@ -212,7 +212,7 @@ async function changeStep(
 }
 
 /**
- * Holds deliveries: no further attempts until they are released. Those in flight finish. `by`, here and below: the
+ * Holds deliveries: no further attempts until they are released. Deliveries in flight finish. `by`, here and below: the
  * audit entry.
  */
 export async function holdQueue(db: Db, { by, ...args }: QueueChangeArgs, now: number): Promise<Step> {
@@ -228,7 +228,7 @@ export async function retryQueue(db: Db, args: QueueFilter & StepArgs, now: numb
   return changeStep(db, 'retry', args, { due_at: now }, now)
 }
 
-/** Reroutes deliveries to another pool; null: back to the one before the last reroute. */
+/** Reroutes deliveries to another pool; null: back to their pool before the last reroute. */
 async function rerouteQueue(
   db: Db,
   { by, to, ...args }: QueueChangeArgs & { to: string | null },

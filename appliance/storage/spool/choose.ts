@@ -9,9 +9,9 @@ export interface LeaseArgs {
   owner: string
   /** Limit on messages. The recipients of one email in the same domain and queue share one. */
   limit: number
-  /** Messages that a destination (`destinationOf`) can accept now; 0 closes it. */
+  /** Number of messages that each destination (`destinationOf`) can accept now; 0 closes it. */
   room: Record<string, number>
-  /** The same for destinations that `room` doesn't name. */
+  /** The same number for destinations that `room` doesn't name. */
   roomElse: number
   /** The pools to lease from; undefined: all. */
   pools?: PoolFilter | undefined
@@ -34,7 +34,7 @@ const LEAST_HEAD = 128
 
 const HEAD_FACTOR = 4
 
-/** Destinations that share the places at a time. Each place goes to one of them. */
+/** Maximum number of destinations that share the places at a time. */
 const MOST_DESTINATIONS = 128
 
 /** Minimum even with few places: the destinations of both streams' heads, so that both have a chance. */
@@ -79,15 +79,15 @@ export function createChooser(lines: Lines): (args: LeaseArgs, now: number) => n
 }
 
 /**
- * What is known about the queues: all lines of some streams by destination, and the streams that must be read from the
- * spool.
+ * The known state of the queues: all lines of some streams by destination, and the streams that must still be read from
+ * the spool.
  */
 interface View {
   asked: Stream[]
   known: Map<string, Line[]>
 }
 
-/** Takes one of each list in turn, each value once. */
+/** Merges lists by taking one value of each in turn, each value once. */
 function inTurn(lists: string[][]): Set<string> {
   const longest = Math.max(...lists.map((list) => list.length))
   const values = new Set<string>()
@@ -213,7 +213,10 @@ class Choice {
     })
   }
 
-  /** Each destination nominates its next line. The nominee whose turn it is among all gets the place. */
+  /**
+   * Gives out places. For each place, every destination nominates its next line, and the nominee whose turn it is gets
+   * the place.
+   */
   #serve(open: Open[]): void {
     const nominees = new Map<Line, Open>()
     let ahead = Math.ceil(this.room / Math.max(1, open.length))

@@ -29,7 +29,7 @@ export interface LeasedDelivery {
   recipient: string
   /** The recipient's domain in A-labels, lower case. */
   domain: string
-  /** Where it is queued: `unplaced(domain)` if no attempt has looked up the domain yet. */
+  /** Where the delivery is queued. The provider is `unplaced(domain)` if no attempt has looked up the domain yet. */
   pool: string
   provider: string
   stream: Stream
@@ -44,7 +44,7 @@ export interface LeasedDelivery {
   scheduledAt: number | null
   /** Address for reports; null: none. */
   reportTo: string | null
-  /** What the sender requested about reports, for the message and this recipient. */
+  /** The sender's requests for reports, for the message and this recipient. */
   dsn: EnvelopeDsn & RecipientDsn
   /** What the sender required of TLS (RFC 8689). */
   requireTls: RequireTls
@@ -55,10 +55,10 @@ export interface LeasedDelivery {
 }
 
 /**
- * Returns when the next unheld, unleased delivery of some pools is due, except for closed destinations; undefined if none is queued.
- * If closed destinations hide too many queues to search, returns a time in the near future to check again. Usually, one
- * of the first rows answers. If closed destinations fill the head of the queue, it takes an index step for each other
- * queue and one for each closed destination, however much is queued there.
+ * Returns when the next unheld, unleased delivery of some pools is due, except for closed destinations; undefined if
+ * none is queued. If closed destinations hide too many queues to search, returns a time in the near future to check
+ * again. Usually, one of the first rows answers. If closed destinations fill the head of the queue, it takes an index
+ * step for each other queue and one for each closed destination, however much is queued there.
  */
 export async function nextDue(
   db: Db,
@@ -122,10 +122,10 @@ interface Row {
  * first, but broadcast mail gets one of ten places when both are due. In each stream, teams share equally, counted in
  * deliveries, oldest first within a team. The recipients of one email in one domain are returned together. May take
  * less than there is capacity for when messages have many recipients: call until nothing is returned. Counts the
- * attempt and sets the next time before any connection. A delivery whose address is suppressed by now ends here with
- * state and event `suppressed`; one whose recipient opted out of the email's topic, with `failed`. Records `email.sent`
- * for an email's first attempt. Hot: plain statements, prepared once; their number doesn't depend on how many
- * deliveries are taken.
+ * attempt and sets the next time before any connection. A delivery whose address was suppressed meanwhile ends here
+ * with state and event `suppressed`. One whose recipient opted out of the email's topic ends with `failed`. Records
+ * `email.sent` for an email's first attempt. Hot: plain statements, prepared once; their number doesn't depend on how
+ * many deliveries are taken.
  */
 export function createLease(db: Connection): (args: LeaseArgs, now: number) => LeasedDelivery[] {
   const choose = createChooser(new Lines(db))
@@ -191,7 +191,7 @@ function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => 
     const waiting = new Map(
       markSent.all(now, JSON.stringify([...first.keys()])).map((row) => [row.id, row.waiting]),
     )
-    // Reports have no events, because nobody sent them.
+    // Delivery reports have no events, because the server created them itself.
     const told = [...first.values()].filter(({ via, sent_at: sentAt }) => via !== 'report' && sentAt === null)
     recordEvents(
       told.map(({ team_id: teamId, email_id: emailId, domain_id: domainId, broadcast_id: broadcastId }) => ({
@@ -238,8 +238,8 @@ function toLeased(row: Row, attempts: number, leaseUntil: number): LeasedDeliver
 
 /**
  * Part of `lease`: ends deliveries whose address was suppressed while they were queued, or whose recipient opted out of
- * the topic, before any connection. Returns the others. Reports are sent all the same, because their reader asked for
- * them.
+ * the topic, before any connection. Returns the others. Delivery reports are always sent, because their recipient asked
+ * for them.
  */
 function createWithhold(db: Connection): (rows: readonly Row[], now: number) => Row[] {
   const listed = createListed(db)
@@ -247,7 +247,7 @@ function createWithhold(db: Connection): (rows: readonly Row[], now: number) => 
   const finish = db.prepare(
     `update deliveries set state = ?, cause = ?, updated_at = ?, ${ENDED} where email_id = ? and id = ?`,
   )
-  // As in `put`: an email isn't final while others are queued.
+  // As in `put`: an email isn't final while other recipients are queued.
   const updateEmail = db.prepare(
     'update emails set last_event = ? where id = ? and not exists (select 1 from deliveries where email_id = emails.id and expires_at is not null)',
   )

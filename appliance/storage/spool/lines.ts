@@ -15,7 +15,7 @@ export interface Candidate {
   several?: boolean
 }
 
-/** A queue with due deliveries, and those that were read so far. */
+/** A queue with due deliveries, and the deliveries read so far. */
 export interface Line extends Waiter {
   queue: string
   /** Oldest first. */
@@ -59,15 +59,15 @@ export interface Wanted {
 }
 
 /**
- * Queues checked for their first row per lease, at about 2 microseconds each. The next lease continues where this one
- * stopped.
+ * Maximum number of queues whose first row is checked per lease, at about 2 microseconds each. The next lease continues
+ * where this one stopped.
  */
 const MOST_ASKED = 2000
 
 /** Minimum for a destination that is examined, however many were checked before. */
 const LEAST_ASKED = 64
 
-/** Initial number to check at once; doubles each time. */
+/** Number of queues to check in the first query. Doubles with each query. */
 const FEW = 16
 
 /** Destinations and streams with a remembered position. Beyond this, all start over. */

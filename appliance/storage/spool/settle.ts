@@ -19,7 +19,7 @@ export interface Change {
   dueAt: number | null
   cause: Cause
   event: { id: string; type: EmailEventType; data: EventData } | null
-  /** For a delivered one whose recipient complains at once, as a test address does: one sentence on who reported it. */
+  /** For a delivery whose recipient complains at once, as a test address does: one sentence on who reported it. */
   complaint?: string
   /** A report to mark as due, unless it was due before. */
   report: ReportKind | null

@@ -8,7 +8,7 @@ export interface Waiter {
   party: string
   /** When its oldest delivery was due. */
   dueAt: number
-  /** Decides between equals within a destination: the lower number goes first. */
+  /** Breaks ties within a destination: the lower number goes first. */
   rank: number
 }
 
@@ -39,8 +39,8 @@ export class Turns {
   readonly #scopes = new Map<string, Memory>()
 
   /**
-   * Returns the next of the waiting ones (at least one) in a scope: a destination, or all destinations. Between equals,
-   * the lower `by` goes first.
+   * Returns the next of the waiting queues (at least one) in a scope: a destination, or all destinations. The lower
+   * `by` breaks ties.
    */
   next<W extends Waiter>(scope: string, waiting: readonly W[], by: 'rank' | 'dueAt'): W {
     const memory = this.#memory(scope)
@@ -54,7 +54,7 @@ export class Turns {
     return best!
   }
 
-  /** Returns the next ones in a scope, with a limit for each stream. */
+  /** Returns the waiting queues of a scope in the order of their turns, with a limit for each stream. */
   order<W extends Waiter>(scope: string, waiting: readonly W[], most: number): W[] {
     const memory = this.#memory(scope)
     return STREAMS.flatMap((stream) =>
@@ -67,7 +67,7 @@ export class Turns {
     )
   }
 
-  /** Counts the places that one of them got. */
+  /** Counts the places that one of the waiting queues got. */
   took(scope: string, { stream, party }: Waiter, places: number, waiting: readonly Waiter[]): void {
     const memory = this.#memory(scope)
     const both = waiting.some(isBroadcast) && !waiting.every(isBroadcast)

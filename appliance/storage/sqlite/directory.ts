@@ -50,7 +50,7 @@ async function makeAll(path: string): Promise<void> {
   }
 }
 
-/** Returns advice about a file that can't be written; the usual advice unless the error needs another. */
+/** Returns advice about a file that can't be written: `usual` unless the error needs different advice. */
 function adviceFor(error: unknown, usual: string): string {
   if ((error as NodeJS.ErrnoException).code !== 'EROFS') return usual
   return 'The file system is read-only. Find the reason in the kernel log, then remount it writable.'
@@ -108,7 +108,7 @@ export async function syncDirectory(path: string): Promise<void> {
 
 /** The lock that makes a process the daemon of a data directory. */
 export interface DataDirLock {
-  /** Releases the lock. The end of the process does so too, in any case. */
+  /** Releases the lock. The kernel also releases it when the process ends. */
   release(): void
 }
 
@@ -146,7 +146,7 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   return { release: () => void lock.close() }
 }
 
-/** Only for the error message: the lock decides, not this file. */
+/** Returns the process that holds the lock. Only for the error message, because the lock decides, not this file. */
 async function holderOf(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim() || 'unknown'

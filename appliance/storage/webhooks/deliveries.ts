@@ -1,4 +1,4 @@
-/** Webhook deliveries as their owners see them: deliveries, attempts, replays. */
+/** Webhook deliveries for the dashboard and the API: deliveries, attempts, replays. */
 import { type Selectable, sql } from 'kysely'
 import { firstIdAt } from '../../mail/ids.ts'
 import type { WebhookDeliveryState } from '../../mail/webhook.ts'
@@ -189,7 +189,7 @@ async function listWebhookAttempts(
 
 /**
  * Computes statistics of the last requests since `since`, at most `most`. Ids begin with their time, so the index by
- * endpoint and id bounds what is read.
+ * endpoint and id limits the rows that are read.
  */
 export async function countWebhookRequests(
   db: Db,

@@ -38,8 +38,7 @@ export interface WebhookSettleArgs {
   /** `dueAt` null on a failure: no further attempt. */
   outcome: { success: true } | { success: false; dueAt: number | null }
   /**
-   * An endpoint that has only failed since before this time, at least `leastFailures` times, is disabled with this
-   * reason.
+   * When to disable an endpoint: every request since before `failingBefore` failed, and at least `leastFailures` did.
    */
   disable: { failingBefore: number; leastFailures: number; reason: string }
 }
