@@ -3,8 +3,8 @@ import { MAX_DOMAIN, parseDomain } from './domain.ts'
 /**
  * Parses mail addresses as people and apps write them: `a@b`, `Name <a@b>`, `"Quoted, Name" <a@b>` (RFC 5322 §3.4), in
  * Unicode (RFC 6532) instead of encoded words. Names need no quotes: in `Acme, Inc. <a@b>` and `Bob (Sales) <a@b>`,
- * everything before the last `<` is the name. A text is one mailbox; anything that could be a list, a route or a second
- * address is refused, as are comments in the address itself.
+ * everything before the last `<` is the name. The text must be a single mailbox: anything that could be a list, a route
+ * or a second address is refused, as are comments in the address itself.
  */
 
 /** One mailbox. `address` is what goes into the envelope. */
@@ -29,10 +29,11 @@ const MAX_NAME = 320
 /** Maximum length of a text to parse: a name with every character escaped, and an address in angle brackets. */
 const MAX_TEXT = 2 * MAX_NAME + 4 * MAX_ADDRESS + MAX_DOMAIN
 
-/** Control characters, line and paragraph separators, lone surrogates: nothing that a header field can show. */
+/** Control characters, line and paragraph separators, and lone surrogates, which a header field can't show. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
 /**
- * Also forbidden in a local part: non-ASCII spaces, invisible and unassigned characters, which only serve to deceive.
+ * Non-ASCII spaces, and invisible and unassigned characters. Also forbidden in a local part, because they only serve to
+ * deceive.
  */
 const invisible = /[\p{C}\p{Zs}]/u
 

@@ -1,4 +1,4 @@
-/** Alerts: what is about to go wrong with the mail of a team or of the server, and when an alert opens and closes. Pure. */
+/** Alerts about problems with the mail of a team or of the server, and when they open and close. Pure. */
 
 export const ALERT_KINDS = [
   'bounces',
@@ -22,12 +22,12 @@ export type AlertScope = (typeof ALERT_SCOPES)[number]
 
 export const ALERT_SUBJECTS = ['domain', 'provider', 'ip', 'queue', 'mail'] as const
 
-/** What an alert is about. */
+/** The subject of an alert. */
 export interface AlertSubject {
   type: (typeof ALERT_SUBJECTS)[number]
   /** Id of the domain or provider, or the IP. Empty for the queue and for all mail. */
   id: string
-  /** As people call it. */
+  /** Display name. */
   name: string
 }
 
@@ -39,14 +39,14 @@ export interface Alert {
   scope: AlertScope
   kind: AlertKind
   subject: AlertSubject
-  /** What was found last, as a sentence. */
+  /** The latest finding, as a sentence. */
   note: string
   /** The last measured value, in the unit of its kind. */
   value: number
-  /** What receivers accept at most, in the same unit; null: there is no such number. */
+  /** The maximum value that receivers accept, in the same unit; null: no limit is known. */
   limit: number | null
   openedAt: number
-  /** Since when the value is low enough to close; null: it isn't. */
+  /** Since when the value has been low enough to close the alert; null: it isn't. */
   calmSince: number | null
   /** Null while it is open. */
   closedAt: number | null
@@ -67,12 +67,12 @@ export interface AlertReading {
 
 /** When alerts of a kind open and close. */
 export interface AlertLevel {
-  /** A value from which it opens. If `ofLimit` is set, a share of the reading's limit. */
+  /** Value at which an alert opens. If `ofLimit` is set, a share of the reading's limit. */
   opens: number
-  /** It closes after the value was below this for `CALM_MS`. */
+  /** An alert closes after the value was below this for `CALM_MS`. */
   closes: number
   ofLimit?: true
-  /** Fewer results than this are chance. */
+  /** Minimum number of results; fewer are not significant. */
   least: number
 }
 
@@ -88,7 +88,7 @@ export const ALERT_LEVELS: AlertLevels = {
   complaints: { opens: 1 / 3, closes: 0.2, ofLimit: true, least: 4 },
   // Greylisting defers each message once, which is a share of 0.5.
   deferrals: { opens: 0.7, closes: 0.4, least: 50 },
-  // Of the number of messages a day that makes a bulk sender.
+  // Shares of the daily number of messages that makes a bulk sender.
   bulk: { opens: 0.8, closes: 0.6, ofLimit: true, least: 1 },
   dns: { opens: 1, closes: 0.5, least: 1 },
   dmarc: { opens: 0.1, closes: 0.05, least: 100 },
@@ -103,14 +103,14 @@ export const BOUNCE_LIMIT = 0.04
 /** How long a value must be low before its alert closes, in milliseconds. */
 export const CALM_MS = 30 * 60_000
 
-/** What to change. */
+/** The changes to make to alerts. */
 export interface AlertDecision {
   open: AlertReading[]
   update: { alert: Alert; value: number; note: string; calmSince: number | null }[]
   close: Alert[]
 }
 
-/** Whether two of them are about the same thing, of which only one alert is open. */
+/** Whether two alerts are about the same thing. Only one of them may be open at a time. */
 const isSame = (
   a: Pick<Alert, 'scope' | 'kind' | 'subject'>,
   b: Pick<Alert, 'scope' | 'kind' | 'subject'>,
@@ -126,7 +126,7 @@ const at = ({ ofLimit }: AlertLevel, share: number, limit: number | null): numbe
 
 /**
  * Decides what changes, with hysteresis: an alert opens at one level, and closes after half an hour below a lower one.
- * An unknown value changes nothing. What is no longer measured counts as calm.
+ * An unknown value changes nothing. A subject that is no longer measured counts as calm.
  * @param open the open alerts of the team
  * @param now Unix milliseconds
  */
@@ -151,7 +151,7 @@ export function decideAlerts(
     const calm = value < at(level, level.closes, limit)
     if (calm && alert.calmSince !== null && now - alert.calmSince >= CALM_MS) decision.close.push(alert)
     else if (calm !== (alert.calmSince !== null) || (!calm && note !== alert.note))
-      // The sentence of a calm alert stays, so that a closed one says why it was open.
+      // A calm alert keeps its sentence, so that a closed alert shows why it was open.
       decision.update.push({
         alert,
         value: calm ? alert.value : value,
@@ -162,7 +162,7 @@ export function decideAlerts(
   return decision
 }
 
-/** What to do about an alert, by kind. */
+/** How to fix the problem, by kind of alert. */
 export const ALERT_FIXES: Readonly<Record<AlertKind, string>> = {
   bounces: 'Stop mailing to addresses that bounce, and find out where they came from.',
   complaints: 'Send only to people who asked for it, and make unsubscribing easy.',
@@ -176,7 +176,7 @@ export const ALERT_FIXES: Readonly<Record<AlertKind, string>> = {
   blocklist: 'Find out what was sent, stop it, then ask the blocklist to remove the IP.',
 }
 
-/** Names what is wrong: `Bounces of example.com`. */
+/** Returns the title of an alert: `Bounces of example.com`. */
 export function alertTitle({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): string {
   const { name } = subject
   switch (kind) {
@@ -201,13 +201,13 @@ export function alertTitle({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): 
   }
 }
 
-/** What a team wants to be notified of. */
+/** Which alerts a team is notified of. */
 export interface AlertSettings {
   /** Whether its owners get emails. */
   email: boolean
-  /** Kinds that it isn't notified of, by email or webhook. */
+  /** Kinds of alerts that the team isn't notified of, by email or webhook. */
   muted: AlertKind[]
 }
 
-/** The settings of a team that chose none. */
+/** The settings of a team that hasn't changed them. */
 export const DEFAULT_ALERT_SETTINGS: AlertSettings = { email: true, muted: [] }

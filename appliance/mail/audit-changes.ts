@@ -17,12 +17,12 @@ const INCIDENTAL = [
   'updated_at',
 ]
 
-/** Longest value that a sentence quotes, in characters. */
+/** Maximum length of a value that a sentence quotes, in characters. */
 const LONGEST_VALUE = 60
-/** How many changes a sentence names. */
+/** Maximum number of changes that a sentence names. */
 const MOST_NAMED = 3
 
-/** Display names of fields that aren't their plain name. */
+/** Display names of fields whose plain name isn't suitable. */
 const LABELS: Record<string, string> = { tls: 'TLS', mx: 'MX', hostname: 'the hostname' }
 
 const labelOf = (name: string): string => LABELS[name] ?? name.replaceAll('_', ' ')

@@ -296,7 +296,7 @@ function assignment(given: Fields, preposition: string): string {
   return `the pool${quoted(pool)} ${preposition} all ${mail}`
 }
 
-/** Filters that are ids mean nothing to people. */
+/** Filters that are IDs, which sentences omit because they mean nothing to people. */
 const IDS = ['team_id', 'email_id', 'id', 'touched_by']
 
 function queued(past: string, bare: string, { after: done, details }: Facts): Phrase {
@@ -355,7 +355,7 @@ function addresses({ id, ids }: Fields): string {
   return textOf(id) === '' ? 'addresses' : '1 address'
 }
 
-/** The length of a stored list: a long one ends with how many were left out. */
+/** Returns the original length of a stored list. A shortened list ends with the number of omitted items. */
 function lengthOf(ids: readonly unknown[]): number {
   const left = /^\[and (\d+) more\]$/.exec(textOf(ids.at(-1)))?.[1]
   return left === undefined ? ids.length : ids.length - 1 + Number(left)

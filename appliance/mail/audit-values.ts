@@ -1,4 +1,4 @@
-/** Reduces values to what the audit log may contain: no secrets, and no more than a person reads. Pure. */
+/** Prepares values for the audit log: removes secrets and shortens long values. Pure. */
 
 /** Replaces a secret. */
 const ELIDED = '[secret]'
@@ -14,7 +14,9 @@ const SECRET_NAME =
 const SECRET_VALUE =
   /\bre_\w{8,}|\bwhsec_[\w+/=-]+|(?<=\/shared\/|\/invitation#)[^/\s]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*/g
 
-/** How many items of a list to keep. An import has thousands of rows, and the first ones show what it was. */
+/**
+ * Maximum number of list items to keep. An import has thousands of rows, and the first ones are enough to recognize it.
+ */
 const MOST_ITEMS = 50
 const MOST_FIELDS = 100
 const MOST_CHARACTERS = 2000
@@ -46,7 +48,7 @@ function fields(value: object, depth: number): Record<string, unknown> {
   const entries = Object.entries(value).filter(([, one]) => one !== undefined)
   const kept = entries.slice(0, MOST_FIELDS).map(([name, one]) => [
     name,
-    // Whether a secret exists is no secret.
+    // Null and booleans are kept, because whether a secret exists isn't secret.
     SECRET_NAME.test(name) && one !== null && typeof one !== 'boolean' ? ELIDED : plain(one, depth + 1),
   ])
   return Object.fromEntries(kept) as Record<string, unknown>

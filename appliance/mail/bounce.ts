@@ -14,7 +14,7 @@ export type Phase =
   | 'report' // by mail, after the server had accepted the message
 
 /**
- * What a failure is about. `recipient`: the mailbox doesn't exist or is closed · `mailbox-full` · `policy`: a rule
+ * Categories of failures. `recipient`: the mailbox doesn't exist or is closed · `mailbox-full` · `policy`: a rule
  * forbids it, theirs or ours · `reputation`: they distrust our IP or domain · `content` · `size` · `tls` · `dns`:
  * names, in their zone or ours · `network`: connections, timeouts, loops · `quota`: we send too much or too fast ·
  * `temporary`: a passing problem of the server, including greylisting.
@@ -52,14 +52,14 @@ export type SubType = (typeof SUB_TYPES)[number]
 export const BOUNCE_ACTIONS = ['bounce', 'defer', 'suppress'] as const
 export type BounceAction = (typeof BOUNCE_ACTIONS)[number]
 
-/** What the operator can do about it: a sentence and a link. */
+/** Advice for the operator: a sentence and a link. */
 export interface Advice {
   text: string
   link?: string
 }
 
 /**
- * What a reply means for its lane, for a number of minutes: send less, send nothing, or use fewer connections at the
+ * How a lane reacts to a reply for a number of minutes: it sends less, sends nothing, or uses fewer connections at the
  * same pace.
  */
 export const SHAPINGS = ['slow', 'pause', 'connections'] as const
@@ -68,7 +68,7 @@ export interface Shaping {
   minutes: number
 }
 
-/** The conditions of a rule. All that are given must match; of a list, one. */
+/** The conditions of a rule. All given conditions must match; of a list, one element is enough. */
 export interface BounceConditions {
   /** Reply codes: `550`, `55x`, `5xx`. */
   code?: readonly string[]

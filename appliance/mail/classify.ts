@@ -26,11 +26,14 @@ export interface Classification {
 /** Classifies a reply; `createClassifier` creates one. Pure. */
 export type Classify = (reply: Reply, about: About) => Classification
 
-/** How much of a reply the patterns search. The text is the remote server's, so this bounds their time. */
+/**
+ * Maximum number of characters of a reply that the patterns search. Limits their time, because the text is from the
+ * remote server.
+ */
 const MOST_CHARS = 2000
 
 /**
- * Matches addresses echoed in a reply. Their words aren't the server's, and a sender can choose them
+ * Matches addresses echoed in a reply. Words in them aren't the server's own, and a sender can choose them
  * (`helo-not@example.com`).
  */
 const ADDRESS = /[^\s<>()[\]"',;:=@]{1,64}@[^\s<>()[\]"',;:=@]{1,255}/g
@@ -82,10 +85,10 @@ function enhancedOf({ enhanced }: Reply, text: string): string | null {
   return enhanced ?? /#([45]\.\d{1,3}\.\d{1,3})\b/.exec(text)?.[1] ?? null
 }
 
-/** Replies before MAIL are about this server or theirs, never about the recipient. */
+/** Phases before MAIL. Replies in them are about this server or the remote one, never about the recipient. */
 const BEFORE_MAIL: readonly Phase[] = ['connect', 'greeting', 'ehlo', 'starttls']
 
-/** Before RCPT no recipient is known: "user unknown" at MAIL is about the sender. */
+/** Phases before RCPT, in which no recipient is known: "user unknown" at MAIL is about the sender. */
 const BEFORE_RCPT: readonly Phase[] = [...BEFORE_MAIL, 'mail']
 
 function actionOf({ action }: BounceRule, said: Said): BounceAction {

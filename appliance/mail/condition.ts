@@ -6,7 +6,7 @@ import { MOST_DEPTH, MOST_RULES, RULE_OPERATORS, type Rule, type Rules } from '.
 
 export type { Rules } from './rules.ts'
 
-/** What a run knows: the payload that started it, its contact, and payloads that it waited for, by event. */
+/** The data of a run: the payload that started it, its contact, and payloads that it waited for, by event. */
 export interface Facts {
   event: Record<string, unknown>
   contact: Record<string, unknown>
@@ -91,7 +91,7 @@ export function fieldValue(field: string, { event, contact, waits }: Facts): unk
   const [noun, ...path] = field.split('.')
   if (noun === 'contact') return valueAt(contact, path)
   if (noun === 'event') return valueAt(event, path)
-  // Names of events have dots, too: the longest that fits is meant.
+  // Event names may contain dots, so use the longest name that matches.
   for (let length = path.length - 1; length > 0; length--) {
     const name = path.slice(0, length).join('.')
     if (Object.hasOwn(waits, name)) return valueAt(waits[name], path.slice(length))
@@ -154,7 +154,7 @@ function toNumber(value: unknown): number {
   return /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number(value)
 }
 
-/** Comparisons with NaN are false. */
+/** Compares two numbers. Comparisons with NaN are false. */
 function compares(operator: 'gt' | 'gte' | 'lt' | 'lte', a: number, b: number): boolean {
   if (operator === 'gt') return a > b
   if (operator === 'gte') return a >= b

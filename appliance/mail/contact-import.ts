@@ -12,7 +12,7 @@ export type OnConflict = (typeof ON_CONFLICT)[number]
 export const COLUMN_TYPES = ['string', 'number', 'boolean'] as const
 export type ColumnType = (typeof COLUMN_TYPES)[number]
 
-/** What a column can be imported as. */
+/** Contact fields that a column can be imported as. */
 export const IMPORT_FIELDS = ['email', 'first_name', 'last_name', 'unsubscribed', 'property'] as const
 export type ImportField = (typeof IMPORT_FIELDS)[number]
 
@@ -20,7 +20,7 @@ export type ImportField = (typeof IMPORT_FIELDS)[number]
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252'] as const
 export type Encoding = (typeof ENCODINGS)[number]
 
-/** For files with only one column, the comma. */
+/** Separators between columns; files with only one column use the comma. */
 export const SEPARATORS = [',', ';', '\t', '|'] as const
 export type Separator = (typeof SEPARATORS)[number]
 

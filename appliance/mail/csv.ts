@@ -7,7 +7,10 @@ export interface CsvRecord {
   cells: string[]
   /** False when the text ends within quotes. */
   closed: boolean
-  /** Where it ends in the text, including its line end (UTF-16 units), and the number of the next line. */
+  /**
+   * Offset of the end of the record in the text, including its line end (UTF-16 units), and the number of the next
+   * line.
+   */
   end: number
   next: number
 }
@@ -98,7 +101,7 @@ const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 
 /**
  * Writes one record, including its line end. Prefixes an apostrophe to cells that a spreadsheet would run as a formula:
- * strangers choose their addresses, and one may begin with `=`. `plainCell` removes it.
+ * strangers choose their own addresses, which may begin with `=`. `plainCell` removes it.
  */
 export function csvRecord(cells: readonly string[]): string {
   const written = cells.map((cell) => {

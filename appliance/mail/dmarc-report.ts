@@ -14,7 +14,7 @@ export const AUTH_RESULTS = [
 ] as const
 export type AuthResult = (typeof AUTH_RESULTS)[number]
 
-/** What the receiver did (RFC 9990 §3.1.1.8); `unknown` for any other value. */
+/** The receiver's action (RFC 9990 §3.1.1.8); `unknown` for any other value. */
 export const DISPOSITIONS = ['none', 'pass', 'quarantine', 'reject', 'unknown'] as const
 export type Disposition = (typeof DISPOSITIONS)[number]
 

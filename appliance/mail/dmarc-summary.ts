@@ -3,7 +3,7 @@ import type { Disposition } from './dmarc-report.ts'
 import type { DmarcRow } from './domain-report.ts'
 
 /**
- * What a source is. `own`: an IP of this server · `aligned`: another service whose mail passes · `forwarder`: its mail
+ * Kinds of sources. `own`: an IP of this server · `aligned`: another service whose mail passes · `forwarder`: its mail
  * passes only by signature · `service`: signs or sends under its own domain · `unknown`: none of its mail is
  * authenticated.
  */
@@ -25,7 +25,7 @@ export interface DmarcSource {
   spfDomains: string[]
   status: 'ok' | 'warning' | 'failed'
   verdict: string
-  /** What to do; null for nothing. */
+  /** The recommended next step; null for none. */
   nextStep: string | null
 }
 
@@ -135,7 +135,7 @@ function judgeService(domain: string, { dkimDomains, spfDomains }: Facts): Verdi
   }
 }
 
-/** What the advice for a domain is based on. */
+/** The facts that the advice for a domain is based on. */
 export interface DmarcPosture {
   /** The policy that reporters found last; empty when unknown. */
   policy: string

@@ -19,8 +19,8 @@ export interface RecipientDsn {
 }
 
 /**
- * The action in a report (RFC 3464 §2.3.3). There is no `delivered`, because final delivery is the next server's.
- * `relayed` means that the message went to a server that doesn't send success reports.
+ * The action in a report (RFC 3464 §2.3.3). There is no `delivered`, because the next server is responsible for final
+ * delivery. `relayed` means that the message went to a server that doesn't send success reports.
  */
 export type ReportKind = 'failed' | 'delayed' | 'relayed'
 

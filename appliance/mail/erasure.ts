@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import { suppressionKey } from './suppression.ts'
 
-/** What an erasure counts: the number of rows changed or removed of each kind. */
+/** Kinds of rows that an erasure changes or removes, and counts. */
 const ERASURE_KINDS = [
   'deliveries',
   'emails',
@@ -63,8 +63,8 @@ export interface Eraser {
   /** Replaces the address by the pseudonym; also removes the name of a mailbox (`Name <address>`). */
   hide(text: string): string
   /**
-   * Does the same for every text in plain data.
-   * @param words also replace the local part alone in what servers said; only for data about no one else
+   * Replaces the address like `hide` in every text of plain data.
+   * @param words also replace the local part alone in replies of servers; only for data about no one else
    */
   hideIn<T>(value: T, words?: boolean): T
 }
@@ -77,10 +77,10 @@ const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g,
 const BEFORE = String.raw`(?:(?<![\p{L}\p{N}._+-])|(?<=\\[bfnrt])|(?<=%[0-9a-f]{2}))`
 const AFTER = String.raw`(?![\p{L}\p{N}-]|\.[\p{L}\p{N}])`
 
-/** Minimum length of a local part to replace alone; shorter ones occur in ordinary text. */
+/** Minimum length of a local part that is replaced on its own, because shorter ones occur in ordinary text. */
 const SHORTEST_WORD = 3
 
-/** Fields with the words of remote servers, and ours about them. */
+/** Fields with text from remote servers, and with our notes about it. */
 const SPOKEN = new Set(['text', 'note', 'message', 'diagnosticCode'])
 
 /** @param address with A-labels, as recipients are stored; found in any case, with U-labels, and percent-encoded */

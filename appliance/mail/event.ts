@@ -95,9 +95,9 @@ export interface EventData {
   robot?: true
   /** For opens and clicks: the bot, or the proxy of a person's mail client. Not on the wire. */
   seenBy?: string
-  /** For opens: who opened it, as far as known. The address is empty when it isn't stored. */
+  /** For opens: data about who opened the email. The IP address is empty when it isn't stored. */
   open?: { ipAddress: string; timestamp: string; userAgent: string }
-  /** For clicks: the same, and the target of the link. */
+  /** For clicks: data about who clicked, and the target of the link. */
   click?: { ipAddress: string; timestamp: string; userAgent: string; link: string }
   cause?: Cause
   /** For bounces: the class on the wire. */
@@ -106,7 +106,7 @@ export interface EventData {
     subType: SubType | 'Undetermined'
     message: string
     diagnosticCode: string[]
-    /** What the bounce is about. Not on the wire, where bounces have only the four properties above. */
+    /** The category of the bounce. Not on the wire, where bounces have only the four properties above. */
     category?: Category
     /** The recipient's address doesn't exist and belongs on the suppression list. Not on the wire. */
     suppress?: true

@@ -18,6 +18,6 @@ export interface Finding {
   status: FindingStatus
   /** What was found, in whole sentences. */
   found: string
-  /** What to do about it; null for nothing. */
+  /** How to fix the problem; null if nothing needs to be done. */
   advice: string | null
 }

@@ -1,4 +1,4 @@
-/** Sign-up forms: what a team decides about one, and its limits. Pure; also used by the dashboard. */
+/** Settings and limits of sign-up forms. Pure; also used by the dashboard. */
 import type { PageLanguage } from './unsubscribe-page.ts'
 
 /** Whether a form takes sign-ups. */
@@ -21,7 +21,7 @@ export interface FormWords {
   title: string | null
   /** Text below the heading. */
   text: string | null
-  /** What the person agrees to, above the button. */
+  /** Text above the button that says what the person agrees to. */
   consent: string | null
   button: string | null
   /** Subject of the confirmation email. */
@@ -32,7 +32,7 @@ export interface FormWords {
   labels: Record<string, string>
 }
 
-/** Everything that a team decides about a form. */
+/** The settings of a form, which the team chooses. */
 export interface FormSettings {
   name: string
   status: FormStatus
@@ -45,7 +45,7 @@ export interface FormSettings {
   /** Languages of the page and the email; the first is the default. */
   languages: PageLanguage[]
   words: Partial<Record<PageLanguage, FormWords>>
-  /** Where the browser goes after the sign-up and after the confirmation; null: to a page of this server. */
+  /** Where the browser is redirected after the sign-up and after the confirmation; null: to a page of this server. */
   submittedUrl: string | null
   confirmedUrl: string | null
   /** Origins of other sites that may contain the form, such as `https://example.com`. */
@@ -65,7 +65,7 @@ export interface Form extends FormSettings {
 
 /** A form with its page. */
 export interface FormDetails extends Form {
-  /** Of its page; null if this server has no address that others can open. */
+  /** URL of the form's page; null if this server has no public address. */
   url: string | null
   /** The form as HTML for another site; null without `url`. */
   html: string | null

@@ -1,10 +1,11 @@
 /**
- * Header fields (RFC 5322 §2.2): which ones a caller may set, what they may contain, and how to find them in a message.
+ * Header fields (RFC 5322 §2.2): checks which fields a caller may set and what they may contain, and finds them in a
+ * message.
  */
 
 /** Maximum length of a field name; the longest registered one has 35 characters. */
 export const MAX_FIELD_NAME = 76
-/** Maximum length of a value in UTF-16 units. Postfix cuts header fields at 100 KB, others much earlier. */
+/** Maximum length of a value in UTF-16 units. Postfix truncates header fields at 100 KB, other servers much earlier. */
 const MAX_FIELD_VALUE = 8192
 /** Maximum header size in octets; receivers accept less. */
 export const MAX_HEADER = 256 * 1024
@@ -33,13 +34,13 @@ const RESERVED_FIELDS: readonly (readonly [field: string, fate: Fate, reason: st
   ['Cc', 'refused', 'use the `cc` field'],
   ['Bcc', 'refused', 'use the `bcc` field'],
   ['Subject', 'refused', 'use the `subject` field'],
-  // These would speak for someone whose right to send wasn't checked.
+  // These would name another sender, whose permission to send wasn't checked.
   ['Sender', 'dropped', 'the server sets it'],
   ['X-Posthaste-Topic', 'refused', 'use the `topic_id` field'],
   // These describe the body, which the server composes.
   ['MIME-Version', 'dropped', 'the server sets it'],
   ['Content-*', 'dropped', 'the server sets it'],
-  // These are facts that servers state: when and how the message traveled, who signed it, where reports go.
+  // Only servers may set these: when and how the message traveled, who signed it, where reports go.
   ['Date', 'dropped', 'the server sets it'],
   ['Return-Path', 'dropped', 'receiving servers set it'],
   ['DKIM-Signature', 'dropped', 'the server signs'],
@@ -81,8 +82,8 @@ export function unfold(value: string): string {
 }
 
 /**
- * Fields that may occur only once in a message or part (RFC 5322 §3.6, RFC 2045 §3, RFC 2183), because readers differ
- * in which one they use.
+ * Fields that may occur only once in a message or part (RFC 5322 §3.6, RFC 2045 §3, RFC 2183), because mail clients
+ * differ in which one they use.
  */
 const SINGLE_FIELDS = new Map(
   [

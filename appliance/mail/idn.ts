@@ -79,7 +79,9 @@ const ONE_SCRIPT = [...SCRIPTS, ...TOGETHER].map(
   (scripts) => new RegExp(`^(?:[0-9-]|${scripts.map((one) => `\\p{scx=${one}}`).join('|')})+$`, 'u'),
 )
 
-/** Cyrillic and Greek letters that look like Latin ones. A label of these alone reads as another word. */
+/**
+ * Cyrillic and Greek letters that look like Latin ones. A label with only such letters can be mistaken for a Latin one.
+ */
 const LOOKALIKES = /^[0-9\-асԁеһіјӏорԛѕԝхуүъьҽпгѵѡαγικνορυω]+$/u
 
 /** Whether no reader would confuse the label with another one. */

@@ -1,4 +1,4 @@
-/** Received email: who sent it, how well that is authenticated, and whether it is spam. Types only. */
+/** Received email: its sender, the authentication results, and the spam verdict. Types only. */
 
 /** The results of RFC 8601 §2.7 that are used here. */
 export const AUTH_RESULTS = [
@@ -21,8 +21,8 @@ export interface AuthVerdict {
 }
 
 /**
- * Whether a received message comes from whom it claims: SPF (RFC 7208), DKIM (RFC 6376), DMARC (RFC 9989), ARC (RFC
- * 8617).
+ * Results that show whether a received message comes from its stated sender: SPF (RFC 7208), DKIM (RFC 6376), DMARC
+ * (RFC 9989), ARC (RFC 8617).
  */
 export interface Authentication {
   spf: AuthVerdict
@@ -33,7 +33,7 @@ export interface Authentication {
   arc: AuthVerdict
 }
 
-/** What the spam filter said about an accepted message. */
+/** The spam filter's verdict on an accepted message. */
 export interface SpamVerdict {
   /** Whether the filter marks it as spam. */
   flagged: boolean

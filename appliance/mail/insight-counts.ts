@@ -1,7 +1,7 @@
 /** How many sent emails of a domain failed each check. Pure. */
 import { dateOf, daysUntil } from './reputation.ts'
 
-/** What is wrong with emails that fail a check, after a number: `412 emails without a plain-text part`. */
+/** Descriptions of emails that fail a check, used after a number: `412 emails without a plain-text part`. */
 const CHECK_WORDS: Readonly<Record<string, string>> = {
   alike: 'whose plain text and HTML say different things',
   alt: 'with images without a description',
@@ -42,7 +42,7 @@ export interface FailedCheck {
 export interface InsightCounts {
   /** How many emails were checked. */
   checked: number
-  /** Those that some failed, the most first. */
+  /** Checks that some emails failed, starting with the one that most failed. */
   failed: FailedCheck[]
   /** Every day of the period, oldest first. */
   days: { date: string; checked: number; failed: { check: string; emails: number }[] }[]

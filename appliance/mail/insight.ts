@@ -1,6 +1,6 @@
-/** What a check of a message says. Pure. */
+/** Results of checks of a message. Pure. */
 
-/** In order of urgency. `attention`: receivers may mind it. `advice`: it could be better. */
+/** Verdicts in order of urgency. `attention`: receivers may object. `advice`: it could be better. */
 export const VERDICTS = ['block', 'attention', 'advice', 'pass'] as const
 export type Verdict = (typeof VERDICTS)[number]
 
@@ -15,7 +15,7 @@ export interface Insight {
   why: string | null
   /** What to do about it; null if it passed. */
   fix: string | null
-  /** What it was seen in, such as links; at most five. */
+  /** Where the problem was seen, such as links; at most five. */
   evidence: string[]
 }
 

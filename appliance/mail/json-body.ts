@@ -19,17 +19,17 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125]
 
 /**
  * Refuses JSON whose structure needs far more memory and time than its size suggests: 40 MB of `{},` are 14 million
- * objects. Takes the body chunk by chunk, and skips strings as fast as a search. Doesn't count numbers and literals,
+ * objects. Reads the body chunk by chunk, and skips strings as fast as a search. Doesn't count numbers and literals,
  * which take at most four times their size. Doesn't check that the JSON is well-formed.
  */
 export class JsonBounds {
   #values = 0
   #inText = false
-  /** The last chunk ended in a string after an odd number of backslashes. */
+  /** Whether the last chunk ended in a string after an odd number of backslashes. */
   #escaped = false
-  /** Octets of the current or last string. */
+  /** Length of the current or last string in octets. */
   #text = 0
-  /** Names so far in each open object; arrays have an entry too. */
+  /** Number of names so far in each open object; arrays have an entry, too. */
   readonly #names: number[] = []
 
   /** Refuses: `body_too_complex`. */

@@ -13,7 +13,7 @@ export interface KnownNode {
   sources: string[]
 }
 
-/** Facts of a node that wrote none. */
+/** Facts of a node that hasn't stored any. */
 const UNKNOWN: NodeFacts = {
   hostname: '',
   version: '',
@@ -40,7 +40,7 @@ function reasonsOf(state: NodeState, { heartbeatAt }: KnownNode, now: number): s
   ]
 }
 
-/** Formats nodes for people. @param currentId the node that was asked */
+/** Formats nodes for people. @param currentId the node that handles the request */
 export function viewNodes(nodes: readonly KnownNode[], currentId: string | null, now: number): NodeView[] {
   return nodes.map((node) => {
     const { id, name, startedAt, heartbeatAt, sources, facts } = node

@@ -15,8 +15,8 @@ export interface NodeFacts {
 }
 
 /**
- * After how many milliseconds without a heartbeat a node is lost, and others free its leases. More than its term, after
- * which it is fenced: that leaves it time to notice, and clocks may differ.
+ * Milliseconds without a heartbeat after which a node is lost, and other nodes free its leases. Longer than its term,
+ * after which it is fenced, because the node needs time to notice, and clocks may differ.
  */
 export const LOST_MS = 15_000
 

@@ -28,15 +28,15 @@ export interface RenderedPage {
   html: string
 }
 
-/** Whose page it is. */
+/** The design of a page, and the team that it belongs to. */
 export interface PageFrame {
   page: UnsubscribePage
   language: PageLanguage
-  /** Its name; empty: the page names none. */
+  /** The team's name; empty: the page shows no name. */
   team: string
 }
 
-/** Renders a page around its content, which must be HTML. `more` is style of the page's own. */
+/** Renders a page around its content, which must be HTML. `more` is additional CSS for this page. */
 export function framePage(
   { page, language, team }: PageFrame,
   heading: string,

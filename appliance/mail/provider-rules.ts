@@ -1,4 +1,4 @@
-/** The rules of mailbox providers for senders, and whether mail keeps to them. Pure. */
+/** The rules of mailbox providers for senders, and checks whether mail follows them. Pure. */
 import { byUrgency, insight, type Insight } from './insight.ts'
 
 export const RULE_CHECKS = [
@@ -14,13 +14,13 @@ export const RULE_CHECKS = [
 ] as const
 export type RuleCheck = (typeof RULE_CHECKS)[number]
 
-/** What happens to bulk mail that breaks a rule. `warn`: the review and the insights say so. */
+/** What happens to bulk mail that breaks a rule. `warn`: the review and the insights show a warning. */
 export const RULE_MODES = ['block', 'warn', 'off'] as const
 export type RuleMode = (typeof RULE_MODES)[number]
 
 /** A provider that publishes rules. */
 export interface RulingProvider {
-  /** As in the table of providers. */
+  /** ID in the table of providers. */
   id: string
   name: string
   /** Messages a day to its mailboxes that make a bulk sender. */
@@ -51,7 +51,7 @@ export interface ProviderRules {
   rules: readonly ProviderRule[]
 }
 
-/** What is known of the mail of a domain. */
+/** The facts about the mail of a domain. */
 export interface RuleFacts {
   domain: string
   /** Whether each is known to be missing or invalid. The signature and the return path are always of the domain. */
@@ -66,7 +66,7 @@ export interface RuleFacts {
   oneClick: boolean | null
 }
 
-/** Fewer complaints than this are chance, whatever their share. */
+/** Minimum number of complaints; fewer are not significant, whatever their share. */
 const LEAST_COMPLAINTS = 4
 
 /** Returns the share of delivered emails that were complained about; 0 while there are too few to judge. */
@@ -107,7 +107,9 @@ export function rulesFor(
   })
 }
 
-/** Judges mail by rules: one insight for each check. `mode` says how bad a broken rule is. */
+/**
+ * Checks mail against the rules and returns one insight for each check. `mode` determines how severe a broken rule is.
+ */
 export function judgeRules(
   rules: readonly { rule: ProviderRule; provider: RulingProvider }[],
   facts: RuleFacts,
@@ -135,7 +137,7 @@ export function judgeRules(
 
 const LANDS = 'Such mail is deferred, refused, or lands in spam.'
 
-/** Says in one sentence what is wrong and how to fix it. */
+/** Returns the problem and its fix as one text. */
 export function reasonOf({ note, fix }: Insight): string {
   const todo = fix ?? ''
   return `${note.replace(/\.$/, '')}: ${todo.charAt(0).toLowerCase()}${todo.slice(1)}`
@@ -204,7 +206,7 @@ const WORDS: Record<RuleCheck, Words> = {
   }),
 }
 
-/** Adds the judgments to other insights. Those of records replace the general one. */
+/** Adds the insights of provider rules to other insights. Insights about DNS records replace the general one. */
 export function withRules(insights: readonly Insight[], judged: readonly Insight[]): Insight[] {
   const told = judged.some(
     ({ id, verdict }) => verdict !== 'pass' && ['rule-spf', 'rule-dmarc', 'rule-spf-or-dkim'].includes(id),

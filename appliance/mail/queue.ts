@@ -1,4 +1,4 @@
-/** Names of queues: which deliveries wait together and take turns with others. Pure. */
+/** Names of queues. Deliveries in one queue wait together, and queues take turns. Pure. */
 
 import type { PoolFilter, Stream } from './source.ts'
 
@@ -28,7 +28,7 @@ export function formatQueue({ pool, provider, stream, teamId }: QueueName): stri
   return `${pool}/${provider}/${LETTER[stream]}/${teamId}`
 }
 
-/** Returns what shares a limit: a pool and a provider, such as `default/google`. */
+/** Returns the destination, whose deliveries share a limit: a pool and a provider, such as `default/google`. */
 export function destinationOf({ pool, provider }: { pool: string; provider: string }): string {
   return `${pool}/${provider}`
 }
@@ -47,12 +47,12 @@ export function unplaced(domain: string): string {
   return `?${domain}`
 }
 
-/** Whether the provider is such a stand-in. */
+/** Whether a provider is a placeholder from `unplaced`. */
 export function isUnplaced(provider: string): boolean {
   return provider.startsWith('?')
 }
 
-/** What an operator can do with queued mail. */
+/** Actions of an operator on queued mail. */
 export const QUEUE_ACTIONS = ['hold', 'release', 'retry', 'reroute', 'expire', 'drop'] as const
 export type QueueAction = (typeof QUEUE_ACTIONS)[number]
 

@@ -159,13 +159,13 @@ function readConnection(
   return { from: end('from'), to: end('to'), type }
 }
 
-/** The connections that lead on from a step, besides `default`. */
+/** Types of connections that may leave a step, besides `default`, by type of step. */
 const WAYS: Partial<Record<StepType, readonly ConnectionType[]>> = {
   condition: ['condition_met', 'condition_not_met'],
   wait_for_event: ['event_received', 'timeout'],
 }
 
-/** A step has one way on of each type, and nothing leads to a trigger. */
+/** Checks that a step has at most one outgoing connection of each type, and that no connection leads to a trigger. */
 function checkWays({ steps, connections }: AutomationGraph): void {
   const byKey = new Map(steps.map((step) => [step.key, step]))
   for (const [at, { from, to, type }] of connections.entries()) {
@@ -181,7 +181,9 @@ function checkWays({ steps, connections }: AutomationGraph): void {
   }
 }
 
-/** Each step can be reached from a trigger, none leads back to itself, and no event has two triggers. */
+/**
+ * Checks that each step can be reached from a trigger, that there are no cycles, and that no event has two triggers.
+ */
 function checkPaths({ steps, connections }: AutomationGraph): void {
   const triggers = steps.filter((step) => step.type === 'trigger')
   if (triggers.length === 0) throw invalid('steps', 'at least one step of the type `trigger`')
