@@ -1,4 +1,4 @@
-/** Asks DNS blocklists about servers that deliver mail to the public MX (RFC 5782). */
+/** Looks up servers that deliver mail to the public MX in DNS blocklists (RFC 5782). */
 import type { Clock } from '../clock/clock.ts'
 import type { Answer, Resolver } from '../dns/dns.ts'
 import { inNetworks, parseNetworks, reverseLabels, whyForbidden, type Cidr } from '../wire/networks.ts'
@@ -8,7 +8,7 @@ export interface Dnsbl {
   listedBy(ip: string): Promise<string | null>
 }
 
-/** What a zone says. `failed`: it didn't answer, or refuses to be asked. */
+/** The answer of a zone. `failed`: it didn't answer, or refused the query. */
 type Result = 'listed' | 'clear' | 'failed'
 
 export interface DnsblDeps {
@@ -17,16 +17,16 @@ export interface DnsblDeps {
   clock: Pick<Clock, 'after'>
   /** Zones, most important first. */
   zones: readonly string[]
-  /** Networks that no zone is asked about. */
+  /** Networks that aren't looked up. */
   allow: readonly Cidr[]
   count: (zone: string, result: Result) => void
 }
 
-/** A zone that takes longer counts as silent, because the client waits (milliseconds). */
+/** Time limit for a zone in milliseconds. A slower one counts as failed, because the client is waiting. */
 const DEADLINE_MS = 3000
 
 const CODES = parseNetworks(['127.0.0.0/8'])
-/** Answers about the question, not the IP: 127.0.0.1 is never listed (RFC 5782 §5), 127.255.255.x is an error. */
+/** Answers that don't mean a listing: 127.0.0.1 is never listed (RFC 5782 §5), 127.255.255.x is an error. */
 const ERRORS = parseNetworks(['127.0.0.1/32', '127.255.255.0/24'])
 
 export function createDnsbl({ resolver, clock, zones, allow, count }: DnsblDeps): Dnsbl {

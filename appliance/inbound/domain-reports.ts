@@ -1,7 +1,7 @@
 /**
  * Receives DMARC and TLS reports about domains: authenticates the sender, reads the report and stores its data, all
- * while the client waits. The message itself is not kept. Anybody can write a report, so one counts only if its message
- * passes DMARC, as RFC 9990 §4 demands.
+ * while the client waits. The message itself is not kept. Anyone can write a report, so it counts only if its message
+ * passes DMARC, as RFC 9990 §4 requires.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'

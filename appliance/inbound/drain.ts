@@ -21,8 +21,8 @@ export interface DrainDeps {
 }
 
 /**
- * Maximum number of attempts to read a message before it is set aside as unreadable. An attempt is lost when the process
- * ends for any reason.
+ * Maximum number of attempts to read a message before it is set aside as unreadable. An attempt is lost when the
+ * process ends for any reason.
  */
 const MOST_ATTEMPTS = 10
 /** A report can arrive before the result of its attempt is stored. The drain then retries after this time. */
@@ -34,7 +34,7 @@ export function createDrain(deps: DrainDeps): Worker {
   const reader = createReturnedReader(clock, deps.tables)
   const onDuty = dutyOf(deps.duties, 'returned mail')
 
-  /** Reads a message and stores its effects, unless `mayWait` and it is premature. */
+  /** Reads a message and stores its effects. Postpones a premature message if `mayWait` is set. */
   async function settle(message: UnreadReturned, mayWait: boolean): Promise<void> {
     const { id, emailId, deliveries, rcptTo, returnPath, attempts } = message
     const returned = attempts > MOST_ATTEMPTS ? null : await reader.read(new Uint8Array(message.bytes))

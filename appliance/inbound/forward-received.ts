@@ -25,7 +25,7 @@ export interface ReceivedForwarderDeps {
   duties?: Duties | undefined
 }
 
-/** Forwarded messages per team and hour. Strangers trigger this mail, so it needs a limit. */
+/** Maximum number of forwarded messages per team and hour. Strangers trigger this mail, so it needs a limit. */
 const MOST = 500
 const WINDOW_MS = 60 * 60_000
 /** Header field of every forwarded message; names the domain that forwarded it. */

@@ -24,7 +24,9 @@ export interface ForwarderDeps {
   duties?: Duties | undefined
 }
 
-/** Strangers trigger this mail. The limit is low enough to make it useless for attacks. */
+/**
+ * Maximum number of forwarded messages. Strangers trigger this mail, and the low limit makes it useless for attacks.
+ */
 const MOST = 20
 const WINDOW_MS = 60 * 60_000
 /**

@@ -10,7 +10,7 @@ export type HeaderEdit =
   /** Replaces the field of this name at `index`, from 1; an empty value removes it. */
   | { kind: 'change'; index: number; name: string; value: string }
 
-/** Limits for the changes of one message by one filter: how many, and how large their values are together. */
+/** Limits on the changes of one message by one filter: their number, and the total size of their values. */
 export const MOST_EDITS = 200
 const MOST_CHARACTERS = 256 * 1024
 

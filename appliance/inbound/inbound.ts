@@ -153,7 +153,9 @@ const RECEIVED_RATE = { windowMs: 10 * MINUTE, perNetwork: 600, inAll: 6000 }
 
 /** A message with more Received fields than this is in a loop (RFC 5321 §6.3). */
 const MAX_RECEIVED = 50
-/** The same limit for fields of this server. A reply legitimately has two: one from submission, one from receipt. */
+/**
+ * The same limit for Received fields of this server. A legitimate reply has two: one from submission, one from receipt.
+ */
 const MAX_OWN_RECEIVED = 3
 /** Bytes of the header in which Received fields are counted. */
 const HEADER = 128 * 1024

@@ -1,7 +1,7 @@
 /**
- * Decides what follows from a message to the signed return path of an email. A valid MAC proves that the writer has
- * seen the email: a server on its path, or one of its recipients. So a report counts only for recipients of that email,
- * and if there are several, none of them can suppress another. Everything else in the message may be forged. Pure.
+ * Decides the effects of a message to the signed return path of an email. A valid MAC proves that the writer has seen
+ * the email: a server on its path, or one of its recipients. So a report counts only for recipients of that email, and
+ * if there are several, none of them can suppress another. Everything else in the message may be forged. Pure.
  */
 import type { BounceRule } from '../mail/bounce.ts'
 import { formatReply, parseReply, type Reply } from '../mail/reply.ts'
@@ -18,9 +18,7 @@ const MAX_TEXT = 1000
 /** The email that a message was returned for. */
 export interface ReturnedTo {
   deliveries: readonly ReturnedDelivery[]
-  /**
-   * Whether the message came to the return path. If it only quotes the email, it can be a complaint but nothing else.
-   */
+  /** Whether the message came to the return path. A message that only quotes the email can only be a complaint. */
   toReturnPath: boolean
 }
 
@@ -62,8 +60,8 @@ export const isEarly = (deliveries: readonly ReturnedDelivery[]): boolean =>
   deliveries.some(({ leased }) => leased)
 
 /**
- * Reports whether a failure is about a delivery that is queued or held. A crash may have lost the result of its attempt; the
- * delivery is then attempted again.
+ * Reports whether a failure is about a delivery that is queued or held. A crash may have lost the result of its
+ * attempt; then the delivery is attempted again.
  */
 export const isPremature = ({ entries }: ReturnedReport, deliveries: readonly ReturnedDelivery[]): boolean =>
   entries.some(
@@ -73,7 +71,10 @@ export const isPremature = ({ entries }: ReturnedReport, deliveries: readonly Re
       deliveries.some(({ id, state }) => id === deliveryId && (state === 'waiting' || state === 'held')),
   )
 
-/** Finds the delivery of a report. A notice without a recipient belongs to the only recipient, if there is only one. */
+/**
+ * Finds the delivery of a report. A notice that names no recipient is about the email's only recipient, if there is
+ * just one.
+ */
 function deliveryOf(
   { final, original }: ReportedRecipient,
   deliveries: readonly ReturnedDelivery[],

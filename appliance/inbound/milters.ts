@@ -1,6 +1,7 @@
 /**
- * Asks mail filters (milters) about each message for a receiving domain before the reply, in the order in which they are
- * configured. Each sees the header as the filters before it left it. Reports about sent mail are never asked about.
+ * Asks mail filters (milters) about each message for a receiving domain before the reply, in the order in which they
+ * are configured. Each filter sees the header with the changes of the previous ones. Reports about sent mail aren't
+ * filtered.
  */
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
@@ -34,7 +35,7 @@ export interface Milters {
   filter(message: JudgedMessage): Promise<FilteredMessage>
 }
 
-/** What became of a question. `failed`: no verdict. */
+/** The result of asking a filter. `failed`: no verdict. */
 export type MilterResult = 'accepted' | 'quarantined' | 'deferred' | 'rejected' | 'failed'
 
 export interface MilterDeps {
@@ -49,12 +50,12 @@ export interface MilterDeps {
   count: (milter: string, result: MilterResult) => void
 }
 
-/** The client waits meanwhile (milliseconds). Filters may look up DNS records. */
+/** Time limit in milliseconds, because the client is waiting. Filters may look up DNS records. */
 const DEADLINE_MS = 30_000
 /** The largest part of a body in a packet. */
 const BODY_BYTES = 65_535
 
-/** What a filter said about a message. */
+/** A filter's verdict on a message. */
 interface Verdict {
   result: Exclude<MilterResult, 'failed'>
   /** The filter's own reply or reason; null: none. */
@@ -129,7 +130,7 @@ async function ask(
 /** Names and values that a filter may look up, such as `i`, the message's id. */
 type Macros = Record<string, string>
 
-/** One message's way through a filter. */
+/** The conversation with one filter about one message. */
 class Session {
   readonly #connection: MilterConnection
 
@@ -156,7 +157,10 @@ class Session {
     return this.#end()
   }
 
-  /** A filter that refuses one recipient refuses the message, which was accepted for all of them. */
+  /**
+   * Sends the recipients. If a filter refuses one of them, the whole message is refused, because it was accepted for
+   * all of them.
+   */
   async #recipients(addresses: readonly string[]): Promise<Verdict | undefined> {
     for (const address of addresses) {
       const macros = { '{rcpt_addr}': address }
@@ -189,7 +193,7 @@ class Session {
     return undefined
   }
 
-  /** Does one step. Returns a verdict if the filter ends the session with it. */
+  /** Sends one step. Returns a verdict if the filter ends the session with it. */
   async #say(step: Step, letter: string, data: Buffer[], macros?: Macros): Promise<Verdict | undefined> {
     const { no, quiet } = STEPS[step]
     if ((this.#connection.steps & no) !== 0) return undefined
@@ -203,7 +207,7 @@ class Session {
     this.#connection.send('D', Buffer.from(letter), ...pairs)
   }
 
-  /** Returns the next packet that isn't a sign of life. */
+  /** Returns the next packet other than progress packets. */
   async #reply(): Promise<Packet> {
     for (;;) {
       const packet = await this.#connection.receive()
@@ -240,8 +244,8 @@ const valueOf = ({ raw }: HeaderField, hasSpace: boolean): string => {
 }
 
 /**
- * Reads a reply. Undefined: the filter wants to go on. A message that the filter would discard is rejected, so that its
- * sender learns of it.
+ * Reads a reply. Undefined: the filter wants to continue. A message that the filter would discard is rejected, so that
+ * its sender learns of it.
  */
 function verdictOf({ letter, data }: Packet): Verdict | undefined {
   const verdict = (result: Verdict['result'], reason: string | null = null): Verdict => ({

@@ -1,4 +1,4 @@
-/** Receives mail on the public MX: what other servers send to port 25 without authentication (RFC 5321 §3.6). */
+/** Receives mail on the public MX, which other servers send to port 25 without authentication (RFC 5321 §3.6). */
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Arriving, Client, MailHandler, MailCommand } from '../smtp/smtp.ts'
@@ -80,7 +80,10 @@ class Arrived implements Arriving {
     this.#addressees.push(found)
   }
 
-  /** Delivery reports, reports about domains and mail to postmaster are taken from listed servers, too. */
+  /**
+   * Checks the server against blocklists. Delivery reports, reports about domains and mail to postmaster are accepted
+   * even from listed servers.
+   */
   async #admitServer({ receiver }: Addressee): Promise<void> {
     const zone = receiver && (await this.#listedBy)
     if (zone) throw refuse('inbound_listed', { ip: this.#client.ip, zone })

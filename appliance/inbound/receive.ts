@@ -28,7 +28,7 @@ export interface ReceiveDeps {
   spamFilter?: SpamFilter | undefined
   /** Default: none. */
   milters?: Milters | undefined
-  /** Events per team about email that is not stored, in 24 hours. */
+  /** Limits events about email that is not stored, per team in 24 hours. */
   events: Throttle
 }
 
@@ -53,7 +53,7 @@ export interface Received {
   wanted: boolean
 }
 
-/** Whether the message comes from whom it claims. SPF or DKIM suffices if the domain has no DMARC policy. */
+/** Whether the message comes from its stated sender. SPF or DKIM suffices if the domain has no DMARC policy. */
 const isAuthenticated = ({ spf, dkim, dmarc }: Authentication): boolean =>
   dmarc.result === 'pass' || (dmarc.result === 'none' && (spf.result === 'pass' || dkim.result === 'pass'))
 
@@ -152,7 +152,9 @@ async function attachmentsOf(bytes: Uint8Array, { mime }: ReceiveDeps) {
   }
 }
 
-/** Finds the team's email that a message answers. The id alone could be guessed, so the whole Message-ID must match. */
+/**
+ * Finds the team's email that a message replies to. The ID alone could be guessed, so the whole Message-ID must match.
+ */
 async function answered(
   teamId: string,
   { candidates }: Outline,

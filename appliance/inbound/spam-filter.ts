@@ -1,6 +1,6 @@
 /**
  * Asks rspamd about each message for a receiving domain, over its HTTP protocol (`POST /checkv2`), before the reply.
- * Reports about sent mail are never judged, because they quote the mail that they are about.
+ * Reports about sent mail aren't checked, because they quote the original mail.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
@@ -9,7 +9,7 @@ import type { SpamVerdict } from '../mail/inbound.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Logger } from '../watch/log.ts'
 
-/** A message as the filter needs it. */
+/** A message to check, with the data that the filter needs. */
 export interface JudgedMessage {
   bytes: Uint8Array
   mailFrom: string
@@ -26,7 +26,7 @@ export interface SpamFilter {
   judge(message: JudgedMessage): Promise<SpamVerdict | null>
 }
 
-/** What became of a question. `failed`: no verdict. */
+/** The result of asking the filter. `failed`: no verdict. */
 type Result = 'clear' | 'flagged' | 'deferred' | 'rejected' | 'failed'
 
 export interface SpamFilterDeps {
@@ -40,9 +40,9 @@ export interface SpamFilterDeps {
   count: (result: Result) => void
 }
 
-/** The client waits meanwhile (milliseconds). */
+/** Time limit in milliseconds, because the client is waiting. */
 const DEADLINE_MS = 10_000
-/** Limit for the answer. A verdict with all symbols has a few kilobytes. */
+/** Maximum size of an answer in bytes. A verdict with all symbols has a few kilobytes. */
 const MOST_BYTES = 1024 * 1024
 const MOST_SYMBOLS = 50
 
@@ -128,7 +128,7 @@ function headersOf(
   ]
 }
 
-/** Reads rspamd's answer. Throws if it is none. */
+/** Reads rspamd's answer. Throws if it is invalid. */
 function readVerdict(answer: unknown): { action: string; verdict: SpamVerdict } {
   const {
     action,

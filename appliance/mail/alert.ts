@@ -80,8 +80,8 @@ export interface AlertLevel {
 export type AlertLevels = Readonly<Record<AlertKind, AlertLevel>>
 
 /**
- * The default levels. Mailbox providers publish one limit for complaints (Gmail and Yahoo: 0.3%; Gmail advises to stay below
- * 0.1%, a third of it). Hosted sending services act on bounce rates of 4% to 5%, which receivers don't publish.
+ * The default levels. Mailbox providers publish one limit for complaints (Gmail and Yahoo: 0.3%; Gmail advises to stay
+ * below 0.1%, a third of it). Hosted sending services act on bounce rates of 4% to 5%, which receivers don't publish.
  */
 export const ALERT_LEVELS: AlertLevels = {
   bounces: { opens: 0.75, closes: 0.5, ofLimit: true, least: 100 },

@@ -21,8 +21,8 @@ export interface NodeFacts {
 export const LOST_MS = 15_000
 
 /**
- * active: it renews its entry in the database · leaving: it is stopping · stopped · lost: it disappeared, and others freed
- * its deliveries in progress.
+ * active: it renews its entry in the database · leaving: it is stopping · stopped · lost: it disappeared, and other
+ * nodes freed its deliveries in progress.
  */
 export const NODE_STATES = ['active', 'leaving', 'stopped', 'lost'] as const
 export type NodeState = (typeof NODE_STATES)[number]

@@ -1,4 +1,6 @@
-/** Reads the rules of receiving domains. Apart from receiving-rules.ts, which browsers load, too. Pure. */
+/**
+ * Reads the rules of receiving domains. Separate from receiving-rules.ts, because browsers load that file, too. Pure.
+ */
 import { parseMailbox } from './address.ts'
 import type { ReceivingRule } from './receiving-rules.ts'
 import { refuse } from './refusals.ts'
@@ -8,7 +10,7 @@ const PATTERN = /^[^\s"(),:;<>@[\\\]\x00-\x20\x7f]+$/
 
 /**
  * Checks a rule and writes it in its standard form. Refuses: `invalid_field`.
- * @param prefix what comes before the names of its fields in a refusal
+ * @param prefix prefix of field names in refusals
  */
 export function readRule({ pattern, action, to }: ReceivingRule, prefix: string): ReceivingRule {
   if (!PATTERN.test(pattern))

@@ -1,7 +1,7 @@
 /** Decides what a domain does with mail to its addresses. Pure. */
 /**
- * keep: store and send to webhooks · forward: the same, and send on to other addresses · webhook: send to webhooks and store nothing ·
- * refuse: reject like an unknown address · drop: accept and discard.
+ * keep: store and send to webhooks · forward: the same, and forward to other addresses · webhook: send to webhooks and
+ * store nothing · refuse: reject like an unknown address · drop: accept and discard.
  */
 export const RECEIVING_ACTIONS = ['keep', 'forward', 'webhook', 'refuse', 'drop'] as const
 export type ReceivingAction = (typeof RECEIVING_ACTIONS)[number]
@@ -11,7 +11,7 @@ export interface ReceivingRule {
   /** Local part in lower case; `*` stands for any text, including none. */
   pattern: string
   action: ReceivingAction
-  /** Where mail is forwarded; only and always with `forward`. */
+  /** Addresses that mail is forwarded to. Set for `forward` and for no other action. */
   to?: string[] | undefined
 }
 
@@ -22,7 +22,7 @@ export const MOST_FORWARDS = 10
 export const MOST_RULES = 100
 export const LONGEST_PATTERN = 64
 
-/** Addresses that every domain must accept (RFC 5321 §4.5.1, RFC 2142 §4). */
+/** Local parts that every domain must accept (RFC 5321 §4.5.1, RFC 2142 §4). */
 const ALWAYS = new Set(['postmaster', 'abuse'])
 
 const KEEP: ReceivingRule = { pattern: '*', action: 'keep' }

@@ -1,7 +1,7 @@
 /** The status of a recipient in one word, the same in lists, timeline and queue. Pure. */
 import type { DeliveryState } from './verdict.ts'
 
-/** Failures first: the order in a summary. */
+/** All statuses in the order of a summary, with failures first. */
 export const RECIPIENT_STATUSES = [
   'complained',
   'bounced',
@@ -26,11 +26,11 @@ export interface Standing {
   state: DeliveryState
   /** Attempts so far, including one in progress. */
   attempts: number
-  /** An attempt has ended, or the outcome was decided otherwise. */
+  /** Whether an attempt has ended, or the outcome was decided in another way. */
   heard: boolean
-  /** The email was scheduled, and no attempt was made before its time. */
+  /** Whether the email was scheduled, and no attempt was made before its time. */
   scheduled: boolean
-  /** The recipient reported the message as spam. */
+  /** Whether the recipient reported the message as spam. */
   complained: boolean
 }
 

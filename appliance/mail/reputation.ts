@@ -1,4 +1,4 @@
-/** The reputation of a domain: the results of its mail by day, and what changed when. Pure. */
+/** The reputation of a domain: daily results of its mail, and a timeline of changes. Pure. */
 import type { ProviderRules } from './provider-rules.ts'
 
 /** Results of deliveries. */
@@ -20,7 +20,7 @@ export interface ReputationDay extends ReputationCounts {
 export interface ReputationChange {
   /** Unix milliseconds. */
   at: number
-  /** dns: a record got another status. setting: from the audit log. volume: far more mail than usual. */
+  /** dns: the status of a record changed. setting: a change in the audit log. volume: far more mail than usual. */
   kind: 'dns' | 'setting' | 'volume'
   /** A sentence without a full stop. */
   note: string
@@ -28,7 +28,7 @@ export interface ReputationChange {
 
 /** How close the complaints are to the limit of one provider. */
 export interface ComplaintLimit {
-  /** Its `RulingProvider.id` and name. */
+  /** `RulingProvider.id` and name of the provider. */
   provider: string
   name: string
   /** Share of delivered emails, from 0 to 1. */
@@ -37,9 +37,9 @@ export interface ComplaintLimit {
   state: 'ok' | 'near' | 'over'
 }
 
-/** Fewer complaints than this are chance, as in the provider rules. */
+/** Minimum number of complaints, as in the provider rules; fewer are not significant. */
 const LEAST_COMPLAINTS = 4
-/** Gmail allows 0.3% and advises to stay below 0.1%. */
+/** Share of the limit from which complaints are near it. Gmail allows 0.3% and advises to stay below 0.1%. */
 const NEAR = 1 / 3
 
 /** Returns the share of delivered emails that were reported as spam, from 0 to 1. */
@@ -69,10 +69,12 @@ export function complaintLimits(
 /** A jump is at least this many times the usual volume, and this many emails. */
 const JUMP = 3
 const LEAST_JUMP = 1000
-/** How many days before decide what is usual. */
+/** Number of previous days that determine the usual volume. */
 const USUAL_DAYS = 7
 
-/** Finds the days with far more mail than the median of the seven days before. @param days without gaps, oldest first */
+/**
+ * Finds the days with far more mail than the median of the previous seven days. @param days without gaps, oldest first
+ */
 export function volumeChanges(days: readonly ReputationDay[]): ReputationChange[] {
   const volumes = days.map(({ delivered, bounced }) => delivered + bounced)
   return days.slice(USUAL_DAYS).flatMap(({ date }, n) => {
@@ -96,7 +98,7 @@ const RECORD_WORDS: Readonly<Record<string, string>> = {
   pending: 'was found to be missing',
 }
 
-/** Tells when each record got its present status, if that was at or after `since` (Unix milliseconds). */
+/** Returns when each record got its current status, if that was at or after `since` (Unix milliseconds). */
 export function recordChanges(
   checks: readonly { key: string; status: string; since: number }[],
   since: number,

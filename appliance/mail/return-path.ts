@@ -1,7 +1,7 @@
 /**
  * Return paths: the envelope senders of outgoing mail. Each email has its own (VERP), so that a bounce identifies its
- * email even when it quotes nothing. A MAC prevents forgery: email ids can be guessed in part, and every recipient sees
- * the one of their email. Pure but for the key.
+ * email even when it quotes nothing. A MAC prevents forgery: email ids can be guessed in part, and recipients see the
+ * ID of their own email. Pure except for the key.
  */
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 

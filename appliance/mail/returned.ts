@@ -1,4 +1,4 @@
-/** Messages received at a return path, for a feedback loop or at a report address, and what they say. Types only. */
+/** Messages received at a return path, from a feedback loop or at a report address, and their content. Types only. */
 import type { Category } from './bounce.ts'
 
 /**
@@ -28,7 +28,7 @@ export type ReturnedKind = (typeof RETURNED_KINDS)[number]
 /** Action of a recipient (RFC 3464 §2.3.3). */
 export type ReportAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
-/** What a delivery report says about a recipient. All of it is untrusted. */
+/** The untrusted content of a delivery report about one recipient. */
 export interface ReportedRecipient {
   /** As the sender wrote it (RFC 3464 §2.3.1); null when missing. */
   original: string | null
@@ -43,7 +43,7 @@ export interface ReportedRecipient {
   diagnostic: string
   /** The server that the reporting server contacted (RFC 3464 §2.3.5). */
   remoteMta: string | null
-  /** What the failure is about; null unless `action` is `failed` or `delayed`. */
+  /** The category of the failure; null unless `action` is `failed` or `delayed`. */
   category: Category | null
   /** Name of the rule that decided the category. */
   topic: string | null
@@ -51,11 +51,11 @@ export interface ReportedRecipient {
   invalid: boolean
 }
 
-/** What identifies the message that a report or reply is about. Hints only, because anyone can forge them. */
+/** References to the message that a report or reply is about. They are only hints, because anyone can forge them. */
 export interface MessageReferences {
-  /** Of the returned message, with angle brackets. */
+  /** Message-ID of the returned message, with angle brackets. */
   messageId: string | null
-  /** Of the returned message, or Original-Mail-From (RFC 5965 §3.2), without angle brackets. */
+  /** Return path of the returned message, or Original-Mail-From (RFC 5965 §3.2), without angle brackets. */
   returnPath: string | null
   /** Original-Envelope-Id (RFC 3464 §2.2.1, RFC 5965 §3.2). */
   envelopeId: string | null
@@ -66,7 +66,7 @@ export interface MessageReferences {
    * 9477 §4.2).
    */
   fields: Readonly<Record<string, string>>
-  /** To of the returned message. */
+  /** The To field of the returned message. */
   to: string | null
   subject: string | null
 }
@@ -103,10 +103,10 @@ export interface Returned {
 }
 
 /**
- * What a report about a delivery changed. `bounced`: the delivery · `suppressed`: its address, too · `complained` ·
- * `noted`: nothing final was said · `unchanged`: the delivery is queued, or already bounced or complained · `stranger`:
- * not a recipient of the email · `ambiguous`: the email has several recipients, and the report could be about any of
- * them.
+ * Effects of a report about a delivery. `bounced`: the delivery bounced · `suppressed`: its address was suppressed, too
+ * · `complained` · `noted`: the report isn't final · `unchanged`: the delivery is queued, or already bounced or
+ * complained · `stranger`: not a recipient of the email · `ambiguous`: the email has several recipients, and the report
+ * could be about any of them.
  */
 export const RETURNED_EFFECTS = [
   'bounced',
@@ -119,7 +119,7 @@ export const RETURNED_EFFECTS = [
 ] as const
 export type ReturnedEffect = (typeof RETURNED_EFFECTS)[number]
 
-/** What a message says about a recipient, and what that changed. */
+/** The statement of a message about a recipient, and its effect. */
 export interface ReportEntry {
   /** Null when the message names no one. */
   recipient: string | null
@@ -133,7 +133,7 @@ export interface ReportEntry {
   effect: ReturnedEffect
 }
 
-/** What a message to a return path says, and what that changed. */
+/** The content of a message to a return path, and its effects. */
 export interface ReturnedReport {
   /** `unreadable`: parsing took too much time or memory, or crashed the process. */
   kind: ReturnedKind | 'unreadable'

@@ -1,4 +1,4 @@
-/** Who may do what in a team: one table for the dashboard and the API. */
+/** Roles in a team and their rights, for the dashboard and the API. */
 
 /** Roles of a member, the most powerful first. */
 export const ROLES = ['owner', 'admin', 'developer', 'viewer'] as const

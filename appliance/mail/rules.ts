@@ -37,7 +37,7 @@ export type RuleField =
   | { kind: 'property'; key: string }
   | { kind: 'topic' | 'segment' | 'broadcast'; id: string }
 
-/** What a contact can have done with a broadcast. `sent`: it was queued for the contact. Bots don't count. */
+/** Activities of a contact with a broadcast. `sent`: it was queued for the contact. Activity of bots doesn't count. */
 export const BROADCAST_DEEDS = ['sent', 'opened', 'clicked'] as const
 
 /** Fields that every contact has. */

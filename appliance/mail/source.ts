@@ -1,4 +1,4 @@
-/** Sending IPs, the pools they form, and which mail uses which pool. Pure. */
+/** Sending IPs, their pools, and the assignment of mail to pools. Pure. */
 import { isIP } from 'node:net'
 import type { Finding } from './finding.ts'
 
@@ -116,8 +116,8 @@ function whyNot({ ip, state, stateReason, health }: Source, family: Family): str
 }
 
 /**
- * Returns what SPF records must name: configured IPs as written, then those added by an operator, and `auto` last when
- * the system chooses, too. Empty when only the system chooses.
+ * Returns the sources that SPF records must name: configured IPs as written, then those added by an operator, and
+ * `auto` last when the system chooses, too. Empty when only the system chooses.
  */
 export function spfSources(configured: readonly string[], sources: readonly Source[]): string[] {
   const added = sources.filter(({ ip, origin }) => origin === 'operator' && !configured.includes(ip))
@@ -125,7 +125,7 @@ export function spfSources(configured: readonly string[], sources: readonly Sour
   return named.length > 0 && sources.some(({ ip }) => ip === AUTO) ? [...named, AUTO] : named
 }
 
-/** Pools whose mail a node may send: only the named ones, or all others. */
+/** Pools whose mail a node may send: either only the named pools, or all except those. */
 export interface PoolFilter {
   pools: string[]
   only: boolean
@@ -138,7 +138,7 @@ export function foreignSources(all: readonly Source[], own: readonly Source[]): 
 
 /**
  * Returns the pools whose mail this node may send: those that send from one of its sources, and those that no node can
- * send now. Undefined: all. Mail of unknown pools goes the way of `default`.
+ * send now. Undefined: all. Mail of unknown pools is sent like that of `default`.
  */
 export function poolsOf(sources: readonly Source[], foreign: ReadonlySet<string>): PoolFilter | undefined {
   const serves = (pool: string): boolean => {

@@ -1,4 +1,4 @@
-/** Determines an email's stream: what its sender says, or else what its header suggests. Pure. */
+/** Determines an email's stream from the sender's explicit choice, or else from its header. Pure. */
 import { STREAMS, type Stream } from './source.ts'
 
 /** The header field that sets the stream, in lower case; removed before sending. */

@@ -1,4 +1,4 @@
-/** Why an address is suppressed, in the words of the wire format (reference §2.13, §5.3). Pure. */
+/** Suppressed addresses, and the reasons in the terms of the wire format (reference §2.13, §5.3). Pure. */
 import type { EventData } from './event.ts'
 import type { Cause, SuppressionOrigin } from './verdict.ts'
 

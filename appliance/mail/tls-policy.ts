@@ -1,4 +1,4 @@
-/** A domain's TLS policy as shown to people: what applies to each host, and why. */
+/** A domain's TLS policy as shown to people: the requirement for each host, and its reason. */
 
 /** The TLS required of one host. */
 export interface TlsHostView {
@@ -31,7 +31,7 @@ export interface TlsPolicyView {
     fetchedAt: number
     expiresAt: number
   } | null
-  /** What is wrong with the domain's policies, in sentences. */
+  /** Problems with the domain's policies, in sentences. */
   troubles: string[]
   hosts: TlsHostView[]
   /** Where the domain wants TLS reports: URIs. */

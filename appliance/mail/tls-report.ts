@@ -7,7 +7,7 @@ export const dayOf = (at: number): string => new Date(at).toISOString().slice(0,
 export type TlsReportTargets =
   { kind: 'targets'; uris: string[] } | { kind: 'none' } | { kind: 'invalid'; why: string }
 
-/** More targets than any real record has; each costs one more email or request a day. */
+/** Maximum number of targets, more than any real record has. Each costs an additional email or request per day. */
 const MOST_TARGETS = 5
 
 /** An extension field (RFC 8460 §3). */

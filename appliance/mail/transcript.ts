@@ -20,7 +20,7 @@ export interface Step {
   /** Host and IP of the peer; null for lookups. */
   host: string | null
   ip: string | null
-  /** The command as sent, without CRLF; null when nothing was sent. Of the message itself only the size is kept. */
+  /** The command as sent, without CRLF; null when nothing was sent. For the message itself, only the size is stored. */
   sent: string | null
   /** The reply; null when there was none. */
   reply: Reply | null
@@ -43,7 +43,8 @@ export interface TlsInfo {
    */
   group?: string
   /**
-   * Whether the certificate is valid: by chain and name, or by DANE. Opportunistic TLS continues without (RFC 7435).
+   * Whether the certificate is valid: by chain and name, or by DANE. Opportunistic TLS continues with an invalid
+   * certificate (RFC 7435).
    */
   verified: boolean
   /** Why it isn't valid; null when it is. */

@@ -18,13 +18,13 @@ export interface Cause {
   reply: Reply | null
   /** Enhanced status code (RFC 3463) of an outcome decided here; a reply has its own. */
   status?: string
-  /** What the failure is about; absent when nothing failed, and when a person decided. */
+  /** The category of the failure; absent when nothing failed, and when a person decided. */
   category?: Category
   /** A sentence for people, without codes. */
   note: string
-  /** What the operator can do about it, if known for this reply. */
+  /** Advice for the operator, if there is any for this reply. */
   advice?: Advice
-  /** Who ended it, if no attempt did. */
+  /** Who ended the delivery, if it wasn't an attempt. */
   by?: 'operator' | 'sender' | 'recipient' | 'erasure'
   /** For a suppressed delivery: why the address was suppressed. */
   origin?: SuppressionOrigin
@@ -51,7 +51,7 @@ export type Verdict =
  */
 export type DeliveryState = 'waiting' | 'held' | 'canceled' | Exclude<Verdict['kind'], 'deferred'>
 
-/** The same list at run time, waiting states first. */
+/** All delivery states, waiting states first. */
 export const DELIVERY_STATES = [
   'waiting',
   'held',

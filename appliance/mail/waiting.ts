@@ -1,6 +1,6 @@
 /**
- * Why mail waits, and why a lane sends less than it could: as data, and its only wording. No reason contains a time,
- * because only the caller knows the time zone. Pure; also used by the dashboard.
+ * Reasons why mail waits, and why a lane sends less than it could: the data, and the only place that words them. No
+ * reason contains a time, because only the caller knows the time zone. Pure; also used by the dashboard.
  */
 import type { Reply } from './reply.ts'
 
@@ -95,7 +95,7 @@ function briefly({ code, enhanced, text }: Reply): string {
 const codesOf = ({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>): string =>
   enhanced === null ? String(code) : `${code} ${enhanced}`
 
-/** Words a decision about a lane, without a full stop. @param provider its name */
+/** Formats a decision about a lane, without a full stop. @param provider name of the provider */
 export function laneWords(reason: LaneReason, provider: string): string {
   switch (reason.key) {
     case 'answered':
@@ -131,7 +131,7 @@ const from = ({ source }: Where): string => (source === null ? '' : ` from ${sou
 const oneOf = ({ connections, provider }: { connections: number; provider: string }): string =>
   connections === 1 ? `the one connection to ${provider}` : `one of ${connections} connections to ${provider}`
 
-/** Words why a delivery waits, on one line with a capital and without a full stop. */
+/** Formats the reason why a delivery waits as one line, with a capital letter and without a full stop. */
 export function waitLine(reason: WaitReason): string {
   switch (reason.key) {
     case 'held':
@@ -163,7 +163,7 @@ export function waitLine(reason: WaitReason): string {
 }
 
 /**
- * Words the same with the time at which the wait ends, to continue a paragraph: lower case, no full stop.
+ * Formats the reason together with the time at which the wait ends, to continue a paragraph: lower case, no full stop.
  * @param at formats a time
  */
 export function waitWords(reason: WaitReason, until: number | null, at: (instant: number) => string): string {
@@ -199,7 +199,7 @@ export function waitWords(reason: WaitReason, until: number | null, at: (instant
 export const PAST_WAIT_REASONS = [
   'scheduled', // its sender chose a later time
   'retry', // the pause after a temporary failure
-  'greylisting', // the same, after greylisting by the server
+  'greylisting', // the pause after greylisting by the server
   'interrupted', // a restart ended the previous attempt
   'held', // an operator held it
   'paused', // the lane was paused

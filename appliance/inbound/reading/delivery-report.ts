@@ -1,4 +1,7 @@
-/** Reads delivery status notifications: multipart/report with message/delivery-status (RFC 3464, RFC 6522, RFC 6533). Pure. */
+/**
+ * Reads delivery status notifications: multipart/report with message/delivery-status (RFC 3464, RFC 6522, RFC 6533).
+ * Pure.
+ */
 import type { ReportAction, ReportedRecipient } from '../../mail/returned.ts'
 import { addressIn, hostIn } from './addresses.ts'
 import { textOf, wordsOf, type Part, type ReadMessage } from './parts.ts'
@@ -126,7 +129,7 @@ function actionOf(value: string, status: string): ReportAction {
   const { code, status: enhanced } = findCodes(status)
   const digit = enhanced?.[0] ?? String(code ?? '')[0]
   if (digit === '2') return 'delivered'
-  // Without a clear final failure, the delivery isn't final.
+  // Anything other than a clear final failure isn't final.
   return digit === '5' ? 'failed' : 'delayed'
 }
 

@@ -121,7 +121,7 @@ function tlsRows({ type, successful, failed, failures }: TlsPolicyResult): TlsRo
   const detailed = failures.map((one) =>
     row(one.type === '' ? 'unknown' : one.type, one.sessions, one.receivingMx, one.reason),
   )
-  // Details may be missing, and may not add up.
+  // Details may be missing, or may not add up to the total.
   const rest = failed - sum(detailed.map(({ sessions }) => sessions))
   return [row('', successful), ...detailed, row('unknown', rest)].filter(({ sessions }) => sessions > 0)
 }

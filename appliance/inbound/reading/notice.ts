@@ -148,7 +148,7 @@ function recipient(
   }
 }
 
-/** Reads a bounce that names no recipient; only the return path identifies the recipient. */
+/** Returns an entry without an address for a bounce that names no recipient, whom only the return path identifies. */
 export function nobody(
   { format, recipients }: Notice,
   text: string,

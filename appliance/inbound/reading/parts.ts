@@ -1,12 +1,12 @@
 /**
- * Splits a received message into its parts (RFC 2045, RFC 2046): tolerant, bounded, and only as far as reports need.
- * Pure.
+ * Splits a received message into its parts (RFC 2045, RFC 2046). Tolerant, with limits, and only as far as reports need
+ * it. Pure.
  */
 import { fieldValue, splitMessage, type HeaderField } from '../../mail/headers.ts'
 import { partsOf, readContentType, valuesOf, type ContentType } from '../../mime/entity.ts'
 import { decodeWords } from '../../mime/parser.ts'
 
-/** A part without subparts. Enclosed messages are leaves too: their content is not the sender's own. */
+/** A part without subparts. Enclosed messages aren't split either, because their content isn't the sender's own. */
 export interface Part {
   /** `type/subtype` in lower case. */
   type: string

@@ -1,6 +1,6 @@
 /**
  * Classifies a received message: a bounce, a complaint, an automatic reply, a report, … Checks the structure first,
- * then the table of formats. It decides nothing: the effects depend on what the envelope proves. Pure.
+ * then the table of formats. Doesn't decide the effects, which depend on the envelope. Pure.
  */
 import type {
   MessageReferences,

@@ -45,8 +45,8 @@ export const isVague = (status: string | null): boolean => status === null || /^
 
 /**
  * Finds the command that the server refused, if the report names it: Postfix's "in reply to RCPT TO", Exim's "after end
- * of data", sendmail's ">>>". The default is the end of data, which claims least: rules about unknown recipients that
- * require RCPT don't apply then.
+ * of data", sendmail's ">>>". The default is the end of data, which is the safest assumption, because rules about
+ * unknown recipients that require RCPT don't apply then.
  */
 function phaseIn(text: string): Phase {
   const start = text.slice(0, 4000)

@@ -7,7 +7,7 @@ import { problem, type ReportProblem, unpackReport, type UnpackLimits } from './
 export type TlsReading =
   { kind: 'report'; report: ReceivedTlsReport } | { kind: 'problem'; problem: ReportProblem }
 
-/** The whole tree is in memory at once. */
+/** Size limits. They are low because the whole JSON tree is in memory at once. */
 const LIMITS: UnpackLimits = { packed: 2 * 1024 * 1024, unpacked: 10 * 1024 * 1024, ratio: 200 }
 const MAX_POLICIES = 1000
 const MAX_FAILURES = 10_000
