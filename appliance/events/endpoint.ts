@@ -5,7 +5,7 @@ import { inNetworks, isForbiddenTarget, type Cidr } from '../wire/networks.ts'
 
 /**
  * Returns what is expected instead of an invalid endpoint URL; undefined when it may be tried. Host names are checked
- * at every request, by their IPs at that time; this refuses only what is obvious.
+ * at every request, by their IPs at that time; this check refuses only obvious problems.
  * @param own IPs of this machine's interfaces
  */
 export function endpointProblem(

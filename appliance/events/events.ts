@@ -1,6 +1,6 @@
 /**
- * Reports to apps what happened to their mail. Events are stored together with the state changes they describe, then
- * turned into webhook deliveries by the outbox, and sent endpoint by endpoint. Also counts them by tag.
+ * Reports events about their mail to apps. Events are stored together with the state changes they describe, then turned
+ * into webhook deliveries by the outbox, and sent endpoint by endpoint. Also counts them by tag.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -29,13 +29,13 @@ export interface EventsDeps {
   ownAddresses: () => readonly string[]
   /** How often to look for events stored by other processes, in milliseconds. Default 1000. */
   pollMs?: number | undefined
-  /** For the parts that run on one node only. */
+  /** Duties for the parts that run on only one node. */
   duties?: Duties | undefined
   /** Returns a random number in [0, 1). */
   random?: (() => number) | undefined
 }
 
-/** Background processing of events; `wake` says that one may have been stored. */
+/** Background processing of events. Call `wake` when an event may have been stored. */
 export interface Events extends Worker {
   readonly webhooks: Webhooks
 }

@@ -1,6 +1,6 @@
 /**
- * Sends due webhook deliveries, with a lane per endpoint so that one that hangs or fails delays no other. Storage knows
- * what is due; this only knows what is in flight.
+ * Sends due webhook deliveries, with a lane per endpoint so that one that hangs or fails delays no other. Storage keeps
+ * the due deliveries; lanes only keep those in flight.
  */
 import type { Clock } from '../clock/clock.ts'
 import { nextWebhookAttempt, RETRY_PAUSES } from '../mail/webhook.ts'
@@ -33,7 +33,7 @@ const DEAD_FAILURES = 10
  * this time.
  */
 const LEAST_LEASE = 30_000
-/** Real milliseconds between two runs; what becomes due meanwhile is leased together. */
+/** Real milliseconds between two runs. Deliveries that become due meanwhile are leased together. */
 const REST_MS = 5
 /** How long a stop waits for requests in flight, in real milliseconds. */
 const DRAIN_MS = 5000
@@ -51,8 +51,8 @@ export interface LanesDeps {
 }
 
 /**
- * Creates the lanes; they begin with `start()`. `stop` gives requests in flight five seconds to finish; others are
- * repeated later.
+ * Creates the lanes; they begin with `start()`. `stop` gives requests in flight five seconds to finish; unfinished ones
+ * are repeated later.
  */
 export function createLanes(deps: LanesDeps): Worker {
   const { storage, clock, log, poster } = deps

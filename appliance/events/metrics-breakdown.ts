@@ -11,7 +11,7 @@ import { readMetricsQuery, type MetricsRequest } from './metrics-query.ts'
 
 export type Breakdown = (typeof BREAKDOWNS)[number]
 
-/** What is counted. The email search accepts the same words, except the last two. */
+/** Metrics that can be broken down. The email search accepts the same names, except the last two. */
 export type BreakdownMetric = Counted | 'unique_opened' | 'unique_clicked'
 const METRICS: readonly BreakdownMetric[] = [...COUNTED, 'unique_opened', 'unique_clicked']
 

@@ -37,7 +37,7 @@ interface Cut extends Range {
   of: number
 }
 
-/** What one call requests: ranges of sums of one length, or of quarter-hours (undefined). */
+/** The ranges of one call: ranges of sums of one length, or of quarter-hours (undefined). */
 export interface Piece {
   length: number | undefined
   cuts: Cut[]
@@ -50,7 +50,7 @@ export interface Sums {
   most: number
 }
 
-/** For no sums. */
+/** The value when no sums are usable. */
 const NONE: Sums = { lengths: [], until: 0, most: 1 }
 
 /** Covers the range with the longest sums that fit into it, in order. */
@@ -122,7 +122,7 @@ type Reader = Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'breakDownMetrics'>
 
 /**
  * Finds the usable sums for a query; none when it filters by both domains and providers. `until` stays valid while
- * pieces are read: it only grows, and late counts are added to the sums, too.
+ * pieces are read: it only moves forward, and late counts are added to the sums, too.
  */
 async function sumsFor(
   storage: Pick<Reader, 'metricsSummed'>,

@@ -16,13 +16,13 @@ export type TagStorage = Pick<Storage, 'readTagCounts' | 'addTagCounts'>
  * runs.
  */
 const MOST_CHUNKS = 40
-/** Minimum time between runs (milliseconds). An earlier query counts what is missing itself. */
+/** Minimum time between runs (milliseconds). A query in between counts the missing events itself. */
 const POLL_MS = 5000
 /** Pause between two batches when there are many, as after an upgrade (milliseconds). */
 const REST_MS = 10
 
 /**
- * Counts what isn't counted yet.
+ * Counts the events that aren't counted yet.
  * @returns null when all events are counted; otherwise the time of the first uncounted one
  */
 export async function catchUp(storage: TagStorage, now: number): Promise<number | null> {
@@ -51,7 +51,7 @@ export function createTagCounter({
   storage: TagStorage
   clock: Clock
   log: Logger
-  /** How often to look for new events at least, in milliseconds. */
+  /** Maximum time between two checks for new events, in milliseconds. */
   pollMs: number
   /** Default: this process is the only one. */
   duties?: Duties | undefined

@@ -190,7 +190,7 @@ export interface Recomputed {
   left: number
 }
 
-/** Recomputes the roll-ups of all teams from the events, day by day, so that mail is accepted in between. */
+/** Recomputes the roll-ups of all teams from the events, day by day, so that mail can be accepted in between. */
 export async function recomputeMetrics(
   storage: Pick<Storage, 'metricsSpans' | 'recomputeMetrics'>,
   now: number,

@@ -1,4 +1,4 @@
-/** Accepts requests to send: turns what a listener has read into durable emails. */
+/** Accepts requests to send: turns requests that a listener has read into durable emails. */
 import type { Clock } from '../clock/clock.ts'
 import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
@@ -23,9 +23,9 @@ export interface IntakeDeps {
   quotas: Pick<Quotas, 'limitOf'>
   /** Judges bulk mail by the rules of mailbox providers. Default: not at all. */
   gate?: Pick<ProviderGate, 'permitTo'> | undefined
-  /** For attachments given by URL. */
+  /** Fetches attachments given by URL. */
   fetch: GuardedFetch
-  /** For messages that arrive as bytes and are changed. */
+  /** Parses messages that arrive as bytes and are changed. */
   mime: Pick<MimeReader, 'read'>
   clock: Clock
   limits: {
@@ -104,8 +104,8 @@ export interface Intake {
    */
   accept(request: SendRequest, caller: Caller): Promise<Accepted>
   /**
-   * Finds the response to an earlier request with this name, for listeners for which reading a request is expensive.
-   * Refuses: `invalid_idempotent_request`.
+   * Finds the response to an earlier request with this name, so that listeners can skip the expensive reading of a
+   * repeated request. Refuses: `invalid_idempotent_request`.
    */
   findEarlier(name: RequestName, caller: Caller): Promise<Accepted | null>
   close(): Promise<void>
@@ -125,7 +125,7 @@ export function createIntake(deps: IntakeDeps): Intake {
         const earlier = await findEarlier(deps, name, request)
         if (earlier) return earlier
         const { allowed, errors } = await allowAll(deps, request, caller, arrivedAt)
-        // Fetched files are in memory, and count, until they are stored.
+        // Fetched files are in memory, and count toward the limit, until they are stored.
         using fetched = new DisposableStack()
         for (const one of allowed)
           one.submission = fetched.use(await fetcher.collect(one.submission)).submission
@@ -226,7 +226,7 @@ async function store(
   const counted = prepared.some(({ submission }) => !submission.notice)
   const step = request.step && { ...request.step, output: { ...request.step.output, email_id: ids[0] } }
   const result = await storage.put({ emails, receipt, quota: counted ? quota : null, step }, now)
-  // ── the acceptance boundary: from here on, the emails are stored ──
+  // ── the acceptance boundary: after this point, the emails are stored ──
   if (result.kind === 'over_quota')
     throw new QuotaRefusal(result.period, now, await usedBy(deps, caller.teamId))
   if (result.kind === 'stale')

@@ -93,7 +93,7 @@ function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {
-    return undefined // A stray percent sign: the name is taken from elsewhere, or as it stands.
+    return undefined // A stray percent sign. Callers fall back to another name, or to the undecoded text.
   }
 }
 
@@ -135,8 +135,8 @@ const mediaType = new RegExp(
 )
 
 /**
- * Parses a media type (RFC 2045 §5.1). Refuses `multipart`: multipart bodies are only composed here, never taken from a
- * caller.
+ * Parses a media type (RFC 2045 §5.1). Refuses `multipart`: multipart bodies are only composed here, never accepted
+ * from a caller.
  */
 function readMediaType(text: string): string | undefined {
   const match = mediaType.exec(text.trim())

@@ -86,7 +86,10 @@ export function dispositionOf(
 
 const person = ({ name, address }: Mailbox) => ({ name, address })
 
-/** A bare CR or LF isn't a line end (RFC 5321 §2.3.8), and a signature must not depend on which server repairs it. */
+/**
+ * Converts line ends to CRLF. A bare CR or LF isn't a line end (RFC 5321 §2.3.8), and servers that repair it would
+ * break the signature.
+ */
 const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
 
 /** The converter, loaded by the first message that needs it. */
@@ -106,7 +109,7 @@ export async function textFrom(html: string): Promise<string> {
     selectors: [
       { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
       { selector: 'img', format: 'skip' },
-      // In upper case, a merge tag in a heading would be another tag.
+      // Don't convert headings to upper case, because that would change merge tags in them.
       ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({
         selector,
         options: { uppercase: false },
@@ -141,7 +144,10 @@ async function sevenBitOf(contentType: string, content: Buffer): Promise<Buffer 
   return converted.kind === 'converted' ? converted.message : undefined
 }
 
-/** Checks what all later code relies on (RFC 5322 §2.1.1, §2.3). A violation is a bug here, not the caller's fault. */
+/**
+ * Checks the properties that all later code relies on (RFC 5322 §2.1.1, §2.3). A violation is a bug here, not the
+ * caller's fault.
+ */
 function assertSendable(message: Uint8Array, utf8Header: boolean): void {
   const broken = brokenPromise(message, utf8Header)
   if (broken !== undefined)

@@ -21,16 +21,22 @@ export function placePlain({ html, text }: Content, tracked: boolean): StoredCon
   return place({ html, text }, { html: htmlTold, text: textTold }, unfinished ? 'unfinished' : 'message')
 }
 
-/** Decides the same for any composed message. Parses it, and stores separately only what it doesn't contain exactly. */
+/**
+ * Decides where HTML and text of any composed message are stored. Parses it, and stores separately only what it doesn't
+ * contain exactly.
+ */
 export function placeByReading({ html, text }: Content, message: Uint8Array): StoredContent {
   const found = readComposed(message)
-  // Someone else's part would be mistaken for the app's.
+  // An attached part would be mistaken for the app's HTML or text.
   const foreign = html === null && found.html !== null
   const told = { html: !foreign && found.html === html, text: !foreign && found.text === text }
   return place({ html, text }, told, 'message')
 }
 
-/** A message doesn't show why it has no text: it may have been declined ("") or never given (null). */
+/**
+ * Decides where the content is stored. A message without text doesn't show whether the text was empty ("") or not given
+ * (null).
+ */
 function place(
   { html, text }: Content,
   told: { html: boolean; text: boolean },
@@ -41,7 +47,7 @@ function place(
   return { place: where, html: htmlTold ? null : html, text: textTold ? null : text }
 }
 
-/** Composing changes line ends to CRLF, and lone surrogates to U+FFFD. */
+/** Whether composing preserves a text. It changes line ends to CRLF, and lone surrogates to U+FFFD. */
 const isKept = (text: string): boolean => !text.includes('\r') && text.isWellFormed()
 
 /**

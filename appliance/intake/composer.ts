@@ -19,11 +19,11 @@ const THREADS = 3
 const ALONE = 1024 * 1024
 /** Heap of a thread in MB. A 40 MB draft needs 150. */
 const HEAP_MB = 256
-/** Drafts of one team that can wait for a thread. */
+/** Maximum number of drafts of one team that can wait for a thread. */
 const WAITING = 64
 /**
- * A draft that takes longer is refused (milliseconds). Ordinary ones of 40 MB take under 2 s, malicious HTML takes
- * minutes.
+ * Time limit for composing a draft in milliseconds, after which it is refused. Ordinary ones of 40 MB take under 2 s,
+ * malicious HTML takes minutes.
  */
 const DEADLINE = 10_000
 

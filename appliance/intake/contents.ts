@@ -39,7 +39,7 @@ export function createContents({
   }
 }
 
-/** It could be parsed when it arrived, so being too large now is only temporary. */
+/** Maps a refusal to `overloaded`. The message could be parsed on arrival, so a failure now is only temporary. */
 function later(error: unknown): never {
   throw error instanceof Refusal ? refuse('overloaded') : error
 }

@@ -63,7 +63,7 @@ export function emailOf(
   }
 }
 
-/** Returns how it was submitted. */
+/** Returns how the email was submitted. */
 export function viaOf(
   { notice, arrived }: Submission,
   { apiKey }: Caller,
@@ -79,7 +79,7 @@ function heedTest(delivery: NewDelivery, testDomains: readonly string[]): NewDel
   return { ...delivery, suppressed: suppressedCause({ origin: 'bounce' }) }
 }
 
-/** REST has no parameter for this, but the header field may be among `headers`. */
+/** Returns the sender's TLS requirement. REST has no parameter for it, but `headers` may contain the field. */
 function requireTlsFor({ arrived, headers }: Submission): RequireTls {
   if (arrived) return arrived.requireTls
   const fields = headers.filter(({ name }) => name.toLowerCase() === 'tls-required')

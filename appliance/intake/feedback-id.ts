@@ -21,7 +21,7 @@ const TEAM_DIGITS = 10
  * in two parts.
  */
 export function feedbackIdFor(
-  /** For a broadcast, its id. */
+  /** The submission type; for a broadcast, its ID. */
   via: string,
   teamId: string,
   stream: Stream,

@@ -14,7 +14,7 @@ export interface Trace {
   ip: string
   /** `ESMTPSA` and similar (RFC 3848, RFC 6531 §4.3). */
   protocol: string
-  /** Whether to hide from recipients where the message came from. */
+  /** Whether to hide the client's name and IP from recipients. */
   hideClient: boolean
 }
 
@@ -40,7 +40,7 @@ export function readHeader(message: Uint8Array): Header {
     throw refuse('message_malformed', { expected: `it has more than ${MAX_FIELDS} header fields` })
   if (bodyOffset > MAX_HEADER)
     throw refuse('message_malformed', { expected: `its header is larger than ${MAX_HEADER} bytes` })
-  // Readers disagree on whether this ends the header. Fields could hide behind such a line.
+  // Mail programs disagree on whether such a line ends the header, so fields could be hidden after it.
   if (bodyOffset < message.length && !endsWithBlankLine(message, bodyOffset))
     throw refuse('message_malformed', {
       expected: `the line after ${fields.length} header fields is neither a field nor blank`,
@@ -67,7 +67,7 @@ const removed = new Set([
   CONTROL_FIELDS.topic,
 ])
 
-/** Fields that reveal the app's machine or earlier ones. */
+/** Fields that reveal the app's machine, or machines that the message passed before. */
 const tellingOfClient = new Set([
   'received',
   'x-received',
@@ -91,7 +91,7 @@ function repaired({ name, raw }: HeaderField): Uint8Array {
 
 /**
  * Builds the stored message: adds Received and missing required fields at the top (RFC 6409 §8), and removes fields
- * that nobody may see. All other bytes stay, except whitespace before a colon.
+ * that recipients must not see. All other bytes stay, except whitespace before a colon.
  */
 export function finishMessage(
   message: Uint8Array,

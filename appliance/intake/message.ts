@@ -33,12 +33,12 @@ export interface Arrival {
   from: Mailbox | null
   recipients: { mailbox: Mailbox; dsn: RecipientDsn }[]
   dsn: EnvelopeDsn
-  /** MAIL had the REQUIRETLS parameter (RFC 8689). */
+  /** Whether MAIL had the REQUIRETLS parameter (RFC 8689). */
   requireTls: boolean
   trace: Trace
 }
 
-/** The result of reading a message: a submission, and what its header says about the request. */
+/** The result of reading a message: a submission, and the request options in its header. */
 export interface ReadArrival {
   submission: Submission
   idempotencyKey: string | null
@@ -123,7 +123,10 @@ function onlyMailbox(header: Header, name: 'from' | 'sender'): Mailbox {
   return mailbox
 }
 
-/** Header fields are for display. Recipients in none of them are Bcc. */
+/**
+ * Distributes the recipients over To, Cc and Bcc. Header fields are only for display; recipients in none of them are
+ * Bcc.
+ */
 function distribute(header: Header, { recipients }: Arrival): Pick<Submission, 'to' | 'cc' | 'bcc'> {
   const to = readMailboxList(allOf(header, 'to'), MAX_SHOWN)
   const cc = readMailboxList(allOf(header, 'cc'), MAX_SHOWN)

@@ -57,7 +57,7 @@ async function send(notice: Notice, deps: NoticeDeps): Promise<NoticeResult> {
     const { ids } = await deps.intake.accept(request, { teamId: team.id, apiKey: null })
     return { sent: true, emailId: ids[0]! }
   } catch (error) {
-    // The action that the notice is about has already happened, and must not fail.
+    // Don't throw, because the action that the notice is about has already happened.
     if (error instanceof Refusal) return { sent: false, reason: error.message }
     deps.log.error({ err: error, kind: notice.kind }, 'could not store a notice')
     return { sent: false, reason: 'it could not be stored' }

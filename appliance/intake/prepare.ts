@@ -142,8 +142,8 @@ const linkFor = (
   unsubscribeLink?.(domain, { teamId: domain.teamId, contactId, address, topicId, sourceId }) ?? null
 
 /**
- * Returns a lower bound on the message size: base64 encodes 3 bytes as 4 (RFC 2045 §6.8). Avoids composing what will be
- * refused.
+ * Returns a lower bound on the message size: base64 encodes 3 bytes as 4 (RFC 2045 §6.8). Avoids composing messages
+ * that will be refused.
  */
 function leastSize({ html, text, attachments }: Submission): number {
   const encoded = attachments.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / 3) * 4, 0)

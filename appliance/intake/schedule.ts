@@ -62,7 +62,7 @@ function offsetMinutes(zone: string): number {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
 }
 
-/** "Friday" is the next one, unless the text refers to the past. */
+/** Words that refer to the past. Without them, "Friday" means the next one. */
 const backwards = /\b(last|past|previous|ago|yesterday)\b/i
 
 /** Loaded on first use: it is the largest package, and most daemons never need it. */

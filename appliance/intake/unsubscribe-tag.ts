@@ -5,7 +5,7 @@ import { hasInText } from '../mime/search.ts'
 import { recipientsOf } from './topic.ts'
 import type { Submission } from './submission.ts'
 
-/** Ignores a fallback, because there is always a link. */
+/** Matches the tag. A fallback in it is ignored, because there is always a link. */
 const TAG = /\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\|[^{}]*)?\}\}\}/g
 /** A cheap test, because most emails have no tag. */
 const WORD = 'UNSUBSCRIBE_URL'

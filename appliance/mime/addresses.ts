@@ -2,15 +2,15 @@
 import { decodeWords } from './parser.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 
-/** Deeper nesting of comments only occurs in attacks. */
+/** Maximum nesting of comments; deeper nesting only occurs in attacks. */
 const MAX_NESTING = 10
 /** Maximum number of comments in a field with one address. */
 const MAX_COMMENTS = 10
 
-/** A comment in an address field, and where it is. */
+/** A comment in an address field, and its position. */
 interface Comment {
   text: string
-  /** The text of its entry before it, and after it. */
+  /** The text of its entry before and after the comment. */
   before: string
   after: string
   /** Whether it is between angle brackets. */
@@ -19,7 +19,7 @@ interface Comment {
 
 /** A parsed address field. */
 interface Entries {
-  /** Without comments. */
+  /** The entries, without comments. */
   entries: string[]
   comments: Comment[]
 }

@@ -7,11 +7,11 @@ import { HEADER_LINE, type HeaderField, splitMessage } from '../mail/headers.ts'
 import { encodeParameters } from './encode-parameters.ts'
 import { isSealed, partsOf, readContentType, valuesOf } from './entity.ts'
 
-/** Octets of text in one encoded word, which may have at most 75 octets in all (RFC 2047 §2). */
+/** Maximum octets of text in one encoded word, which may have at most 75 octets in total (RFC 2047 §2). */
 const WORD = 42
 /** Octets around the text: `=?unknown-8bit?B?` and `?=`. */
 const FRAME = 19
-/** With less space than this, the word goes on the next line instead of the line of the field name. */
+/** Minimum space in octets for a word on the line of the field name. With less, it goes on the next line. */
 const LEAST = 12
 /** Maximum nesting, and maximum number of parts whose headers are encoded. Real messages have a tenth of that. */
 const MAX_DEPTH = 20
@@ -28,9 +28,9 @@ const STRUCTURED =
   /^(?:content-(?!description$).*|mime-version|(?:resent-)?(?:message-id|date)|in-reply-to|references|received|return-path|dkim-signature|arc-.*|authentication-results|list-.*)$/i
 
 /**
- * Encodes the header of a message and of its parts in ASCII, each if encoding alone can do it. A header with a
- * non-ASCII address stays unchanged: the message needs SMTPUTF8 anyway (RFC 6531). Returns the same buffer when
- * everything is ASCII.
+ * Encodes the headers of a message and its parts in ASCII, where encoding alone is enough. A header with a non-ASCII
+ * address stays unchanged: the message needs SMTPUTF8 anyway (RFC 6531). Returns the same buffer when everything is
+ * ASCII.
  */
 export function encodeHeader(message: Buffer): Buffer {
   if (isAscii(message)) return message
@@ -71,7 +71,7 @@ function encodeEntity(walk: Walk, start: number, end: number, depth: number): bo
   return true
 }
 
-/** The charset of the octets. Text that isn't UTF-8 is of unknown origin (RFC 1428). */
+/** The charset of non-ASCII text. Text that isn't UTF-8 is labeled as unknown (RFC 1428). */
 type Charset = 'utf-8' | 'unknown-8bit'
 
 /** Encodes a field in ASCII, complete with its CRLF; returns it unchanged when it can't be encoded. */
@@ -93,8 +93,8 @@ export function encodeField({ name, raw }: HeaderField): Uint8Array {
 }
 
 /**
- * Finds where trailing white space begins. Folded after an encoded word, it would form a line that looks like the end
- * of the header.
+ * Finds where trailing white space begins. If it were folded after an encoded word, it would form a line that looks
+ * like the end of the header.
  */
 function endOfWords(text: string): number {
   let end = text.length
@@ -131,7 +131,7 @@ function plainWords(value: string): Piece[] {
 
 /**
  * A quoted string, a comment without nested ones, angle brackets, a separator, white space, or a word (RFC 5322 §3.2,
- * §3.4). An unterminated quote takes the rest, so that nothing is scanned twice.
+ * §3.4). An unterminated quote extends to the end, so that nothing is scanned twice.
  */
 const TOKEN = /"(?:[^"\\]|\\[^])*(?:"|$)|\([^()\\]*\)|<[^<>]*>|[,:;]|[ \t\r\n]+|[^ \t\r\n"()<,:;]+|[^]/g
 
@@ -230,8 +230,8 @@ class Paper {
   }
 
   /**
-   * Writes the first word on the current line unless it is empty, and every other on a line of its own. White space
-   * between encoded words isn't displayed (RFC 2047 §6.2).
+   * Writes the first word on the current line unless it is empty, and each of the other words on its own line. White
+   * space between encoded words isn't displayed (RFC 2047 §6.2).
    */
   writeEncoded([first = '', ...others]: string[]): void {
     this.write(first)

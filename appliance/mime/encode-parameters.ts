@@ -28,7 +28,7 @@ export function encodeParameters(field: string, charset: string): string {
 
 const isPlain = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 
-/** Splits a field at semicolons outside quotes. An unterminated quote takes the rest. */
+/** Splits a field at semicolons outside quotes. An unterminated quote extends to the end. */
 function segmentsOf(field: string): string[] {
   const segments = ['']
   for (const [token] of field.matchAll(/"(?:[^"\\]|\\[^])*(?:"|$)|;|[^";]+|[^]/g)) {
@@ -41,7 +41,7 @@ function segmentsOf(field: string): string[] {
 interface Parameter {
   segment: string
   name: string
-  /** Null when it can't be parsed. */
+  /** The value; null when it can't be parsed. */
   value: string | null
 }
 

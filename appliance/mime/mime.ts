@@ -29,12 +29,12 @@ const SMALL_COMPOSED = 64 * 1024
 const THREADS = 3
 /**
  * Messages above this size (octets) are parsed one at a time. Buffers are outside the heap: 32 MB of short lines need
- * 200 MB in all.
+ * 200 MB in total.
  */
 const HEAVY = 8 * 1024 * 1024
 /** Heap of a thread in MB. A real message of 40 MB needs 180. */
 const HEAP_MB = 256
-/** Jobs of one team that may wait for a thread. */
+/** Maximum number of jobs of one team that may wait for a thread. */
 const WAITING = 32
 /**
  * Time limit for a message, after which it is refused (milliseconds). A real one of 40 MB took 3.4 s on a busy machine.
@@ -112,7 +112,7 @@ export function createMimeReader({ clock, turns }: { clock: Clock; turns: Turns 
   }
 }
 
-/** Maps errors of messages that the parser can't or mustn't finish to a refusal; undefined for all other errors. */
+/** Maps an error to a refusal if the parser can't, or must not, finish the message; undefined for all other errors. */
 function malformed(error: unknown): Error | undefined {
   const no = (expected: string) => refuse('message_malformed', { expected })
   if (error instanceof ThreadEnded) return no('parsing its parts takes too much time or memory')

@@ -1,9 +1,9 @@
-/** Parses any message (MIME, RFC 2045 and 2046). The only file on the daemon's path that knows postal-mime's parser. */
+/** Parses any message (MIME, RFC 2045 and 2046). The only file of the daemon that uses postal-mime's parser. */
 import PostalMime, { type Email } from 'postal-mime'
 
 export { decodeWords } from 'postal-mime'
 
-/** Takes the lines of a part's body, without line ends, and builds the decoded body. */
+/** Receives the lines of a part's body, without line ends, and builds the decoded body. */
 interface Decoder {
   update(line: Uint8Array): void
   finalize(): Promise<ArrayBuffer>

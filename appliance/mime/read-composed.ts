@@ -4,12 +4,12 @@ import { partsOf, readContentType, valuesOf } from './entity.ts'
 import type { MessageContent } from './read.ts'
 import { decodeQuoted } from './transfer.ts'
 
-/** More parts than the composer writes; the limit on attachments of one email is a tenth of this. */
+/** Maximum number of parts. The limit on attachments of one email is a tenth of this. */
 const MAX_PARTS = 1000
 /** Nesting of multiparts that the composer writes: mixed, related, alternative. */
 const MAX_DEPTH = 3
 
-/** Returns the HTML and text of a message composed here, with LF line ends; null for what it lacks. */
+/** Returns the HTML and text of a message composed here, with LF line ends; null for a part that it lacks. */
 export function readComposed(message: Uint8Array): Pick<MessageContent, 'html' | 'text'> {
   const found = { html: null, text: null }
   readPart(Buffer.from(message.buffer, message.byteOffset, message.byteLength), found, 0)

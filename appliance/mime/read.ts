@@ -1,6 +1,7 @@
 /**
- * Reads the content of a message, to show it and to compare it with another. `readMessage` uses one of two fast paths
- * for what mail programs usually write, or else the parser; all give the same result. mime.ts limits size and time.
+ * Reads the content of a message, for display and for comparison with another message. `readMessage` uses one of two
+ * fast paths for what mail programs usually write, or else the parser; all give the same result. mime.ts limits size
+ * and time.
  */
 import { isAscii } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -129,7 +130,9 @@ function withoutCr(body: Buffer): Buffer {
   return lines.subarray(0, size)
 }
 
-/** More parts than any mail program writes. The parser's time grows with their square. */
+/**
+ * Maximum number of parts, more than any mail program writes. The parser's time grows with the square of their number.
+ */
 const MAX_PARTS = 1000
 export const TOO_MANY_PARTS = `it has more than ${MAX_PARTS} parts`
 
@@ -180,7 +183,7 @@ export function readQuickly(message: Uint8Array, header: Header): MessageContent
 
 /** Reads a message with the parser. Rejects for excessive nesting. */
 export async function parseContent(message: Uint8Array): Promise<MessageContent> {
-  // Keep in step with `readAttachment`, which finds attachments by their index in this list.
+  // Must match `readAttachment`, which finds attachments by their index in this list.
   const parsed = await parseMessage(message)
   return {
     subject: (parsed.subject ?? '').toWellFormed(),
@@ -202,7 +205,7 @@ export async function parseContent(message: Uint8Array): Promise<MessageContent>
 }
 
 /**
- * Shortens a body for display. The digest of what is cut off is kept, so that repeated requests with the same
+ * Shortens a body for display. The digest of the omitted text is kept, so that repeated requests with the same
  * idempotency key can be compared.
  */
 function shown(body: string | undefined): string | null {

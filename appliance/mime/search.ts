@@ -6,13 +6,13 @@ import { decodeQuoted } from './transfer.ts'
 /** Maximum nesting and number of parts that are searched; real messages have a tenth of that. */
 const MAX_DEPTH = 20
 const MAX_PARTS = 200
-/** Octets of a part that are searched. Mail clients cut off text at a tenth of that. */
+/** Maximum number of octets of a part that are searched. Mail clients cut off text at a tenth of that. */
 const MAX_TEXT = 1024 * 1024
 
 interface Search {
   bytes: Buffer
   parts: number
-  /** Reports whether a text, decoded as latin1, has what is searched for. */
+  /** Reports whether a text, decoded as latin1, matches the search. */
   matches: (text: string) => boolean
 }
 

@@ -16,7 +16,7 @@ const MAX_DEPTH = 20
 const MAX_PARTS = 1000
 /** Longest line without its CRLF (RFC 5322 §2.1.1). */
 const MAX_LINE = 998
-/** Octets to encode before yielding to the event loop; takes a few milliseconds. Whole lines of base64. */
+/** Octets to encode before yielding to the event loop, which takes a few milliseconds. A multiple of a base64 line. */
 const TURN = 57 * 8192
 
 class Impossible extends Error {}
@@ -165,7 +165,7 @@ function headerOf({ fields, encoding, isMessage }: Entity): Buffer {
   return Buffer.concat([...written.map(({ raw }) => raw), CRLF])
 }
 
-/** Picks quoted-printable for text that doesn't get longer by it, base64 otherwise. */
+/** Picks quoted-printable for text that it doesn't make longer than base64 would, else base64. */
 function encodingFor({ type, encoding, body }: Entity): 'base64' | 'quoted-printable' {
   if (encoding === 'base64' || encoding === 'quoted-printable') return encoding
   const isText = type === '' || type.startsWith('text/')

@@ -9,7 +9,7 @@ export interface EncodedText {
 
 /** Maximum line length of encoded text (RFC 2045 §6.7, §6.8). */
 const LINE = 76
-/** Encodes text with CRLF line ends so that it passes every relay, and no more than needed. */
+/** Encodes text with CRLF line ends so that it passes every relay. Doesn't encode more than necessary. */
 export function encodeText(text: string): EncodedText {
   const bytes = Buffer.from(text, 'utf8')
   if (isAscii(bytes) && fits(text)) return { encoding: '7bit', body: text }

@@ -24,7 +24,7 @@ export interface Attachment {
   digest: string
 }
 
-/** The fields that say how to read a body: unfolded values by name in lower case. */
+/** The fields that determine how a body is read: unfolded values by name in lower case. */
 export type ContentFields = ReadonlyMap<string, string>
 
 export const CONTENT_FIELDS: readonly string[] = [
@@ -81,7 +81,7 @@ function findParts(fields: ContentFields, body: string, whole: boolean): Found |
   return readEntity(fields, lines, { found, boundaries: [], alternative: null }) ? found : undefined
 }
 
-/** Whether one text lacks this form while another has it, so that the parser has to convert it. */
+/** Whether one text lacks this form and another has it, so that the parser would have to convert it. */
 const mustConvert = (texts: readonly Texts[], form: keyof Texts): boolean =>
   texts.some((one) => one[form]) && !texts.every((one) => one[form])
 

@@ -8,9 +8,9 @@ import { createVisitMemory, type VisitMemory } from './memory.ts'
 import type { Judge, Visit } from './robots.ts'
 import type { HitKind, Tracked } from './tokens.ts'
 
-/** How long a visitor waits at most for the visit to be recorded (milliseconds). A commit takes a few. */
+/** Maximum time that a visitor waits for the visit to be recorded, in milliseconds. A commit takes a few. */
 const PATIENCE = 250
-/** Concurrent visits being recorded; further ones are served but not recorded. */
+/** Maximum number of visits being recorded at the same time. Further visits are served but not recorded. */
 const MOST_PENDING = 500
 /** Maximum length of a stored User-Agent, in characters. */
 const MAX_USER_AGENT = 500

@@ -1,4 +1,4 @@
-/** Finds what tracking changes in HTML, without changing it. Pure. */
+/** Finds the positions in HTML that tracking changes. Pure. */
 import { Tokenizer } from 'htmlparser2'
 
 /** The `href` value of a link that a person can click. */
@@ -19,7 +19,7 @@ export interface Scanned {
   end: number | null
 }
 
-/** Attributes that exclude a link from tracking: ours, and those that other services established. */
+/** Attributes that exclude a link from tracking: our own, and those of other services. */
 const MARKS: Record<string, RegExp> = {
   'data-posthaste-track': /^(?:off|false|no|0)$/i,
   clicktracking: /^off$/i,
@@ -39,7 +39,7 @@ const TO_VALUE = /[\t\n\f\r ]*=[\t\n\f\r ]*(["']?)/y
 /** Appended to the HTML. If the tokenizer sees it as a tag, the HTML ends where a tag may begin. */
 const PROBE = '<posthaste-end>'
 
-/** For tokenizer callbacks that don't matter here. */
+/** Used for tokenizer callbacks that aren't needed. */
 const ignore = (): void => undefined
 const REST = {
   oncdata: ignore,

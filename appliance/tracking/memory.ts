@@ -1,8 +1,8 @@
 /** Remembers recent visits in memory, to fold repeated ones and detect those that are too fast or too many. */
 
-/** The same program requesting the same thing within this time counts as one visit (milliseconds). */
+/** Requests of one program for the same link or pixel within this time count as one visit (milliseconds). */
 const FOLD = 60_000
-/** The period over which followed links are counted (milliseconds). */
+/** The period in which followed links are counted (milliseconds). */
 const HASTE = 5000
 /** Maximum visits recorded per email and minute. More would only be an attempt to fill the disk. */
 const MOST = 300

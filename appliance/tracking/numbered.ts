@@ -1,4 +1,4 @@
-/** Where the numbered links of broadcasts lead. */
+/** Looks up the targets of numbered links in broadcasts. */
 import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
 

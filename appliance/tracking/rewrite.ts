@@ -12,7 +12,7 @@ export interface TrackingPlan {
   clicks: boolean
   /** Links to leave alone: those in List-Unsubscribe. */
   leave: readonly string[]
-  /** Of a broadcast: links whose number stands for them. Others have their address in the token. */
+  /** For a broadcast: links that are represented by a number. Tokens of other links contain the address. */
   numbered?: { revisionId: string; numbers: ReadonlyMap<string, number> } | undefined
 }
 
@@ -23,7 +23,10 @@ export const PIXEL_PATH = '/o/'
 /** Longer links (octets) are left alone: in base64 they must fit in a request line through every proxy. */
 const LONGEST_LINK = 2000
 
-/** A placeholder that a template engine left unfilled. The link is broken anyway, and easier to diagnose unchanged. */
+/**
+ * Matches a placeholder that a template engine didn't fill in. Such a link is broken anyway, and easier to diagnose
+ * unchanged.
+ */
 const PLACEHOLDER = /\{\{|\{%|<%|\*\||\[\[/
 
 /** An edit of the HTML; an empty range inserts text. */
@@ -61,7 +64,7 @@ export function editsOf(
     return link === undefined || plan.leave.includes(link) ? [] : [{ start, end: stop, text: tracked(link) }]
   })
   if (!plan.opens || end === null) return edits
-  // A tag is entirely on one side of the pixel.
+  // A tag is always entirely before or after the pixel.
   const before = edits.filter((one) => one.start < end)
   const pixel = { start: end, end, text: pixelOf(plan, reader) }
   return [...before, pixel, ...edits.slice(before.length)]
@@ -78,7 +81,7 @@ export function readLink(url: string | undefined): string | undefined {
   return URL.canParse(link) ? link : undefined
 }
 
-/** The links of HTML that can have numbers, each once: those that read the same for everybody. */
+/** Returns the links in HTML that can have numbers, each once: those that are the same for all recipients. */
 export const numberedLinks = (html: string): string[] => [
   ...new Set(scanHtml(html).hrefs.flatMap(({ url }) => readLink(url) ?? [])),
 ]

@@ -1,4 +1,4 @@
-/** Tells bots from people by what is known about a request. Pure. */
+/** Distinguishes bots from people by the properties of a request. Pure. */
 import type { RobotRule } from '../mail/robot.ts'
 import { inNetworks, parseNetworks, type Cidr } from '../wire/networks.ts'
 
@@ -11,7 +11,7 @@ export interface Visit {
   purpose: string
 }
 
-/** What is known about the time of the visit. */
+/** The circumstances of the visit. */
 export interface Moment {
   now: number
   /** When the first recipient's server accepted the email (Unix milliseconds); null before that. */

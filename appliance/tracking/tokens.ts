@@ -58,15 +58,15 @@ const readerMacOf = (secret: Uint8Array, ids: Uint8Array): Buffer =>
   createHmac('sha256', secret).update('reader\n').update(ids).digest().subarray(0, MAC)
 
 /**
- * The token that all links and the pixel of an email share: 64 characters. It names no link. Where a number leads is looked up in the
- * revision, so numbers need no signature.
+ * The token that all links and the pixel of an email share: 64 characters. It contains no link. The target of a number
+ * is looked up in the revision, so numbers need no signature.
  */
 export function signReader(secret: Uint8Array, { revisionId, emailId }: NumberedEmail): string {
   const ids = Buffer.concat([octetsOf(revisionId), octetsOf(emailId)])
   return Buffer.concat([ids, readerMacOf(secret, ids)]).toString('base64url')
 }
 
-/** Whose token it is; undefined when we did not make it. */
+/** Verifies a token and returns its email; undefined when it wasn't created here. */
 export function openReader(secret: Uint8Array, token: string): NumberedEmail | undefined {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== 2 * ID + MAC) return undefined

@@ -1,4 +1,4 @@
-/** Open and click tracking: what goes into messages, and what happens on a visit. */
+/** Open and click tracking: changes to messages, and handling of visits. */
 import { isIP } from 'node:net'
 import type { RobotRule } from '../mail/robot.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
@@ -25,7 +25,10 @@ export interface Tracking extends Hits {
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
-  /** The same for an email of a broadcast, whose revision has the settings and link numbers. Null when it isn't tracked. */
+  /**
+   * Decides how to track an email of a broadcast, whose revision has the settings and link numbers. Null when it isn't
+   * tracked.
+   */
   planWith(
     how: { opens: boolean; clicks: boolean; origin: string; numbered: TrackingPlan['numbered'] },
     emailId: string,
@@ -33,7 +36,10 @@ export interface Tracking extends Hits {
   ): TrackingPlan | null
   /** Returns the origin of links in a domain's mail, tracked or not; null when they couldn't be followed. */
   originFor(domain: TrackedDomain): string | null
-  /** Verifies what follows the path of a link or pixel; undefined when it wasn't made here. Rejects when the storage fails. */
+  /**
+   * Verifies the rest of a URL after the path of a link or pixel; undefined when it wasn't made here. Rejects when the
+   * storage fails.
+   */
   open(kind: HitKind, rest: string): Promise<Tracked | undefined>
 }
 

@@ -12,8 +12,8 @@ import { CannotStart } from './listeners.ts'
 import { selfSignedPair, type CertificatePair } from './self-signed.ts'
 
 /**
- * Options for every TLS server. Without this one, a client may renegotiate TLS 1.2 without end, each time at a higher
- * cost for us. Node only limits it for servers that it created itself.
+ * Options for every TLS server. Renegotiation is disabled, because a client could otherwise renegotiate TLS 1.2
+ * endlessly, which costs the server more than the client. Node only limits this for servers that it created itself.
  */
 export const TLS_SERVER = {
   minVersion: 'TLSv1.2',
@@ -123,7 +123,7 @@ function watchFiles(files: string[], clock: Clock, check: () => Promise<void>): 
   const poll = (): void => {
     polling = clock.after(POLL_MS, () => void check().finally(poll))
   }
-  // Watch the folder: tools replace files, and a watch on a file would stay with the old one.
+  // Watch the folder: tools replace files, and a watch on a file would stay on the old file.
   const watchers = [...new Set(files.map(dirname))].flatMap((folder): FSWatcher[] => {
     try {
       const watcher = watch(folder, { persistent: false }, () => {
@@ -133,7 +133,7 @@ function watchFiles(files: string[], clock: Clock, check: () => Promise<void>): 
       watcher.on('error', () => watcher.close()) // Polling continues.
       return [watcher]
     } catch {
-      return [] // No watches left in the system: the poll sees the change, only later.
+      return [] // The system has no watches left. Polling notices changes later.
     }
   })
   poll()
@@ -153,7 +153,7 @@ async function stamp(files: string[]): Promise<string> {
       const { mtimeMs, size, ino } = await stat(file)
       return `${mtimeMs}/${size}/${ino}`
     } catch {
-      return 'unreadable' // Said when it is loaded.
+      return 'unreadable' // Reported when the file is loaded.
     }
   })
   return (await Promise.all(stamps)).join(' ')

@@ -1,6 +1,6 @@
 /** Parses the first message of TLS without responding, to see what a client offers. */
 
-/** Maximum size: larger than one record is not supported. */
+/** Maximum size of a ClientHello in octets: one record. */
 export const MAX_HELLO = 16_384 + 5
 
 /** Reads length-prefixed fields; throws `RangeError` at the end of the data. */

@@ -10,7 +10,7 @@ import type { Clock } from '../clock/clock.ts'
 import { isForbiddenTarget, type Cidr } from './networks.ts'
 
 const MAX_REDIRECTS = 3
-/** How many IPs of a name to try. */
+/** Maximum number of IPs of a name to try. */
 const MAX_ADDRESSES = 3
 const MAX_URL = 8192
 
@@ -70,8 +70,8 @@ class Failed extends Error {
 }
 
 /**
- * The same sentence for names that don't exist and for those that lead inside, because a difference would reveal our
- * networks.
+ * Returns the same error for names that don't exist and for names with internal addresses, because a difference would
+ * reveal our networks.
  */
 const notPublic = () => new Failed('must be on a host with a public address')
 
@@ -80,7 +80,7 @@ export function urlProblem(url: URL): string | undefined {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http:// or https:// URL'
   if (url.href.length > MAX_URL) return `must be at most ${MAX_URL} characters long`
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or a password'
-  // Mail and other old protocols listen there, and would read a request as commands.
+  // Servers for mail and other old protocols listen on these ports, and would read a request as commands.
   if (url.port !== '' && Number(url.port) < 1024) return 'must use port 80, 443 or one above 1023'
   return undefined
 }
@@ -246,7 +246,7 @@ async function read(
   signal: AbortSignal,
 ): Promise<Fetched> {
   const { headers } = response
-  // Not requested, and could inflate a kilobyte to a gigabyte.
+  // Refuse compressed responses. They weren't requested, and a kilobyte could inflate to a gigabyte.
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (encoding !== '' && encoding !== 'identity')
     throw new Failed('returned compressed content that was not requested')

@@ -22,9 +22,9 @@ export const STEPS = {
   data: { no: 0x200, quiet: 0x10000 },
 } as const
 export type Step = keyof typeof STEPS
-/** The filter may ask to skip the rest of the body. */
+/** Flag: the filter may ask to skip the rest of the body. */
 const SKIP = 0x400
-/** Values of fields begin with the white space after the colon, on both sides. */
+/** Flag: both sides send field values with the white space after the colon. */
 const LEADING_SPACE = 0x100000
 const OFFERED_STEPS = Object.values(STEPS).reduce(
   (all, { no, quiet }) => all | no | quiet,
@@ -67,7 +67,7 @@ export class MilterConnection {
   /** Connects and agrees on the protocol; see `openMilter`. */
   static async open(target: NetConnectOpts, signal: AbortSignal): Promise<MilterConnection> {
     const socket = connect(target)
-    // Whoever waits for the connection or a packet learns of errors.
+    // Code that waits for the connection or a packet gets the error.
     socket.on('error', () => undefined)
     const abort = (): void => void socket.destroy(signal.reason as Error)
     signal.addEventListener('abort', abort)

@@ -171,8 +171,8 @@ function firstAddress(address: Address, bits: number): Address {
 }
 
 /**
- * Returns what IPs of one customer have in common, for counting by source: the IPv4 address, or the first `bits` of an
- * IPv6 address.
+ * Returns the common part of the IPs of one customer, for counting by source: the IPv4 address, or the first `bits` of
+ * an IPv6 address.
  * @param bits 64 for one network (RFC 4291 §2.5.4); 48 for a whole site (RFC 6177), from which an attacker can choose
  */
 export function sourceNetwork(ip: string, bits: 48 | 64 = 64): string {

@@ -15,9 +15,9 @@ import type { Clock } from '../clock/clock.ts'
 import { urlProblem } from './fetch.ts'
 import { inNetworks, isForbiddenTarget, type Cidr } from './networks.ts'
 
-/** How many IPs of a name to try. */
+/** Maximum number of IPs of a name to try. */
 const MAX_ADDRESSES = 3
-/** Sets of kept connections; the least recently used is dropped first. */
+/** Maximum number of sets of kept connections; the least recently used is dropped first. */
 const MAX_KEPT = 1000
 /** How long an idle connection is kept, in milliseconds. */
 const IDLE_MS = 30_000
@@ -156,7 +156,7 @@ async function ask(request: PostRequest, posted: Posted, deps: Deps): Promise<vo
   }
 }
 
-/** A kept connection turned out to be closed. */
+/** Thrown when a kept connection turns out to be closed. */
 class Stale extends Failed {}
 
 /** Returns the allowed IPs. The URL parser has already converted 0x7f.1 and 2130706433 to 127.0.0.1. */
@@ -165,8 +165,8 @@ async function addressesOf(url: URL, { lookup, allowNetworks, ownAddresses }: De
   const all = isIP(host) === 0 ? await lookUp(host, lookup) : [host]
   const own = ownAddresses()
   const allowed = all.filter((ip) => !isForbiddenTarget(ip, allowNetworks, own))
-  // The same sentence for names that don't exist and for those that lead inside, because a difference would reveal our
-  // networks.
+  // Use the same sentence for names that don't exist and for names with internal addresses, because a difference would
+  // reveal our networks.
   if (allowed.length === 0)
     throw new Failed('The endpoint must be on a host with a public address, or in webhooks.allow_networks.')
   const plain = url.protocol === 'http:'

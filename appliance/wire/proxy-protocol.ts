@@ -7,14 +7,17 @@ export type ProxyHeader =
   | { kind: 'incomplete' }
   | { kind: 'invalid'; why: string }
   /**
-   * `source` is null when the balancer speaks for itself (health checks) or doesn't know it; the header has `length`
-   * bytes.
+   * `source` is null when the connection is the balancer's own (health checks) or the client's IP is unknown; the
+   * header has `length` bytes.
    */
   | { kind: 'header'; source: string | null; length: number }
 
 /** Maximum length of a version 1 line with CRLF (PROXY protocol §2.1). */
 const MAX_V1 = 107
-/** Version 2 allows 64 KB of extensions; balancers send a few hundred bytes. */
+/**
+ * Maximum length of a version 2 header. The protocol allows 64 KB of extensions, but balancers send a few hundred
+ * bytes.
+ */
 const MAX_V2 = 4096
 
 const signature = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')

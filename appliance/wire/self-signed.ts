@@ -29,7 +29,7 @@ type Names = readonly [string, ...string[]]
 /** Encodes the signed part (RFC 5280 §4.1.2). */
 function toBeSigned(names: Names, publicKey: Uint8Array, now: number, further: readonly Buffer[]): Buffer {
   const serial = randomBytes(16)
-  serial[0] = (serial[0]! & 0x7f) | 0x40 // positive, and never shorter
+  serial[0] = (serial[0]! & 0x7f) | 0x40 // positive and of constant length
   const name = der(
     TAG.SEQUENCE,
     der(TAG.SET, der(TAG.SEQUENCE, OID.commonName, der(TAG.UTF8, Buffer.from(names[0].slice(0, 64))))),
