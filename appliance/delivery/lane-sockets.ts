@@ -5,7 +5,7 @@ import type { Session } from './session.ts'
 /** A connection that waits for its next message. */
 export interface Kept {
   readonly session: Session
-  /** Its destination, source IP and our EHLO name. */
+  /** The connection's destination, source IP and our EHLO name. */
   readonly way: { ip: string; port: number; localAddress: string | undefined; hostname: string }
   /** When it became idle, Unix milliseconds. */
   readonly since: number

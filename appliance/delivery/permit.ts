@@ -14,7 +14,7 @@ export interface Ask {
 export interface Permit {
   kind: 'permit'
   source: Source
-  /** How many recipients it covers: those requested, or what is left of a warm-up's daily limit. */
+  /** Number of recipients that the permit covers: all requested, or what is left of a warm-up's daily limit. */
   recipients: number
   /** For the connections: the lane, and how many it may have open now. */
   lane: { readonly key: string; readonly connections: number }
@@ -42,7 +42,7 @@ export interface Permit {
  */
 export type Admission = Permit | { kind: 'full'; retryAt: number | null } | { kind: 'busy' }
 
-/** What may be leased now. */
+/** The deliveries that may be leased now. */
 export interface Room {
   /** Capacity by destination; destinations that aren't listed are unlimited. */
   room: Record<string, number>

@@ -40,7 +40,7 @@ export interface Addressee {
   emailId: string | null
   /** Whether the return path has a valid MAC. */
   proven: boolean
-  /** As the client wrote it. */
+  /** The address as the client wrote it. */
   address: string
   /** The receiving domain; null for other recipients. */
   receiver: Receiver | null

@@ -97,10 +97,10 @@ export interface Accepted {
 export interface Intake {
   /**
    * Accepts all emails of a request or none; of a permissive batch, all that can be sent. When the promise resolves,
-   * they are durable, and Posthaste is responsible for their delivery.
-   * Refuses: what `senders.authorize` refuses, `schedule_past`, `invalid_field`, `invalid_attachment`,
-   * `message_too_large`, `overloaded`, `provider_rules`, `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`,
-   * `concurrent_idempotent_requests`; then nothing is stored or counted.
+   * they are durable, and Posthaste is responsible for their delivery. Refuses: all that `senders.authorize` refuses,
+   * `schedule_past`, `invalid_field`, `invalid_attachment`, `message_too_large`, `overloaded`, `provider_rules`,
+   * `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`, `concurrent_idempotent_requests`;
+   * then nothing is stored or counted.
    */
   accept(request: SendRequest, caller: Caller): Promise<Accepted>
   /**

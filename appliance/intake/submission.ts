@@ -17,7 +17,7 @@ export interface Submission {
   subject: string
   /** HTML and text; only in the message itself if it arrived as bytes. */
   html: string | null
-  /** Null: generated from the HTML. Empty: no text part. */
+  /** The text part. Null: generated from the HTML. Empty: none. */
   text: string | null
   /** Custom fields; never one that the server writes. */
   headers: { name: string; value: string }[]

@@ -48,7 +48,7 @@ export interface Alert {
   openedAt: number
   /** Since when the value has been low enough to close the alert; null: it isn't. */
   calmSince: number | null
-  /** Null while it is open. */
+  /** When the alert closed; null while it is open. */
   closedAt: number | null
   /** Whether the team asked not to be notified of this kind when it opened. */
   muted: boolean
@@ -59,7 +59,7 @@ export interface AlertReading {
   scope: AlertScope
   kind: AlertKind
   subject: AlertSubject
-  /** Null: unknown, for example because a DNS lookup failed. */
+  /** The measured value; null: unknown, for example because a DNS lookup failed. */
   value: number | null
   limit: number | null
   note: string

@@ -46,7 +46,7 @@ export const SUB_TYPES = [
 export type SubType = (typeof SUB_TYPES)[number]
 
 /**
- * What a reply means for the delivery. `defer`: retry · `bounce`: final · `suppress`: final, and the address doesn't
+ * Effects of a reply on the delivery. `defer`: retry · `bounce`: final · `suppress`: final, and the address doesn't
  * exist, so that it goes on the suppression list.
  */
 export const BOUNCE_ACTIONS = ['bounce', 'defer', 'suppress'] as const

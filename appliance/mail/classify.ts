@@ -19,7 +19,7 @@ export interface Classification {
   says: string
   subType: SubType
   advice?: Advice
-  /** What the lane should do. The pauses that specific providers require are in the providers table. */
+  /** How the lane should react. The pauses that specific providers require are in the providers table. */
   shaping?: Shaping
 }
 

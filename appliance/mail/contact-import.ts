@@ -34,6 +34,6 @@ export interface ColumnMap {
   firstName: string | null
   lastName: string | null
   unsubscribed: string | null
-  /** By the property's key. */
+  /** Columns of properties, by the property's key. */
   properties: { key: string; column: string; type: ColumnType }[]
 }

@@ -28,7 +28,7 @@ export interface FormWords {
   subject: string | null
   /** First paragraph of the confirmation email. */
   message: string | null
-  /** By name of the field. */
+  /** Labels of fields, by name of the field. */
   labels: Record<string, string>
 }
 

@@ -17,7 +17,7 @@ export const MAX_CUSTOM_FIELDS = 100
  */
 const MAX_WORD = 900
 
-/** What happens to a reserved field in `headers`: the request is refused, or the field is dropped. */
+/** How a reserved field in `headers` is handled: the request is refused, or the field is dropped. */
 type Fate = 'refused' | 'dropped'
 
 /**

@@ -6,14 +6,14 @@ export type Verdict = (typeof VERDICTS)[number]
 
 /** The result of one check of a message. */
 export interface Insight {
-  /** Which check, such as `dmarc`. */
+  /** ID of the check, such as `dmarc`. */
   id: string
   verdict: Verdict
   /** What was found, as a sentence. */
   note: string
-  /** Why it matters; null if it passed. */
+  /** Why the problem matters; null if the check passed. */
   why: string | null
-  /** What to do about it; null if it passed. */
+  /** How to fix the problem; null if the check passed. */
   fix: string | null
   /** Where the problem was seen, such as links; at most five. */
   evidence: string[]

@@ -152,7 +152,10 @@ export function cutTexts(value: unknown): unknown {
   return value
 }
 
-/** Null: neither base64 nor bytes. Undefined: nothing to decode. */
+/**
+ * Returns the bytes of an attachment's content; null if it is neither base64 nor bytes, undefined if there is nothing
+ * to decode.
+ */
 function bytesOf(content: unknown): Uint8Array | null | undefined {
   if (typeof content === 'string') return content === '' ? undefined : (decodeBase64(content) ?? null)
   const { data } = (content ?? {}) as { data?: unknown }

@@ -1,6 +1,6 @@
 /** A running daemon, as shown to operators. */
 export interface NodeFacts {
-  /** Its EHLO name. */
+  /** The node's EHLO name. */
   hostname: string
   version: string
   /** The runtime version: `v24.17.0`. */
@@ -50,7 +50,7 @@ export interface CertificateView {
   name: string
   /** Where it comes from: an ACME server (`[acme]`), a configured file, or self-signed by Posthaste. */
   source: 'authority' | 'file' | 'self_signed'
-  /** Null when there is none yet. */
+  /** Path of the certificate file; null when there is none yet. */
   file: string | null
   names: string[]
   issuer: string | null

@@ -80,7 +80,7 @@ export interface Feedback {
   recipients: readonly string[]
   sourceIp: string | null
   reportedDomain: string | null
-  /** As the reporter wrote it. */
+  /** The arrival date as the reporter wrote it. */
   arrivalDate: string | null
   /** Number of messages that it reports. */
   incidents: number
@@ -121,7 +121,7 @@ export type ReturnedEffect = (typeof RETURNED_EFFECTS)[number]
 
 /** The statement of a message about a recipient, and its effect. */
 export interface ReportEntry {
-  /** Null when the message names no one. */
+  /** The recipient's address; null when the message names none. */
   recipient: string | null
   /** The delivery concerned; null for none. */
   deliveryId: string | null

@@ -29,7 +29,7 @@ export type Rules = Rule | RuleGroup
 export const MOST_DEPTH = 4
 export const MOST_RULES = 50
 
-/** What a field refers to. */
+/** The target of a rule's field. */
 export type RuleField =
   | { kind: 'text'; column: 'email' | 'first_name' | 'last_name' }
   | { kind: 'time'; column: 'created_at' | 'last_opened_at' | 'last_clicked_at' }

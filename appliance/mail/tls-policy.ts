@@ -3,7 +3,7 @@
 /** The TLS required of one host. */
 export interface TlsHostView {
   host: string
-  /** Null when the domain itself is the mail exchanger (no MX record). */
+  /** Preference of the MX record; null when the domain itself is the mail exchanger (no MX record). */
   preference: number | null
   /** dane · verified · encrypted · opportunistic · skipped: no mail is sent there. */
   tls: (typeof TLS_LEVELS)[number]

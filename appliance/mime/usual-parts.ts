@@ -219,9 +219,9 @@ function readFields(header: string): ContentFields | undefined {
 interface Type {
   /** Such as `text/plain`, in lower case. */
   name: string
-  /** Of a multipart; null otherwise. */
+  /** The boundary of a multipart; null for other types. */
   boundary: string | null
-  /** In lower case. */
+  /** The charset in lower case. */
   charset: string | null
   filename: string | null
 }

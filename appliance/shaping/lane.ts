@@ -38,7 +38,7 @@ const MAX_TEXT = 500
 export interface Pause {
   /** When it began. */
   at: number
-  /** Null: until an operator ends it. */
+  /** When the pause ends; null: when an operator ends it. */
   until: number | null
   by: 'reply' | 'silence' | 'operator'
 }
@@ -74,7 +74,7 @@ export interface LaneState {
   warmUp: { since: number | null; setbacks: number; badDay: string | null }
 }
 
-/** What the outcome of a conversation means for its lane. */
+/** The effect of a conversation's outcome on its lane. */
 export type SignalKind =
   /** The provider accepted the message. */
   | 'taken'
@@ -95,11 +95,11 @@ export interface Signal {
   said: { code: number; enhanced: string | null; text: string } | null
   /** A sentence for people. */
   note: string
-  /** How many recipients it applies to. */
+  /** Number of recipients that the outcome applies to. */
   recipients: number
   /** Whether the outcome is final for these recipients. */
   final: boolean
-  /** What the bounce rules (config/bounces.toml) require of the lane. */
+  /** The reaction that the bounce rules (config/bounces.toml) require of the lane. */
   asks?: { kind: 'slow' | 'pause' | 'connections'; minutes: number }
 }
 

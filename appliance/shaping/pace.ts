@@ -41,7 +41,7 @@ const FORGET = 6 * HOUR
 /** Without a ceiling, each increase adds this share of the provider's limit. */
 const STEP = 0.05
 
-/** What a lane knows about the pace its provider accepts. */
+/** The state from which a lane determines the pace that its provider accepts. */
 export interface Pace {
   /** Messages per minute, within the provider's limit. */
   rate: number

@@ -22,7 +22,7 @@ export function writeLane(state: LaneState): string {
 }
 
 /**
- * Parses a saved state. Resets what is missing or invalid: sending too slowly for an hour is better than a daemon that
+ * Parses a saved state. Resets missing or invalid values: sending too slowly for an hour is better than a daemon that
  * doesn't start.
  */
 export function readLane(text: string, limits: Limits): LaneState {

@@ -18,13 +18,13 @@ export interface Client {
   readonly tls: string | null
   /** Whether the client was accepted because of its network, without AUTH. */
   readonly trusted: boolean
-  /** Null at the public MX. */
+  /** The authenticated caller; null at the public MX. */
   readonly caller: Caller | null
 }
 
 /** A parsed MAIL command. */
 export interface MailCommand {
-  /** Null for the null reverse-path `<>`. */
+  /** The sender; null for the null reverse-path `<>`. */
   from: Mailbox | null
   smtpUtf8: boolean
   requireTls: boolean

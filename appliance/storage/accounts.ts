@@ -49,7 +49,7 @@ export interface User {
   provenAt: number | null
 }
 
-/** What the first proof of an address revoked. */
+/** Numbers of sign-in methods that the first proof of an address revoked. */
 export interface FirstProof {
   /** Number of identities that were unlinked. */
   identities: number

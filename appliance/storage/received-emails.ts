@@ -26,7 +26,7 @@ export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   messageId: string
   attachments: AttachmentInfo[]
   authentication: Authentication
-  /** Null: no spam filter was asked. */
+  /** The spam filter's verdict; null: no filter was asked. */
   spam: SpamVerdict | null
   /** ID of the team's email that this one replies to; null: none. */
   answers: string | null

@@ -41,8 +41,8 @@ export interface ReturnedLimits {
   emailMessages: number
   emailBytes: number
   /**
-   * Limits in bytes for one team and for all teams. The oldest messages are removed; above the total, those of the
-   * largest team.
+   * Limits in bytes for one team and for all teams. The oldest messages are removed; above the total, the messages of
+   * the largest team.
    */
   teamBytes: number
   allBytes: number

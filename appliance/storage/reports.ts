@@ -20,7 +20,7 @@ export interface DueReport {
   /** When the email was accepted. */
   createdAt: number
   dsn: EnvelopeDsn
-  /** What the sender required of TLS (RFC 8689). It also applies to the report. */
+  /** The sender's TLS requirement (RFC 8689). It also applies to the report. */
   requireTls: RequireTls
   deliveries: ReportedDelivery[]
 }

@@ -15,7 +15,7 @@ import { erasureKey } from './erasures/scan.ts'
 export interface Suppression {
   id: string
   teamId: string
-  /** As first given, the domain in A-labels. */
+  /** The address as first given, with its domain in A-labels. */
   email: string
   origin: SuppressionOrigin
   /** The email that bounced or had a complaint; null if it was added manually. */

@@ -49,7 +49,7 @@ export interface TlsCount {
   sourceIp: string
   mxHost: string
   mxIp: string
-  /** As text; empty for successes. */
+  /** The reason of a failure; empty for successes. */
   reason: string
   sessions: number
 }

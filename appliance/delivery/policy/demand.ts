@@ -8,7 +8,7 @@ import type { DaneState } from './tlsa.ts'
 import type { RequireTls } from '../../mail/tls-policy.ts'
 
 /**
- * What the sender wants. unimportant: `TLS-Required: No`, deliver whatever the receiver's policies say (RFC 8689
+ * The sender's TLS preference. unimportant: `TLS-Required: No`, deliver whatever the receiver's policies say (RFC 8689
  * §4.2.2) · opportunistic: TLS if available · enforced: the sending domain's `tls: enforced` · requiretls: REQUIRETLS
  * (RFC 8689 §4.2.1).
  */
@@ -24,7 +24,7 @@ export function wishOf(requireTls: RequireTls, setting: 'opportunistic' | 'enfor
   return setting
 }
 
-/** What is known about the receiver, for one host. */
+/** The known facts about the receiver and one of its hosts. */
 export interface HostFacts {
   /** The recipient domain. */
   domain: string

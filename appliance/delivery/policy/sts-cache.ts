@@ -13,7 +13,7 @@ import { readStsPolicy, readStsRecord } from './sts.ts'
  * 8460 §4.3).
  */
 export interface StsState {
-  /** Null when the domain has none, or none that could be fetched. */
+  /** The policy in effect; null when the domain has none, or it couldn't be fetched. */
   held: StoredStsPolicy | null
   trouble: StsTrouble | null
 }

@@ -25,7 +25,7 @@ export interface Consent {
   at: number
 }
 
-/** What changed. `scope`: a topic, or empty for everything. */
+/** A change to record. `scope`: a topic, or empty for everything. */
 export interface ConsentChange {
   scope: string
   was: Subscription | null

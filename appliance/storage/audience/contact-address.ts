@@ -10,8 +10,8 @@ import { dropMemberships } from './memberships.ts'
 import { keepOptOuts, keptOptOuts, takeOptOuts } from './opt-outs.ts'
 
 /**
- * Changes the address of a contact, if no other contact has the new one. Keeps the opt-outs of the old address and
- * applies those of the new one.
+ * Changes the address of a contact, if no other contact has the new one. Keeps the opt-outs of the old address, and
+ * applies the opt-outs of the new address.
  */
 export async function moveContact(db: Db, contact: Contact, email: string): Promise<Contact | 'taken'> {
   if (email === contact.email) return contact

@@ -10,13 +10,13 @@ import type { ContactsTable } from './tables.ts'
 export interface Contact {
   id: string
   teamId: string
-  /** As first given, the domain in A-labels. */
+  /** The address as first given, with its domain in A-labels. */
   email: string
   firstName: string | null
   lastName: string | null
   /** Values by the label of their property. */
   properties: Record<string, PropertyValue>
-  /** Null: subscribed. */
+  /** The opt-out from all mail; null: subscribed. */
   optOut: OptOut | null
   createdBy: ConsentOrigin
   /** The API key, user or import that created it; null: unknown. */

@@ -14,7 +14,7 @@ import { toForm } from './forms.ts'
 import { keptOptOuts } from './opt-outs.ts'
 import type { FormSignupsTable } from './tables.ts'
 
-/** What a person typed, besides the address. Property values by label. */
+/** The values that a person entered besides the address. Property values by label. */
 export interface SignupValues {
   firstName?: string | undefined
   lastName?: string | undefined

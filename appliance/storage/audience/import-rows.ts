@@ -27,7 +27,7 @@ export interface ImportRow {
   email: string
   firstName?: string | undefined
   lastName?: string | undefined
-  /** By label. */
+  /** Property values by label. */
   properties?: Record<string, PropertyValue> | undefined
   /** Opts out of everything. */
   unsubscribed?: true | undefined

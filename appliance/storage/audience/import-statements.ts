@@ -55,7 +55,7 @@ export const prepareAll = (db: Connection) => ({
        from contacts where team_id = ? and address_key in (select value from json_each(?))`,
   ),
   insert: db.prepare(INSERT + VALUES),
-  /** Null: insert them one by one. */
+  /** Inserts many contacts at once; null: insert them one by one. */
   insertMany: isPostgres(db)
     ? null
     : db.prepare(INSERT + Array.from({ length: INSERTED }, () => VALUES).join(', ')),

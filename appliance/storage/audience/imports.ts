@@ -36,7 +36,7 @@ export interface ContactImport {
   encoding: Encoding
   separator: Separator
   columns: string[]
-  /** Null: a draft. */
+  /** The mapping of columns; null for a draft. */
   plan: ImportPlan | null
   onConflict: OnConflict
   /** Position of the next row in bytes, and its line number. */

@@ -10,7 +10,7 @@ import { changeContact } from './contacts.ts'
 import { keptOptOuts } from './opt-outs.ts'
 import { type ContactTopic, listContactTopics, topicsOf } from './topics.ts'
 
-/** The person: a contact, or whoever has the address. */
+/** The person: a contact, or the owner of the address. */
 export interface PersonArgs {
   teamId: string
   contactId: string | null
@@ -19,7 +19,7 @@ export interface PersonArgs {
 }
 
 export interface Preferences {
-  /** Null: the person isn't a contact. */
+  /** ID of the contact; null: the person isn't a contact. */
   contactId: string | null
   /** Opted out of everything. */
   unsubscribed: boolean

@@ -15,9 +15,9 @@ import type { Db } from '../schema.ts'
 
 /** Maps the fields of rules to their stored names. */
 interface Known {
-  /** By key. */
+  /** Properties by key. */
   properties: Map<string, { label: string; type: PropertyType }>
-  /** Defaults by id. */
+  /** Default subscriptions of topics, by ID. */
   topics: Map<string, Subscription>
 }
 

@@ -8,7 +8,7 @@ import type { Connection } from '../connection.ts'
 /** A recipient of an email about a topic, or of a broadcast. */
 interface TopicMail {
   teamId: string
-  /** Null: a broadcast to everybody who hasn't opted out of everything. */
+  /** The topic; null for a broadcast to everyone who hasn't opted out of everything. */
   topicId: string | null
   /** The domain in A-labels. */
   address: string

@@ -39,7 +39,7 @@ export interface CountedTopic extends Topic {
 /** A topic, and what a contact gets. */
 export interface ContactTopic extends Topic {
   subscription: Subscription
-  /** Null: the default applies. */
+  /** The contact's choice; null: the topic's default applies. */
   choice: TopicChoice | null
 }
 
@@ -207,7 +207,7 @@ async function setContactTopics(
 export interface TopicRecipient {
   /** The address as given. */
   address: string
-  /** Null: the address has no contact. */
+  /** ID of the contact; null: the address has none. */
   contactId: string | null
   subscription: Subscription
 }

@@ -10,10 +10,10 @@ export interface CustomEvent {
   teamId: string
   /** Unique in the team; never changes. */
   name: string
-  /** Null: any payload. */
+  /** Schema of payloads; null: any payload is valid. */
   schema: EventSchema | null
   createdAt: number
-  /** Null: never changed. */
+  /** Time of the last change; null: never changed. */
   updatedAt: number | null
 }
 

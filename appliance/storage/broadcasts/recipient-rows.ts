@@ -10,7 +10,7 @@ export interface RecipientRow {
   contactId: string
   /** The address; null: the recipient got nothing, and the contact was deleted. */
   email: string | null
-  /** Null: it waits for its place in the queue, or was skipped. */
+  /** ID of the email; null: not queued yet, or skipped. */
   emailId: string | null
   lastEvent: LastEvent | null
   /** Why it got nothing. */

@@ -11,7 +11,7 @@ export type FailureKind = 'full' | 'transient' | 'ambiguous' | 'damaged'
 export class StorageFailure extends Error {
   /** The engine's code, such as `SQLITE_FULL`, for the log; null for other errors. */
   readonly code: string | null
-  /** Null if the call itself was at fault. */
+  /** Kind of failure; null if the call itself was at fault. */
   readonly kind: FailureKind | null
 
   constructor(failure: Failure) {
@@ -25,7 +25,7 @@ export class StorageFailure extends Error {
 
 /** A storage thread has died. No call will be answered any more; the daemon must be restarted. */
 export class StorageLost extends Error {
-  /** Its last commit may be on disk. */
+  /** Ambiguous, because the thread's last commit may be on disk. */
   readonly kind = 'ambiguous' satisfies FailureKind
 
   constructor(reason: string) {

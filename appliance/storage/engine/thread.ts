@@ -195,7 +195,7 @@ export interface MethodRef {
   name: string
 }
 
-/** What a storage thread does with calls, at most `most` at once, and when it is closed. */
+/** The service of a storage thread: handles at most `most` calls at a time, and closes the storage. */
 export interface Service {
   most: number
   /** The storage methods that it runs. */

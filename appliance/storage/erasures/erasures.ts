@@ -35,7 +35,7 @@ export interface Erasure {
   actor: string
   actorKind: ActorKind
   createdAt: number
-  /** Null while the erasure runs. */
+  /** When the erasure finished; null while it runs. */
   finishedAt: number | null
   counts: ErasureCounts
 }

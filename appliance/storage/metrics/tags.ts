@@ -21,7 +21,7 @@ import {
   type TagCount,
 } from './tag-counts.ts'
 
-/** What the next chunk of events adds to the roll-ups by tag. */
+/** The counts that the next chunk of events adds to the roll-ups by tag. */
 export interface TagChunk {
   /** The chunk covers events after `from`, up to and including `to`. Both are equal if there is nothing to add. */
   from: EventCursor

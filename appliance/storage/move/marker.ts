@@ -14,7 +14,7 @@ export interface Move {
   /** Host and name of the target database. */
   database: string
   startedAt: number
-  /** Null until all rows are there and compared. */
+  /** When the move finished; null until all rows are copied and compared. */
   finishedAt: number | null
 }
 

@@ -1,4 +1,4 @@
-/** Chooses the next due deliveries. Decides on plain data, and gets what it needs from `Lines`, in batches. */
+/** Chooses the next due deliveries. Decides on plain data, which it reads from `Lines` in batches. */
 import { destinationOfQueue, includesPool, MOST_RECIPIENTS, type PoolFilter } from '../../mail/queue.ts'
 import type { Stream } from '../../mail/source.ts'
 import { type Candidate, type Line, type Lines, linesFrom, type Siblings } from './lines.ts'

@@ -46,7 +46,7 @@ export interface LeasedDelivery {
   reportTo: string | null
   /** The sender's requests for reports, for the message and this recipient. */
   dsn: EnvelopeDsn & RecipientDsn
-  /** What the sender required of TLS (RFC 8689). */
+  /** The sender's TLS requirement (RFC 8689). */
   requireTls: RequireTls
   /** When it was due before this lease set the next time. */
   dueAt: number

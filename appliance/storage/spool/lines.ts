@@ -7,7 +7,7 @@ import type { Waiter } from './turns.ts'
 
 /** A delivery that can be leased. */
 export interface Candidate {
-  /** Its row number. */
+  /** The row number of the delivery. */
   row: number
   emailId: string
   dueAt: number
@@ -36,7 +36,7 @@ export interface Head {
 
 /** Deliveries of one email in one domain and queue, which can share a message. */
 export interface Siblings {
-  /** By id. */
+  /** Row numbers, in the order of IDs. */
   rows: number[]
   /** Whether the spool may have more than `rows`. */
   more: boolean
@@ -85,10 +85,10 @@ const firstIn = (range: string): string =>
         where first.state = 'waiting' and ${range} order by first.queue, first.due_at limit 1)`
 
 /**
- * The queries of a choice. Each reads index ranges, regardless of what other queues hold or what is due later, and
- * answers for many destinations at once. The indexes are named: otherwise the planner reads a whole queue to find the
- * siblings in it. Parameters are in expressions (`@now + 0`): SQLite's planner may look at a bare one and plan again
- * each time it is bound, which takes 6 to 12 microseconds.
+ * The queries of a choice. Each reads index ranges, regardless of the contents of other queues and of deliveries due
+ * later, and answers for many destinations at once. The indexes are named: otherwise the planner reads a whole queue to
+ * find the siblings in it. Parameters are in expressions (`@now + 0`): SQLite's planner may look at a bare one and plan
+ * again each time it is bound, which takes 6 to 12 microseconds.
  */
 export const CHOICE_SQL = {
   heads: `${headOf('transactional')} union all ${headOf('broadcast')}`,
@@ -320,7 +320,7 @@ function lineOf({ queue, dueAt }: FirstRow, stream: Stream): Line {
   return { queue, stream, party, dueAt, rank: dueAt, rows: [], read: false, more: true, partial: false }
 }
 
-/** Groups rows, ordered by due time, into lines. The rows must be all there are. */
+/** Groups rows, ordered by due time, into lines. The rows must be complete. */
 export function linesFrom({ rows, stream }: Head): Line[] {
   const lines = new Map<string, Line>()
   for (const row of rows) {

@@ -28,11 +28,11 @@ export interface NewDelivery {
   dueAt: number
   expiresAt: number
   /**
-   * Why it isn't sent: it is stored as suppressed, which is final. Null: it is queued, unless `put` finds the address
+   * The reason to store the delivery as suppressed, which is final. Null: it is queued, unless `put` finds the address
    * on the team's suppression list.
    */
   suppressed: Cause | null
-  /** Set by `put` if the recipient opted out of the email's topic: it fails at once. */
+  /** Set by `put` if the recipient opted out of the email's topic, so that the delivery fails at once. */
   optedOut?: Cause
   /** DSN parameters of RCPT; null for an email that didn't arrive over SMTP. */
   dsn: RecipientDsn | null
@@ -66,7 +66,7 @@ export interface NewEmail {
   reportTo: string | null
   /** DSN parameters of MAIL; null for an email that didn't arrive over SMTP. */
   dsn: EnvelopeDsn | null
-  /** What the sender required of TLS (RFC 8689). */
+  /** The sender's TLS requirement (RFC 8689). */
   requireTls: RequireTls
   scheduledAt: number | null
   /** The stream that it is queued in. */
@@ -89,7 +89,7 @@ export interface PutArgs {
   emails: NewEmail[]
   /** Receipt of an idempotent request; null for one without a key. */
   receipt: NewReceipt | null
-  /** Null if nothing is counted. */
+  /** The quota to count against; null if nothing is counted. */
   quota: QuotaLimit | null
   /** The step of an automation that sends it. */
   step?: SendingStep | undefined
@@ -334,9 +334,9 @@ export interface StoreReportArgs extends ReportRef {
 }
 
 /**
- * Stores a report as an email of its own and marks what it reports as no longer due. Returns false and stores nothing
- * if part of it wasn't due any more. This makes each report exactly once, even if another process makes it at the same
- * time.
+ * Stores a report as an email of its own, and marks its deliveries' reports as no longer due. Returns false and stores
+ * nothing if part of it wasn't due any more. This makes each report exactly once, even if another process makes it at
+ * the same time.
  */
 function createPutReport(db: Connection): (args: StoreReportArgs, now: number) => boolean {
   const insert = createInsertEmails(db)

@@ -108,7 +108,7 @@ const REMEDY =
 /**
  * Checks for damage: all pages of a small database; for a large one the schema, its size, and the first and last row of
  * every table. Uses a read-only connection: a writable one would copy the log into the file when it closes.
- * @throws StorageRefused; other problems are left to whoever opens the file
+ * @throws StorageRefused if it is damaged; other problems are reported when the file is opened
  */
 export function refuseDamaged(file: string): void {
   if ((sizeOf(file) ?? 0) === 0) return

@@ -104,11 +104,11 @@ export function missing(db: Connection, migrations: readonly Migration[]): Migra
 
 /** A copy of the database from before an upgrade. */
 export interface Snapshot {
-  /** Its path. */
+  /** Path of the copy. */
   file: string
   /** Number of its newest migration. */
   schema: number
-  /** Bytes. */
+  /** Size in bytes. */
   size: number
   createdAt: number
 }

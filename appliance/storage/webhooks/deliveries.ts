@@ -11,7 +11,7 @@ export interface NewWebhookDelivery {
   id: string
   webhookId: string
   teamId: string
-  /** Null for a ping. */
+  /** ID of the event; null for a ping. */
   eventId: string | null
   emailId: string | null
   type: string

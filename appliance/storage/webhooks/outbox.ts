@@ -18,9 +18,9 @@ export interface OutboxEvent {
   email:
     | (Pick<NewEmail, 'via' | 'from' | 'to' | 'subject' | 'messageId' | 'tags' | 'headers'> & {
         createdAt: number
-        /** Null: not made from a template. */
+        /** Template of the email; null: none. */
         templateId: string | null
-        /** Null: not part of a broadcast. */
+        /** Broadcast of the email; null: none. */
         broadcastId: string | null
       })
     | null

@@ -32,7 +32,7 @@ export interface WebhookLeaseArgs {
 }
 
 export interface WebhookSettleArgs {
-  /** What was leased. */
+  /** Number of the leased attempt. */
   attemptNumber: number
   attempt: WebhookAttempt
   /** `dueAt` null on a failure: no further attempt. */
