@@ -95,7 +95,7 @@ class Introduction {
     this.#helo = /^\S+/.exec(reply.text)?.[0] ?? null
   }
 
-  /** Runs STARTTLS if offered. What the server said before doesn't count afterwards (RFC 3207 §4.2). */
+  /** Runs STARTTLS if offered. Replies from before STARTTLS are ignored afterwards (RFC 3207 §4.2). */
   async #secure(): Promise<void> {
     const { demand, host, hello } = this.#opening
     if (!this.#extensions.has('STARTTLS')) {

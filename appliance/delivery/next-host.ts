@@ -30,8 +30,9 @@ export function carriesOn(fate: Fate): boolean {
 }
 
 /**
- * Ranks a failure by how much it says about the recipient: a reply about the recipient, any other reply, or no reply.
- * Missing REQUIRETLS ranks lowest: it is only final if no server supports it, and an unreachable server may support it.
+ * Ranks a failure by how much it says about the recipient: a reply about the recipient, any other reply, or no reply. A
+ * server without REQUIRETLS ranks lowest, because the failure is final only if no server supports it, and an
+ * unreachable one may.
  */
 function weight({ kind, reply, phase }: Failure): number {
   if (kind === 'requiretls') return -1

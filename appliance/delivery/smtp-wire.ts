@@ -125,7 +125,7 @@ export class SmtpWire {
 
   /**
    * Sends QUIT, and closes when the server has replied and closed, or after `ms` milliseconds. Returns at once. Waiting
-   * lets a server that limits connections count this one out before the next.
+   * lets a server that limits connections stop counting this one before the next one opens.
    */
   quit(ms: number): void {
     if (this.#broken) return this.destroy()

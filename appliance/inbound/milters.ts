@@ -142,7 +142,7 @@ class Session {
     const { bytes, ip, helo, mailFrom, recipients, client } = message
     const [sender, family] = [`<${mailFrom}>`, isIPv6(ip) ? '6' : '4']
     this.#macros('C', { ...macros, '{client_addr}': ip, '{client_name}': client })
-    // The port of the client isn't known any more.
+    // The client's port is no longer known, so send 0.
     const from = [text(client), Buffer.from(family), Buffer.alloc(2), text(ip)]
     const early =
       (await this.#say('connect', 'C', from)) ??

@@ -8,7 +8,7 @@ export interface About {
   provider?: string | null | undefined
 }
 
-/** What a reply means. */
+/** The meaning of a reply. */
 export interface Classification {
   /** Name of the rule. */
   topic: string

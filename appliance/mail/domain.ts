@@ -9,7 +9,10 @@ export const MAX_DOMAIN = 253
 /** A label of a host name (RFC 1123 §2.1): letters, digits and inner hyphens, at most 63. */
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** Characters allowed before conversion. node:url would cut at `/`, drop tabs and decode `%2e` instead of refusing. */
+/**
+ * Characters allowed before conversion. node:url would truncate at `/`, drop tabs and decode `%2e` instead of rejecting
+ * them.
+ */
 const plausible = /^[\p{L}\p{M}\p{N}.\-\u3002\uFF0E\uFF61\u200C\u200D]+$/u
 
 /** A name that is already normalized, as nearly all are. Excludes A-labels, which can be invalid. */

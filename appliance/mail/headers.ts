@@ -143,7 +143,7 @@ export function isMessageId(text: string): boolean {
 /** A field in a message. */
 export interface HeaderField {
   name: string
-  /** The whole field with name, folding and final CRLF: what a signer hashes. */
+  /** The whole field with name, folding and final CRLF, as it is signed. */
   raw: Uint8Array
 }
 

@@ -37,7 +37,7 @@ export interface NodeView extends NodeFacts {
   heartbeatAt: number | null
   /** Its sending IPs. Every node may also use `auto`. */
   sources: string[]
-  /** Whether it is the node that was asked. */
+  /** Whether this node handles the request. */
   current: boolean
   ready: boolean
   /** Why it isn't ready, in sentences. */

@@ -28,8 +28,8 @@ export interface QueueAct {
   /** Refuse the action if it would change more deliveries than this. */
   expectedCount?: number | undefined
   /**
-   * The team that acts on its own mail: the audit entry belongs to it, and it can't release what the operator holds.
-   * Absent for an operator's action.
+   * The team that acts on its own mail: the audit entry belongs to it, and it can't release mail that the operator
+   * holds. Absent for an operator's action.
    */
   tenant?: string | undefined
 }

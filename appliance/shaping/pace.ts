@@ -1,5 +1,6 @@
 /**
- * Determines how fast a lane sends, from what the provider accepts and refuses. Pure; times in Unix milliseconds.
+ * Determines how fast a lane sends, based on the mail that the provider accepts and refuses. Pure; times in Unix
+ * milliseconds.
  *
  * Providers rarely publish their limits, so the lane searches for them as TCP CUBIC (RFC 9438) searches for the
  * capacity of a path:

@@ -35,7 +35,7 @@ export interface ProviderEntry {
   pauses: PauseRule[]
 }
 
-/** The whole of config/providers.toml. */
+/** The content of config/providers.toml. */
 export interface ProviderTable {
   /**
    * Settings for providers outside the table, and for those that an entry omits. The default pause rules are checked
@@ -131,7 +131,7 @@ export class Providers {
     const { settings, pauses } = this.table.default
     const common = this.#set(DEFAULT_PROVIDER)
     const own = id === DEFAULT_PROVIDER ? {} : this.#set(id)
-    // A run-time change for all providers doesn't override what the table says about one.
+    // A run-time change for all providers doesn't override a provider's own settings in the table.
     const { warmUp, ...limits } = { ...settings, ...common, ...entry?.settings, ...own }
     return {
       id,

@@ -116,7 +116,7 @@ const createCounts = (db: Connection) => countsIn(db, 'metrics', 'team_id, at, d
 const createBroadcastCounts = (db: Connection) =>
   countsIn(db, 'metrics_broadcasts', 'team_id, at, broadcast_id, domain_id, counter')
 
-/** Counters with a key of five columns. Each is written once per commit, however many events raise it. */
+/** Counters with a key of five columns. Each is written once per commit, no matter how many events increment it. */
 function countsIn(db: Connection, name: string, key: string) {
   const insert = `insert into ${name} (${key}, n)`
   const raise = `on conflict (${key}) do update set n = ${name}.n + excluded.n`

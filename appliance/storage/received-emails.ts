@@ -48,7 +48,7 @@ export type NewReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & WithBytes & R
 /** A received email for the writer. `body` is null if the message is already in a file. */
 export type StoredReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & Routed & { body: Uint8Array | null }
 
-/** Limits on what a team receives in 24 hours. */
+/** Limits on the mail that a team receives in 24 hours. */
 export interface ReceivedLimits {
   messages: number
   bytes: number

@@ -118,7 +118,7 @@ async function deliveriesOf(
   }))
 }
 
-/** Drops due reports without making them, because there is nothing to report any more. */
+/** Drops due reports without creating them, because there is nothing left to report. */
 async function dropReports(db: Db, { kind, emailId, deliveryIds }: ReportRef, now: number): Promise<void> {
   if (deliveryIds.length === 0) return
   await db

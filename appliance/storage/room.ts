@@ -154,7 +154,7 @@ export interface ReserveOptions {
 
 /** The reserve of a running daemon. */
 export interface Reserve {
-  /** Returns the free bytes for new mail, without what the reserve still needs; null if unknown. */
+  /** Returns the free bytes for new mail, minus the space that the reserve still needs; null if unknown. */
   freeBytes(): Promise<number | null>
   /** Checks disk space, and deletes or restores the reserve. The daemon also does this every second. */
   look(): Promise<void>

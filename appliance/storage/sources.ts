@@ -79,7 +79,7 @@ async function keepWayOut(db: Db, args: { source: Source; nodeId: string }): Pro
 
 /**
  * Changes a sending IP. Returns false if there is none. With `seen`, changes it only if its state and who suspended it
- * are still the same: a check must not undo what an operator did meanwhile.
+ * are still the same: a check must not undo an operator's change made meanwhile.
  */
 async function saveSource(
   db: Db,

@@ -1,4 +1,4 @@
-/** Decides the TLS requirement for a host: DANE, then MTA-STS, then what the sender wants. Pure. */
+/** Decides the TLS requirement for a host: DANE, then MTA-STS, then the sender's preference. Pure. */
 import type { ReportedPolicy, StsPolicy } from '../../storage/storage.ts'
 import type { TlsDemand, TlsResultType } from '../tls-demand.ts'
 import { presentTlsa, tlsaText } from './dane.ts'
@@ -100,7 +100,7 @@ function atLeastEncrypted(rest: Demanded, { base, records }: DaneState & { kind:
   return { kind: 'demand', demand: { kind: 'encrypted', why }, watched: null, policy, note: why }
 }
 
-/** Combines MTA-STS with what the sender wants. */
+/** Combines MTA-STS with the sender's preference. */
 function demandWithoutDane({ domain, host, sts }: HostFacts, wish: TlsWish): Demanded {
   const held = sts.held?.policy
   if (held?.mode === 'enforce') return enforced(domain, host, held, wish)

@@ -1,8 +1,8 @@
 /**
  * Parses MTA-STS: the TXT record, the policy file, and host patterns (RFC 8461). Pure.
  *
- * Not done by mailauth's `mta-sts`, which fetches by itself: without the check for private IPs, only from port 443 and
- * one IP, and parses leniently by default. Its adapter would be longer than this grammar.
+ * Doesn't use mailauth's `mta-sts`, which makes its own requests: without a check for private IPs, and only to port 443
+ * and one IP. It also parses leniently by default. Its adapter would be longer than this grammar.
  */
 import type { StsPolicy } from '../../storage/storage.ts'
 

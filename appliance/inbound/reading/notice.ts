@@ -114,7 +114,7 @@ function addressesOf(value: string | undefined): string[] {
 }
 
 /**
- * Reads what a notice says about one recipient.
+ * Reads the part of a notice about one recipient.
  *
  * @param block the text after the address
  * @param whole the whole text, if it is about this recipient only

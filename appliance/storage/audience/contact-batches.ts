@@ -80,7 +80,7 @@ export interface KnownAddress {
   suppressed: boolean
 }
 
-/** Returns the status of some addresses, in their order. */
+/** Returns the status of each address, in the order given. */
 async function knownAddresses(
   db: Db,
   { teamId, emails }: { teamId: string; emails: string[] },

@@ -201,7 +201,7 @@ async function confirmSignup(
   return form
 }
 
-/** Stores what a person confirmed. Segments and topics that were deleted meanwhile are left out. */
+/** Stores a confirmed sign-up. Skips segments and topics that were deleted meanwhile. */
 async function subscribe(
   db: Db,
   { signup, form, act }: { signup: Signup; form: Form; act: ConsentAct },
@@ -240,7 +240,7 @@ async function existingRefs(
   return { segmentIds: await ids('segments', segmentIds), topicIds: await ids('topics', topicIds) }
 }
 
-/** Removes sign-ups that can't be confirmed any more, and confirmed ones after a day. Returns how many. */
+/** Removes sign-ups that can't be confirmed any more, and confirmed ones after a day. Returns their number. */
 async function purgeSignups(db: Db, { most }: { most: number }, now: number): Promise<number> {
   let removed = 0
   for (const [state, age] of [

@@ -1,4 +1,4 @@
-/** Choices on the preference page, also of people who aren't contacts (any more). */
+/** Choices on the preference page, including those of people who aren't contacts, or no longer are. */
 import type { ConsentAct, Subscription } from '../../mail/audience.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
 import { noteUnsubscribed } from '../broadcasts/results.ts'
@@ -23,7 +23,7 @@ export interface Preferences {
   contactId: string | null
   /** Opted out of everything. */
   unsubscribed: boolean
-  /** Every topic of the team, newest first, with what the person gets. */
+  /** Every topic of the team, newest first, with the person's subscription. */
   topics: ContactTopic[]
 }
 

@@ -36,7 +36,7 @@ export interface CountedTopic extends Topic {
   optedOut: number
 }
 
-/** A topic, and what a contact gets. */
+/** A topic, and a contact's subscription to it. */
 export interface ContactTopic extends Topic {
   subscription: Subscription
   /** The contact's choice; null: the topic's default applies. */
@@ -177,7 +177,7 @@ async function deleteTopic(
   return topic
 }
 
-/** Lists every topic, newest first, with what a contact gets. */
+/** Lists every topic, newest first, with a contact's subscription. */
 export async function listContactTopics(
   db: Db,
   { teamId, contactId }: { teamId: string; contactId: string },

@@ -33,7 +33,7 @@ const newest = (db: Db, { automationId, since, most }: Asked) =>
     .orderBy('id', 'desc')
     .limit(most)
 
-/** Selects running runs. The status is a literal, because an index of some rows isn't used for a parameter. */
+/** Selects running runs. The status is a literal, because a partial index isn't used for a parameter. */
 const running = (db: Db, { automationId, most }: Asked) =>
   db
     .selectFrom('automation_runs')

@@ -170,7 +170,7 @@ async function insertStep(
     .execute()
 }
 
-/** Ends an open step of a run that goes on, and stores the next one. Returns false if it isn't open any more. */
+/** Ends an open step of a run that continues, and stores the next one. Returns false if it isn't open any more. */
 async function endStep(
   db: Db,
   { runId, key, result }: { runId: string; key: string; result: StepResult },

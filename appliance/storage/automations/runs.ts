@@ -159,7 +159,7 @@ async function hasStoppedRuns(db: Db): Promise<boolean> {
 
 /**
  * Ends running runs of stopped automations, at most `most`. Returns how many. Forgets the stops that have no such runs.
- * The status is a literal, because an index of some rows isn't used for a parameter.
+ * The status is a literal, because a partial index isn't used for a parameter.
  */
 async function cancelStoppedRuns(db: Db, { most }: { most: number }, now: number): Promise<number> {
   const stopped = db.selectFrom('automations').select('id').where('stopped_at', 'is not', null)

@@ -1,6 +1,6 @@
 /**
- * The queries of `CHOICE_SQL` (spool/lines.ts) for PostgreSQL. Each uses only an index, however much is queued
- * elsewhere.
+ * The queries of `CHOICE_SQL` (spool/lines.ts) for PostgreSQL. Each uses only an index, regardless of the length of
+ * other queues.
  */
 
 const free = "state = 'waiting' and due_at <= @now and (lease_until is null or lease_until <= @now)"

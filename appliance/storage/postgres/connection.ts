@@ -45,7 +45,7 @@ export class PostgresConnection implements Connection {
   #lastId = 0
   /** Number of statements sent. */
   sent = 0
-  /** Serializable: what a transaction has read can't have changed when it commits. */
+  /** Serializable isolation: data that a transaction has read can't have changed when it commits. */
   readonly rules: CommitRules = {
     begin: 'begin isolation level serializable',
     pack: packPostgres,

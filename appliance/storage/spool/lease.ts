@@ -58,7 +58,7 @@ export interface LeasedDelivery {
  * Returns when the next unheld, unleased delivery of some pools is due, except for closed destinations; undefined if
  * none is queued. If closed destinations hide too many queues to search, returns a time in the near future to check
  * again. Usually, one of the first rows answers. If closed destinations fill the head of the queue, it takes an index
- * step for each other queue and one for each closed destination, however much is queued there.
+ * step for each other queue and one for each closed destination, regardless of their length.
  */
 export async function nextDue(
   db: Db,

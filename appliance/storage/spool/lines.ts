@@ -64,7 +64,7 @@ export interface Wanted {
  */
 const MOST_ASKED = 2000
 
-/** Minimum for a destination that is examined, however many were checked before. */
+/** Minimum number of queues to check for a destination, even if the limit was reached before. */
 const LEAST_ASKED = 64
 
 /** Number of queues to check in the first query. Doubles with each query. */
@@ -105,7 +105,7 @@ export const CHOICE_SQL = {
       where window > 0
       limit @most + 0)
     select at, queue, dueAt from walk`,
-  // The same for all queues, except those of some destinations, with a limit for each destination and stream.
+  // The same search over all queues, except those of some destinations, with a limit for each destination and stream.
   round: `with recursive walk (queue, dueAt, destination, stream, nth) as (
       select d.queue, d.due_at, d.pool || '/' || d.provider, d.stream, 1
       from deliveries d where ${firstIn("first.queue > @after || '' and first.queue <= @last || ''")}

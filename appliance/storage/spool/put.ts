@@ -335,8 +335,8 @@ export interface StoreReportArgs extends ReportRef {
 
 /**
  * Stores a report as an email of its own, and marks its deliveries' reports as no longer due. Returns false and stores
- * nothing if part of it wasn't due any more. This makes each report exactly once, even if another process makes it at
- * the same time.
+ * nothing if part of it wasn't due any more. So each report is created exactly once, even if another process makes it
+ * at the same time.
  */
 function createPutReport(db: Connection): (args: StoreReportArgs, now: number) => boolean {
   const insert = createInsertEmails(db)
