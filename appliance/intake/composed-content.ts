@@ -27,7 +27,7 @@ export function placePlain({ html, text }: Content, tracked: boolean): StoredCon
  */
 export function placeByReading({ html, text }: Content, message: Uint8Array): StoredContent {
   const found = readComposed(message)
-  // An attached part would be mistaken for the app's HTML or text.
+  // HTML that the app didn't provide would be mistaken for its own.
   const foreign = html === null && found.html !== null
   const told = { html: !foreign && found.html === html, text: !foreign && found.text === text }
   return place({ html, text }, told, 'message')

@@ -10,7 +10,7 @@ const PATTERN = /^[^\s"(),:;<>@[\\\]\x00-\x20\x7f]+$/
 
 /**
  * Checks a rule and writes it in its standard form. Refuses: `invalid_field`.
- * @param prefix prefix of field names in refusals
+ * @param prefix what to put before field names in refusals
  */
 export function readRule({ pattern, action, to }: ReceivingRule, prefix: string): ReceivingRule {
   if (!PATTERN.test(pattern))
