@@ -1,5 +1,6 @@
 /**
- * Deletes data after its retention period, in steps that never block the writer for long. Deletes only final emails.
+ * Deletes data after its retention period, in steps that never block the writer for long. Deletes only data that is
+ * final.
  */
 import { sql } from 'kysely'
 import { isPostgres } from './connection.ts'

@@ -36,7 +36,7 @@ export interface Head {
 
 /** Deliveries of one email in one domain and queue, which can share a message. */
 export interface Siblings {
-  /** Row numbers, in the order of IDs. */
+  /** Row numbers, ordered by delivery ID. */
   rows: number[]
   /** Whether the spool may have more than `rows`. */
   more: boolean
