@@ -36,7 +36,7 @@ export interface SurveyGroup {
   count: number
   oldestAt: number
   newestAt: number
-  /** Start time of the oldest delivery that was attempted or is due; null if all are scheduled for later. */
+  /** Creation time of the oldest delivery that was attempted or is due; null if all are scheduled for later. */
   oldestBegunAt: number | null
 }
 
