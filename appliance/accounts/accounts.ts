@@ -82,7 +82,7 @@ export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps):
       const passwordHash = await hasher.hash(password)
       const now = clock.now()
       const team = { id: newId(now), name, createdAt: now }
-      // Whoever runs the server vouches for the first owner's address.
+      // The owner's address counts as verified, because the person who runs the server entered it.
       const user = { id: newId(now), email, passwordHash, createdAt: now, provenAt: now }
       if ((await storage.createOwner({ team, user, onlyFirst: true }, now)) === 'exists')
         throw refuse('already_set_up')

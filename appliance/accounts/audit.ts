@@ -16,9 +16,9 @@ export interface Act {
   actor: Actor
   /** Noun and verb: `domain.create`. */
   action: AuditAction
-  /** A noun, and an id where there is one: `domain 0193…`. */
+  /** Noun and, if known, ID of the object: `domain 0193…`. */
   target: string
-  /** The state before; plain data. */
+  /** State of the object before the action, as plain data. */
   before?: unknown
   /** The request. */
   details?: Record<string, unknown>
@@ -37,9 +37,8 @@ export async function beginAct(
 }
 
 /**
- * Records the result of an action.
- * @param end after: plain data; null and undefined are stored as `{}`, because null means unknown. target: when only
- * known now, the id of what was created
+ * Records the result of an action. @param end after: state after the action, as plain data; null and undefined are
+ * stored as `{}`, because null means unknown. target: the ID of a created object, which wasn't known before
  */
 export async function endAct(
   storage: Pick<Storage, 'completeAudit'>,

@@ -12,7 +12,7 @@ const SHIPPED = join(import.meta.dirname, '..', '..', 'config', 'breached-passwo
  */
 export type Breached = (text: string) => boolean
 
-/** Returns the first 32 bits of a text's SHA-256, which represent it in the list. */
+/** Returns the first 32 bits of a password's SHA-256, which the list stores. */
 export function prefixOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0)
 }

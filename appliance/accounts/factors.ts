@@ -24,12 +24,12 @@ const MOST_WRONG = 5
 const WINDOW = 15 * 60_000
 
 /**
- * Limits wrong codes per person. An attempt counts before it is checked, so that parallel attempts gain nothing; a
- * correct one is taken back.
+ * Limits wrong codes per person. Counts an attempt before checking it, so that parallel attempts gain nothing, and
+ * uncounts it if the code was correct.
  */
 export const createWrongCodes = (clock: Clock): Throttle => createThrottle(clock, MOST_WRONG, WINDOW)
 
-/** The person, and the session in which a factor was used; that session counts as strong from then on. */
+/** A person and their session. Once a factor was used in it, the session counts as strong. */
 interface Own {
   userId: string
   /** The session's token. */
@@ -46,17 +46,17 @@ export interface OwnFactors {
 
 export interface Factors {
   own(userId: string): Promise<OwnFactors>
-  /** Generates a secret for an app; it has no effect before `confirmTotp`. Refuses: `totp_exists`. */
+  /** Generates a secret for an authenticator app; it has no effect before `confirmTotp`. Refuses: `totp_exists`. */
   startTotp(args: {
     user: { id: string; email: string }
     issuer: string
   }): Promise<{ secret: string; uri: string }>
   /**
-   * Activates the app after its first code. Returns new recovery codes if there were none, else null. Refuses:
-   * `wrong_code`, `totp_not_started`, `too_many_attempts`.
+   * Activates the authenticator app once its first code is correct. Returns new recovery codes if there were none, else
+   * null. Refuses: `wrong_code`, `totp_not_started`, `too_many_attempts`.
    */
   confirmTotp(args: Own & { code: string }): Promise<string[] | null>
-  /** Returns false when there was none. */
+  /** Removes the authenticator app. Returns false if there was none. */
   removeTotp(userId: string): Promise<boolean>
   /** Returns what the browser needs to create a passkey. Refuses: `passkey_needs_name`. */
   startPasskey(args: { user: { id: string; email: string }; rp: RelyingParty }): Promise<PasskeyCreation>
@@ -65,7 +65,7 @@ export interface Factors {
     args: Own & { rp: RelyingParty; response: PasskeyRegistration; name: string },
   ): Promise<{ passkey: Passkey; recoveryCodes: string[] | null }>
   renamePasskey(args: { userId: string; id: string; name: string }): Promise<Passkey | undefined>
-  /** Returns false when it isn't the person's. Refuses: `last_way_in`. */
+  /** Removes a passkey. Returns false if the person has no such passkey. Refuses: `last_way_in`. */
   removePasskey(args: { userId: string; id: string }): Promise<boolean>
   /** Generates ten new codes and invalidates all older ones. Refuses: `no_second_factor`. */
   renewRecoveryCodes(userId: string): Promise<string[]>
@@ -180,7 +180,7 @@ function ownPasskeys(
   }
 }
 
-/** Called after a factor was added: marks its session as strong, and generates recovery codes if there are none. */
+/** Marks the session as strong after a factor was added, and generates recovery codes if there are none. */
 async function begin(deps: Parts, { userId, token }: Own): Promise<string[] | null> {
   const { storage, clock } = deps
   await storage.proveSession({ tokenHash: hashToken(token), strong: true }, clock.now())

@@ -13,7 +13,7 @@ import {
   isLoopback,
 } from './provider.ts'
 
-/** The public GitHub. */
+/** Origin of github.com. */
 const GITHUB = 'https://github.com'
 
 export function createGithubProvider(settings: ProviderSettings): Provider {
@@ -67,7 +67,7 @@ function configure({ clientId, clientSecret }: ProviderSettings, origin: string)
   return configuration
 }
 
-/** Corrects the status: GitHub refuses a code with 200, RFC 6749 §5.2 requires 400. */
+/** Fetches, and corrects the status: GitHub refuses a code with 200, although RFC 6749 §5.2 requires 400. */
 async function fetchAsSpecified(
   url: string,
   init: client.CustomFetchOptions,

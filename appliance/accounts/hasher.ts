@@ -8,8 +8,8 @@ import { refuse } from '../mail/refusals.ts'
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /**
- * A hash of the same cost that matches no password. Used when the user doesn't exist, so that the check takes equally
- * long.
+ * A hash of the same cost that matches no password. Verified when the user doesn't exist, so that the check takes
+ * equally long.
  */
 const nobody =
   '$argon2id$v=19$m=19456,t=2,p=1$hx3tK5vckqPy4eOXx01bPg$JTFknkvV0SVeKg35gsi355M9W0QOEQVxQ4610MS2Mbc'
@@ -17,7 +17,7 @@ const nobody =
 /** Longer passwords are refused, because hashing them would waste CPU time. */
 export const LONGEST_PASSWORD = 1024
 
-/** How many hashes may wait; the last one waits a few seconds. */
+/** Maximum number of passwords waiting to be hashed; the last one waits a few seconds. */
 const longestQueue = 40
 
 export interface Hasher {
@@ -41,7 +41,7 @@ export function createHasher(): Hasher {
     if (waiting >= longestQueue) return Promise.reject(refuse('too_many_attempts', { seconds: 10 }))
     waiting += 1
     const mine = last.then(task).finally(() => (waiting -= 1))
-    // Continue with the next one in any case; the caller of this one gets the error.
+    // Hash the next password even if this one fails; the caller of this one gets the error.
     last = mine.catch(() => undefined)
     return mine
   }

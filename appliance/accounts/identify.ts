@@ -1,13 +1,13 @@
-/** Rules for who signs in when an identity provider vouches for someone. No I/O. */
+/** Rules that decide which account a person gets when an identity provider vouches for them. No I/O. */
 import { type Assertion, type ProviderSettings, domainOf } from './provider.ts'
 
-/** What is known here about the person. */
+/** What the storage knows about a person whom a provider vouches for. */
 export interface Known {
-  /** The owner of this identity; null when no one has it. */
+  /** ID of the user with this identity; null if there is none. */
   identityOf: string | null
-  /** The owner of that address; null when no one has it. */
+  /** ID of the user with that address; null if there is none. */
   addressOf: string | null
-  /** Whether that person has proven to own the address. */
+  /** Whether that user has proven to own the address. */
   proven: boolean
   /** Whether a team has invited that address. */
   invited: boolean
@@ -28,9 +28,9 @@ export type Identified =
   | { kind: 'refused'; problem: IdentifyProblem }
 
 /**
- * Decides who signs in. The order prevents account takeover: first issuer and subject, which never change owners. The
- * address may change owners, so it counts only if the operator wants it, and never through an invitation for an
- * existing person.
+ * Decides who signs in. The order prevents account takeover: issuer and subject come first, because they never change
+ * owners. An address may change owners, so it counts only if the operator wants that, and an invitation never gives
+ * access to an existing account.
  */
 export function identify(settings: ProviderSettings, assertion: Assertion, known: Known): Identified {
   if (!mayEnter(settings, assertion)) return { kind: 'refused', problem: 'domain' }
@@ -58,13 +58,13 @@ export function isStrong(
   return methods === null || methods.some((method) => SECOND_FACTORS.includes(method))
 }
 
-/** Values that mean more than a password (RFC 8176 §2). */
+/** Authentication methods that are stronger than a password (RFC 8176 §2). */
 const SECOND_FACTORS = ['mfa', 'otp', 'hwk', 'swk', 'sc', 'pop', 'fpt', 'face', 'iris', 'retina']
 
 /**
- * Whether the assertion's address counts. Google lets anyone verify an address of a domain that it doesn't host, and
- * keeps vouching for it after the address has changed owners. Its word is only current for the organization in `hd`,
- * and for its own mailboxes.
+ * Whether the assertion's address may be used. Google lets anyone verify an address of a domain that it doesn't host,
+ * and keeps vouching for it after the address has changed owners. Its assertion is reliable only for the organization
+ * in `hd`, and for Google's own mailboxes.
  */
 function mayEnter({ preset, allowedDomains }: ProviderSettings, assertion: Assertion): boolean {
   if (allowedDomains.length === 0) return true

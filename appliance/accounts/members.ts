@@ -13,10 +13,10 @@ import { hashToken, isToken, newToken } from './tokens.ts'
 /** How long an invitation is valid, in milliseconds: long enough to survive a short holiday. */
 const INVITATION_LIFETIME = 7 * 24 * 3_600_000
 
-/** Maximum pending invitations of a team, so that a stolen session can't send mail to the world. */
+/** Maximum number of pending invitations of a team, so that a stolen session can't be used to send bulk mail. */
 const MOST_INVITATIONS = 100
 
-/** Who acts in a team. The command line acts as an owner without a user. */
+/** The person who acts in a team. The command line acts as an owner without a user. */
 export interface By {
   userId: string | null
   role: Role
@@ -29,9 +29,10 @@ export interface Members {
   listMembers(args: { teamId: string }): Promise<Member[]>
   listInvitations(args: { teamId: string }): Promise<Invitation[]>
   /**
-   * Invites someone; replaces an earlier invitation of that address. Both tokens are for links, and returned only here:
-   * `token` for the person who invites, `mailed` only for a mail to that address, because its use proves that the
-   * address is theirs. Refuses: `invalid_field` (email), `member_already`, `owners_only`, `too_many_invitations`.
+   * Invites someone; replaces an earlier invitation of that address. Both tokens are for links, and are returned only
+   * once: `token` is shown to the inviting person, and `mailed` is only sent to that address, because its use proves
+   * that the person owns the address. Refuses: `invalid_field` (email), `member_already`, `owners_only`,
+   * `too_many_invitations`.
    */
   invite(args: {
     teamId: string
@@ -39,10 +40,10 @@ export interface Members {
     role: Role
     by: By
   }): Promise<{ invitation: Invitation; token: string; mailed: string }>
-  /** Refuses: `not_found`, `owners_only`. */
+  /** Revokes a pending invitation. Refuses: `not_found`, `owners_only`. */
   revokeInvitation(args: { teamId: string; id: string; by: By }): Promise<void>
   /**
-   * Returns what an invitation link leads to, and whether its address has an account with a team. Refuses:
+   * Returns the invitation that a link is for, and whether its address has an account with a team. Refuses:
    * `invitation_over`.
    */
   lookAtInvitation(args: {
@@ -50,17 +51,17 @@ export interface Members {
   }): Promise<{ invitation: Invitation; hasAccount: boolean; hasTeam: boolean }>
   /**
    * Accepts an invitation without a session. Creates an account with this password; an existing account without a team
-   * needs its own password, because the person who invited has the link, too. Refuses: `invitation_over`,
+   * needs its own password, because the inviting person has the link, too. Refuses: `invitation_over`,
    * `invitation_needs_sign_in`, `invalid_field` (password), `wrong_password`, `too_many_attempts`.
    */
   acceptByPassword(args: { token: string; password: string }): Promise<{ user: User; invitation: Invitation }>
   /** Accepts an invitation as the signed-in user. Refuses: `invitation_over`, `invitation_for_other`. */
   acceptAsUser(args: { token: string; user: Pick<User, 'id' | 'email'> }): Promise<Invitation>
-  /** Refuses: `not_found`, `last_owner`, `owners_only`. */
+  /** Changes a member's role. Refuses: `not_found`, `last_owner`, `owners_only`. */
   setRole(args: { teamId: string; userId: string; role: Role; by: By }): Promise<Member>
   /** Removes a member and ends their sessions in the team. Refuses: `not_found`, `last_owner`, `owners_only`. */
   removeMember(args: { teamId: string; userId: string; by: By }): Promise<void>
-  /** Removes oneself. Refuses: `not_found`, `last_owner`. */
+  /** Removes the requesting user from the team. Refuses: `not_found`, `last_owner`. */
   leave(args: { teamId: string; userId: string }): Promise<void>
 }
 
@@ -73,7 +74,7 @@ export interface MembersDeps {
   acceptable: (password: string, field: string, ...names: string[]) => void
 }
 
-/** Checks that only owners create owners. */
+/** Checks that only owners grant the role of owner. */
 function mayGive(by: By, role: Role): void {
   if (role === 'owner' && by.role !== 'owner') throw refuse('owners_only')
 }
@@ -198,7 +199,7 @@ async function invite(
 const isInTeam = async ({ id }: Pick<User, 'id'>, { storage, clock }: MembersDeps): Promise<boolean> =>
   (await storage.teamToEnter({ userId: id }, clock.now())) !== undefined
 
-/** Accepts an invitation for a person without a team, who therefore can't sign in first. */
+/** Accepts an invitation for a person whose account has no team, and who therefore can't sign in first. */
 async function acceptAgain(
   { id }: Invitation,
   { user, password }: { user: User; password: string },

@@ -38,7 +38,7 @@ export function createOpenIdProvider(settings: ProviderSettings, clock: Clock): 
         nonce,
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        // Lets people with several accounts choose; some providers silently take the last one otherwise.
+        // Lets people with several accounts choose; otherwise some providers silently use the last account.
         ...(settings.preset === 'google' ? { prompt: 'select_account' } : {}),
       })
     },
@@ -83,7 +83,7 @@ async function discover({ issuer, clientId, clientSecret }: ProviderSettings): P
 
 type Claims = Record<string, unknown>
 
-/** Builds the assertion. Only `email_verified: true` means that the address is theirs (§5.1). */
+/** Builds the assertion. Only `email_verified: true` means that the person owns the address (§5.1). */
 function assertionOf(token: client.IDToken, about: Claims): Assertion {
   const { email, email_verified: verified } = about
   if (typeof email !== 'string' || !isAddress(email))

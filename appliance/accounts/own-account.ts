@@ -19,7 +19,7 @@ export interface ResetLink {
 
 /** A session of the person. */
 export interface OwnSession extends Omit<Session, 'tokenHash'> {
-  /** Whether it is the requesting session. */
+  /** Whether this is the requesting session. */
   current: boolean
 }
 
@@ -31,9 +31,9 @@ export interface OwnAccount {
    */
   changePassword(args: { userId: string; current: string; password: string; token: string }): Promise<User>
   /**
-   * Creates a password reset link; undefined when no one has that address. Earlier links stay valid, so that repeated
-   * requests by a stranger don't invalidate them.
-   * @param args.byMail the link is only sent to that address: its use proves that the address is theirs
+   * Creates a password reset link; undefined when no account has that address. Earlier links stay valid, so that a
+   * stranger's requests don't invalidate them. @param args.byMail whether the link is only sent to that address, so
+   * that its use proves that the person owns the address
    */
   beginReset(args: { email: string; byMail: boolean }): Promise<ResetLink | undefined>
   /**
@@ -104,7 +104,7 @@ export function ownAccount(deps: OwnAccountDeps): OwnAccount {
   }
 }
 
-/** The data of a `reset` ticket; null in those of older versions. */
+/** The data of a `reset` ticket; null in tickets of older versions. */
 interface LinkData {
   byMail: boolean
 }

@@ -20,14 +20,14 @@ export type PasskeyRequest = PublicKeyCredentialRequestOptionsJSON
 export type PasskeyRegistration = RegistrationResponseJSON
 export type PasskeyAnswer = AuthenticationResponseJSON
 
-/** How long a browser may take to answer, in milliseconds. People may have to find their security key. */
+/** Time limit for a browser to respond, in milliseconds. People may have to find their security key. */
 const CHALLENGE_LIFETIME = 5 * 60_000
 /**
  * Signature algorithms in preferred order, by COSE number (RFC 9053 §2, RFC 8812 §2): Ed25519, P-256 with SHA-256, RSA
  * with SHA-256.
  */
 const ALGORITHMS = [-8, -7, -257]
-/** Maximum per person. */
+/** Maximum number of passkeys per person. */
 const MOST_PASSKEYS = 20
 
 /** This server's identity for browsers. */
@@ -40,7 +40,7 @@ export interface RelyingParty {
   name: string
 }
 
-/** The purpose of a challenge; the answer is valid for nothing else. */
+/** The purpose of a challenge. The response is valid only for this purpose. */
 export type PasskeyPurpose = 'register' | 'sign_in' | 'second_step' | 'proof'
 
 export interface Passkeys {
@@ -114,14 +114,14 @@ interface PasskeyDeps {
 
 interface Challenges {
   make(userId: string | null, purpose: PasskeyPurpose): Promise<string>
-  /** Takes the answered challenge, in base64url; each is valid for one answer. */
+  /** Looks up and removes the challenge that a response is for, in base64url; each is valid for one response. */
   answered(
     response: { clientDataJSON: string },
     expected: { userId: string | null; rp: RelyingParty; purpose: PasskeyPurpose },
   ): Promise<string>
 }
 
-/** Stores challenges as tickets, which answers are matched with. */
+/** Stores challenges as tickets, so that responses can be matched with them. */
 function createChallenges({ storage, clock }: PasskeyDeps): Challenges {
   return {
     async make(userId, purpose) {
@@ -209,7 +209,7 @@ function making(
   }
 }
 
-/** Builds a passkey that has not been used yet. */
+/** Builds a passkey from a registration. It has not been used yet. */
 function passkeyOf(
   { credential, credentialBackedUp }: NonNullable<VerifiedRegistrationResponse['registrationInfo']>,
   about: Pick<Passkey, 'id' | 'userId' | 'rpId' | 'name' | 'transports' | 'createdAt'>,
@@ -287,7 +287,7 @@ function readClientData(encoded: string): { challenge: string; origin: string } 
     const { challenge, origin } = read
     if (typeof challenge === 'string' && typeof origin === 'string') return { challenge, origin }
   } catch {
-    // Not JSON, so it doesn't come from a browser.
+    // Not JSON, so it wasn't created by a browser.
   }
   throw refuse('passkey_refused')
 }

@@ -14,14 +14,14 @@ const common = new Set(
 )
 const sequences = ['01234567890123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm']
 
-/** How many digits and symbols around a well-known word still don't make it a password. */
+/** Maximum number of digits and symbols around a well-known word for which the password still counts as known. */
 const MOST_AROUND = 8
-/** How many letters and digits must remain after removing names related to the person. */
+/** Minimum number of letters and digits that must remain after removing names related to the person. */
 const LEAST_OWN = 6
-/** Shorter parts of names occur in many words by chance. */
+/** Minimum length of a part of a name. Shorter parts occur in many words by chance. */
 const SHORTEST_NAME = 4
 
-/** Whether the text runs along an alphabet or keyboard, forwards or backwards. */
+/** Whether the text is a run of an alphabet or of a keyboard row, forwards or backwards. */
 function isSequence(text: string): boolean {
   const backwards = [...text].reverse().join('')
   return sequences.some((all) => all.includes(text) || all.includes(backwards))
@@ -45,12 +45,13 @@ const LETTERS: Record<string, string> = { '@': 'a', 4: 'a', 3: 'e', 1: 'i', '!':
 const withLetters = (text: string): string => text.replace(/[@43!10$5]/g, (sign) => LETTERS[sign]!)
 
 /**
- * Whether the text, in lower case, is one that attackers try first: a known password, or a word with little around it.
+ * Whether the password, in lower case, is one that attackers try first: a known password, or a word with little around
+ * it.
  */
 function isKnown(plain: string, breached: Breached): boolean {
   const known = (text: string) => common.has(text) || breached(text)
   if (known(plain)) return true
-  // A symbol at the start may stand for a letter, while digits at the end are a year.
+  // A symbol at the start may stand for a letter, while digits at the end are often a year.
   const cores = [plain, withLetters(plain.replace(/[^\p{L}]+$/u, ''))]
     .map(coreOf)
     .filter((core) => core !== '')
@@ -59,7 +60,7 @@ function isKnown(plain: string, breached: Breached): boolean {
   )
 }
 
-/** Whether it consists of little more than names of the person, the team or the server. */
+/** Whether the password consists of little more than names of the person, the team or the server. */
 function isMadeOf(names: readonly string[], plain: string): boolean {
   const parts = names
     .flatMap((name) => name.toLowerCase().split(/[^\p{L}\p{N}]+/u))
@@ -70,10 +71,10 @@ function isMadeOf(names: readonly string[], plain: string): boolean {
 }
 
 /**
- * Judges a password. Length decides, as in NIST SP 800-63B §3.1.1.2. Beyond that, only compromised, common and
- * predictable passwords are refused, as the same section requires; there are no rules about kinds of characters.
- * @param names what it must not consist of: the person's address, the team, the host
- * @returns what is expected instead; null when it is acceptable
+ * Judges a password. Length matters most, as in NIST SP 800-63B §3.1.1.2. Beyond that, only compromised, common and
+ * predictable passwords are refused, as the same section requires; there are no rules about kinds of characters. @param
+ * names what the password must not consist of: the person's address, the team, the host @returns what is expected
+ * instead; null when the password is acceptable
  */
 export function judgePassword(password: string, names: readonly string[], breached: Breached): string | null {
   const length = [...password].length

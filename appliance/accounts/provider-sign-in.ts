@@ -1,4 +1,4 @@
-/** Signs in through an identity provider: sends the browser out, handles its return, and finds the person. */
+/** Signs in through an identity provider: redirects the browser to it, handles the response, and finds the person. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -18,23 +18,23 @@ import {
 import type { Browser, SignInResult, SignIns } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
-/** How long someone may take at the provider, in milliseconds. */
+/** Time limit for signing in at the provider, in milliseconds. */
 const PROVIDER_FLOW_LIFETIME = 10 * 60_000
 
 /**
- * expired: too late, used before, or started in another browser · taken: that account belongs to another person here ·
- * signed_out: the session that wanted to link has ended
+ * expired: too late, used before, or started in another browser · taken: the provider's account is linked to another
+ * person here · signed_out: the session that wanted to link has ended
  */
 export type ProviderSignInProblem =
   ProviderFault | IdentifyProblem | 'expired' | 'taken' | 'signed_out' | 'no_team'
 
-/** The result of returning from a provider. `next`: the dashboard page to continue with. */
+/** The result of returning from a provider. `next`: the dashboard page to open. */
 export type Returned =
   | {
       kind: 'entered'
       result: SignInResult
       userId: string
-      /** As reported by the provider. */
+      /** Address as reported by the provider. */
       email: string
       /** For a new person, the teams they joined; else empty. */
       admitted: Admission[]
@@ -46,9 +46,9 @@ export type Returned =
   | {
       kind: 'refused'
       problem: ProviderSignInProblem
-      /** For the log. */
+      /** Description of the problem for the log. */
       detail: string
-      /** Whether an account was to be linked, not signed in to. */
+      /** Whether the person wanted to link an account instead of signing in. */
       linking: boolean
       next: string
     }
@@ -57,11 +57,11 @@ export interface ProviderSignIns {
   /** Lists the providers for the sign-in page, in configuration order. */
   list(): { id: string; label: string; preset: ProviderSettings['preset'] }[]
   /**
-   * Sends a browser to the provider. The token goes into a cookie of this browser, and is required when it returns.
-   * Refuses: `not_found` (no such provider), `provider_unreachable`, `provider_misconfigured`.
-   * @param args.redirectUri where the provider sends the browser back to
-   * @param args.next dashboard page to continue with, untrusted
-   * @param args.link token of the session whose person wants to link an account; undefined to sign in
+   * Starts a sign-in at the provider and returns the URL for the browser. The token goes into a cookie of this browser,
+   * and is required when it returns. Refuses: `not_found` (no such provider), `provider_unreachable`,
+   * `provider_misconfigured`. @param args.redirectUri where the provider sends the browser back to @param args.next
+   * dashboard page to open afterwards, untrusted @param args.link token of the session whose person wants to link an
+   * account; undefined to sign in
    */
   begin(args: {
     provider: string
@@ -168,20 +168,23 @@ async function departure(provider: Provider, flow: Flow, redirectUri: string): P
 /** The first page of the dashboard. */
 const HOME = '/'
 
-/** Returns the dashboard page that untrusted text names; the first page for anything that could lead elsewhere. */
+/**
+ * Returns the path of the dashboard page in untrusted text, or the first page if the text could lead to another site or
+ * folder.
+ */
 function localPage(next: string | undefined): string {
   if (next === undefined || next.length > 500 || !/^\/(?![/\\])/.test(next)) return HOME
   const base = 'http://posthaste.invalid'
   if (!URL.canParse(`/dashboard${next}`, base)) return HOME
   const url = new URL(`/dashboard${next}`, base)
-  // Browsers read `/..` and `\` as ways out of the folder.
+  // Browsers treat `/..` and `\` as leaving the folder.
   if (url.origin !== base || !url.pathname.startsWith('/dashboard/')) return HOME
   return url.pathname.slice('/dashboard'.length) + url.search
 }
 
 /**
- * Takes what was stored for this browser; works once. Compares the state first, so that a forged answer uses nothing
- * up.
+ * Takes the state that was stored for this browser; it can be used once. Compares `state` first, so that a forged
+ * response doesn't use it up.
  */
 async function takeAway(
   { storage, clock }: ProviderSignInDeps,
@@ -230,13 +233,13 @@ async function link(
   if (identified.kind === 'refused' && identified.problem === 'domain') return refused('domain')
   const { user, team } = session
   const identity = newIdentity(provider, assertion, user.id, now)
-  // The session may have been ended because it was stolen. Then it must not leave an identity behind.
+  // The session may have been ended because it was stolen. In that case, it must not link an identity.
   const done = await storage.linkIdentity({ identity, tokenHash }, now)
   if (done !== 'linked') return refused(done)
   return { kind: 'linked', teamId: team.id, by: user.email, identity }
 }
 
-/** Signs a person in. */
+/** Creates a session for an identified person. */
 async function enter(
   deps: ProviderSignInDeps,
   provider: Provider,
@@ -288,7 +291,7 @@ async function recognise(
   return (await admit(storage, provider, assertion, now)) ?? { problem: 'unknown' }
 }
 
-/** Records a link that was made because of the address, without a session. */
+/** Records an identity that was linked because of its address, without a session. */
 async function noteLink(
   storage: Storage,
   clock: Clock,
@@ -308,7 +311,7 @@ async function admit(
   now: number,
 ): Promise<{ userId: string; admitted: Admission[] } | undefined> {
   const { join, linkByEmail } = provider.settings
-  // A provider that is trusted with addresses proves ownership as well as a mail to the address does.
+  // A provider that is trusted with addresses proves ownership as well as mail to the address does.
   const provenAt = linkByEmail ? now : null
   const user = { id: newId(now), email: assertion.email, passwordHash: null, createdAt: now, provenAt }
   const identity = { ...newIdentity(provider, assertion, user.id, now), lastUsedAt: now }

@@ -1,4 +1,4 @@
-/** Identity providers as the rest of the sign-in sees them, whatever their protocol. */
+/** The interface of identity providers, the same for every protocol. */
 import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client'
 import type { Role } from '../mail/roles.ts'
 
@@ -10,7 +10,7 @@ export interface ProviderSettings {
   /** Used in URLs, in the audit log, and in sessions as `oidc:<id>`. */
   id: string
   preset: ProviderPreset
-  /** Display name: `Sign in with <label>`. */
+  /** Display name, as in `Sign in with <label>`. */
   label: string
   /** OpenID Connect: the issuer identifier. GitHub: the origin of the server. */
   issuer: string
@@ -18,15 +18,15 @@ export interface ProviderSettings {
   clientSecret: string
   /** Allowed address domains, in lower case; empty for all. */
   allowedDomains: readonly string[]
-  /** What unknown people join as; null for not at all. teamId null: the first team. */
+  /** Role of unknown people who sign in; null: they are refused. teamId null: the first team. */
   join: { role: Exclude<Role, 'owner'>; teamId: string | null } | null
-  /** Whether a verified address is enough to be identified as the person with that address. */
+  /** Whether a verified address is enough to sign in as the person with that address. */
   linkByEmail: boolean
-  /** Whether the provider's second factor replaces ours. */
+  /** Whether the provider's second factor replaces the one here. */
   trustSecondFactor: boolean
 }
 
-/** What a provider says about the person. */
+/** What a provider asserts about a person. */
 export interface Assertion {
   /** Identifies the person permanently together with `subject` (OpenID Connect Core 1.0 §5.7). */
   issuer: string
@@ -52,20 +52,20 @@ export interface Flow {
 /** A provider. Both methods reject with `ProviderProblem`. */
 export interface Provider {
   readonly settings: ProviderSettings
-  /** Returns where to send the browser. */
+  /** Returns the URL at the provider that the browser is sent to. */
   authorize(flow: Flow, redirectUri: string): Promise<URL>
   /** @param returned the redirect URI with the query that the browser came back with */
   exchange(flow: Flow, returned: URL): Promise<Assertion>
 }
 
 /**
- * denied: the person refused · unreachable: no response, or an error · misconfigured: it doesn't accept us, or isn't
- * what the configuration says · invalid: the response doesn't belong to our request · unverified: it doesn't vouch for
- * an address
+ * denied: the person refused · unreachable: no response, or an error · misconfigured: the provider doesn't accept this
+ * client, or isn't what the configuration says · invalid: the response doesn't belong to this request · unverified: the
+ * provider hasn't verified the address
  */
 export type ProviderFault = 'denied' | 'unreachable' | 'misconfigured' | 'invalid' | 'unverified'
 
-/** Signing in at the provider failed. `message` is for the log and may contain the provider's own words. */
+/** Signing in at the provider failed. `message` is for the log and may contain text from the provider. */
 export class ProviderProblem extends Error {
   readonly fault: ProviderFault
   constructor(fault: ProviderFault, message: string) {
@@ -74,10 +74,10 @@ export class ProviderProblem extends Error {
   }
 }
 
-/** Time limit of a request to a provider, in seconds. Someone is waiting. */
+/** Time limit of a request to a provider, in seconds. Short, because a person is waiting. */
 export const PROVIDER_TIMEOUT = 10
 
-/** Runs a step with the provider. Converts its failures to `ProviderProblem`, and leaves our own errors alone. */
+/** Runs a step with the provider. Converts the provider's failures to `ProviderProblem`, and rethrows other errors. */
 export async function withProvider<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step()
@@ -97,7 +97,7 @@ const ANSWERS: Partial<Record<string, ProviderFault>> = {
   temporarily_unavailable: 'unreachable',
 }
 
-/** Errors for a used code (RFC 6749 §5.2); the second is GitHub's name for it. */
+/** Errors for a used code (RFC 6749 §5.2); GitHub returns the second one. */
 const SPENT_CODES = ['invalid_grant', 'bad_verification_code']
 
 const words = (...parts: (string | undefined)[]) => parts.filter(Boolean).join(': ').slice(0, 300)
@@ -114,7 +114,7 @@ function problemOf(error: unknown): ProviderProblem | undefined {
     return new ProviderProblem(fault, words('it answered', error.error, error.error_description))
   }
   if (error instanceof ClientError) return clientProblem(error)
-  // fetch rejects with a TypeError whose cause describes the connection problem. Others are bugs here.
+  // fetch rejects with a TypeError whose cause describes the connection problem. Other TypeErrors are bugs here.
   if (error instanceof TypeError && error.cause instanceof Error)
     return new ProviderProblem('unreachable', words('it cannot be reached', causeOf(error.cause)))
   return undefined
@@ -150,7 +150,7 @@ function clientProblem({ code, message, cause }: ClientError): ProviderProblem {
 
 /** Predicates on names that providers use. */
 
-/** Whether a URL leads to this machine only. Only there is plain http:// safe from eavesdropping. */
+/** Whether a URL's host is this machine. Only then is plain http:// safe from eavesdropping. */
 export function isLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
 }

@@ -17,20 +17,23 @@ const CODES = 10
 /** Crockford's alphabet, without letters that look like digits, so that misread codes still work. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Characters per code: 80 bits, so that a fast hash can't be brute-forced by someone with the database. */
+/** Characters per code: 80 bits, so that someone with the database can't brute-force the fast hash. */
 const LENGTH = 16
 
 /** Generates recovery codes in four groups of four characters. */
 export function newRecoveryCodes(): string[] {
   return Array.from({ length: CODES }, () =>
-    // 256 is a multiple of 32, so all letters are equally likely.
+    // 256 is a multiple of 32, so all characters are equally likely.
     Array.from(randomBytes(LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]!)
       .join('')
       .replaceAll(/(.{4})(?=.)/g, '$1-'),
   )
 }
 
-/** Hashes a code for storage, however it was typed; undefined when it can't be one. */
+/**
+ * Hashes a typed recovery code for storage. Ignores case, spaces and hyphens, and reads O as 0 and I or L as 1. Returns
+ * undefined when the text can't be a code.
+ */
 export function hashRecoveryCode(typed: string): string | undefined {
   const code = typed.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1')
   return code.length === LENGTH && [...code].every((letter) => ALPHABET.includes(letter))
@@ -38,12 +41,12 @@ export function hashRecoveryCode(typed: string): string | undefined {
     : undefined
 }
 
-/** Maximum answers per ticket. */
+/** Maximum number of answers per ticket. */
 const MOST_TRIES = 5
 
 /**
- * How long a proof of identity counts, in milliseconds: for changing factors, and for other actions that a passer-by at
- * an open browser must not take.
+ * How long a re-authentication counts, in milliseconds: for changing factors, and for other actions that a passer-by at
+ * an unlocked computer must not take.
  */
 export const PROOF_LIFETIME = 10 * 60_000
 
@@ -59,7 +62,7 @@ type Began = { token: string; expiresAt: number }
 export interface SecondSteps {
   /**
    * Completes the second step. A passkey must be requested first with `requestPasskey`. Refuses: `sign_in_over`,
-   * `wrong_code`, `too_many_attempts`, and what `Passkeys.verify` refuses.
+   * `wrong_code`, `too_many_attempts`, and for the same reasons as `Passkeys.verify`.
    */
   answer(args: { ticket: string; answer: Exclude<Answer, { password: string }> } & Browser): Promise<Began>
   /**
@@ -67,14 +70,13 @@ export interface SecondSteps {
    * `sign_in_over`.
    */
   requestPasskey(args: { ticket: string | undefined; rp: RelyingParty }): Promise<PasskeyRequest>
-  /** Signs in by passkey alone. Refuses what `Passkeys.verify` and `enter` refuse. */
+  /** Signs in by passkey alone. Refuses for the same reasons as `Passkeys.verify` and `enter`. */
   signInByPasskey(args: { response: PasskeyAnswer; rp: RelyingParty } & Browser): Promise<SignInResult>
   /** Requests a passkey for `prove`. */
   requestProof(args: { userId: string; rp: RelyingParty }): Promise<PasskeyRequest>
   /**
-   * Re-authenticates a signed-in person. A factor makes the session strong.
-   * Refuses: `wrong_password`, `wrong_code`, `too_many_attempts`, and what `Passkeys.verify` refuses.
-   * @param args.token of the session
+   * Re-authenticates a signed-in person. A factor makes the session strong. Refuses: `wrong_password`, `wrong_code`,
+   * `too_many_attempts`, and for the same reasons as `Passkeys.verify`. @param args.token of the session
    */
   prove(args: { token: string; userId: string; answer: Answer }): Promise<void>
 }
@@ -101,7 +103,7 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
         await audit.refused({ userId, step: 'second_factor', ...browser })
         throw error
       }
-      // Take the ticket last: of two correct answers only one succeeds, and a wrong one leaves it for the next attempt.
+      // Take the ticket last: of two correct answers only one succeeds, and a wrong answer doesn't use up the ticket.
       const began = await signIns.finish({ ticket, ...browser })
       if (!began) throw refuse('sign_in_over')
       return began
@@ -116,12 +118,13 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
 
     async signInByPasskey({ response, rp, ...browser }) {
       const userId = await passkeyAlone(passkeys, { response, rp }).catch(async (error: unknown) => {
-        // An unknown passkey isn't a failed sign-in of anyone; a known one may be a copy.
+        // An unknown passkey isn't recorded as a failed sign-in, because it belongs to no account. A known one may be a
+        // copy.
         const known = await storage.findPasskey({ credentialId: response.id }, clock.now())
         if (known) await audit.refused({ userId: known.userId, step: 'passkey', ...browser })
         throw error
       })
-      // The device had the key and verified its owner: two factors.
+      // The device had the key and verified the person: two factors.
       return signIns.enter({ userId, method: 'passkey', strong: true, ...browser })
     },
 
@@ -146,7 +149,7 @@ async function passkeyAlone(
   return userId
 }
 
-/** Finds the owner of a ticket; counts the attempt. */
+/** Finds the user that a ticket is for, and counts the attempt. */
 async function tryTicket(storage: Storage, clock: Clock, ticket: string): Promise<string> {
   if (!isToken(ticket)) throw refuse('sign_in_over')
   const asked = { tokenHash: hashToken(ticket), kind: 'second_factor', most: MOST_TRIES } as const
@@ -181,7 +184,7 @@ async function checkFactor(
   await checkTotp(deps, userId, answer.code)
 }
 
-/** Checks a code from an app. Recovery codes need no limit, because there are 2^80. */
+/** Checks a code from an authenticator app. Recovery codes need no limit on attempts, because there are 2^80. */
 async function checkTotp(
   { storage, clock, wrongCodes }: Pick<SecondStepDeps, 'storage' | 'clock' | 'wrongCodes'>,
   userId: string,

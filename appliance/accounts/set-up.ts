@@ -32,7 +32,7 @@ export interface SetUp {
     email: string
     password: string
     teamName: string
-    /** The IP of the request. */
+    /** IP address of the request. */
     ip: string | null
   }): Promise<{ user: User; team: Team }>
 }
@@ -53,7 +53,7 @@ export interface SetUpDeps {
 /** See `SetUp`. */
 export function createSetUp(deps: SetUpDeps): SetUp {
   const { storage, clock } = deps
-  // One at a time: the check for an owner precedes the slow hashing of the password.
+  // Handles one request at a time, because the check for an owner precedes the slow hashing of the password.
   let last: Promise<unknown> = Promise.resolve()
   const isOpen = async () => (await storage.firstTeam({}, clock.now())) === undefined
   return {

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { SignInMethod, Storage } from '../storage/storage.ts'
 import { recordAct } from './audit.ts'
 
-/** Failed sign-ins recorded per minute. Strangers cause them, and must not fill the disk. */
+/** Maximum number of failed sign-ins recorded per minute. Strangers cause them, and must not fill the disk. */
 const MOST_IN_A_MINUTE = 30
 const MINUTE = 60_000
 /** Maximum address length (RFC 5321 §4.5.3.1.3, without the angle brackets). */
@@ -60,7 +60,7 @@ export function createSignInAudit(storage: Deps, clock: Clock): SignInAudit {
       const left = admit()
       if (left === undefined) return
       const now = clock.now()
-      // Looked up for unknown addresses, too, so that known ones don't take longer.
+      // Look up both for unknown addresses, too, so that known addresses don't take longer.
       const [user, team] = await Promise.all([
         storage.getUser({ id: userId ?? '' }, now),
         storage.teamToEnter({ userId: userId ?? '' }, now),
@@ -83,7 +83,10 @@ function addressIn(typed = ''): string {
   return looksRight ? typed : '(not an address)'
 }
 
-/** Returns how many entries were dropped since the last recorded one; undefined to drop this one, too. */
+/**
+ * Creates a function that returns how many entries were dropped since the last recorded one, or undefined if this entry
+ * must be dropped, too.
+ */
 function createMeter(clock: Clock): () => number | undefined {
   let [until, count, left] = [0, 0, 0]
   return () => {

@@ -9,15 +9,15 @@ import { createSignInAudit, type SignInAudit } from './sign-in-audit.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
 /**
- * How long a session lasts from the sign-in, in milliseconds: 14 days. The end is fixed, so that reading a session
- * rarely writes.
+ * How long a session lasts from the sign-in, in milliseconds: 14 days. The end is fixed, so that using a session rarely
+ * writes to the database.
  */
 export const SESSION_LIFETIME = 14 * 24 * 3_600_000
 
 /** How long the second step may take, in milliseconds; people may have to find their phone. */
 const SECOND_STEP_LIFETIME = 10 * 60_000
 
-/** Precision of the last use of a session, in milliseconds. Each update is a write. */
+/** Precision of the time of a session's last use, in milliseconds. Each update is a write. */
 const SEEN_EVERY = 10 * 60_000
 
 /** Methods for the second step of a sign-in. */
@@ -28,7 +28,7 @@ export type SignInResult =
   | { kind: 'session'; token: string; expiresAt: number }
   | { kind: 'second_factor'; ticket: string; methods: SecondMethod[]; expiresAt: number }
 
-/** Where someone signs in from, for the list of sessions. */
+/** IP address and user agent of a sign-in, for the list of sessions. */
 export interface Browser {
   ip: string | null
   userAgent: string | null
@@ -41,7 +41,7 @@ export interface SignedIn {
   /** When the session ends. */
   expiresAt: number
   session: Session
-  /** In that team. */
+  /** The person's role in that team. */
   role: Role
   /** Whether the person has an active second factor. */
   hasSecondFactor: boolean
@@ -52,7 +52,7 @@ export interface SignedIn {
 export interface SignIns {
   /**
    * Takes the first step by password. Undefined for a wrong address or password, which take equally long. Refuses:
-   * `too_many_attempts` when too many people sign in at this moment, and what `enter` refuses.
+   * `too_many_attempts` when too many people are signing in, and for the same reasons as `enter`.
    */
   signIn(args: { email: string; password: string } & Browser): Promise<SignInResult | undefined>
   /**
@@ -71,16 +71,19 @@ export interface SignIns {
       passwordHash?: string
     } & Browser,
   ): Promise<SignInResult>
-  /** Returns who waits with this ticket for the second step, and its methods; undefined when it has expired. */
+  /**
+   * Returns the user that a ticket for the second step is for, and the available methods; undefined when it has
+   * expired.
+   */
   waiting(ticket: string): Promise<{ userId: string; methods: SecondMethod[] } | undefined>
   /** Completes the second step. Undefined when the ticket has expired or was used. */
   finish(args: { ticket: string } & Browser): Promise<{ token: string; expiresAt: number } | undefined>
-  /** Returns who has this token; undefined when the session has ended or never existed. */
+  /** Returns the person whose session has this token; undefined when the session has ended or never existed. */
   resume(token: string): Promise<SignedIn | undefined>
   signOut(token: string): Promise<void>
 }
 
-/** What a ticket remembers of the first step. */
+/** Data about the first step, stored in the ticket for the second. */
 interface FirstStep {
   method: SignInMethod
   teamId: string
@@ -114,7 +117,7 @@ export function createSignIns({ storage, clock, hasher }: SignInDeps): SignIns {
     if (!team) throw refuse('no_team')
     const methods = strong ? [] : secondMethods(await storage.countFactors({ userId }, now))
     if (methods.length === 0) {
-      // With a provider, no factor was used here. The session is strong because of the provider's word.
+      // With a provider, no factor was used here. The session is strong because the provider vouches for the person.
       const vouched = strong && method.startsWith('oidc:')
       const begun = { userId, method, strong, vouched, teamId: team.id, passwordHash, ...browser }
       return { kind: 'session', ...(await beginSession(storage, audit, begun, now)) }

@@ -1,4 +1,4 @@
-/** Teams: their names, their rules, and which of their own a person is looking at. */
+/** Teams: their names, their rules, and which team a session uses. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { fieldValueProblem } from '../mail/headers.ts'
@@ -7,13 +7,13 @@ import type { Membership, Storage, Team, TeamDetails } from '../storage/storage.
 import { hashToken } from './tokens.ts'
 
 export interface Teams {
-  /** Lists a person's teams, the one joined first first. */
+  /** Lists a person's teams in the order in which the person joined them. */
   teamsOf(args: { userId: string }): Promise<Membership[]>
-  /** Refuses: `not_found`. */
+  /** Returns a team. Refuses: `not_found`. */
   getTeam(args: { id: string }): Promise<TeamDetails>
   /** Creates a team whose owner is an existing user. Refuses: `invalid_field` (name). */
   createTeam(args: { name: string; ownerId: string }): Promise<Team>
-  /** Refuses: `invalid_field` (name), `not_found`. */
+  /** Renames a team. Refuses: `invalid_field` (name), `not_found`. */
   renameTeam(args: { id: string; name: string }): Promise<TeamDetails>
   /**
    * Sets whether members need a second factor.

@@ -1,4 +1,4 @@
-/** Time-based one-time passwords (RFC 6238), as in authenticator apps. Pure but for the random secret. */
+/** Time-based one-time passwords (RFC 6238), as in authenticator apps. No I/O; only new secrets are random. */
 import { Secret, TOTP } from 'otpauth'
 import { randomBytes } from 'node:crypto'
 
@@ -7,13 +7,15 @@ const STEP_SECONDS = 30
 const DIGITS = 6
 /** The recommended length of 160 bits (RFC 4226 §4). */
 const SECRET_BYTES = 20
-/** Allows one step in each direction, for clocks that differ and people who type slowly (RFC 6238 §5.2). */
+/**
+ * Steps accepted before and after the current one, for clocks that differ and people who type slowly (RFC 6238 §5.2).
+ */
 const WINDOW = 1
 
 /** Generates a secret. */
 export const newTotpSecret = (): Uint8Array => new Uint8Array(randomBytes(SECRET_BYTES))
 
-/** Formats a secret as base32 to type, and as a link for a QR code. */
+/** Formats a secret as base32 for typing, and as a link for a QR code. */
 export function describeSecret(
   secret: Uint8Array,
   { account, issuer }: { account: string; issuer: string },

@@ -66,7 +66,7 @@ export interface Audience
   close(): Promise<void>
 }
 
-/** What commands do with contacts. A running daemon continues the work that they queue. */
+/** The operations on contacts that commands use. A running daemon continues the work that they queue. */
 export interface ContactBook
   extends
     ContactMethods,
@@ -77,7 +77,7 @@ export interface ContactBook
     PropertyMethods,
     ImportMethods {}
 
-/** Creates a contact book, which does nothing in the background. */
+/** Creates a contact book, which runs nothing in the background. */
 export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDeps }): ContactBook {
   const files = new ImportFiles(deps.imports)
   const sizes = createSegmentSizes(deps)

@@ -15,24 +15,24 @@ const IN_TRANSACTION = 100
 /** Maximum number of addresses in a preview. */
 const SAMPLE = 5
 
-/** Contacts by id, or all that match. */
+/** Contacts to change: by ID, or all that match conditions. */
 export type PickedContacts = { ids: string[] } | { conditions: ContactConditions; after?: string | undefined }
 
 export interface BatchMethods {
   /** Checks that the team has the segment and topic. Refuses: `not_found`. */
   checkConditions(teamId: string, conditions: ContactConditions): Promise<void>
-  /** Reads rules and checks that the team has what they name. Refuses: `invalid_field`. */
+  /** Reads rules and checks that everything they refer to exists in the team. Refuses: `invalid_field`. */
   readRules(args: { teamId: string; rules: unknown }): Promise<Rules>
-  /** Looks up addresses, in order; null: not an address. */
+  /** Looks up addresses, in order. Null stands for an invalid address. */
   checkAddresses(args: { teamId: string; emails: string[] }): Promise<(KnownAddress | null)[]>
-  /** Adds contacts. Lifts no opt-out. Refuses: `invalid_field`, `missing_field`, `invalid_id`, `not_found`. */
+  /** Adds contacts. Existing opt-outs stay. Refuses: `invalid_field`, `missing_field`, `invalid_id`, `not_found`. */
   addContacts(args: {
     teamId: string
     emails: string[]
     segmentIds: string[]
     act: ConsentAct
   }): Promise<{ created: number; known: number }>
-  /** Counts the matches among 40,000 contacts; `next` is where to continue. Refuses: `not_found`. */
+  /** Counts the matches among the next 40,000 contacts; `next` is where to continue. Refuses: `not_found`. */
   countMatching(args: {
     teamId: string
     conditions: ContactConditions

@@ -7,13 +7,13 @@ import { findColumns, guessColumns } from './import-columns.ts'
 import { readRows } from './import-rows.ts'
 import { Seen } from './seen.ts'
 
-/** A row of a file. */
+/** A contact in a row of a file. */
 export interface FileContact {
   line: number
   email: string
   firstName?: string | undefined
   lastName?: string | undefined
-  /** Opts out of everything. */
+  /** Whether the contact opts out of everything. */
   unsubscribed?: true | undefined
   /** By key. */
   properties: Record<string, string | number>
@@ -21,7 +21,7 @@ export interface FileContact {
   cells: Map<string, string>
 }
 
-/** What a file holds. */
+/** Contents of a CSV file of contacts. */
 export interface ContactFile {
   /** The service that exported it; null: unknown. */
   service: Service | null
@@ -32,7 +32,7 @@ export interface ContactFile {
   failed: { line: number; reason: string }[]
 }
 
-/** Rows that are looked at to guess the columns, as by a preview. */
+/** Number of rows used to guess the columns, the same as for a preview. */
 const LOOKED_AT = 100
 
 /**

@@ -1,4 +1,4 @@
-/** Contacts: people that a team writes to. */
+/** Contacts: the people that a team writes to. */
 import { setImmediate } from 'node:timers/promises'
 import type { ConsentAct } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
@@ -28,7 +28,7 @@ import {
 } from './which.ts'
 import { readAddress, readName, readProperties, type TypedValue, typedValues } from './values.ts'
 
-/** Days of growth that `countContacts` returns. */
+/** Number of days for which `countContacts` returns the growth. */
 const SHOWN_DAYS = 30
 
 /** A contact's fields in a request; undefined: not given. */
@@ -36,7 +36,7 @@ export interface ContactInput {
   firstName?: string | null | undefined
   lastName?: string | null | undefined
   unsubscribed?: boolean | undefined
-  /** By key; null removes the value. */
+  /** Values by property key; null removes a value. */
   properties?: Record<string, unknown> | undefined
 }
 
@@ -60,7 +60,7 @@ export interface ContactMethods {
    */
   saveContact(args: { teamId: string; contact: NewContactInput; act: ConsentAct }): Promise<Contact>
   listContacts(args: PageArgs & ContactFilter): Promise<Page<Contact>>
-  /** Every contact, newest first, in pages. */
+  /** Returns all contacts, newest first, in pages. */
   allContacts(args: { teamId: string } & ContactFilter): AsyncGenerator<Contact[], void>
   /** Searches a bounded number of contacts per call; `next` is set if there are more. */
   searchContacts(
@@ -70,9 +70,9 @@ export interface ContactMethods {
   countContacts(args: {
     teamId: string
   }): Promise<ContactCounts & { suppressed: number; days: AudienceDay[] }>
-  /** Refuses: `not_found`. */
+  /** Returns a contact. Refuses: `not_found`. */
   getContact(which: Which): Promise<ContactDetails>
-  /** Refuses: `not_found`, `invalid_field`, `contact_exists` if another contact has the address. */
+  /** Updates a contact. Refuses: `not_found`, `invalid_field`, `contact_exists` if another contact has the address. */
   updateContact(
     args: Which & { email?: string | undefined; change: ContactInput; act: ConsentAct },
   ): Promise<Contact>

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { type CsvRecord, readCsv } from '../mail/csv.ts'
 import { refuse } from '../mail/refusals.ts'
 
-/** Bytes that are read at once; also the size limit of a row. */
+/** Maximum number of bytes per read, and maximum size of a row. */
 const WINDOW = 256 * 1024
 const MAX_ROW = 1024 * 1024
 
@@ -19,7 +19,7 @@ export interface CsvPlace {
   offset: number
   line: number
   separator: string
-  /** Byte offset at which to stop, at the end of a row. Default: the end of the file. */
+  /** Byte offset of the end of the last row to read. Default: the end of the file. */
   until?: number
 }
 
@@ -27,7 +27,7 @@ export interface CsvPlace {
 export class CsvFile {
   readonly #file: FileHandle
   readonly #separator: string
-  /** Text that was read but not returned yet, starting at `#offset`. */
+  /** Text that was read but not returned yet, starting at offset `#offset`. */
   #text = ''
   /** Bytes of an incomplete character after `#text`. */
   #rest = Buffer.alloc(0)
@@ -55,7 +55,7 @@ export class CsvFile {
     return this.#file.close()
   }
 
-  /** Returns the text at the position, up to a few hundred kilobytes. */
+  /** Returns the text at the current position, up to a few hundred kilobytes. */
   async beginning(): Promise<string> {
     await this.#read()
     return this.#text.replace(/^\ufeff/, '')

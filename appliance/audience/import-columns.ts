@@ -44,7 +44,7 @@ const NAMES: Record<Exclude<ImportField, 'property'>, string[]> = {
   unsubscribed: ['unsubscribed', 'unsubtime', 'optedout', 'optout', 'abgemeldet', 'status'],
 }
 
-/** Columns that identify exports of other services, and those that hold no data on a person. */
+/** Columns that identify exports of other services, and columns that hold no personal data. */
 const EXPORTS: Record<Service, { has: string[]; ignored: string[] }> = {
   mailchimp: {
     has: ['emailaddress', 'memberrating', 'leid', 'euid'],
@@ -147,7 +147,7 @@ const typeOf = (rows: readonly (readonly string[])[], column: number): ColumnTyp
   return cells.length > 0 && cells.every(isNumber) ? 'number' : 'string'
 }
 
-/** Characters of the key of a property. */
+/** Maximum length of a property key, in characters. */
 const MAX_KEY = 50
 
 /** Derives a property key from a column name; null if impossible. */

@@ -7,26 +7,26 @@ import type { Encoding } from '../mail/contact-import.ts'
 import { refuse } from '../mail/refusals.ts'
 import { wholeCharacters } from './csv-file.ts'
 
-/** Largest upload, in octets. */
+/** Maximum size of an upload, in octets. */
 export const MAX_FILE = 200 * 1024 * 1024
 
-/** Bytes that are inspected or converted at once. */
+/** Number of bytes that are inspected or converted at a time. */
 const PIECE = 256 * 1024
-/** Bytes between checks of the free disk space. */
+/** Number of bytes between checks of the free disk space. */
 const ASK = 16 * 1024 * 1024
 /** Age at which an upload counts as abandoned, in milliseconds of the file system's clock. */
 const OLD_MS = 24 * 3_600_000
 
 export interface ImportFilesDeps {
   folder: string
-  /** Reports whether the disk of the data directory has space. */
+  /** Reports whether the disk with the data directory has enough space. */
   hasRoom: () => Promise<boolean>
 }
 
 /** A file that is being uploaded. */
 export interface Upload {
   readonly size: number
-  /** Refuses: `body_too_large`, `disk_full`. */
+  /** Appends to the file. Refuses: `body_too_large`, `disk_full`. */
   write(chunk: Uint8Array): Promise<void>
   /** Removes the file unless it was kept. */
   discard(): Promise<void>
@@ -68,7 +68,7 @@ export class ImportFiles {
     await rm(this.pathOf(id), { force: true })
   }
 
-  /** Returns the ids of the imports whose files are here. */
+  /** Returns the IDs of the imports whose files are in the folder. */
   async ids(): Promise<string[]> {
     const names = await readdir(this.#deps.folder).catch(() => [])
     return names.flatMap((name) => (name.endsWith('.csv') ? [name.slice(0, -4)] : []))
@@ -76,7 +76,7 @@ export class ImportFiles {
 
   /** Removes files of ended imports and interrupted uploads that are older than a day. */
   async removeOthers(open: readonly string[]): Promise<void> {
-    const names = await readdir(this.#deps.folder).catch(() => []) // No folder: nothing was ever uploaded.
+    const names = await readdir(this.#deps.folder).catch(() => []) // If there is no folder, nothing was ever uploaded.
     const kept = new Set(open.map((id) => `${id}.csv`))
     for (const name of names) {
       const path = join(this.#deps.folder, name)

@@ -8,7 +8,7 @@ import type { PropertyValue } from '../mail/audience.ts'
 import type { Seen } from './seen.ts'
 import { MAX_NAME, MAX_VALUE, unprintable } from './values.ts'
 
-/** Rows that were read, and rows that were rejected. */
+/** The number of rows that were read, the contacts in them, and the rejected rows. */
 export interface ReadRows {
   total: number
   rows: ImportRow[]

@@ -1,4 +1,4 @@
-/** Runs imports in the background: one at a time, teams in turn, and mail first. */
+/** Runs imports in the background, one at a time. Teams take turns, and mail has priority. */
 import { setImmediate, setTimeout as rest } from 'node:timers/promises'
 import { type Clock, steady } from '../clock/clock.ts'
 import { refuse, Refusal } from '../mail/refusals.ts'
@@ -11,18 +11,21 @@ import type { ImportFiles } from './import-files.ts'
 import { readRows } from './import-rows.ts'
 import { Seen } from './seen.ts'
 
-/** Rows per transaction. */
+/** Number of rows per transaction. */
 export const BATCH = 1000
 /** Maximum number of rows of a file. */
 const MAX_ROWS = 5_000_000
 /** How long a team's import runs while another team waits, in milliseconds. */
 const TURN_MS = 30_000
-/** Writes per second by others from which an import pauses as long as its last batch took. Twice as many: twice as long. */
+/**
+ * Number of other writes per second at which an import pauses for as long as its last batch took. The pause grows in
+ * proportion to the writes.
+ */
 const BUSY = 20
-/** Maximum pause: as a multiple of the last batch, and in milliseconds. */
+/** Maximum pause: as a multiple of the time for the last batch, and in milliseconds. */
 const MOST_PAUSES = 19
 const MOST_PAUSE_MS = 1000
-/** How long the writes of others are counted before the pause changes, in milliseconds. */
+/** Interval over which other writes are counted before the pause changes, in milliseconds. */
 const WINDOW_MS = 250
 /** Default of `pollMs`. */
 const POLL_MS = 5000
@@ -37,9 +40,9 @@ export interface ImportRunnerDeps {
   clock: Clock
   log: Logger
   duties?: Duties | undefined
-  /** Whether other nodes import the files that aren't in this node's data directory. */
+  /** Whether to import only the files in this node's data directory, because other nodes import the rest. */
   hereOnly?: boolean | undefined
-  /** How often to look for imports queued by other processes, in milliseconds. Default, and least: 5000. */
+  /** How often to look for imports queued by other processes, in milliseconds. Default and minimum: 5000. */
   pollMs?: number | undefined
   /** Returns the number of calls that the storage thread has answered, to detect other writes. */
   calls: () => number
@@ -74,7 +77,7 @@ export function createImportRunner(deps: ImportRunnerDeps): Worker {
   return createWorker({ step, clock, log, pollMs: Math.max(POLL_MS, pollMs), trouble })
 }
 
-/** Writes rows until the file or the turn ends, or the process stops. */
+/** Writes rows until the end of the file, the end of the turn, or the end of the process. */
 async function runTurn(deps: ImportRunnerDeps, job: ContactImport, going: () => boolean): Promise<void> {
   const { storage, files, clock, log } = deps
   let error: string | null = null
@@ -163,7 +166,7 @@ async function seenBefore(path: string, { plan, processed, separator }: ContactI
   }
 }
 
-/** Creates a function that writes a batch, then pauses: the longer, the more others write. */
+/** Creates a function that writes a batch, then pauses. The pause grows with the number of other writes. */
 function createPacing(calls: () => number): <T>(write: () => Promise<T>) => Promise<T> {
   let since = performance.now()
   let before = calls()
@@ -174,7 +177,7 @@ function createPacing(calls: () => number): <T>(write: () => Promise<T>) => Prom
     const result = await write()
     own++
     const now = performance.now()
-    // A batch takes some 20 ms, too short a time to tell one write from many.
+    // A batch takes some 20 ms, which is too short to measure the rate of writes.
     if (now - since >= WINDOW_MS) {
       const others = ((calls() - before - own) * 1000) / (now - since)
       pauses = others < BUSY ? 0 : Math.min(MOST_PAUSES, others / BUSY)

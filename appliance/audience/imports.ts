@@ -25,14 +25,14 @@ import { type AudienceDeps, checkIds, type ChoiceInput, noSegment, noTopic, read
 
 /** Options of an import. */
 export interface ImportInput {
-  /** Null: the columns of the hosted service. */
+  /** Column mapping; null: the columns of the hosted service. */
   map: ColumnMap | null
   onConflict: OnConflict
   segmentIds: string[]
   topics: ChoiceInput[]
-  /** How the people consented; empty: not stated. */
+  /** How the people gave their consent; empty: not stated. */
   consent: string
-  /** Who starts it: an address, or the name of an API key. */
+  /** Name of the person or API key that starts the import. */
   by: string
 }
 
@@ -62,7 +62,7 @@ interface FileArgs {
 }
 type Which = { teamId: string; id: string }
 
-/** An import as it is shown. `waiting`: its rows aren't written, because too little disk space is free. */
+/** An import as shown to the team. `waiting`: its rows aren't written, because too little disk space is free. */
 type ShownImport = ContactImport & { waiting: boolean }
 
 const asShown = (found: ContactImport, hasRoom: boolean): ShownImport => ({
@@ -77,7 +77,7 @@ export interface ImportMethods {
   createImport(args: FileArgs & { input: ImportInput }): Promise<ContactImport>
   /** Stores a file as a draft. Refuses: `import_no_csv`, `import_unreadable`, `too_many`. */
   previewImport(args: FileArgs): Promise<ImportPreview>
-  /** Refuses: `not_found`, `import_started`. */
+  /** Returns the preview of a draft. Refuses: `not_found`, `import_started`. */
   getImportPreview(which: Which): Promise<ImportPreview>
   /**
    * Reads the whole file of a draft without importing it.
@@ -86,35 +86,35 @@ export interface ImportMethods {
   summarizeImport(which: Which & { input: ImportInput; going: () => boolean }): Promise<ImportSummary>
   /** Starts the import of a draft. Refuses the same as `summarizeImport`. */
   startImport(which: Which & { input: ImportInput }): Promise<ContactImport>
-  /** Refuses: `not_found`, `import_started`. */
+  /** Deletes a draft. Refuses: `not_found`, `import_started`. */
   deleteImport(which: Which): Promise<void>
-  /** Refuses: `not_found`. */
+  /** Returns an import. Refuses: `not_found`. */
   getImport(which: Which): Promise<ShownImport>
   listImports(args: PageArgs & { status?: ImportStatus | undefined }): Promise<Page<ShownImport>>
   /**
-   * Removes at most 500 contacts that an import created; call it until `done`. Contacts that the import changed stay as
-   * they are. Refuses: `not_found`, `import_closed`.
+   * Removes at most 500 contacts that an import created. Call this until `done`. Contacts that the import changed stay
+   * as they are. Refuses: `not_found`, `import_closed`.
    */
   undoImport(which: Which): Promise<{ contacts: number; done: boolean }>
-  /** Rejected rows, in pages. */
+  /** Returns the rejected rows, in pages. */
   importRejects(which: Which): AsyncGenerator<ImportReject[], void>
 }
 
 /** Maximum number of unfinished imports per team. */
 const MOST_OPEN = 10
-/** Number of rows used for guessing columns, and limits of the rows and characters shown. */
+/** Number of rows used for guessing columns, and maximum numbers of rows and characters shown. */
 const LOOKED_AT = 100
 const SHOWN = 20
 const SHOWN_CELL = 200
 const MAX_FILE_NAME = 200
 const PAGE = 200
-/** How long after its end an import can be undone (milliseconds). */
+/** How long after its end an import can be undone, in milliseconds. */
 export const UNDO_MS = 24 * 3_600_000
 /** Maximum number of contacts removed per request and per transaction. A transaction delays mail by some 30 ms. */
 const UNDONE_AT_ONCE = 500
 const UNDONE_IN_TRANSACTION = 100
 
-/** Creates the store for files that are kept until their import ends. */
+/** Creates the store for uploaded files, which are kept until their import ends. */
 function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
   const uploads = new WeakMap<Upload, { id: string; file: UploadedFile }>()
   const { storage, clock, files } = deps
@@ -227,7 +227,7 @@ export function importMethods(
   }
 }
 
-/** Removes contacts of an import. Refuses: `import_closed`. */
+/** Removes the contacts that an import created. Refuses: `import_closed`. */
 async function undo({ storage, clock }: AudienceDeps, { id, teamId }: Which) {
   let contacts = 0
   let done = false
@@ -253,7 +253,7 @@ const readFileName = (name: string): string =>
     .slice(0, MAX_FILE_NAME)
     .toWellFormed() || 'contacts.csv'
 
-/** Reads the first line, and finds where the second begins. Refuses: `import_unreadable`, `import_no_email_column`. */
+/** Reads the first line, and finds the start of the second. Refuses: `import_unreadable`, `import_no_email_column`. */
 async function headOf(
   path: string,
 ): Promise<{ separator: Separator; columns: string[]; end: number; line: number }> {
@@ -294,7 +294,7 @@ async function firstRows(
 }
 
 /**
- * Plans the import of each column. Missing properties are created, or only checked.
+ * Decides what each column is imported as. Creates missing properties, or only checks them.
  *
  * Refuses: `import_no_email_column`, `invalid_field`, `invalid_id`, `not_found`, `too_many`.
  */

@@ -14,9 +14,9 @@ import { readText, readValue } from './values.ts'
 import { readTeamRules, type SegmentSizes } from './rules.ts'
 import { type AudienceDeps, noSegment } from './which.ts'
 
-/** Limit on a team's segments with rules. */
+/** Maximum number of segments with rules per team. */
 export const MOST_RULED = 100
-/** Maximum number per team, low enough to read all at once. */
+/** Maximum numbers per team, low enough to read all objects at once. */
 const MOST = { segments: 1000, ruled: MOST_RULED, topics: 100, properties: 200, uses: 20, examples: 3 }
 
 /** How many of the newest contacts are searched for examples of a property. */
@@ -25,13 +25,13 @@ const SEARCHED = 1000
 /** Maximum lengths in characters. */
 const MAX = { segment: 255, topic: 50, description: 200, key: 50 }
 
-/** Memberships removed per transaction after a segment was deleted. */
+/** Number of memberships removed per transaction after a segment was deleted. */
 const SWEPT = 1000
 
 export interface SegmentMethods {
-  /** All, newest first. */
+  /** Lists the team's segments, newest first. */
   listSegments(args: { teamId: string }): Promise<SizedSegment[]>
-  /** Refuses: `not_found`. */
+  /** Returns a segment. Refuses: `not_found`. */
   getSegment(args: { teamId: string; id: string }): Promise<SizedSegment>
   /**
    * @param args filter: the segment's rules; null: contacts are added by hand. Refuses: `missing_field`,
@@ -53,19 +53,19 @@ export interface SegmentMethods {
   deleteSegment(args: { teamId: string; id: string }): Promise<void>
 }
 
-/** How many days of a segment are shown, and a day in milliseconds. */
+/** Number of days for which a segment's size is shown, and a day in milliseconds. */
 const [DAYS, DAY] = [30, 86_400_000]
 
 export interface TopicMethods {
-  /** All, newest first. */
+  /** Lists the team's topics, newest first. */
   listTopics(args: { teamId: string }): Promise<CountedTopic[]>
-  /** Refuses: `not_found`. */
+  /** Returns a topic. Refuses: `not_found`. */
   getTopic(args: { teamId: string; id: string }): Promise<CountedTopic>
-  /** Refuses: `missing_field`, `invalid_field`, `too_many`. */
+  /** Creates a topic. Refuses: `missing_field`, `invalid_field`, `too_many`. */
   createTopic(args: { teamId: string; topic: NewTopicInput }): Promise<Topic>
-  /** Refuses: `not_found`, `missing_field`, `invalid_field`. */
+  /** Updates a topic. Refuses: `not_found`, `missing_field`, `invalid_field`. */
   updateTopic(args: { teamId: string; id: string; change: TopicChange }): Promise<Topic>
-  /** Refuses: `not_found`. */
+  /** Deletes a topic. Refuses: `not_found`. */
   deleteTopic(args: { teamId: string; id: string }): Promise<Topic>
 }
 
@@ -78,22 +78,22 @@ interface TopicChange {
 
 export interface NewTopicInput {
   name: string
-  /** Null removes it. */
+  /** New description; null removes it. */
   description: string | null
   defaultSubscription: Subscription
   visibility: Visibility
 }
 
 export interface PropertyMethods {
-  /** All, newest first. */
+  /** Lists the team's properties, newest first. */
   listProperties(args: { teamId: string }): Promise<ContactProperty[]>
-  /** Refuses: `not_found`. */
+  /** Returns a property. Refuses: `not_found`. */
   getProperty(args: { teamId: string; id: string }): Promise<ContactProperty>
-  /** Lists what uses a property; at most 20 of each kind. Refuses: `not_found`. */
+  /** Lists the objects that use a property, at most 20 of each kind. Refuses: `not_found`. */
   propertyUses(args: { teamId: string; id: string }): Promise<PropertyUse[]>
-  /** Lists up to 3 different values of a property, of the newest contacts. Refuses: `not_found`. */
+  /** Lists up to 3 different values of a property, from the newest contacts. Refuses: `not_found`. */
   propertyExamples(args: { teamId: string; id: string }): Promise<PropertyValue[]>
-  /** Refuses: `missing_field`, `invalid_field`, `property_exists`, `too_many`. */
+  /** Creates a property. Refuses: `missing_field`, `invalid_field`, `property_exists`, `too_many`. */
   createProperty(args: {
     teamId: string
     key: string

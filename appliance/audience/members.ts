@@ -13,17 +13,17 @@ import {
 } from './which.ts'
 
 export interface MemberMethods {
-  /** Refuses: `not_found`. */
+  /** Lists the segments of a contact. Refuses: `not_found`. */
   listContactSegments(args: Which & Omit<PageArgs, 'teamId'>): Promise<Page<ContactSegment>>
-  /** Refuses: `not_found`. */
+  /** Adds a contact to a segment. Refuses: `not_found`. */
   addToSegment(args: Which & { segmentId: string }): Promise<Contact>
-  /** Refuses: `not_found`. */
+  /** Removes a contact from a segment. Refuses: `not_found`. */
   removeFromSegment(args: Which & { segmentId: string }): Promise<Contact>
   /** Reports whether a contact is in a segment; false if there is no such contact. */
   isInSegment(args: Which & { segmentId: string }): Promise<boolean>
   /** Lists every topic, newest first, with the contact's subscription. Refuses: `not_found`. */
   listContactTopics(which: Which): Promise<ContactTopic[]>
-  /** Stores all choices or none. Refuses: `not_found`, `invalid_id`. */
+  /** Stores all topic choices, or none if one is invalid. Refuses: `not_found`, `invalid_id`. */
   setContactTopics(args: Which & { topics: ChoiceInput[]; act: ConsentAct }): Promise<Contact>
   /** Returns the consent log, newest first. Refuses: `not_found`. */
   listConsents(which: Which): Promise<Consent[]>

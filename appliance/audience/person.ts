@@ -1,4 +1,4 @@
-/** Everything that a team stores about the person with an address. */
+/** All data that a team stores about the person with an address. */
 import type {
   Consent,
   ContactSegment,
@@ -12,13 +12,13 @@ import { type AudienceDeps, noContact, refOf, type Which } from './which.ts'
 
 export interface Person {
   address: string
-  /** Null: no contact has the address. */
+  /** The contact with the address; null: there is none. */
   contact: ContactDetails | null
-  /** Opted out of everything, as a current or deleted contact. */
+  /** Whether the address opted out of everything, as a current or deleted contact. */
   unsubscribed: boolean
   segments: ContactSegment[]
   topics: ContactTopic[]
-  /** Newest first, at most 1,000. */
+  /** Consent log, newest first, at most 1,000 entries. */
   consents: Consent[]
   suppression: Awaited<ReturnType<Storage['getSuppression']>>
 }
@@ -30,9 +30,12 @@ export interface PersonEmail {
 }
 
 export interface PersonMethods {
-  /** Refuses: `not_found` for an unknown id. An address without a contact is not an error. */
+  /**
+   * Returns all data about a person. Refuses: `not_found` for an unknown id. An address without a contact is not an
+   * error.
+   */
   getPerson(which: Which): Promise<Person>
-  /** Every email to an address, newest first, in pages. */
+  /** Returns all emails to an address, newest first, in pages. */
   emailsOfPerson(args: { teamId: string; address: string }): AsyncGenerator<PersonEmail[], void>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Renders the preference page as HTML without scripts. Pure; the dashboard previews it, so it can't use Node APIs. All
- * names and custom texts are escaped.
+ * Renders the preference page as HTML without scripts. Pure; the dashboard uses it for previews, so it can't use Node
+ * APIs. All names and custom texts are escaped.
  */
 import { escapeHtml, framePage, type RenderedPage } from '../mail/page-frame.ts'
 import type { PageLanguage, UnsubscribePage } from '../mail/unsubscribe-page.ts'
@@ -14,7 +14,7 @@ export interface PageTopic {
   subscribed: boolean
 }
 
-/** The result of the last action. left: unsubscribed from the topic of the link · out: from everything */
+/** The result of the last action. left: unsubscribed from the topic of the link · out: unsubscribed from everything */
 export type PageNotice = 'saved' | 'left' | 'out' | 'returned'
 
 export interface PageView {
@@ -24,7 +24,7 @@ export interface PageView {
   language: PageLanguage
   page: UnsubscribePage
   unsubscribed: boolean
-  /** The topic of the mail with the link; null: none. */
+  /** The topic of the email that contained the link; null: none. */
   topic: PageTopic | null
   topics: PageTopic[]
   notice: PageNotice | null

@@ -9,20 +9,20 @@ import type { PageTopic } from './preference-page.ts'
 import type { PreferencesTarget, PreferencesTokens } from './tokens.ts'
 import type { AudienceDeps } from './which.ts'
 
-/** The content of the page that a link opens. */
+/** Contents of the page that a link opens. */
 export interface OpenedPreferences {
   team: string
   page: UnsubscribePage
-  /** Masked, because mail gets forwarded. */
+  /** Recipient's address, masked because mail gets forwarded. */
   address: string
   unsubscribed: boolean
-  /** The topic of the mail with the link; null: none, or it was deleted. */
+  /** The topic of the email that contained the link; null: none, or it was deleted. */
   topic: PageTopic | null
   /** The topics that the person can choose from. */
   topics: PageTopic[]
 }
 
-/** Who made a choice, for the consent log. */
+/** The visitor who made a choice, for the consent log. */
 export interface Visitor {
   ip: string
   userAgent: string | null
@@ -31,11 +31,14 @@ export interface Visitor {
 }
 
 export interface PreferenceMethods {
-  /** Opens the link with a token; undefined if this server didn't create it. */
+  /** Returns the page that a token is for; undefined if this server didn't create the token. */
   openPreferences(args: { token: string }): Promise<OpenedPreferences | undefined>
   /** Stores a choice made on the page, which may also lift an opt-out. Returns false for an invalid token. */
   changePreferences(args: { token: string; change: PreferenceChange; visitor: Visitor }): Promise<boolean>
-  /** Opts out of the token's topic, or of all email without a topic. Idempotent. Returns false for an invalid token. */
+  /**
+   * Opts out of the token's topic, or of all email if the token has none. Idempotent. Returns false for an invalid
+   * token.
+   */
   unsubscribeOneClick(args: { token: string; visitor: Visitor }): Promise<boolean>
 }
 
@@ -104,9 +107,9 @@ const toPageTopic = ({ id, name, description, subscription }: ContactTopic): Pag
 })
 
 /**
- * Lists the topics that a person can choose from: public topics, private ones that the person gets or has made a choice
- * for, and the topic of the link. Without a contact, new subscriptions can't be stored, so only topics that the person
- * gets or has left are offered.
+ * Lists the topics that a person can choose from: public topics, private topics that the person receives or has made a
+ * choice for, and the topic of the link. Without a contact, new subscriptions can't be stored, so only topics that the
+ * person receives or has left are offered.
  */
 function topicsFor({ topicId }: PreferencesTarget, { topics, contactId }: Preferences) {
   const isOffered = ({

@@ -1,4 +1,4 @@
-/** Rules of segments: checks that the team has what they name, and counts matching contacts. */
+/** Rules of segments: checks that everything they refer to exists, and counts matching contacts. */
 import { setImmediate } from 'node:timers/promises'
 import { checkOperands, readRules } from '../mail/read-rules.ts'
 import { eachRule, ruleField, type Rules } from '../mail/rules.ts'
@@ -7,8 +7,8 @@ import type { ContactConditions, SizedSegment } from '../storage/storage.ts'
 import type { AudienceDeps } from './which.ts'
 
 /**
- * Reads the rules of a request. They must name only the team's properties, topics, segments and broadcasts, and no
- * segments with rules. Refuses: `invalid_field`.
+ * Reads the rules of a request. They may refer only to the team's properties, topics, segments and broadcasts, and not
+ * to segments with rules. Refuses: `invalid_field`.
  */
 export async function readTeamRules(
   { storage, clock }: AudienceDeps,
@@ -41,12 +41,12 @@ export async function readTeamRules(
   return rules
 }
 
-/** Counting steps per request: together 40,000 contacts, some 60 ms. */
+/** Number of counting steps per request: together 40,000 contacts, some 60 ms. */
 export const STEPS = 2
 
 /**
- * Counts matching contacts in steps of some 30 ms, so that other requests can run in between. `after`: where the last
- * step began.
+ * Counts matching contacts in steps of some 30 ms, so that other requests can run in between. Each result's `after` is
+ * where its step began.
  */
 export async function* countSteps(
   { storage, clock }: AudienceDeps,
@@ -70,7 +70,7 @@ export interface SegmentSizes {
   fresh(segment: SizedSegment): Promise<SizedSegment>
   /** Like `fresh`, but if counting takes long, returns the last size and continues in the background. */
   soon(segment: SizedSegment): Promise<SizedSegment>
-  /** Counts in the background those segments whose size is older than a minute. */
+  /** Counts the segments whose size is older than a minute, in the background. */
   refresh(segments: readonly SizedSegment[]): void
   /** Resolves after the current steps. */
   close(): Promise<void>
@@ -78,17 +78,17 @@ export interface SegmentSizes {
 
 type Size = Pick<SizedSegment, 'contacts' | 'countedAt'>
 
-/** A segment that is being counted, or was within the last minute. */
+/** A segment that is being counted, or was counted within the last minute. */
 interface Counting {
   filter: string
-  /** Null while it is being counted. */
+  /** When the count ended; null while it is running. */
   countedAt: number | null
   whole: Promise<Size>
-  /** Resolves if counting takes long. */
+  /** Resolves when `STEPS` steps weren't enough to finish the count. */
   long: Promise<void>
 }
 
-/** Counts a segment with rules, and stores its size. Returns the last size if it isn't `going` on. */
+/** Counts the contacts of a segment with rules, and stores the size. Returns the last size if `going` returns false. */
 async function count(
   deps: AudienceDeps,
   { id, teamId, filter, ...last }: SizedSegment,
@@ -115,7 +115,7 @@ export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
 
   const isFresh = ({ filter, countedAt }: SizedSegment): boolean =>
     !filter || (countedAt !== null && clock.now() - countedAt < FRESH)
-  // A request may have read the segment before a count ended; it must not begin another one.
+  // A request may have read the segment before a count ended. It must not begin another count.
   const counting = (segment: SizedSegment): Counting => {
     const { id } = segment
     const filter = JSON.stringify(segment.filter)
@@ -152,7 +152,7 @@ export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
       background ??= (async () => {
         for (const segment of stale) if (!closed) await fresh(segment)
       })()
-        // The next list counts it again.
+        // A failed count is repeated when the segments are listed again.
         .catch(() => undefined)
         .finally(() => (background = null))
     },

@@ -1,17 +1,22 @@
-/** Detects duplicate addresses in a file, with a few bytes for each; a set of strings would take a hundred. Pure. */
+/**
+ * Detects duplicate addresses in a file with a few bytes per address, where a set of strings would take a hundred.
+ * Pure.
+ */
 import { randomInt } from 'node:crypto'
 
 const FIRST_SIZE = 1 << 12
 
-/** A set of hashes. Two texts collide in about one of 18,000 files with a million rows; this affects only counts. */
+/**
+ * A set of hashes. Two addresses collide in about one of 18,000 files with a million rows; this affects only counts.
+ */
 export class Seen {
   #slots = new Float64Array(FIRST_SIZE)
-  /** Texts added so far. */
+  /** Number of addresses added so far. */
   size = 0
   /** Random, so that nobody can create a file whose addresses collide. */
   readonly #seeds = [randomInt(2 ** 31), randomInt(2 ** 31)] as const
 
-  /** Adds the text, and returns whether it was already there. */
+  /** Adds a text, and reports whether it was already in the set. */
   add(text: string): boolean {
     const added = this.#put(this.#slots, this.#hash(text))
     if (!added) return true
@@ -36,7 +41,7 @@ export class Seen {
     this.#slots = slots
   }
 
-  /** Returns 53 bits, never 0. Two rounds of MurmurHash2's mixing, each with its own seed. */
+  /** Returns a hash of 53 bits, never 0. Uses two rounds of MurmurHash2's mixing, each with its own seed. */
   #hash(text: string): number {
     let [a, b] = this.#seeds as readonly number[] as [number, number]
     for (let i = 0; i < text.length; i++) {

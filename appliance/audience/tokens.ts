@@ -13,35 +13,35 @@ import {
   type KeyObject,
 } from 'node:crypto'
 
-/** URL path of tokens; people and one-click use the same link (RFC 8058 §3.1). */
+/** Path of URLs with tokens; people and one-click use the same link (RFC 8058 §3.1). */
 export const PREFERENCES_PATH = '/u/'
 
-/** Whose preferences a link opens. */
+/** Data in a token: the person whose preferences a link opens, and the email with the link. */
 export interface PreferencesTarget {
-  /** UUIDs, also below. */
+  /** Team of the email. All IDs here are UUIDs. */
   teamId: string
-  /** Null: the recipient is not a contact. */
+  /** Contact with the address; null: the recipient is not a contact. */
   contactId: string | null
   /** The recipient, with the domain in A-labels, so that the link works after the contact is deleted. */
   address: string
-  /** The topic that one-click opts out of; null: everything. */
+  /** The topic that one-click opts out of; null: all email. */
   topicId: string | null
-  /** The email or other mail with the link; null: none. */
+  /** The email that contained the link; null: none. */
   sourceId: string | null
 }
 
 export interface PreferencesTokens {
-  /** Creates the URL-safe token, which has at least 130 characters. */
+  /** Creates a URL-safe token of at least 130 characters. */
   sign(target: PreferencesTarget): string
   /** Decodes a token; undefined if this server didn't create it. */
   open(token: string): PreferencesTarget | undefined
 }
 
 const VERSION = 1
-/** Octets of a UUID and of the synthetic IV. */
+/** Lengths of a UUID and of the synthetic IV, in octets. */
 const ID = 16
 const IV = 16
-/** Longest token that is accepted. An address has at most 320 characters. */
+/** Maximum length of an accepted token. An address has at most 320 characters. */
 const MOST = 1000
 
 /**
@@ -73,7 +73,7 @@ export function createPreferencesTokens(secret: Uint8Array): PreferencesTokens {
   }
 }
 
-/** Encodes an octet with the version and the ids that are present, then these ids, then the address. */
+/** Encodes one octet with the version and flags for the IDs that are present, then these IDs, then the address. */
 function encode({ teamId, contactId, topicId, sourceId, address }: PreferencesTarget): Buffer {
   const optional = [contactId, topicId, sourceId]
   const present = optional.reduce((flags, id, at) => (id === null ? flags : flags | (1 << at)), 0)
@@ -85,7 +85,7 @@ function encode({ teamId, contactId, topicId, sourceId, address }: PreferencesTa
   ])
 }
 
-/** Returns undefined for tokens of another program version. */
+/** Decodes a token's contents; undefined for tokens of another program version. */
 function decode(plain: Buffer): PreferencesTarget | undefined {
   const [head = 0] = plain
   if (head >> 4 !== VERSION) return undefined

@@ -15,7 +15,7 @@ const MAX = { title: 100, text: 1000, address: 300, logo: 64 * 1024 }
 
 export interface PageMethods {
   getUnsubscribePage(args: { teamId: string }): Promise<UnsubscribePage>
-  /** Refuses: `invalid_field`, also for colors without enough contrast. */
+  /** Updates the appearance. Refuses: `invalid_field`, also for colors without enough contrast. */
   updateUnsubscribePage(args: { teamId: string; change: UnsubscribePageChange }): Promise<UnsubscribePage>
 }
 
@@ -76,7 +76,7 @@ function readWords(words: NonNullable<UnsubscribePageChange['words']>): Unsubscr
   return Object.fromEntries(read)
 }
 
-/** Returns null if nothing is left. */
+/** Reads a team's own texts in a language; null if they are all empty. */
 function readOwn(language: PageLanguage, own: OwnWords): OwnWords | null {
   const title = readLines(`words.${language}.title`, own.title, MAX.title)
   const text = readLines(`words.${language}.text`, own.text, MAX.text)

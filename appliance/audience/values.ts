@@ -44,7 +44,10 @@ export function readName(field: string, name: string | null): string | null {
   return text
 }
 
-/** Reads a text for people: trimmed, one line, 1 to `most` characters. Refuses: `missing_field`, `invalid_field`. */
+/**
+ * Reads a short text such as a name: trimmed, one line, 1 to `most` characters. Refuses: `missing_field`,
+ * `invalid_field`.
+ */
 export function readText(field: string, given: string, most: number): string {
   const text = given.trim()
   if (text === '') throw refuse('missing_field', { field })

@@ -1,4 +1,4 @@
-/** Resolves the contact, segment or topic that a request names, and builds the error if there is none. */
+/** Finds the contact, segment or topic that a request refers to, and builds the error if there is none. */
 import type { Clock } from '../clock/clock.ts'
 import type { Subscription } from '../mail/audience.ts'
 import { isId } from '../mail/ids.ts'
