@@ -1,6 +1,6 @@
 /**
- * The public module of automations that run; commands need only book.ts. Begins runs when events arrive, and does the
- * steps that are due. All progress is in the storage, so that a crash neither loses nor repeats a step.
+ * The public module for running automations; commands need only book.ts. Begins runs when events arrive, and executes
+ * due steps. All progress is in the storage, so that a crash neither loses nor repeats a step.
  */
 import type { Clock } from '../clock/clock.ts'
 import { readRequest, type Intake } from '../intake/intake.ts'
@@ -23,14 +23,14 @@ import { createWorker, type Worker } from '../watch/worker.ts'
 import { type AutomationBook, type BookDeps, createAutomationBook } from './book.ts'
 import { decide, type Decision, failed, resumeBy, runsOf } from './decide.ts'
 
-/** Steps and events read at a time, and how many of them are done at once. */
+/** Number of steps and events read at a time, and number processed concurrently. */
 const BATCH = 200
 const AT_ONCE = 20
-/** Versions kept in memory. */
+/** Maximum number of automation versions kept in memory. */
 const VERSIONS = 200
-/** How long to wait before trying again to send an email that can't be accepted now, in milliseconds. */
+/** How long to wait before retrying an email that can't be accepted now, in milliseconds. */
 const RETRY_MS = 60_000
-/** How long the errors of an automation count, in milliseconds. */
+/** Period over which an automation's errors are counted, in milliseconds. */
 const WATCHED_MS = 24 * 60 * 60_000
 
 interface RunnerDeps {
@@ -48,7 +48,7 @@ interface RunnerDeps {
 type Send = Extract<Decision, { kind: 'send' }>
 
 export interface Automations extends AutomationBook {
-  /** Looks for events and due steps now. */
+  /** Checks for events and due steps now. */
   wake(): void
   /** Starts to run automations. Only for the daemon. */
   start(): void
@@ -56,7 +56,7 @@ export interface Automations extends AutomationBook {
   close(): Promise<void>
 }
 
-/** Creates automations that run. */
+/** Creates the runner of automations. */
 export function createAutomations(deps: RunnerDeps & BookDeps): Automations {
   const runner = createRunner(deps)
   return {
@@ -78,7 +78,7 @@ function createRunner(deps: RunnerDeps): Worker {
     if (stopped) await storage.cancelStoppedRuns({ most: BATCH }, clock.now())
     if (events.length + due.length === 0 || !(await onDuty())) return stopped
     run.begin()
-    // Events of one contact must be taken in their order.
+    // A contact's events must be processed in order.
     for (const work of events) if (going()) await run.take(work)
     for (let at = 0; at < due.length && going(); at += AT_ONCE)
       await Promise.all(due.slice(at, at + AT_ONCE).map((one) => run.proceed(one)))
@@ -103,7 +103,7 @@ const actOf = (automationId: string | null): ConsentAct => ({
 class Run {
   readonly #deps: RunnerDeps
   readonly #graphs = new Map<string, AutomationGraph>()
-  /** Of each team, for the present batch. */
+  /** Properties by team, cached for the current batch. */
   readonly #properties = new Map<string, Promise<ContactProperty[]>>()
 
   constructor(deps: RunnerDeps) {
@@ -133,7 +133,7 @@ class Run {
     return properties
   }
 
-  /** Starts the runs of a sent event, and continues those that waited for it. */
+  /** Starts the runs that an event triggers, and continues those that waited for it. */
   async take({ event, contact, starts, waiting }: EventWork): Promise<void> {
     const { storage, clock } = this.#deps
     const properties = await this.#propertiesOf(event.teamId)
@@ -149,7 +149,7 @@ class Run {
     await storage.takeSentEvent({ event, contactId: newId(now), runs, resumed, act }, now)
   }
 
-  /** Runs a due step. */
+  /** Executes a due step. */
   async proceed(step: OpenStep): Promise<void> {
     const { storage, clock } = this.#deps
     const { teamId, contactId } = step

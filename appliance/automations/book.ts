@@ -30,12 +30,12 @@ export { createCustomEvents, type CustomEvents } from './custom-events.ts'
 /** Limit on the automations of a team. */
 const MOST = 500
 const MAX_NAME = 255
-/** How long runs count, in milliseconds: 30 days, as long as ended ones are kept. */
+/** Age limit for counted runs, in milliseconds: 30 days, as long as ended runs are kept. */
 const COUNTED_MS = 30 * 86_400_000
-/** Limits on the runs of each automation that are counted: in a list, and for one automation. */
+/** Maximum number of runs counted per automation: in a list, and for a single automation. */
 const MOST_LISTED = 1000
 const MOST_COUNTED = 10_000
-/** How many runs of a contact are listed. */
+/** Maximum number of a contact's runs that are listed. */
 const MOST_OF_CONTACT = 20
 
 export interface AutomationRef {
@@ -51,19 +51,19 @@ export interface AutomationInput {
   connections?: unknown
 }
 
-/** A run with the steps that it has reached, and the graph of its version. */
+/** A run with the steps that it has reached, and the graph of its automation version. */
 export interface RunDetails extends AutomationRun {
   steps: AutomationRunStep[]
   graph: AutomationGraph
 }
 
-/** Numbers of runs, each at most `most`. */
+/** Numbers of runs by state, each at most `most`. */
 export interface CountedRuns {
   counts: RunCounts
   most: number
 }
 
-/** Numbers of an automation's runs, and of each step of its present version. */
+/** Numbers of an automation's runs, and the results of each step of its current version. */
 export interface AutomationCounts extends CountedRuns {
   steps: StepCounts[]
 }
@@ -76,11 +76,13 @@ export interface AutomationBook {
   list(
     args: PageArgs & { status?: AutomationStatus | undefined; counted?: boolean },
   ): Promise<Page<AutomationSummary & { runs?: CountedRuns }>>
-  /** Counts runs of the last 30 days, and what became of each step. Refuses: `not_found`. */
+  /** Counts the runs of the last 30 days, and the results of each step. Refuses: `not_found`. */
   counts(args: AutomationRef): Promise<AutomationCounts>
-  /** Refuses: `not_found`. */
+  /** Returns an automation. Refuses: `not_found`. */
   get(args: AutomationRef): Promise<Automation>
-  /** Refuses: `missing_field`, `invalid_field`, `not_found`, `template_unpublished`, `too_many`. */
+  /**
+   * Creates an automation. Refuses: `missing_field`, `invalid_field`, `not_found`, `template_unpublished`, `too_many`.
+   */
   create(args: { teamId: string; input: AutomationInput }): Promise<Automation>
   /**
    * Changes an automation. Runs keep the steps that they began with. Returns its revision.
@@ -100,9 +102,12 @@ export interface AutomationBook {
   ): Promise<Page<AutomationRun>>
   /** Lists the newest 20 runs of a contact, of all automations, with the steps that they have reached. */
   contactRuns(args: { teamId: string; contactId: string }): Promise<ContactRun[]>
-  /** Refuses: `not_found`. */
+  /** Returns a run. Refuses: `not_found`. */
   run(args: AutomationRef & { runId: string }): Promise<RunDetails>
-  /** Lets a failed run go on with the step that failed. Refuses: `not_found`, `run_not_failed`, `automation_stopping`. */
+  /**
+   * Repeats the failed step of a run, and continues from there. Refuses: `not_found`, `run_not_failed`,
+   * `automation_stopping`.
+   */
   retry(args: AutomationRef & { runId: string }): Promise<void>
   /**
    * Shows what a run would do, without waits, emails or changes.
@@ -297,7 +302,7 @@ async function readChange(deps: BookDeps, teamId: string, input: AutomationInput
   }
 }
 
-/** Reads a graph whose steps name only what the team has. Refuses: `invalid_field`. */
+/** Reads a graph, and checks that everything its steps refer to exists in the team. Refuses: `invalid_field`. */
 async function readTeamGraph(
   deps: BookDeps,
   teamId: string,

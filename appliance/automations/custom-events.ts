@@ -1,4 +1,4 @@
-/** Custom events: what apps tell about contacts, by name and with a payload. */
+/** Custom events: events about contacts that apps send, with a name and a payload. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import {
@@ -12,9 +12,9 @@ import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { ContactRef, CustomEvent, Page, PageArgs, SentEvent, StorageOf } from '../storage/storage.ts'
 
-/** Limit on the events that a team defines. */
+/** Maximum number of events that a team can define. */
 const MOST = 1000
-/** Limit on the events that a team sends on a UTC day. */
+/** Maximum number of events that a team can send per UTC day. */
 const MOST_A_DAY = 100_000
 
 /** Identifies an event of a team: `which` is its id or name. */
@@ -23,7 +23,7 @@ export interface EventName {
   which: string
 }
 
-/** Who an event is about: exactly one of the fields. */
+/** An event to send. Exactly one of the fields for the contact is set. */
 export interface SendInput {
   event: string
   contactId?: string | null | undefined
@@ -34,20 +34,20 @@ export interface SendInput {
 export interface CustomEvents {
   /** Lists events, newest first. */
   listEvents(args: PageArgs): Promise<Page<CustomEvent>>
-  /** Refuses: `not_found`. */
+  /** Returns an event. Refuses: `not_found`. */
   getEvent(args: EventName): Promise<CustomEvent>
-  /** Refuses: `missing_field`, `invalid_field`, `event_exists`, `too_many`. */
+  /** Defines an event. Refuses: `missing_field`, `invalid_field`, `event_exists`, `too_many`. */
   createEvent(args: { teamId: string; name: string; schema: unknown }): Promise<CustomEvent>
   /** Changes the schema, the only thing that can be changed. Refuses: `not_found`, `missing_field`, `invalid_field`. */
   updateEvent(args: EventName & { schema: unknown }): Promise<CustomEvent>
-  /** Refuses: `not_found`. */
+  /** Deletes an event. Refuses: `not_found`. */
   deleteEvent(args: EventName): Promise<CustomEvent>
   /**
    * Stores an event about a contact or address. Events that aren't defined take any payload.
    * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `event_about`, `not_found`, `event_limit`.
    */
   sendEvent(args: { teamId: string; input: SendInput }): Promise<{ event: string }>
-  /** Lists what was sent of an event, newest first. Refuses: `not_found`. */
+  /** Lists the sent instances of an event, newest first. Refuses: `not_found`. */
   listSent(args: EventName & Omit<PageArgs, 'teamId'>): Promise<Page<SentEvent>>
 }
 
@@ -110,7 +110,7 @@ export function createCustomEvents(deps: CustomEventDeps, sent: () => void = () 
   }
 }
 
-/** Finds an event by id, or else by name: a name may look like an id. */
+/** Finds an event by ID, or else by name, because a name may look like an ID. */
 async function findEvent(
   { storage, clock }: CustomEventDeps,
   teamId: string,
@@ -150,8 +150,8 @@ async function sendEvent(
 }
 
 /**
- * Reads who an event is about. Clients send unset fields as null or empty text. Refuses: `event_about`, `invalid_id`,
- * `invalid_field`.
+ * Reads which contact an event is about. Clients send unset fields as null or empty text. Refuses: `event_about`,
+ * `invalid_id`, `invalid_field`.
  */
 export function readAbout({ contactId, email }: Pick<SendInput, 'contactId' | 'email'>): ContactRef {
   const [id, address] = [contactId ?? '', email ?? '']

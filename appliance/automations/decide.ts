@@ -1,4 +1,4 @@
-/** Decides what a step does and where its run goes next. Pure. */
+/** Decides the result of a step, and which step follows. Pure. */
 import {
   type AutomationGraph,
   type AutomationStep,
@@ -21,16 +21,16 @@ import type {
   StepResult,
 } from '../storage/storage.ts'
 
-/** What a step does, or that an email is to be sent first. */
+/** The result of a step, or that an email must be sent first. */
 export type Decision =
   | { kind: 'advance'; result: StepResult; effect?: StepEffect | undefined }
   | { kind: 'send'; config: StepConfig<'send_email'>; to: string; variables: Record<string, unknown> }
 
-/** A step of a run with everything that decisions depend on. */
+/** A step of a run, with all data that the decision depends on. */
 export interface Situation {
   step: OpenStep
   graph: AutomationGraph
-  /** Undefined: it was deleted. */
+  /** The contact; undefined if it was deleted. */
   contact: Contact | undefined
   properties: readonly ContactProperty[]
   now: number
@@ -45,7 +45,7 @@ export function decide(situation: Situation): Decision {
   try {
     return decideFor(situation, config, factsOf(situation, contact), contact)
   } catch (error) {
-    // A value that a contact can't have, such as a text for a number.
+    // The contact can't have this value, such as a text for a number.
     if (error instanceof Refusal) return failed(error.message)
     throw error
   }
@@ -75,7 +75,7 @@ function decideFor(situation: Situation, step: AutomationStep, facts: Facts, con
     case 'contact_update':
       return { ...advance(situation, null), effect: updateOf(step.config, facts, situation.properties) }
     case 'contact_delete':
-      // Nothing can follow without a contact.
+      // Without a contact, no step can follow.
       return {
         kind: 'advance',
         result: { ...COMPLETED, next: null, end: 'completed' },
@@ -115,7 +115,7 @@ export function failed(
   return { kind: 'advance', result: { status: 'failed', output: null, error: { message }, next: null, end } }
 }
 
-/** Returns the fields that conditions and values refer to. */
+/** Returns the data that conditions and values can refer to. */
 function factsOf({ step, properties }: Pick<Situation, 'step' | 'properties'>, contact: Contact): Facts {
   const values = properties.flatMap(({ key, label }) =>
     Object.hasOwn(contact.properties, label) ? [[key, contact.properties[label]] as const] : [],
@@ -141,7 +141,7 @@ const isVar = (value: unknown): value is { var: string } =>
 const resolve = (value: unknown, facts: Facts): unknown =>
   isVar(value) ? fieldValue(value.var, facts) : value
 
-/** Resolves the variables of a template; those without a value are left out, so that their fallbacks apply. */
+/** Resolves the variables of a template. Omits those without a value, so that their fallbacks apply. */
 function variablesOf({ template }: StepConfig<'send_email'>, facts: Facts): Record<string, unknown> {
   const values = Object.entries(template.variables ?? {}).map(
     ([name, value]) => [name, resolve(value, facts)] as const,
@@ -192,7 +192,7 @@ export function runsOf(
   })
 }
 
-/** Decides whether a sent event is what a step waits for; undefined: it isn't. */
+/** Decides how a waiting step continues after an event; undefined if it doesn't wait for this event. */
 export function resumeBy(
   payload: Record<string, unknown>,
   { step, graph, contact, properties, now }: Situation,

@@ -1,4 +1,4 @@
-/** Shows what a run would do, step by step. Waits take no time, nothing is stored, and no email is sent. */
+/** Simulates a run step by step. Waits take no time, nothing is stored, and no email is sent. */
 import type { Clock } from '../clock/clock.ts'
 import { optOutAfter } from '../mail/audience.ts'
 import { type AutomationGraph, durationMs, type StepConfig, triggersOf } from '../mail/automation.ts'
@@ -18,11 +18,11 @@ import { createFill } from '../templates/templates.ts'
 import { readAbout, type SendInput } from './custom-events.ts'
 import { decide, type Decision, failed, resumeBy, runsOf } from './decide.ts'
 
-/** Limit on the events that arrive during a test run. */
+/** Maximum number of events that arrive during a test run. */
 const MOST_ARRIVALS = 50
-/** Limit on the time from the start to an arrival, in milliseconds: ten years. */
+/** Maximum time from the start to an arrival, in milliseconds: ten years. */
 const LATEST_MS = 3650 * 86_400_000
-/** The version of the graph that is tested. */
+/** Name of the version of the graph that is tested. */
 const VERSION = 'test'
 
 /** An event that arrives during a test run. `after`: how long after the start, such as `2 days`. */
@@ -32,12 +32,12 @@ export interface ArrivalInput {
   after: string
 }
 
-/** The event that starts a test run, who it is about, and what arrives later. */
+/** The event that starts a test run, its contact, and the events that arrive later. */
 export interface TestRunInput extends SendInput {
   arrivals?: ArrivalInput[] | null | undefined
 }
 
-/** What a run would do. Times in Unix milliseconds, as if it had begun now. */
+/** Result of a test run. Times are Unix milliseconds, as if the run had begun now. */
 export interface TestRun {
   status: StepResult['end']
   createdAt: number
@@ -61,11 +61,11 @@ interface Arrival {
 interface Course {
   graph: AutomationGraph
   properties: readonly ContactProperty[]
-  /** Undefined: a step deleted it. */
+  /** The contact; undefined after a step deleted it. */
   contact: Contact | undefined
   event: EventPayload
   waits: Record<string, EventPayload>
-  /** Sorted by time. */
+  /** Events that arrive, sorted by time. */
   arrivals: readonly Arrival[]
 }
 
@@ -104,7 +104,7 @@ export async function testRun(
   return { status, createdAt: now, completedAt: at, steps: [trigger, ...steps], graph }
 }
 
-/** Does one step after the other until the run ends. A graph has no cycles, so it ends. */
+/** Executes one step after the other until the run ends, which it does because a graph has no cycles. */
 async function follow(
   deps: TestRunDeps,
   course: Course,
@@ -125,7 +125,7 @@ async function follow(
   return { steps, status, at }
 }
 
-/** Does a step that the run reached at a time. Returns its result, and when it ended. */
+/** Executes a step that the run reached at a given time. Returns its result, and when it ended. */
 async function perform(
   deps: TestRunDeps,
   course: Course,
@@ -168,7 +168,7 @@ const openStep = (
   output,
 })
 
-/** Fills the template of a step for the contact as the steps before left it. */
+/** Renders the template of a step for the contact in its current state. */
 async function write(
   { storage, clock }: TestRunDeps,
   contact: Contact,
@@ -212,7 +212,7 @@ function contactAfter(contact: Contact, effect: StepEffect | undefined, now: num
     ...contact,
     firstName,
     lastName,
-    // Like a real run, it lifts no opt-out.
+    // As in a real run, a step never lifts an opt-out.
     optOut: optOutAfter(contact.optOut, unsubscribed, { origin: 'api', lifts: false }, now),
     properties: Object.fromEntries(
       values.flatMap(([label, value]) => (value === null ? [] : [[label, value]])),

@@ -13,7 +13,10 @@ import { shapingOf } from './provider.ts'
 /** Reads an object. @param named the first argument of the command */
 type Read = (context: Context, named: string, teamId: string) => Promise<unknown>
 
-/** By the noun of the audited action. Other nouns are recorded by their commands, or have no state to record. */
+/**
+ * Readers by the noun of the audited action. Commands with other nouns write their own entries, or have no state to
+ * record.
+ */
 const READS: Record<string, Read> = {
   async domain({ senders, storage, clock }, name, teamId) {
     const domain = await senders.findDomain({ teamId, name })

@@ -19,7 +19,7 @@ export interface AuditOptions {
   json?: boolean
 }
 
-/** Entries read at once for a file. */
+/** Number of entries read at a time for a file. */
 const AT_ONCE = 500
 
 /** `audit`: prints the audit log, newest first; with --csv, exports all of it. */

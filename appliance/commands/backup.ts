@@ -62,7 +62,7 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
   })
 }
 
-/** Tells whether the backup has all that a restore needs. */
+/** Returns lines that say whether the backup has everything that a restore needs. */
 function keyLines({ masterKey }: BackupAbout): string[] {
   if (!masterKey) return []
   return masterKey.included
@@ -93,7 +93,8 @@ async function record(
 }
 
 /**
- * Writes information about a backup. Failures are only reported, because the backup itself counts, also on a full disk.
+ * Writes information about a backup. Failures are only reported, because the backup is already complete, even on a full
+ * disk.
  */
 async function told(output: Output, what: string, write: () => void | Promise<void>): Promise<void> {
   try {

@@ -80,7 +80,7 @@ function describe(views: readonly CertificateView[]): string[] {
   return [...table(['NAME', 'FROM', 'ISSUER', 'EXPIRES', 'RENEWS'], rows), ...troubles]
 }
 
-/** Registers `certificate`: what HTTPS and SMTP use. */
+/** Registers `certificate`, about the certificates of HTTPS and SMTP. */
 export function addCertificates({ group, add, does }: Registrar): void {
   const certificate = group('certificate', 'Manage TLS certificates of the listeners')
   add(

@@ -231,7 +231,7 @@ async function opened(file: string): Promise<Readable> {
   try {
     return (await open(file)).createReadStream()
   } catch (error) {
-    // The file is the caller's, so the system's error is the answer.
+    // The file belongs to the user, so report the system's error.
     throw new Failure(`Cannot read the file: ${fileReason(error)}`)
   }
 }

@@ -5,7 +5,7 @@ import { createOutput, table } from './output.ts'
 
 export interface CrashtestArgs extends CommonOptions {
   engine: 'sqlite' | 'postgres'
-  /** An empty PostgreSQL database. */
+  /** Connection string of an empty PostgreSQL database. */
   url?: string
   nodes: number
   kills: number
@@ -16,7 +16,7 @@ export interface CrashtestArgs extends CommonOptions {
 
 /** Maximum number of faults of a kind that are printed; `--json` prints all. */
 const MOST_SHOWN = 20
-/** Each needs about 200 MB of memory. */
+/** Maximum number of nodes. Each needs about 200 MB of memory. */
 const MOST_NODES = 9
 
 /**

@@ -13,7 +13,7 @@ export interface DaemonRun {
   listeners: string[]
 }
 
-/** The client usage of a running daemon when it last saved it. */
+/** The client usage of a running daemon at the time of the last save. */
 export interface ClientsNote extends ClientUse {
   /** Unix milliseconds. */
   at: number
@@ -22,12 +22,12 @@ export interface ClientsNote extends ClientUse {
 const fileOf = (dataDir: string): string => join(dataDir, 'daemon.json')
 const clientsOf = (dataDir: string): string => join(dataDir, 'clients.json')
 
-/** Saves the run; called when all listeners are open. */
+/** Saves the run. Called when all listeners are open. */
 export function writeDaemonRun(dataDir: string, run: DaemonRun): void {
   writeWhole(fileOf(dataDir), run)
 }
 
-/** Saves the client usage; called every few seconds. */
+/** Saves the client usage. Called every few seconds. */
 export function writeClients(dataDir: string, note: ClientsNote): void {
   writeWhole(clientsOf(dataDir), note)
 }
@@ -42,7 +42,7 @@ export function readClients(dataDir: string): ClientsNote | null {
   }
 }
 
-/** Writes a file atomically. */
+/** Replaces a file atomically. */
 function writeWhole(file: string, content: object): void {
   writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 })
   renameSync(`${file}.new`, file)
@@ -55,8 +55,8 @@ export function removeDaemonRun(dataDir: string): void {
 }
 
 /**
- * Returns the last run that did not stop cleanly, and whether its process is alive. Null: it was stopped, or never
- * started.
+ * Returns the last run that did not stop cleanly, and whether its process is alive. Null: the last run stopped cleanly,
+ * or there was none.
  */
 export function readDaemonRun(dataDir: string): { run: DaemonRun; alive: boolean } | null {
   let run: DaemonRun
@@ -74,7 +74,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // A process of another user is alive, too.
+    // EPERM: the process is alive, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

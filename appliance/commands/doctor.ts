@@ -18,10 +18,7 @@ import {
 } from './context.ts'
 import { createOutput, paragraph, shorten } from './output.ts'
 
-/**
- * `doctor`: checks everything that affects whether mail gets out. Works without a daemon, and without a storage that
- * opens.
- */
+/** `doctor`: checks everything that affects delivery. Works without a daemon, and with a storage that doesn't open. */
 export async function doctor(
   options: CommonOptions & { domain?: string },
   adapters: Adapters,
@@ -52,7 +49,10 @@ export async function doctor(
 
 type Unavailable = Extract<DoctorDeps['storage'], { unavailable: unknown }>
 
-/** Opens the storage. A broken one is reported as a finding; a missing one is left for the daemon to create. */
+/**
+ * Opens the storage. A broken storage is reported as a finding; a missing one isn't created, because the daemon does
+ * that.
+ */
 async function tryStorage(
   adapters: Adapters,
   config: Config,
@@ -87,7 +87,7 @@ async function named(storage: Storage | Unavailable, name: string, clock: Clock)
   const teams = await storage.listTeams({}, now)
   const domains = await Promise.all(teams.map(({ id }) => storage.listDomains({ teamId: id }, now)))
   const called = domains.flat().filter((one) => one.name === name.toLowerCase())
-  // Several teams may have added it, but at most one can have verified it.
+  // Several teams may have added the domain, but at most one can have verified it.
   const found = called.find(({ status }) => status === 'verified') ?? called[0]
   if (!found) throw refuse('not_found', { resource: `Domain ${name}` })
   return found

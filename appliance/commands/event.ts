@@ -107,7 +107,7 @@ export function readPayload(text: string): Record<string, unknown> {
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>
   } catch {
-    // Not JSON: refused below like JSON of another type.
+    // Not JSON. Refused below, like JSON of another type.
   }
   throw new Misuse('--payload must be a JSON object, such as \'{"plan":"pro"}\'.')
 }

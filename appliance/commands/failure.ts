@@ -7,7 +7,7 @@ export class Failure extends Error {}
 /** Wrong usage: one line on standard error, exit code 2. */
 export class Misuse extends Failure {}
 
-/** Reads an argument with a reader of the API; a refused value is wrong usage. */
+/** Reads an argument with one of the API's readers, and reports a refused value as wrong usage. */
 export async function readTyped<T>(read: () => T | Promise<T>): Promise<T> {
   try {
     return await read()
@@ -41,7 +41,7 @@ export function fileReason(error: unknown): string {
   return `${message.replace(/\.$/, '')}. The user ${userName()} has no permission. Grant it, or run the command as another user (docs/install.md).`
 }
 
-/** First words of an error message, and the command that lists such objects. */
+/** First words of error messages about missing objects, each with the command that lists such objects. */
 const LISTS: readonly (readonly [what: string, command: string])[] = [
   ['Domain', 'domain list'],
   ['API key', 'key list'],

@@ -6,7 +6,7 @@ import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { readDaemonRun } from './daemon-file.ts'
 
-/** The result; `words` is one line of text. */
+/** Result of a health check; `words` is one line of text. */
 export interface Checked {
   ok: boolean
   words: string
@@ -26,7 +26,7 @@ export async function checkHealth(dataDir: string): Promise<Checked> {
     const { status, body } = await get(url)
     return { ok: status === 200, words: `${url.href} answered ${status}: ${body.trim()}` }
   } catch (error) {
-    // No listener or no response: the daemon is unhealthy, but the check worked.
+    // No listener or no response: the daemon is unhealthy, but the check itself succeeded.
     return { ok: false, words: `${url.href} did not respond: ${(error as Error).message}` }
   }
 }
@@ -43,7 +43,7 @@ function get(url: URL): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const options = {
       signal: AbortSignal.timeout(ANSWER_MS),
-      // The daemon runs on this machine and is reached by address, which its certificate doesn't contain.
+      // The daemon runs on this machine. The URL has its IP address, which its certificate doesn't contain.
       rejectUnauthorized: false,
     }
     const request = url.protocol === 'https:' ? requestTls(url, options) : requestPlain(url, options)

@@ -27,7 +27,7 @@ export interface SourceOptions {
   files?: string[]
 }
 
-/** Where an import reads. `hosted.base` names it. */
+/** A source that an import reads from. `hosted.base` is its URL. */
 export type OpenedSource = OpenedExport
 
 /** Opens the source. Throws `Misuse` if the options don't go together. */

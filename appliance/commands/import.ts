@@ -24,13 +24,13 @@ export interface ImportOptions extends SourceOptions {
   permission?: Permission
   enable?: boolean
   overwrite?: boolean
-  /** File for tokens and secrets; default: they are printed. */
+  /** File for tokens and secrets. Default: they are printed. */
   secrets?: string
-  /** File for the DNS records; default: they are printed. */
+  /** File for the DNS records. Default: they are printed. */
   zone?: string
 }
 
-/** `import`: exit code 1 if the other service stopped responding, or something was skipped. */
+/** `import`: the exit code is 1 if the other service stopped responding, or something was skipped. */
 export async function importFrom(context: Context, options: ImportOptions): Promise<void> {
   try {
     await run(context, options)
@@ -99,10 +99,10 @@ async function publish({ output }: Context, { domains }: Report, file: string | 
   output.text(`The DNS records to publish are in ${file}.`)
 }
 
-/** Receives each token and secret as soon as it is created, because later steps may fail. */
+/** Output for tokens and secrets. Each is written as soon as it is created, because later steps may fail. */
 interface Sink extends AsyncDisposable {
   keep(what: Made): Promise<void>
-  /** Secrets for the result, with --json and without a file. */
+  /** Secrets to include in the result, for --json without a file. */
   printed: Secret[]
 }
 
@@ -122,7 +122,7 @@ async function openSink({ output }: Context, file: string | undefined): Promise<
   }
 }
 
-/** Opens or creates a file that only its owner can read. Keeps its contents. */
+/** Opens or creates a file that only its owner can read. Keeps existing content. */
 async function openSecret(file: string): Promise<FileHandle> {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
   let handle: FileHandle

@@ -125,7 +125,7 @@ async function showInbound(
 
 const oneLine = (text: string): string => text.replaceAll(/[\r\n]+/g, ' ')
 
-/** Reads the content in this process, because a command reads one message and ends. Unreadable content is empty. */
+/** Parses the content in this process, because a command reads one message and ends. Unreadable content is empty. */
 async function contentOf(bytes: Uint8Array, clock: Context['clock']) {
   const turns = {
     take: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),

@@ -40,7 +40,7 @@ function readPassphrase(file: string): string {
   return passphrase
 }
 
-/** Reads one key per line, with comments between, as age-keygen writes them. */
+/** Reads one key per line. Comment lines are allowed, as age-keygen writes them. */
 function readIdentities(file: string): string[] {
   const lines = readPrivate(file)
     .split(/\r?\n/)
@@ -50,7 +50,7 @@ function readIdentities(file: string): string[] {
   return lines
 }
 
-/** Reads a file that only its owner, and at most a group, can read. */
+/** Reads a file. Refuses a file that anyone besides its owner and group can read. */
 function readPrivate(file: string): string {
   let descriptor: number | undefined
   try {

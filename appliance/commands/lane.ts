@@ -27,7 +27,7 @@ export async function pauseLane(
   tell(context, await shapingOf(context).pauseLane(id!, minutes ?? null))
 }
 
-/** `lane resume`: ends any pause, and the reduced limits after it. */
+/** `lane resume`: ends any pause, and removes the reduced limits that follow it. */
 export async function resumeLane(context: Context, id: string): Promise<void> {
   tell(context, await shapingOf(context).resumeLane(id))
 }

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The last backup. */
+/** Time and file of the last backup. */
 export interface BackupNote {
   /** Unix milliseconds. */
   at: number
@@ -14,12 +14,12 @@ export interface BackupNote {
 
 const fileOf = (dataDir: string): string => join(dataDir, 'last-backup.json')
 
-/** Replaces the last note. Throws if the data directory isn't writable. */
+/** Replaces the stored note. Throws if the data directory isn't writable. */
 export function noteBackup(dataDir: string, note: BackupNote): void {
   writeFileSync(fileOf(dataDir), JSON.stringify(note), { mode: 0o600 })
 }
 
-/** Null if no backup was recorded. */
+/** Returns the last backup; null if none was recorded. */
 export function lastBackup(dataDir: string): BackupNote | null {
   try {
     return JSON.parse(readFileSync(fileOf(dataDir), 'utf8')) as BackupNote

@@ -18,7 +18,7 @@ export interface MetricsOptions {
   end?: string
   timezone?: string
   granularity?: string
-  /** Comma-separated, or `all`. */
+  /** Comma-separated metrics, or `all`. */
   metrics?: string
   by?: string
 }
@@ -83,13 +83,13 @@ export async function breakDown(context: Context, options: BreakdownOptions): Pr
     )
 }
 
-/** Labels a row without a name: by its value, unless that is the id of a domain. */
+/** Labels a row that has no name with its value, unless the value is the ID of a domain. */
 function nameless(by: string, value: string | null): string {
   if (value === null) return 'others'
   return by === 'domain' ? '(removed)' : value
 }
 
-/** Returns the columns: the requested or default metrics, as far as they exist for this breakdown. */
+/** Returns the columns: the requested or default metrics that exist for this breakdown. */
 function chosen(asked: string | undefined, counted: readonly string[]): string[] {
   if (asked === 'all') return [...counted]
   const names = (asked ?? USUAL).split(',').map((name) => name.trim())

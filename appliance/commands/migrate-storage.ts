@@ -16,7 +16,7 @@ interface MigrateStorageOptions extends CommonOptions {
   dryRun?: boolean
 }
 
-/** The settings of the target: option, environment variable, and key in the configuration. */
+/** Settings of the target database. Each has an option, an environment variable, and a key in the configuration. */
 const SETTINGS = [
   { option: '--to', variable: 'POSTHASTE_STORAGE__URL', key: 'url', read: 'to' },
   {
@@ -95,7 +95,7 @@ function targetConfig(options: MigrateStorageOptions): Config {
   return soundConfig({ complaints }).config
 }
 
-/** Names the options in an error about the settings. */
+/** Rethrows an error about the settings with the names of the options. */
 function inOptions(error: unknown): never {
   if (!(error instanceof Failure)) throw error
   const named = (text: string, { key, option }: { key: string; option: string }): string =>
@@ -154,7 +154,7 @@ function nextSteps(
   ]
 }
 
-/** Milliseconds between two lines about the same table. */
+/** Minimum time between two progress lines about the same table, in milliseconds. */
 const PROGRESS_MS = 5000
 
 /** Returns a listener that prints progress on standard error. */

@@ -1,11 +1,11 @@
 /** Output and prompts of commands: aligned text for people, one JSON object with --json. */
 import { createInterface } from 'node:readline/promises'
 
-/** Where a command writes. */
+/** Output of a command. */
 export interface Output {
-  /** Lines for people; nothing with --json. */
+  /** Prints lines for people. Does nothing with --json. */
   text(...lines: string[]): void
-  /** Prints the result as an API object; nothing without --json. */
+  /** Prints the result as an API object. Does nothing without --json. */
   object(value: object): void
   /** Prints hints and errors to standard error, with or without --json. */
   error(line: string): void
@@ -26,7 +26,7 @@ export function createOutput(json: boolean): Output {
   }
 }
 
-/** Asks on the terminal. Returns true if the answer is `yes`. */
+/** Asks a question on the terminal. Returns true if the answer is `yes`. */
 export async function agrees(question: string): Promise<boolean> {
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
@@ -44,7 +44,7 @@ export function printable(text: string): string {
   return text.replace(/[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, '\u{fffd}')
 }
 
-/** Columns of a terminal. */
+/** Width of a terminal, in columns. */
 const WIDTH = 80
 
 /**

@@ -1,7 +1,7 @@
 import type { ReadStream } from 'node:tty'
 import { Failure } from './context.ts'
 
-/** Longer than any password; the rest is not read. */
+/** Maximum number of characters read, longer than any password. */
 const most = 4096
 
 /** Reads the first line of a stream that is not a terminal, such as a pipe or a file. */
@@ -35,7 +35,7 @@ function askHidden(question: string, input: ReadStream): Promise<string> {
       }
     }
     input.setEncoding('utf8')
-    // Before the prompt, so that input typed at once isn't echoed either.
+    // Set before the prompt, so that characters typed immediately aren't echoed either.
     input.setRawMode(true)
     input.on('data', take)
     input.resume()

@@ -31,7 +31,7 @@ export async function setProviderRules(
   { storage, clock, gate, output, team }: Context,
   mode: string,
 ): Promise<void> {
-  const chosen = mode as RuleMode // one of the argument's choices
+  const chosen = mode as RuleMode // One of the argument's choices.
   await storage.setProviderRules({ id: (await team()).id, mode: chosen }, clock.now())
   output.object(presentProviderRules(chosen, gate.rules()))
   output.text(WORDS[chosen])

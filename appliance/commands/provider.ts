@@ -30,7 +30,7 @@ export async function showProvider(context: Context, id: string): Promise<void> 
   show(context, await shapingOf(context).provider(id.toLowerCase()))
 }
 
-/** `provider set`: `name=number`, `warm_up=50,100,200`, or `name=` to reset to the file's value. */
+/** `provider set`: `name=number`, `warm_up=50,100,200`, or `name=` to reset a setting to the file's value. */
 export async function setProvider(context: Context, [id, ...words]: string[]): Promise<void> {
   const change = Object.fromEntries(words.map(readWord))
   show(context, await readTyped(() => shapingOf(context).setProvider(id!.toLowerCase(), change)))

@@ -17,7 +17,7 @@ export interface ChangeOptions extends QueueOptions {
   to?: string
 }
 
-/** Phrases about deliveries: `2 deliveries are held`. */
+/** Phrases for each action, such as `2 deliveries are held`. */
 const WORDS: Record<QueueAction, { would: string; done: string }> = {
   hold: { would: 'would be held', done: 'held' },
   release: { would: 'would be released', done: 'released' },
@@ -38,7 +38,7 @@ export async function changeQueue(
 ): Promise<void> {
   const control = controlOf(context)
   const filter = await filterOf(options, context)
-  // These actions are final, so a forgotten option must not empty the queue.
+  // These actions are final, so a forgotten filter option must not empty the queue.
   if (FINAL.includes(action) && !options.all && isEverything(filter))
     throw new Failure('This would end all queued deliveries. Add a condition such as --domain, or use --all.')
   const act = { action, filter, pool: options.to, all: options.all, keep: options.new }
@@ -62,7 +62,7 @@ export async function undoQueue(context: Context, auditId: string): Promise<void
   tell(context, await controlOf(context).undo({ auditId, teamId: undefined }, thisPerson()))
 }
 
-/** Returns the person at the command line. */
+/** Returns the person at the command line as an actor for the audit log. */
 export function thisPerson(): Actor {
   return { kind: 'command', name: process.env.SUDO_USER ?? userName(), ip: null }
 }

@@ -32,7 +32,7 @@ export interface QueueOptions {
 export const controlOf = ({ storage, clock }: Context): QueueControl =>
   createQueueControl({ storage, clock, wake: () => undefined })
 
-/** Builds the filter from the options; without a team, of all teams. */
+/** Builds the filter from the options. Without `--team`, it covers all teams. */
 export async function filterOf(
   options: QueueOptions,
   { clock, namedTeam }: Pick<Context, 'clock' | 'namedTeam'>,
@@ -157,7 +157,7 @@ export function describeDelivery(delivery: Delivery, waiting: Explanation | null
   ]
 }
 
-/** `queue show`: prints the history of an email of any team, found by its id or that of a queued delivery. */
+/** `queue show`: prints the history of an email of any team, by the ID of the email or of a queued delivery. */
 export async function showQueue(context: Context, id: string): Promise<void> {
   const { storage, clock, output } = context
   const delivery = await controlOf(context).get({ id, teamId: undefined })

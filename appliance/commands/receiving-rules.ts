@@ -13,7 +13,7 @@ export async function listRules(context: Context, name: string): Promise<void> {
   print(context, domain, await rulesOf(context, domain))
 }
 
-/** Runs `inbound add-rule`. Without a place, the rule goes last, but before one for all addresses. */
+/** `inbound add-rule`: without a position, the rule goes last, but before a rule for all addresses. */
 export async function addRule(
   context: Context,
   [name = '', pattern = '', action = '']: string[],

@@ -8,11 +8,11 @@ type Work<O> = (context: Context, options: O) => Promise<void>
 
 /** Registers commands with common options and error handling. */
 export interface Registrar {
-  /** A group of commands: `domain`. */
+  /** Creates a group of commands, such as `domain`. */
   group: (name: string, description: string) => Command
-  /** A command with the common options; top-level without a parent. */
+  /** Creates a command with the common options, at the top level without a parent. */
   add: (name: string, description: string, parent?: Command) => Command
-  /** A command with `--team`, which sets the team that `context.team()` returns. */
+  /** Creates a command with `--team`, which selects the team that `context.team()` returns. */
   addInTeam: (name: string, description: string, parent?: Command) => Command
   /** Creates the action of a command that works on the whole server. */
   does: <O extends object>(work: Work<O>) => (options: O & CommonOptions, command: Command) => Promise<void>
@@ -26,7 +26,7 @@ export interface Registrar {
   doesWith: <O extends object>(
     work: (context: Context, given: string[], options: O) => Promise<void>,
   ) => (...parameters: unknown[]) => Promise<void>
-  /** Receives the exit code. */
+  /** Reports the exit code. */
   finish: (code: number) => void
 }
 

@@ -1,4 +1,4 @@
-/** SIGHUP: reloads what can change while the daemon runs, and names the settings that need a restart. */
+/** Handles SIGHUP: reloads the settings that can change while the daemon runs, and names those that need a restart. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Appliance } from '../compose.ts'
 import { formatComplaint, type Config, type Loaded } from '../config/config.ts'

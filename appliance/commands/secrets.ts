@@ -9,7 +9,7 @@ import { thisPerson } from './queue-change.ts'
 import { fileReason } from './failure.ts'
 import type { Registrar } from './registrar.ts'
 
-/** The first schema with encrypted secrets; older copies of the database hold plain text. */
+/** The first schema version with encrypted secrets. Older copies of the database contain plain text. */
 const SEALED_SINCE = 37
 
 /**

@@ -27,7 +27,7 @@ export interface ServeArgs {
  * failed to stop.
  */
 export async function serve({ config, notes, sandbox, reread }: ServeArgs): Promise<number> {
-  // People read the sandbox's output: log only warnings, since the welcome text has the rest.
+  // People read the sandbox's output, and the welcome text has the important facts, so log only warnings.
   const log = createLogger(sandbox && config.log.level === 'info' ? 'warn' : config.log.level)
   const notifier = createNotifier({ clock: systemClock, log, env: process.env, pid: process.pid })
   const reloads = reloadSignals()
@@ -39,7 +39,7 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
   const appliance = await compose(config, { log, sandbox, onLost }).catch((error: unknown) => {
     throw error instanceof CannotStart ? new Failure(error.message) : error
   })
-  // Before the daemon reports that it has started, so that it can be stopped from then on.
+  // Install the signal handlers before the daemon reports that it has started, because it can be stopped from then on.
   const stop = stopSignal()
   for (const note of notes) log.warn(note)
   log.info({ version: VERSION, url: appliance.url, hostname: config.hostname }, 'started')
@@ -76,7 +76,7 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
 /** How often client usage is saved for `posthaste status`, in milliseconds. */
 const NOTE_CLIENTS_MS = 5000
 
-/** Saves client usage for `posthaste status`; the returned function stops that. */
+/** Saves client usage periodically for `posthaste status`. Returns a function that stops this. */
 function noteClients(appliance: Appliance, config: Config, log: Logger): () => void {
   let failed = false
   const note = (): void => {
@@ -101,7 +101,7 @@ async function stopped(appliance: Appliance, log: Logger): Promise<boolean> {
     log.info('stopped')
     return true
   } catch (error) {
-    // The other parts are closed anyway, and accepted mail is on disk.
+    // The other parts were closed anyway, and accepted mail is on disk.
     log.error(
       { err: error },
       'stopped, but a component failed to stop cleanly; accepted mail is safe on disk',
@@ -110,11 +110,11 @@ async function stopped(appliance: Appliance, log: Logger): Promise<boolean> {
   }
 }
 
-/** Catches SIGHUP from the start, because it ends the process by default; reloads once `heed` was called. */
+/** Catches SIGHUP from the start, because it ends the process by default. Reloads only after `heed` was called. */
 function reloadSignals(): { heed(work: () => Promise<void>): void } {
   let last = Promise.resolve()
   let work: () => Promise<void> = async () => undefined
-  // One reload at a time, since each reports its own end.
+  // One reload at a time, because each reports its end to the service manager.
   process.on('SIGHUP', () => void (last = last.then(() => work())))
   return { heed: (what) => void (work = what) }
 }

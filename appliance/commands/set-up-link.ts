@@ -14,7 +14,7 @@ export interface SetUpLinkDeps {
 
 /**
  * If there is no owner yet, creates a one-time link to the set-up page, logs it, and prints it on a terminal. Never
- * rejects: a daemon that can't store a token still delivers queued mail.
+ * rejects, because a daemon that can't store a token must still deliver queued mail.
  */
 export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLinkDeps): Promise<void> {
   const { accounts, storage, url } = appliance
@@ -24,7 +24,7 @@ export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLink
     const link = `${originOf(config, url)}/dashboard/setup#${opened.token}`
     const expires = new Date(opened.expiresAt).toISOString()
     log.warn({ link, expires }, 'there is no owner yet; open the link in a browser to set up')
-    // Programs read JSON logs. Print the link as well if the log level would hide it.
+    // Programs read JSON logs, so print the link as well on a terminal, or if the log level would hide it.
     if (process.stdout.isTTY || !log.isLevelEnabled('warn')) console.log(invitation(link))
   } catch (error) {
     log.error(
@@ -34,7 +34,7 @@ export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLink
   }
 }
 
-/** Returns the origin of the dashboard. A wildcard address can't be opened, so it is replaced by the host name. */
+/** Returns the origin of the dashboard. Replaces a wildcard address by the host name, because it can't be opened. */
 export function originOf(config: SetUpLinkDeps['config'], listening: string): string {
   const { hostname, http } = config
   const apart = http.admin_listen.length + http.admin_tls_listen.length > 0

@@ -6,7 +6,7 @@ import { dashboardOrigin } from './set-up-link.ts'
 /** `setup`: creates the team and its owner. Reads the password from standard input. */
 export async function setup(context: Context, options: { email: string; team: string }): Promise<void> {
   const { accounts, output, config } = context
-  // Checked before the password prompt.
+  // Checked before prompting for a password.
   if (await accounts.firstTeam()) throw refuse('already_set_up')
   const password = await readNewPassword()
   const { user, team } = await accounts.createOwner({

@@ -31,7 +31,7 @@ export async function listAssignments({ sources, output }: Context): Promise<voi
   output.text(...(assignments.length === 0 ? none : describeAssignments(assignments)))
 }
 
-/** Explains why a sending IP is suspended, and the problems of its last check. */
+/** Returns the reason why a sending IP is suspended, and the problems of its last check. */
 function describeTrouble({ ip, stateReason, health }: Source): string[] {
   const wrong = (health?.findings ?? []).filter(({ status }) => status === 'failed' || status === 'warning')
   const reason = stateReason === null ? [] : [`Suspended: ${stateReason}`]
@@ -133,7 +133,7 @@ export interface AssignOptions {
   stream?: string
 }
 
-/** `source assign`: without options, applies to all mail. */
+/** `source assign`: without options, the pool is used for all mail. */
 export async function assignPool(
   { sources, senders, team, namedTeam, output }: Context,
   [pool]: string[],

@@ -12,16 +12,16 @@ import type { BackupNote } from './last-backup.ts'
 export interface StatusFacts {
   hostname: string
   now: number
-  /** `alive` false: it ended without a clean stop. Null: it was stopped, or never started. */
+  /** The last run. `alive` false: it ended without a clean stop. Null: it stopped cleanly, or there was none. */
   daemon: { run: DaemonRun; alive: boolean } | null
-  /** The problem of each listener; null if it responds. */
+  /** The listeners, each with its problem; null if it responds. */
   listeners: { address: string; trouble: string | null }[]
-  /** Client usage; null: no daemon runs, or it is unknown. */
+  /** Client usage; null if no daemon runs or the usage is unknown. */
   clients: ClientsNote | null
   queue: QueueSummary
   /** The oldest queued delivery that is not held, and its reason. */
   oldest: { delivery: Delivery; why: string | null } | null
-  /** When the next delivery is due, regardless of its lane; null: none. */
+  /** When the next delivery is due, regardless of lane limits; null if there is none. */
   nextDue: number | null
   lanes: LaneFacts[]
   sources: Source[]
@@ -34,7 +34,7 @@ export interface StatusFacts {
   /** The PostgreSQL server in a sentence; null with SQLite. */
   database: string | null
   certificates: Finding[]
-  /** Null: usage isn't growing, or it is unknown. */
+  /** Days until the disk is full; null if usage isn't growing or is unknown. */
   fullInDays: number | null
   backup: BackupNote | null
 }
@@ -43,13 +43,16 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** Due mail is picked up within seconds. Beyond this, delivery isn't working. */
+/** Due mail is normally picked up within seconds. After this time, delivery isn't working. */
 const OVERDUE = 15 * MINUTE
-/** Longer than an endpoint's deployment takes. */
+/** How long a webhook may fail before it is reported: longer than an endpoint's deployment takes. */
 const WEBHOOK_PATIENCE = HOUR
 const LEAST_DAYS = 7
 const BACKUP_AGE = 8 * DAY
-/** Providers start to block senders at this share; with fewer recipients than this, it means little. */
+/**
+ * Share of bounces at which providers start to block senders, and the number of recipients below which the share means
+ * little.
+ */
 const BOUNCE_SHARE = 0.1
 const BOUNCES_OF = 50
 

@@ -9,7 +9,7 @@ import { bytes, instant, paragraph, shorten } from './output.ts'
 import { isBroken, type StatusFacts } from './status-judge.ts'
 
 const LABEL = 13
-/** Maximum number of lines per kind, so that the output fits one screen. */
+/** Maximum number of lines per kind of fact, so that the output fits one screen. */
 const SHOWN = 5
 
 /** Formats the screen: the state, then what needs attention. */
@@ -137,7 +137,7 @@ function webhookState({ disabled, status, failingSince }: StatusFacts['webhooks'
   return failingSince === null ? 'enabled' : 'failing'
 }
 
-/** `3 active, 1 suspended`, or `none`. */
+/** Counts items by kind: `3 active, 1 suspended`, or `none`. */
 function tally<T>(all: readonly T[], kindOf: (one: T) => string): string {
   const kinds = Object.entries(Object.groupBy(all, kindOf))
   return kinds.length === 0 ? 'none' : kinds.map(([kind, some]) => `${some!.length} ${kind}`).join(', ')

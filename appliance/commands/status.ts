@@ -1,4 +1,4 @@
-/** `posthaste status`: one screen for whoever is on call. */
+/** `posthaste status`: shows the state of the server on one screen, for the person on call. */
 import { statfs } from 'node:fs/promises'
 import { findConfig } from '../config/config.ts'
 import {
@@ -36,7 +36,7 @@ export async function status(options: CommonOptions, adapters: Adapters): Promis
   let well = true
   const code = await reportFailure(output, async () => {
     const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
-    // Checking the status doesn't create the database; the first start does.
+    // Checking the status doesn't create the database; the daemon does when it first starts.
     if (!(await adapters()).hasStorage(config)) {
       output.object({ object: 'status', needs_attention: true, daemon: null, problems: [] })
       output.text(
@@ -116,8 +116,7 @@ async function lookAtQueue(
 }
 
 /**
- * Counts the mail of all teams in the last hour. Roll-ups cover quarters of an hour, so the current quarter comes on
- * top.
+ * Counts the mail of all teams in the last hour. Roll-ups cover quarters of an hour, so the current quarter is added.
  */
 async function countHour({ storage }: Context, now: number): Promise<StatusFacts['lastHour']> {
   const sum = { delivered: 0, bounced: 0, delayed: 0 }

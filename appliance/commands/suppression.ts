@@ -84,7 +84,7 @@ async function readList(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    // The file is the caller's, so the system's error is the answer.
+    // The file belongs to the user, so report the system's error.
     throw new Failure(`Cannot read the list: ${fileReason(error)}`)
   }
 }

@@ -1,4 +1,4 @@
-/** Commands about people and their second steps, for those who are locked out. */
+/** Commands about people and their second factors, for people who are locked out. */
 import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
 import { Failure, type Context } from './context.ts'
@@ -22,7 +22,7 @@ async function listUsers({ storage, clock, output }: Context): Promise<void> {
   output.text(...table(['ADDRESS', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
 }
 
-/** `user reset-factors`: removes the second steps of an account; with `--unlink`, also its identity providers. */
+/** `user reset-factors`: removes the second factors of an account; with `--unlink`, also its identity providers. */
 async function resetFactors(
   { accounts, output }: Context,
   email: string,
@@ -56,7 +56,7 @@ interface Linked {
 
 const named = ({ provider, email }: Linked): string => `the account ${email} at ${provider}`
 
-/** Explains how the account can be signed in to now, and what to do if it may be compromised. */
+/** Returns lines that explain how to sign in to the account now, and what to do if it may be compromised. */
 function whatOpens(
   { email, passwordHash }: { email: string; passwordHash: string | null },
   linked: Linked[],

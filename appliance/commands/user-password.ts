@@ -14,7 +14,7 @@ async function find({ storage, clock }: Context, email: string) {
 /** `user password`: reads a new password from standard input and ends all sessions of the person. */
 export async function setUserPassword(context: Context, email: string): Promise<void> {
   const { accounts, output } = context
-  // Checked before the password prompt.
+  // Checked before prompting for a password.
   const user = await find(context, email)
   await accounts.setPassword({ userId: user.id, password: await readNewPassword() })
   output.object({ object: 'user', id: user.id, email: user.email })

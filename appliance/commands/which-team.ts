@@ -17,7 +17,8 @@ export const teamFilter = (description: string): Option =>
   new Option('--team <team>', `${description}, by name or ID (default: all)`)
 
 /**
- * Finds a team by id or name. Ids take precedence, so that a name that equals another team's id hides nobody. Pure.
+ * Finds a team by ID or name. IDs take precedence, so that no team becomes unreachable because another team's name
+ * equals its ID. Pure.
  *
  * @throws Failure if no team or several teams match
  */

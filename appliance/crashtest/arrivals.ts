@@ -1,6 +1,6 @@
 /**
- * Other mail servers: send mail to the public MX, and delivery reports to the return paths of what they accepted before.
- * They repeat a message until they get a response, as servers do.
+ * Simulates other mail servers: they send mail to the public MX, and delivery reports to the return paths of messages
+ * that they accepted before. They repeat a message until they get a response, as real servers do.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseReturnPath } from '../mail/return-path.ts'
@@ -10,13 +10,13 @@ import { sendUntilAnswered, SmtpClient, type SmtpTarget } from './smtp-client.ts
 import type { Dice } from './plan.ts'
 
 const SERVERS = 3
-/** Time between two checks for something to send, in milliseconds. */
+/** Interval between checks for something to send, in milliseconds. */
 const LOOK_MS = 20
 
 export interface Servers {
-  /** Allows the servers to send this many more messages, besides reports. */
+  /** Allows the servers to send this many more messages, not counting reports. */
   allow(messages: number): void
-  /** Starts no new messages; resolves when each one and each report has a response. */
+  /** Starts no new messages; resolves when every message and report has a response. */
   finish(): Promise<void>
 }
 
@@ -29,11 +29,11 @@ export interface Accepted {
 export interface ServersDeps {
   ledger: Pick<Ledger, 'arrivals'>
   dice: Dice
-  /** Returns a public MX for the next connection. */
+  /** Returns the public MX to use for the next connection. */
   mx: () => SmtpTarget
-  /** Where mail is received. */
+  /** Domain that receives mail. */
   domain: string
-  /** The servers take from it, and return some of the messages. */
+  /** Messages accepted by the exchangers. The servers remove them, and return some of them. */
   accepted: Accepted[]
 }
 

@@ -1,9 +1,9 @@
-/** Requests to the daemon's API, as its clients make them. */
+/** Requests to the daemon's API, sent as by its clients. */
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** The API to call, and the key. */
+/** The API to call, and the key to use. */
 export interface Asked {
-  /** Returns the origin of the API for the next request: that of one of the nodes. */
+  /** Returns the origin of the API for the next request: one of the nodes. */
   url: () => string
   apiKey: string
 }
@@ -14,12 +14,12 @@ interface ListPage<T> {
 }
 
 const PAGE = 100
-/** Concurrent requests of `askEach`. */
+/** Maximum number of concurrent requests of `askEach`. */
 const AT_ONCE = 16
 /** Timeout of a request, in milliseconds. */
 const PATIENCE_MS = 20_000
 
-/** Calls `work`, which makes requests, for all items, a few at a time. */
+/** Calls `work`, which makes requests, for all items, several at a time. */
 export async function askEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const rest = items.values()
   await Promise.all(
@@ -31,11 +31,11 @@ export async function askEach<T>(items: readonly T[], work: (item: T) => Promise
 
 /** A request to repeat until there is a response. */
 export interface Insisted {
-  /** JSON; undefined for a GET. */
+  /** Request body, sent as JSON; undefined for a GET. */
   body?: unknown
   /** The idempotency key, the same in every attempt. */
   key?: string
-  /** Milliseconds until the next attempt. */
+  /** Returns the milliseconds until the next attempt. */
   rest: () => number
 }
 
@@ -74,7 +74,7 @@ export async function askAll<T extends { id: string }>(
 
 /**
  * Repeats a request until it gets a response. Retries after no response, a request still in progress, rate limiting and
- * internal errors, with the same octets and the same key.
+ * internal errors, with the same body and the same key.
  */
 export async function insist(
   { url, apiKey }: Asked,
@@ -96,7 +96,7 @@ export async function insist(
   }
 }
 
-/** Undefined without a complete response. */
+/** Makes one attempt. Returns undefined if there was no complete response. */
 async function tryOnce(
   url: string,
   request: RequestInit,
@@ -105,7 +105,7 @@ async function tryOnce(
     const response = await fetch(url, { ...request, signal: AbortSignal.timeout(PATIENCE_MS) })
     return { status: response.status, text: await response.text() }
   } catch {
-    // The daemon isn't running, or died during the request; a client can't tell.
+    // The daemon isn't running, or died during the request. A client can't tell the difference.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Kills a daemon repeatedly while clients send through it, and proves from the records of clients and exchangers that
- * nothing accepted was lost. The evidence is collected outside of the daemon, which is only asked for its final report.
+ * no accepted mail was lost. The evidence is collected outside of the daemon, which is only asked for its final report.
  */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -36,13 +36,13 @@ import { isSound, judgeLedger, type Verdict } from './verdict.ts'
 export interface CrashtestOptions {
   /** Default: SQLite. */
   engine?: StorageEngine | undefined
-  /** An empty PostgreSQL database. Default: the test starts a server, and kills it, too. */
+  /** URL of an empty PostgreSQL database. Default: the test starts its own server, and kills that, too. */
   database?: string | undefined
   /** Number of daemons that share the database; more than 1 needs PostgreSQL. Default: 1. */
   nodes?: number | undefined
   kills: number
   seed: number
-  /** No kills after this many milliseconds; undefined to make all of them. */
+  /** Time limit for kills, in milliseconds; undefined to make all of them. */
   durationMs?: number | undefined
   clock: Clock
   /** When aborted, makes no further kills and completes the test. */
@@ -51,10 +51,10 @@ export interface CrashtestOptions {
   progress?: ((text: string) => void) | undefined
 }
 
-/** How often a daemon was killed at a point, and how often it was planned. */
+/** How often a daemon was killed at a crash point, and how often that was planned. */
 export interface PointCount {
   name: string
-  /** Why the point can't be reached; null when it can. */
+  /** Reason why the point can't be reached; null when it can. */
   unreachable: string | null
   planned: number
   reached: number
@@ -68,24 +68,26 @@ export interface CrashtestReport {
   kills: number
   points: PointCount[]
   verdict: Verdict
-  /** What the webhook endpoint received, event by event. */
+  /** Verdict on the events that the webhook endpoint received. */
   events: EventsVerdict
-  /** What the public MX accepted. */
+  /** Verdict on the messages that the public MX accepted. */
   arrivals: ArrivalsVerdict
-  /** Where the daemon's report differs from the evidence, and other problems. */
+  /** Differences between the daemon's report and the evidence, and other problems. */
   faults: string[]
   /** Milliseconds from the start of the process until it accepts mail: median and maximum. */
   startMs: { median: number; longest: number }
-  /** The most concurrent conversations at a kill. */
+  /** Maximum number of concurrent conversations at a kill. */
   mostConversations: number
   seconds: number
-  /** Nothing lost, no duplicate without a kill, no key used twice, no event missing, no fault. */
+  /**
+   * Whether the test passed: nothing lost, no duplicate without a kill, no key used twice, no event missing, no fault.
+   */
   sound: boolean
   /** Where the directory was kept for inspection; null when the test passed and it was removed. */
   kept: string | null
 }
 
-/** Maximum time an exchanger waits before it accepts a message, in milliseconds. */
+/** Maximum time that an exchanger waits before it accepts a message, in milliseconds. */
 const THINK_MS = 15
 
 /** Runs the test. Rejects only when it can't start. */
@@ -119,7 +121,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
     database: options.database ?? server?.urlOf('postgres'),
     sourceIps,
     clock,
-    // Not from the seed: two parallel tests with the same seed must not pick the same port while their daemons are
+    // Not seeded by the test: two parallel tests with the same seed must not pick the same port while their daemons are
     // down.
     dice: createDice(process.pid),
   })
@@ -143,7 +145,9 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   return conclude(stage, { killer, ledger, planned, begun }, options)
 }
 
-/** Lets clients, other servers and an operator use the nodes, each time one of them. Returns how to ask the API. */
+/**
+ * Lets clients, other servers and an operator use the nodes, choosing a node each time. Returns how to call the API.
+ */
 function sendThrough(
   killer: Killer | NodeKiller,
   {
@@ -193,11 +197,11 @@ function sendThrough(
 interface Step {
   name: string
   make: () => Promise<void>
-  /** Whether it must come before there are an account and traffic. */
+  /** Whether the kill must come before there are an account and traffic. */
   isFirst: boolean
 }
 
-/** Plans the faults and creates what makes them. */
+/** Plans the faults, and creates the killer that makes them. */
 function openKiller(
   { server, ...deps }: Omit<KillerDeps & NodeKillerDeps, 'server'> & { server: PostgresServer | undefined },
   { engine, kills, nodes = 1 }: CrashtestOptions,
@@ -280,7 +284,10 @@ async function conclude(
   }
 }
 
-/** Counts every kind of kill, including those not planned or not reached. @param points those that can be planned */
+/**
+ * Counts the kills at each point, including points that were not planned or not reached. @param points those that can
+ * be planned
+ */
 function countPoints(
   planned: string[],
   { kills }: Ledger,

@@ -7,16 +7,16 @@ import { CRASH_POINT_VARIABLE } from '../watch/crash-points.ts'
 
 const PROGRAM = join(import.meta.dirname, '..', 'main.ts')
 const STARTED = '"msg":"started"'
-/** Characters of output kept, to show why a daemon exited by itself. */
+/** Number of characters of output kept, to show why a daemon exited by itself. */
 const TAIL = 4000
 
-/** Returns an environment for children that neither configures nor arms another daemon. */
+/** Returns an environment for child processes without variables that configure the daemon or set a crash point. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('POSTHASTE_')))
 }
 
 /**
- * Starts the program. Compiled code is cached next to the configuration, because the same program is started a thousand
+ * Starts the program. Compiled code is cached next to the configuration, because the program is started a thousand
  * times.
  */
 const start = (args: string[], config: string, env: NodeJS.ProcessEnv = {}): ChildProcess =>
@@ -27,20 +27,23 @@ const start = (args: string[], config: string, env: NodeJS.ProcessEnv = {}): Chi
 
 /** One run of the daemon. */
 export interface Daemon {
-  /** Resolves with true when it accepts mail, with false when it exited before. */
+  /** Resolves with true when the daemon accepts mail, with false when it exited before. */
   readonly ready: Promise<boolean>
-  /** Resolves with the signal or exit code that ended it. */
+  /** Resolves with the signal or exit code that ended the daemon. */
   readonly ended: Promise<NodeJS.Signals | number>
   readonly isOver: boolean
-  /** Deliveries of an earlier run that it found leased but not settled; null when it ended before reporting them. */
+  /**
+   * Number of deliveries that an earlier run had leased but not settled, as this run reported; null when this run ended
+   * before reporting it.
+   */
   tookOver(): number | null
-  /** Returns the end of its output. */
+  /** Returns the end of the daemon's output. */
   tail(): string
-  /** Sends a signal; does nothing after it has exited. */
+  /** Sends a signal; does nothing after the daemon has exited. */
   signal(name: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): void
 }
 
-/** Starts `posthaste serve`. @param point `name:count`, for a daemon that kills itself */
+/** Starts `posthaste serve`. @param point `name:count`, for a daemon that kills itself at a crash point */
 export function startDaemon(config: string, point?: string): Daemon {
   const child = start(['serve'], config, point === undefined ? {} : { [CRASH_POINT_VARIABLE]: point })
   let output = ''
@@ -70,7 +73,10 @@ export function startDaemon(config: string, point?: string): Daemon {
   }
 }
 
-/** Finds the report in the output. It is printed before the start is complete, and only if there are any. */
+/**
+ * Finds the number of taken over deliveries in the output. It is printed before the start is complete, and only if it
+ * isn't 0.
+ */
 function tookOverIn(output: string): number | null {
   const said = /"deliveries":(\d+),"msg":"recovered deliveries/.exec(output)
   if (said) return Number(said[1])
@@ -78,8 +84,8 @@ function tookOverIn(output: string): number | null {
 }
 
 /**
- * Kills the daemon as soon as the database file is written, which only a checkpoint does. Returns a function that stops
- * watching.
+ * Kills the daemon as soon as the database file is written, which happens only in a checkpoint. Returns a function that
+ * stops watching.
  */
 export function killAtCheckpoint(dataDir: string, daemon: Daemon): () => void {
   const watcher = watch(join(dataDir, 'posthaste.db'), () => {
@@ -89,7 +95,7 @@ export function killAtCheckpoint(dataDir: string, daemon: Daemon): () => void {
   return () => watcher.close()
 }
 
-/** Runs a command of the command line next to the daemon; rejects with its output when it fails. */
+/** Runs a CLI command while the daemon runs; rejects with its output when it fails. */
 export async function runCommand(args: string[], config: string): Promise<void> {
   const child = start(args, config)
   let output = ''

@@ -7,17 +7,17 @@ import type { Ledger } from './ledger.ts'
 import { judgeLedger } from './verdict.ts'
 import { hearOut } from './webhook-events.ts'
 
-/** What goes through the daemon. */
+/** The traffic that clients and other servers send through the daemon. */
 export interface KilledTraffic {
   /** Allows the clients to send this many more emails, and other servers this many messages. */
   allow(emails: number, arrivals: number): void
-  /** Starts no new messages; resolves when each one has a response. */
+  /** Starts no new messages; resolves when every message has a response. */
   finish(): Promise<void>
 }
 
-/** How long the last daemons have for all queued mail, in milliseconds. */
+/** Time limit for the last daemons to process all queued mail, in milliseconds. */
 const DRAIN_MS = 180_000
-/** Maximum number of problems of a kind that are returned. */
+/** Maximum number of problems of each kind that are returned. */
 const MOST_SHOWN = 20
 
 /**

@@ -17,7 +17,7 @@ export async function startEndpoint({
       response.writeHead(204).end()
     })
   })
-  // Expected: the daemon dies during requests.
+  // Expected, because the daemon dies during requests.
   server.on('clientError', (_error, socket) => socket.destroy())
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -32,7 +32,7 @@ export async function startEndpoint({
   }
 }
 
-/** Parses a request. One without an id is recorded under a name for that fault, which two events can't share. */
+/** Parses a request. Without an ID it is recorded as `no svix-id`, which is a fault once two events share it. */
 function readTold(id: string | string[] | undefined, body: string): Told {
   const { type, created_at, data } = JSON.parse(body) as {
     type: string

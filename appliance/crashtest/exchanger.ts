@@ -10,10 +10,10 @@ import type { Copy, Ledger } from './ledger.ts'
 /** The header field with the mark of a message. */
 export const MARK_FIELD = 'X-Crashtest'
 
-/** The header field with the digest of its text. */
+/** The header field with the digest of a message's text. */
 export const DIGEST_FIELD = 'X-Crashtest-Digest'
 
-/** Returns the SHA-256 of a text regardless of line ends, including those at the end. */
+/** Returns the SHA-256 of a text, ignoring differences in line ends and trailing line ends. */
 export const digestOf = (text: string): string =>
   createHash('sha256').update(text.replaceAll('\r\n', '\n').trimEnd()).digest('hex')
 
@@ -27,9 +27,9 @@ export interface Exchangers {
 export interface ExchangerDeps {
   ledger: Pick<Ledger, 'copies' | 'rejected' | 'quit'>
   now: () => number
-  /** Returns the current run of the daemon that connects from an address. */
+  /** Returns the current run of the daemon that connects from a given address. */
   run: (address: string) => number
-  /** Milliseconds to wait before a message gets its 250, so that messages are in flight at a kill. */
+  /** Returns the milliseconds to wait before a message gets its 250, so that messages are in flight at a kill. */
   thinkMs: () => number
   /** Called for each accepted recipient of a message. */
   accepted: (recipient: string, returnPath: string) => void
@@ -42,7 +42,7 @@ export async function startExchangers(deps: ExchangerDeps): Promise<Exchangers> 
   let connections = 0
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
-    // Expected: the daemon dies during conversations.
+    // Expected, because the daemon dies during conversations.
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
     new Conversation(socket, deps, { deferred, number: ++connections }).begin()
   })
@@ -169,8 +169,8 @@ class Conversation {
   }
 
   /**
-   * Records a message. It counts even if no one reads the 250, because a real server stores the message before it can
-   * know that.
+   * Records a message. It counts even if the client never reads the 250, because a real server stores a message before
+   * it can know that.
    */
   #write(message: string, recipients: string[]): void {
     const { ledger, now } = this.#deps

@@ -1,4 +1,7 @@
-/** Checks the daemon's final report: every email is final, and every acknowledged id exists. Asks for received mail. */
+/**
+ * Checks the daemon's final report: every email must be final, and every acknowledged ID must exist. Also reads the
+ * received mail.
+ */
 import { ask, askAll, askEach, askText, type Asked } from './ask.ts'
 import { field, isWhole, MARK_FIELD } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
@@ -12,8 +15,8 @@ interface Listed {
 }
 
 /**
- * Returns sentences about emails that aren't final, and about acknowledged ids that don't exist; none when all is well.
- * `ids`: every email of the daemon.
+ * Returns sentences about emails that aren't final, and about acknowledged IDs that don't exist; none when there are no
+ * problems. `ids`: every email of the daemon.
  */
 export async function unfinishedEmails(
   asked: Asked,
@@ -43,7 +46,7 @@ interface Returned {
 
 /**
  * Fills `ledger.received` and `ledger.returned`. Returns sentences about returned messages that the daemon hasn't read
- * yet; none when all is well.
+ * yet; none when there are no problems.
  */
 export async function reportReceived(asked: Asked, ledger: Ledger): Promise<string[]> {
   const unread: string[] = []

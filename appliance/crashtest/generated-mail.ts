@@ -1,22 +1,22 @@
-/** Generates what clients send: recipients, content and time, all by the random generator. */
+/** Generates the mail that clients send: recipients, content and time, all by the random generator. */
 import { DIGEST_FIELD, digestOf, MARK_FIELD } from './exchanger.ts'
 import type { Sent } from './ledger.ts'
 import type { Dice } from './plan.ts'
 
 export type Via = 'rest' | 'smtp'
 
-/** Length of a message that storage keeps in a separate file, in characters. */
+/** Length in characters of a message that is large enough for the storage to keep it in a separate file. */
 const LARGE = 300_000
-/** Share of REST requests that are batches, and emails per batch. */
+/** Share of REST requests that are batches, and range of the number of emails per batch. */
 const BATCHES = 0.04
 const IN_A_BATCH = [2, 8] as const
-/** Share of REST emails that are scheduled, and by how many seconds: long enough for a kill or more. */
+/** Share of REST emails that are scheduled, and range of the delay in seconds: long enough for at least one kill. */
 const SCHEDULED = 0.06
 const SECONDS_AHEAD = [1, 5] as const
-/** Begins the addresses of recipients whose server accepts the message and returns it later. */
+/** Prefix of recipients whose server accepts the message and returns it later. */
 const BOUNCES = 'gone'
 
-/** Returns how many emails the next request has: usually one, sometimes a batch. */
+/** Returns the number of emails in the next request: usually one, sometimes a batch. */
 export const requestSize = (via: Via, dice: Dice): number =>
   via === 'rest' && dice.next() < BATCHES ? dice.between(...IN_A_BATCH) : 1
 
@@ -34,7 +34,7 @@ export function newSent(
   return { mark, recipients, ids: [], tries: [], at, batch, notBefore, refused: null }
 }
 
-/** Over SMTP, a bounce would cause a report, which is another email. */
+/** Over SMTP, a bounce would cause a report, which would be another email. */
 function kindOf(via: Via, draw: number): string {
   if (draw < 0.05) return via === 'rest' && draw < 0.03 ? 'refuse' : 'later'
   return via === 'rest' && draw < 0.12 ? BOUNCES : 'user'

@@ -1,6 +1,7 @@
 /**
- * An operator who holds a domain's mail, including new mail, lets a few daemons die, and releases it; then the next
- * domain. Both requests are repeated until there is a response, which must stand whatever dies.
+ * Simulates an operator who holds a domain's mail, including new mail, waits for a few kills, and releases it, then
+ * continues with the next domain. Both requests are repeated until there is a response, which must stay true after any
+ * kill.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { insist, type Asked, type Insisted } from './ask.ts'
@@ -8,7 +9,7 @@ import type { Ledger } from './ledger.ts'
 import type { Dice } from './plan.ts'
 
 export interface Holder {
-  /** Releases what is held, and stops; resolves after the response. */
+  /** Releases held mail, and stops; resolves after the response. */
   finish(): Promise<void>
 }
 
@@ -25,7 +26,7 @@ export interface HolderDeps {
 /** Time between two checks for a kill, in milliseconds. */
 const LOOK_MS = 50
 
-/** Starts at once. */
+/** Starts the operator, who begins immediately. */
 export function startHolder(deps: HolderDeps): Holder {
   let finishing = false
   const kills = async (count: number): Promise<void> => {
@@ -65,7 +66,7 @@ interface Rules {
   data: { id: string }[]
 }
 
-/** Removes the acknowledged hold, and those whose response was lost to a kill: their rules exist, too. */
+/** Removes the acknowledged hold, and holds whose response was lost to a kill, because their rules exist, too. */
 async function release(known: string, deps: HolderDeps): Promise<void> {
   for (let ids = [known]; ids.length > 0;) {
     for (const id of ids) await answer(deps, '/queue/undo', { audit_id: id })

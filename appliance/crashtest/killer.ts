@@ -1,4 +1,4 @@
-/** Starts the daemon, ends it as planned, and restarts it; finally lets it finish its work. */
+/** Starts the daemon, kills it as planned, and restarts it. At the end, lets it finish its work. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
@@ -18,13 +18,16 @@ export interface KillerDeps {
   exchangers: Pick<Exchangers, 'conversations'>
   /** The database server, if the test may kill it. */
   server: Pick<PostgresServer, 'kill' | 'start'> | undefined
-  /** Counts the runs of the daemon. */
+  /** Counts a new run of the daemon, and returns its number. */
   nextRun: () => number
 }
 
-/** Emails that clients may send at full speed after each start; the rest of the time, queued mail is delivered. */
+/**
+ * Number of emails that clients may send at full speed after each start. The rest of the time, queued mail is
+ * delivered.
+ */
 const BURST = 150
-/** Messages that other servers may send after each start. */
+/** Number of messages that other servers may send after each start. */
 const ARRIVALS = 30
 /** Time limit for a start, a stop, and reaching a crash point, in milliseconds; long enough for a busy machine. */
 const START_MS = 180_000
@@ -35,7 +38,7 @@ const POINT_MS = 40_000
  * minute or longer.
  */
 const RETRY_EVERY = 8
-/** Enough time to read what the sockets of a dead process still contained, before the next one starts. */
+/** Time to read the remaining data from the sockets of a dead process before the next one starts, in milliseconds. */
 const SETTLE_DOWN_MS = 10
 
 export class Killer {
@@ -47,14 +50,14 @@ export class Killer {
   readonly #deps: KillerDeps
   #daemon: Daemon | undefined
   #run = 0
-  /** The running command; one at a time, because on a slow machine they would pile up. */
+  /** The running retry; one at a time, because commands would pile up on a slow machine. */
   #retrying: Promise<void> | undefined
 
   constructor(deps: KillerDeps) {
     this.#deps = deps
   }
 
-  /** Starts a daemon and ends it as planned. If it doesn't reach its point, it is killed anyway. */
+  /** Starts a daemon and ends it as planned. If it doesn't reach its crash point, it is killed anyway. */
   async kill(planned: PlannedKill): Promise<void> {
     const point = planned.kind === 'point' ? `${planned.point}:${planned.count}` : undefined
     const daemon = this.#start(point)
@@ -92,7 +95,7 @@ export class Killer {
     if (problems.length === 0) await this.#stop(daemon)
   }
 
-  /** Kills what is still running. */
+  /** Kills the processes that are still running. */
   async end(): Promise<void> {
     this.#daemon?.signal('SIGKILL')
     await this.#daemon?.ended
@@ -105,13 +108,13 @@ export class Killer {
     return this.#daemon
   }
 
-  /** Records what this run found in flight, which was so at the previous kill. */
+  /** Records the number of deliveries that this run took over, which were in flight at the previous kill. */
   #noteTakenOver(daemon: Daemon): void {
     const before = this.#deps.ledger.kills.find(({ runs }) => runs.includes(this.#run - 1))
     if (before) before.inFlight = daemon.tookOver()
   }
 
-  /** Waits until the daemon accepts mail; false when it doesn't, which is a fault unless it was meant to die. */
+  /** Waits until the daemon accepts mail. Returns false when it doesn't, which is a fault unless `mayDie`. */
   async #ready(daemon: Daemon, mayDie = false): Promise<boolean> {
     const { clock } = this.#deps
     const begun = clock.now()
@@ -126,7 +129,7 @@ export class Killer {
     return planned.kind === 'server' ? this.#server(daemon, planned) : this.#point(daemon, planned)
   }
 
-  /** Kills and restarts the database server. The daemon must survive that. */
+  /** Kills and restarts the database server. The daemon must keep running. */
   async #server(daemon: Daemon, planned: PlannedKill & { kind: 'server' }): Promise<boolean> {
     const server = this.#deps.server
     if (!server || !(await this.#ready(daemon))) return false
@@ -177,10 +180,7 @@ export class Killer {
       this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined))
   }
 
-  /**
-   * Retries queued mail, as an impatient operator would. It may fail when the daemon dies, because it is repeated
-   * later.
-   */
+  /** Retries queued mail, as an impatient operator would. A failure does no harm, because this is repeated later. */
   async #retry(): Promise<void> {
     await runCommand(['queue', 'retry'], this.#deps.stage.nodes[0].configFile).catch(() => undefined)
   }

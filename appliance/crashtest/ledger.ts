@@ -1,32 +1,32 @@
 /** The tester's own records, kept outside of the daemon: the evidence. */
 
-/** A kill by the tester, or another fault. */
+/** A kill by the tester, or another fault that it made. */
 export interface Kill {
   number: number
-  /** The runs of daemons that it hit. */
+  /** The runs of daemons that were hit. */
   runs: number[]
-  /** `random`, the crash point, or the kind of fault. */
+  /** Kind of fault: `random`, the name of the crash point, or another kind. */
   how: string
   /** When the process was gone or stopped (Unix milliseconds). */
   at: number
-  /** When what was stopped continued (Unix milliseconds). Null: the runs ended. */
+  /** When the stopped process continued (Unix milliseconds). Null: the runs ended. */
   until: number | null
-  /** Conversations open at the exchangers. */
+  /** Number of conversations open at the exchangers. */
   conversations: number
   /**
-   * Deliveries in flight (leased but not settled), as the next run or the tester found them in storage. Null when no one
-   * could.
+   * Number of deliveries in flight (leased but not settled), as found in storage by the next run or by the tester. Null
+   * when it could not be read.
    */
   inFlight: number | null
-  /** Milliseconds until other nodes had freed the leases of the node; null when the test didn't wait for that. */
+  /** Milliseconds until other nodes had freed the node's leases; null when the test didn't wait for that. */
   freedMs: number | null
 }
 
-/** One attempt to submit over SMTP, which has no idempotency key; each has its own mark. */
+/** One attempt to submit over SMTP. Each attempt has its own mark, because SMTP has no idempotency key. */
 export interface SmtpTry {
   mark: string
   run: number
-  /** The 250 after the final dot was read. */
+  /** Whether the 250 after the final dot was read. */
   accepted: boolean
 }
 
@@ -35,29 +35,29 @@ export interface Sent {
   /** Identifies the message for the exchangers; over SMTP, followed by the number of the attempt. */
   mark: string
   recipients: string[]
-  /** REST: the ids in responses, without duplicates. */
+  /** The IDs in REST responses, without duplicates. */
   ids: string[]
-  /** SMTP: attempts in which something was sent. */
+  /** The SMTP attempts in which the message was begun. */
   tries: SmtpTry[]
-  /** When its client began to send it (Unix milliseconds). */
+  /** When the client began to send the email (Unix milliseconds). */
   at: number
-  /** The idempotency key of its batch; null for a request of its own. */
+  /** The idempotency key of its batch; null for an email with its own request. */
   batch: string | null
-  /** Scheduled: no copy may arrive before (Unix milliseconds). Null for at once. */
+  /** The scheduled time, before which no copy may arrive (Unix milliseconds). Null: not scheduled. */
   notBefore: number | null
-  /** Why the daemon refused it permanently; a fault, because every request is valid. */
+  /** Why the daemon refused the email permanently. A fault, because every request is valid. */
   refused: string | null
 }
 
 /** A message that another mail server wanted to deliver to the public MX. */
 export interface Arrival {
   mark: string
-  /** A receiving address, or the return path of an email. */
+  /** Recipient: an address of the receiving domain, or the return path of an email. */
   recipient: string
   /** The email and the recipient that a delivery report is about; null for other mail. */
   about: { emailId: string; recipient: string } | null
   tries: SmtpTry[]
-  /** Why the daemon refused it permanently; a fault, because every message is valid. */
+  /** Why the daemon refused the message permanently. A fault, because every message is valid. */
   refused: string | null
 }
 
@@ -65,14 +65,14 @@ export interface Arrival {
 export interface KnownReceived {
   id: string
   mark: string
-  /** Whether the stored text is identical to what was sent. */
+  /** Whether the stored text is identical to the sent text. */
   whole: boolean
 }
 
-/** A domain whose mail was held, as the operator knows it. */
+/** A hold on a domain's mail, as recorded by the operator. */
 export interface Hold {
   domain: string
-  /** When the hold was acknowledged with 200: mail sent later waits (Unix milliseconds). */
+  /** When the hold was acknowledged with 200 (Unix milliseconds). Mail sent later must wait. */
   from: number
   /** When its release was first requested; null before. */
   until: number | null
@@ -83,13 +83,13 @@ export interface Copy {
   mark: string
   recipient: string
   messageId: string
-  /** The run of the daemon that opened the connection. */
+  /** Number of the run of the daemon that opened the connection. */
   run: number
   /** When 250 was written (Unix milliseconds). */
   at: number
   /** Number of the connection. */
   connection: number
-  /** Whether the text was identical to what was sent. */
+  /** Whether the text was identical to the sent text. */
   whole: boolean
 }
 
@@ -97,7 +97,7 @@ export interface Copy {
 export interface Told {
   /** `svix-id`, the same in every attempt. */
   id: string
-  /** Null when it isn't about an email. */
+  /** ID of the email; null when the event isn't about an email. */
   emailId: string | null
   type: string
   /** When the event happened (Unix milliseconds). */
@@ -114,27 +114,28 @@ export interface KnownEvent {
   at: number
 }
 
-/** All evidence for the verdict. */
+/** All evidence that the verdict is based on. */
 export interface Ledger {
   kills: Kill[]
   sent: Sent[]
   copies: Copy[]
-  /** Connections that the daemon ended with QUIT, so that no kill broke them. */
+  /** Connections that the daemon ended with QUIT, which therefore weren't broken by a kill. */
   quit: Set<number>
-  /** What other mail servers sent to the public MX. */
+  /** Messages from other mail servers to the public MX. */
   arrivals: Arrival[]
-  /** Every received email. Null when the last daemon wasn't asked. */
+  /** Every received email, from the daemon's final report. Null when there was no report. */
   received: KnownReceived[] | null
-  /** By email: how many messages to its return path are stored and read, from the daemon's final report. */
+  /** Number of messages to each email's return path that are stored and read, from the daemon's final report. */
   returned: Record<string, number>
   /** Every acknowledged hold. */
   holds: Hold[]
   /** Recipients that an exchanger refused permanently. */
   rejected: Set<string>
-  /** What the webhook endpoint received, in order. */
+  /** The requests that the webhook endpoint received, in order. */
   told: Told[]
   /**
-   * The events of all emails, from the last daemon: what the endpoint must have received. Null when it wasn't asked.
+   * The events of all emails, which the endpoint must have received, from the final report. Null when there was no
+   * report.
    */
   known: KnownEvent[] | null
 }

@@ -1,4 +1,4 @@
-/** Runs nodes that share a PostgreSQL database, and kills or stops one of them, or the database server. */
+/** Runs nodes that share a PostgreSQL database. Kills or stops one of them, or the database server. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -19,22 +19,22 @@ export interface NodeKillerDeps {
   clock: Clock
   exchangers: Pick<Exchangers, 'conversations'>
   server: Pick<PostgresServer, 'kill' | 'start' | 'query' | 'queryApart'>
-  /** Counts the runs of a node. */
+  /** Counts a new run of a node, and returns its number. */
   nextRun: (node: number) => number
 }
 
-/** Emails that clients may send, and messages of other servers, before and after each fault. */
+/** Number of emails that clients may send, and of messages from other servers, before and after each fault. */
 const BURST = 150
 const ARRIVALS = 30
-/** Time limit for a start or a stop, and for a node to take mail again, in milliseconds. */
+/** Time limit for a start or a stop, and for a node to accept mail again, in milliseconds. */
 const START_MS = 180_000
 const STOP_MS = 60_000
 const READY_MS = 180_000
-/** Time between two looks at leases or at a node, in milliseconds. */
+/** Interval between checks of leases or of a node, in milliseconds. */
 const LOOK_MS = 200
-/** How long to wait until leases are free, in milliseconds: much longer than the verdict allows. */
+/** How long to wait until leases are free, in milliseconds; much longer than the verdict allows. */
 const FREE_MS = 60_000
-/** After this time, a transaction that a dead node began is over, in milliseconds. */
+/** Time after which transactions of a dead node have ended, in milliseconds. */
 const SETTLE_DOWN_MS = 300
 
 const LEASES = `select split_part(lease_owner, '/', 1), count(*) from deliveries where lease_owner is not null group by 1`
@@ -58,7 +58,7 @@ export class NodeKiller {
     this.#deps = deps
   }
 
-  /** Makes a fault, and waits until all nodes take mail again. */
+  /** Makes a fault, and waits until all nodes accept mail again. */
   async make(fault: NodeFault): Promise<void> {
     await this.#startAll()
     this.#send()
@@ -88,7 +88,7 @@ export class NodeKiller {
     }
   }
 
-  /** Kills what is still running. */
+  /** Kills the processes that are still running. */
   async end(): Promise<void> {
     for (const { daemon } of this.#nodes) daemon.signal('SIGKILL')
     await Promise.all(this.#nodes.map(({ daemon }) => daemon.ended))
@@ -111,7 +111,7 @@ export class NodeKiller {
     else this.faults.push(`Start ${run} took no mail: ${daemon.tail()}`)
   }
 
-  /** Waits until a node is ready, after it was fenced or the database was gone. */
+  /** Waits until a node is ready again, after it was fenced or the database was unavailable. */
   async #awaitMail({ at, url, daemon }: RunningNode): Promise<void> {
     const late = this.#deps.clock.now() + READY_MS
     while (this.#deps.clock.now() < late && !daemon.isOver) {
@@ -173,7 +173,7 @@ export class NodeKiller {
     return kill
   }
 
-  /** Counts the leases of a node that is gone until there are none, or the time is over. */
+  /** Counts the leases of a node that is gone, until there are none or the time limit is reached. */
   async #watchLeases(node: RunningNode, kill: Kill, forMs: number): Promise<void> {
     const { server, clock } = this.#deps
     const id = (await readFile(join(node.config.data_dir, 'node-id'), 'utf8')).trim()

@@ -1,31 +1,36 @@
-/** Plans the faults of nodes that share a PostgreSQL database: a pure function of their number and the seed. */
+/** Plans the faults of nodes that share a PostgreSQL database. A pure function of the number of faults and the seed. */
 import type { Dice } from './plan.ts'
 
-/** A planned fault, `sinceMs` milliseconds after the clients may send. */
+/** A planned fault. `sinceMs`: milliseconds after the clients are allowed to send. */
 export type NodeFault = { sinceMs: number } & (
   | /** SIGKILL of a node, which is started again at once, or when others have freed its leases. */ {
       kind: 'node'
       node: number
       start: 'at once' | 'when freed'
     }
-    /** SIGSTOP of a node, and SIGCONT after a time. */
+    /** SIGSTOP of a node, followed by SIGCONT after `forMs`. */
   | { kind: 'pause'; node: number; forMs: number }
-  /** SIGKILL of the database server, and a start after a time. */
+  /** SIGKILL of the database server, followed by a start after `downMs`. */
   | { kind: 'server'; downMs: number }
 )
 
 type Kind = 'node, at once' | 'node, when freed' | 'pause' | 'server'
 
 const KINDS: readonly Kind[] = ['node, when freed', 'pause', 'server', 'node, at once']
-/** How often each kind comes, in the order of `KINDS`. */
+/** Relative frequency of each kind, in the order of `KINDS`. */
 const WEIGHTS = [3, 3, 2, 2]
-/** Longer than a node works without a renewal; from 15 seconds, others free its leases. */
+/**
+ * Duration of a pause: longer than a node works without renewing its leases. From 15 seconds, other nodes free them.
+ */
 const PAUSE_MS = [9000, 30_000] as const
-/** One outage of the server in four is long enough for nodes to stop delivering, or to be lost. */
+/**
+ * Durations of short and long outages of the server. One outage in four is long enough for nodes to stop delivering, or
+ * to count as lost.
+ */
 const SHORT_OUTAGE_MS = [0, 1500] as const
 const LONG_OUTAGE_MS = [9000, 18_000] as const
 
-/** Returns the name of a fault in the table. */
+/** Returns the name of a fault for the report's table. */
 export function nameOfFault(fault: NodeFault): string {
   if (fault.kind === 'pause') return 'node stopped and continued'
   if (fault.kind === 'node') return `node killed, started ${fault.start}`

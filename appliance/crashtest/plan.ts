@@ -1,21 +1,21 @@
-/** Plans the kills: a pure function of their number and the seed. */
+/** Plans the kills. A pure function of their number and the seed. */
 import { CRASH_POINTS, type CrashPoint } from '../watch/crash-points.ts'
 
 /** A planned kill. */
 export type PlannedKill =
-  /** From outside, this many milliseconds after the process was started, or was ready. */
+  /** A kill from outside, this many milliseconds after the process was started or ready. */
   | { kind: 'random'; since: 'spawn' | 'ready'; afterMs: number }
-  /** The daemon kills itself at the count-th pass of a crash point. */
+  /** The daemon kills itself when it passes a crash point for the count-th time. */
   | { kind: 'point'; point: CrashPoint; count: number }
   /**
-   * From outside: first the database server, this many milliseconds after the daemon was ready. It is started again, and
-   * the daemon is killed `afterMs` later.
+   * First, the database server is killed from outside, this many milliseconds after the daemon was ready. It is started
+   * again, and the daemon is killed `afterMs` later.
    */
   | { kind: 'server'; sinceMs: number; downMs: number; afterMs: number }
-  /** From outside, while a clean stop writes the log into the database. */
+  /** A kill from outside, while a clean stop writes the log into the database. */
   | { kind: 'checkpoint-midway' }
 
-/** Returns the name of a kill in the table. */
+/** Returns the name of a kill for the report's table. */
 export function nameOf(kill: PlannedKill): string {
   if (kill.kind === 'server') return 'database server, then daemon'
   if (kill.kind !== 'random') return kill.kind === 'point' ? kill.point : kill.kind
@@ -24,7 +24,7 @@ export function nameOf(kill: PlannedKill): string {
 
 export type StorageEngine = 'sqlite' | 'postgres'
 
-/** Maximum passes of a point before the kill. Rarely passed points need a low number. */
+/** Maximum number of passes of a point before the kill. Points that are rarely passed need a low number. */
 const MOST_PASSES: Record<CrashPoint, number> = {
   'message-file': 2,
   'accept-before-commit': 40,
@@ -57,28 +57,28 @@ const UNREACHED = {
   move: 'This test moves nothing to another database.',
 }
 
-/** Well-known points that this test doesn't reach, with the reason. */
+/** Crash points that this test can't reach, with the reason. */
 export const UNREACHABLE: Record<string, string> = Object.fromEntries(
   Object.entries(CRASH_POINTS).flatMap(([name, { reach }]) =>
     reach === 'broadcast' || reach === 'move' ? [[name, UNREACHED[reach]]] : [],
   ),
 )
 
-/** Points that a daemon on PostgreSQL doesn't pass, with the reason. */
+/** Crash points that a daemon on PostgreSQL doesn't pass, with the reason. */
 const NOT_ON_POSTGRES: Record<string, string> = {
   'message-file': 'Messages are rows in PostgreSQL.',
   migration: 'Only SQLite has it.',
   checkpoint: 'Only SQLite has it.',
 }
 
-/** Points that this test doesn't reach on an engine, with the reason. */
+/** Returns the crash points that this test doesn't reach with an engine, with the reason. */
 export const unreachableOn = (engine: StorageEngine): Record<string, string> =>
   engine === 'postgres' ? { ...UNREACHABLE, ...NOT_ON_POSTGRES } : UNREACHABLE
 
 /** The points that this test reaches. */
 const REACHED = (Object.keys(CRASH_POINTS) as CrashPoint[]).filter((point) => !(point in UNREACHABLE))
 
-/** Whether a point occurs again: only a new database is migrated, once, at the beginning. */
+/** Whether a point can be passed again. Migration points can't, because only a new database is migrated. */
 const isRepeatable = (point: CrashPoint): boolean => CRASH_POINTS[point].reach !== 'start'
 
 /**
@@ -94,7 +94,7 @@ export function planKills(kills: number, dice: Dice): PlannedKill[] {
       ...repeatable.filter((point) => point !== 'retention').map(at),
       { kind: 'checkpoint-midway' } as const,
     ]),
-    // A start removes what was completed before, so something must have been.
+    // A start removes mail that was completed before, so this must come after some mail was.
     at('retention'),
   ]
   const further = (): PlannedKill => {

@@ -13,7 +13,7 @@ const execute = promisify(execFile)
 const VERSIONS = '/usr/lib/postgresql'
 const USER = 'postgres'
 
-/** Returns the folder of the newest PostgreSQL's programs. Throws if it isn't installed. */
+/** Returns the folder with the programs of the newest installed PostgreSQL. Throws if there is none. */
 export function postgresPrograms(): string {
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS) : []
   const programs = versions
@@ -25,7 +25,7 @@ export function postgresPrograms(): string {
 }
 
 export interface PostgresServer {
-  /** Has its files and its socket. */
+  /** Folder with the server's files and socket. */
   readonly folder: string
   /** Returns the connection string of a database. */
   urlOf(database: string): string
@@ -33,15 +33,15 @@ export interface PostgresServer {
   run(program: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }>
   /** Runs an SQL query in the database `postgres`. Returns rows as lines, with columns separated by `|`. */
   query(sql: string): Promise<string>
-  /** Runs an SQL query after `kill`, before anyone else can connect. Afterwards, the server is stopped again. */
+  /** Runs an SQL query after `kill`, before any other client can connect. Afterwards, the server is stopped again. */
   queryApart(sql: string): Promise<string>
-  /** Resolves when it takes connections. */
+  /** Starts the server; resolves when it accepts connections. */
   start(): Promise<void>
   /** Stops it at once, as in a crash, but with its own processes in charge. */
   stop(): Promise<void>
   /** Kills every process of the server with SIGKILL. */
   kill(): Promise<void>
-  /** Stops it and removes its files. */
+  /** Stops the server and removes its files. */
   close(): Promise<void>
 }
 
@@ -100,7 +100,10 @@ export async function startPostgres(programs: string, { safe }: { safe: boolean 
   }
 }
 
-/** The server's own process is killed last: the others end by themselves without it, and would be missed. */
+/**
+ * Kills every process of a server. The main process is killed last: without it, the others end by themselves and
+ * couldn't be killed.
+ */
 async function killServer(data: string): Promise<void> {
   const main = Number.parseInt(await readFile(join(data, 'postmaster.pid'), 'utf8'), 10)
   process.kill(main, 'SIGSTOP')

@@ -1,20 +1,23 @@
-/** A correct SMTP client with a single connection, kept as long as possible. */
+/** A correct SMTP client with a single connection, which it keeps open as long as possible. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SmtpTry } from './ledger.ts'
 
-/** Timeout for a reply, in milliseconds. Only for a daemon that hangs, because a killed one closes the connection. */
+/**
+ * Timeout for a reply, in milliseconds. Needed only for a daemon that hangs, because a killed daemon closes the
+ * connection.
+ */
 const PATIENCE_MS = 20_000
 
 export interface SmtpMessage {
   from: string
   recipients: string[]
-  /** With CRLF line ends, and no line that begins with a dot. */
+  /** Message text, with CRLF line ends, and no line that begins with a dot. */
   data: string
 }
 
-/** The result of an attempt. `none`: the connection broke before a reply; `said` says whether the message was begun. */
+/** The result of an attempt. `none`: the connection broke before a reply; `said` is true if the message was begun. */
 export type SmtpAnswer =
   { kind: 'accepted' } | { kind: 'refused'; reply: string } | { kind: 'none'; said: boolean }
 
@@ -38,7 +41,7 @@ export async function sendUntilAnswered(
       return null
     }
     if (answer.kind === 'refused' && answer.reply.startsWith('5')) return answer.reply
-    // The run that acknowledged it, because that one is over and the next hasn't begun.
+    // Still the run that acknowledged the message: even if it has ended, the next one hasn't begun.
     one.run = client.run
     if (answer.kind === 'none' && !answer.said) tries.pop()
     await pause(restMs())
@@ -50,7 +53,7 @@ class Broken extends Error {}
 /** A listener of a daemon. */
 export interface SmtpTarget {
   port: number
-  /** The current run of its daemon. */
+  /** Returns the current run of the listener's daemon. */
   run: () => number
 }
 
@@ -67,7 +70,7 @@ export class SmtpClient {
     this.#target = choose()
   }
 
-  /** The run of the daemon that it uses, or used last. */
+  /** The run of the daemon that the client is, or was last, connected to. */
   get run(): number {
     return this.#target.run()
   }

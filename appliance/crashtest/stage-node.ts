@@ -7,13 +7,13 @@ import { loadConfig, type Config } from '../config/config.ts'
 import { SCRATCH_MARK } from '../watch/crash-points.ts'
 import type { Dice } from './plan.ts'
 
-/** A daemon's part of the stage. */
+/** Configuration and ports of a daemon under test. */
 export interface StageNode {
   configFile: string
   config: Config
   url: string
   smtpPort: number
-  /** The public MX. */
+  /** Port of the public MX. */
   mxPort: number
 }
 
@@ -23,17 +23,17 @@ export interface WritableNode extends StageNode {
   write(apiKeyId: string | null): Promise<void>
 }
 
-/** What the configurations of nodes have in common. */
+/** Settings that all nodes have in common. */
 interface SharedConfig {
   hostname: string
-  /** The DNS server. */
+  /** Address of the DNS server. */
   server: string
   deliveryPort: number
   database: string | undefined
   masterKey: string
 }
 
-/** Creates a directory and the configuration of a node. */
+/** Creates the directory and the configuration of a node. */
 export async function addNode(
   folder: string,
   { dice, ...shared }: SharedConfig & { sourceIp: string | undefined; dice: Dice },
@@ -104,7 +104,7 @@ retention_days = 0
 
 /**
  * Picks a free port of loopback, below those that the kernel assigns to outgoing connections. Otherwise, a client that
- * connects while the daemon is down could get the daemon's port for itself.
+ * connects while the daemon is down could occupy the daemon's port.
  */
 async function freePort(dice: Dice): Promise<number> {
   for (;;) {

@@ -1,4 +1,4 @@
-/** The scratch directory, the daemon's small internet, and the sending account. */
+/** The test's environment: a directory, a DNS server for test domains, and the sending account. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { runCommand } from './daemon.ts'
 import type { Dice } from './plan.ts'
 import { addNode, type StageNode, type WritableNode } from './stage-node.ts'
 
-/** The real storage and resolver, which only the object graph knows. */
+/** The real storage and resolver, which are created by the object graph. */
 export interface Parts {
   openStorage: (config: Config) => Promise<Storage>
   openResolver: (
@@ -29,15 +29,15 @@ export interface Parts {
 export interface Stage {
   /** The directory of this test. */
   folder: string
-  /** At least one. */
+  /** The nodes, at least one. */
   nodes: readonly [StageNode, ...StageNode[]]
   from: string
   /** A domain that receives mail. */
   receiving: string
   domains: readonly string[]
   /**
-   * Creates team, verified domain and key, and a listener for SMTP with it on each node; returns the key. Not while a
-   * daemon runs.
+   * Creates a team, a verified domain and a key, and an SMTP listener with that key on each node. Returns the key. No
+   * daemon may be running.
    */
   setUp(): Promise<string>
   close(): Promise<void>
@@ -46,7 +46,7 @@ export interface Stage {
 const SENDER = 'sender.test'
 const RECEIVING = 'receiving.test'
 const HOSTNAME = `mail.${SENDER}`
-/** Each is a separate mailbox provider, so that the limits of one lane don't limit the test. */
+/** Recipient domains. Each is a separate mailbox provider, so that the limits of one lane don't slow the test. */
 const DOMAINS = Array.from({ length: 12 }, (_, n) => `crash${n + 1}.test`)
 
 export interface StageDeps {
@@ -56,7 +56,7 @@ export interface StageDeps {
   endpoint: string
   /** URL of the PostgreSQL database; undefined with SQLite. */
   database: string | undefined
-  /** The sending IP of each node; empty for a single one, whose system chooses. */
+  /** The sending IP of each node. Empty for a single node, whose operating system chooses. */
   sourceIps: readonly string[]
   clock: Clock
   dice: Dice
@@ -100,7 +100,7 @@ export async function openStage(
         ['webhook', 'add', endpoint, '--events', [...EMAIL_EVENTS, 'email.received'].join(',')],
         first.configFile,
       )
-      // So that every start has something to remove.
+      // Discard bodies, so that every start has something to remove.
       await runCommand(['domain', 'bodies', SENDER, 'discard'], first.configFile)
       return token
     },
@@ -151,7 +151,7 @@ function publish(published: Map<string, ZoneEntry>, records: readonly ExpectedRe
     })
 }
 
-/** Returns the records of names other than those the sending domain publishes. */
+/** Returns the records of names that the sending domain doesn't publish. */
 function entryOf(name: string): ZoneEntry {
   if (DOMAINS.includes(name)) return { MX: { preference: 10, exchange: `mx.${name}` } }
   if (name === HOSTNAME || (name.startsWith('mx.') && DOMAINS.includes(name.slice(3))))

@@ -1,4 +1,4 @@
-/** The clients: send as fast as they get responses, and repeat requests until they get one. */
+/** Simulates clients, which send as fast as they get responses, and repeat requests until they get one. */
 import { insist, type Asked } from './ask.ts'
 import type { Ledger, Sent } from './ledger.ts'
 import { newSent, requestSize, restBody, smtpData, type Via } from './generated-mail.ts'
@@ -7,13 +7,13 @@ import type { Dice } from './plan.ts'
 
 const REST_CLIENTS = 12
 const SMTP_CLIENTS = 4
-/** Share of successful requests that are repeated anyway, as by a client that crashed after the response. */
+/** Share of successful requests that are repeated anyway, as if the client had crashed after the response. */
 const ASKED_AGAIN = 0.05
 
 export interface Traffic {
   /** Allows the clients to send this many more emails. */
   allow(emails: number): void
-  /** Starts no new emails; resolves when each one has a response. */
+  /** Starts no new emails; resolves when every email has a response. */
   finish(): Promise<void>
 }
 
@@ -22,9 +22,9 @@ export interface TrafficDeps {
   dice: Dice
   now: () => number
   asked: Asked
-  /** Returns a listener for the next connection. */
+  /** Returns the listener to use for the next connection. */
   smtp: () => SmtpTarget
-  /** Sender, at a verified domain. */
+  /** Sender address, at a verified domain. */
   from: string
   /** Recipient domains, each with its own exchangers. */
   domains: readonly string[]

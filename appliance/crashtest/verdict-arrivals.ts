@@ -1,18 +1,21 @@
-/** Judges what the public MX accepted: each message is stored once, and each event is received once. Pure. */
+/** Judges the messages that the public MX accepted: each must be stored once, and its event received once. Pure. */
 import type { Arrival, Ledger } from './ledger.ts'
 
 export interface ArrivalsVerdict {
-  /** Messages to receiving domains acknowledged with 250. */
+  /** Number of messages to receiving domains acknowledged with 250. */
   emails: number
-  /** Delivery reports acknowledged with 250. */
+  /** Number of delivery reports acknowledged with 250. */
   reports: number
   /** Acknowledged messages that aren't stored. */
   lost: string[]
-  /** Attempts stored although a kill lost the reply, so that their server sent them again (RFC 1047). */
+  /**
+   * Number of attempts that were stored although a kill lost the reply, so that the sending server repeated them (RFC
+   * 1047).
+   */
   resent: number
-  /** Messages stored twice, unknown or with another text. */
+  /** Messages stored twice, unknown messages, and messages stored with another text. */
   wrong: string[]
-  /** Acknowledged messages whose event the webhook endpoint never received, or received under several ids. */
+  /** Acknowledged messages whose event the webhook endpoint never received, or received under several IDs. */
   untold: string[]
   /** Messages refused permanently. */
   refused: string[]
@@ -90,7 +93,7 @@ function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[],
   return [items.filter(belongs), items.filter((item) => !belongs(item))]
 }
 
-/** The ids of the bounce events about each recipient. */
+/** Returns the IDs of the bounce events about each recipient. */
 function idsByRecipient(told: Ledger['told']): Map<string, Set<string>> {
   const ids = new Map<string, Set<string>>()
   for (const { id, type, to } of told)

@@ -1,21 +1,23 @@
-/** Judges what the webhook endpoint received: each event at least once, and repeated only under the same id. Pure. */
+/**
+ * Judges the events that the webhook endpoint received: each at least once, and repeated only under the same ID. Pure.
+ */
 import type { KnownEvent, Ledger } from './ledger.ts'
 
 /** The verdict on the emails' events. */
 export interface EventsVerdict {
-  /** Events in the daemon's final report. */
+  /** Number of events in the daemon's final report. */
   events: number
-  /** Ids received, of any kind of event, without duplicates. */
+  /** Number of different event IDs received, of any kind of event. */
   told: number
-  /** Requests beyond the first of an id. */
+  /** Number of repeated requests with the same ID. */
   repeated: number
   /** `email type time` of events never received, and `mark recipient` without a final event. */
   untold: string[]
-  /** Events received under several ids, ids used for two events, and events unknown to the daemon. */
+  /** Events received under several IDs, IDs used for two events, and events that the daemon doesn't know. */
   strange: string[]
 }
 
-/** Events that are final for a recipient. */
+/** Events that end the delivery to a recipient. */
 const ENDS = new Set(['email.delivered', 'email.bounced'])
 
 /**
@@ -32,7 +34,7 @@ export function judgeEvents({ known, told, sent }: Pick<Ledger, 'known' | 'told'
     const before = keyOfId.get(id) ?? key
     if (before !== key) strange.push(`${id}: told ${before}, then ${key}`)
     keyOfId.set(id, before)
-    // `judgeArrivals` judges the events of received emails.
+    // `judgeArrivals` checks the events of received emails.
     if (emailId === null || type === 'email.received') continue
     ids.set(key, (ids.get(key) ?? new Set()).add(id))
     if (ENDS.has(type)) for (const recipient of to) ended.add(recipient)
@@ -61,7 +63,7 @@ function countKnown(known: readonly KnownEvent[]): Map<string, number> {
   return counts
 }
 
-/** Finds accepted emails without a final event, by the clients' own records. */
+/** Finds accepted emails without a final event, using the clients' own records. */
 function untoldEnds(sent: Ledger['sent'], ended: ReadonlySet<string>): string[] {
   return sent
     .filter(({ ids, tries }) => ids.length > 0 || tries.some(({ accepted }) => accepted))

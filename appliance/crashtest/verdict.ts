@@ -1,4 +1,4 @@
-/** Judges a ledger: what was lost, what was duplicated, and whether a kill explains it. Pure. */
+/** Judges a ledger: which mail was lost or duplicated, and whether a kill explains it. Pure. */
 import type { Copy, Hold, Kill, Ledger, Sent, SmtpTry } from './ledger.ts'
 
 /** A message that a recipient received more than once. */
@@ -6,66 +6,70 @@ export interface Duplicate {
   mark: string
   recipient: string
   copies: number
-  /** The kills between an exchanger's 250 and settling that caused the copies; null when one isn't explained. */
+  /**
+   * Kills that came after an exchanger's 250 and before the delivery was settled, and so explain the copies. Null when
+   * a copy isn't explained.
+   */
   kills: number[] | null
 }
 
 export interface Verdict {
-  /** Emails acknowledged with 200 or 250. */
+  /** Number of emails acknowledged with 200 or 250. */
   accepted: number
   /** Their recipients. */
   expected: number
   delivered: number
   bounced: number
-  /** Accepted emails in batches. */
+  /** Number of accepted emails in batches. */
   batched: number
-  /** Accepted emails that were scheduled. */
+  /** Number of accepted emails that were scheduled. */
   scheduled: number
-  /** Expected recipients whose domain was held when the email was sent. */
+  /** Number of expected recipients whose domain was held when the email was sent. */
   held: number
   /** `mark recipient` of accepted emails without a final state. */
   lost: string[]
   duplicates: Duplicate[]
-  /** Accepted emails that a client sent again over SMTP, because a kill lost the reply (RFC 1047). */
+  /** Number of accepted emails that a client sent again over SMTP because a kill lost the reply (RFC 1047). */
   resent: number
-  /** Marks that became two emails despite a single idempotency key or acceptance. */
+  /** Marks that became two emails despite a single idempotency key or acknowledgment. */
   twice: string[]
   /**
-   * Recipients both delivered and refused; copies that no one sent, with another text, before their time, or while
-   * held.
+   * Recipients that were both delivered and refused, and copies that no client sent, that have another text, or that
+   * arrived before their time or while held.
    */
   wrong: string[]
   /** Emails refused permanently. */
   refused: string[]
   /**
-   * The kill that caused the most duplicates, and what was in flight then (`Kill.inFlight`). Null when none caused any.
+   * The kill that caused the most duplicates, and the number of deliveries in flight then (`Kill.inFlight`). Null when
+   * no kill caused any.
    */
   mostOfOneKill: KillCount | null
   /** Kills that caused more duplicates than deliveries were in flight. */
   beyond: KillCount[]
-  /** The longest time until other nodes freed the leases of a killed or stopped one, in milliseconds. */
+  /** The longest time until other nodes freed the leases of a killed or stopped node, in milliseconds. */
   longestFreeMs: number | null
   /** Numbers of the kills whose leases were freed too late. */
   freedLate: number[]
 }
 
-/** Within this time, the leases of a node that disappeared must be free, in milliseconds. */
+/** Maximum time until the leases of a lost node must be free, in milliseconds. */
 const FREE_MS = 20_000
 
 /**
- * How long after the 250 a kill explains a duplicate whatever the connection did, in milliseconds. Settling takes
+ * How long after the 250 a kill explains a duplicate regardless of the connection, in milliseconds. Settling takes
  * milliseconds; this allows for a busy machine.
  */
 const SETTLE_MS = 5000
 
-/** The duplicates of a kill, and what was in flight. */
+/** The number of duplicates that a kill caused, and of deliveries that were in flight. */
 export interface KillCount {
   kill: number
   copies: number
   inFlight: number | null
 }
 
-/** The promise for one mark: its recipients, if it was accepted. */
+/** The expected result for one mark: its recipients, if it was accepted. */
 interface Promised extends Pick<Sent, 'mark' | 'recipients' | 'ids' | 'at' | 'batch' | 'notBefore'> {
   accepted: boolean
 }
@@ -75,7 +79,7 @@ const promises = (sent: Sent): Promised[] =>
     ? sent.tries.map(({ mark, accepted }) => ({ ...sent, mark, accepted, ids: [] }))
     : [{ ...sent, accepted: sent.ids.length > 0 }]
 
-/** Judges the ledger. An email without a response may arrive or not, but not twice without a kill. */
+/** Judges the ledger. An email without a response may arrive or not, but must not arrive twice without a kill. */
 export function judgeLedger(ledger: Ledger): Verdict {
   const { kills, sent, copies, holds, rejected } = ledger
   const byMark = Map.groupBy(copies, ({ mark }) => mark)
@@ -129,7 +133,7 @@ export function judgeLedger(ledger: Ledger): Verdict {
   return verdict
 }
 
-/** Returns the kills that caused duplicates. */
+/** Returns the kills that caused duplicates, with their numbers. */
 function countsOf(kills: readonly Kill[], duplicates: readonly Duplicate[]): KillCount[] {
   const blamed = duplicates.flatMap((one) => one.kills ?? [])
   return kills
@@ -152,7 +156,7 @@ interface Bench {
   rejected: Set<string>
   /** By run. */
   hits: Map<number, Kill[]>
-  /** Whether the kill can have come between a copy's 250 and settling. */
+  /** Whether a kill may have come between a copy's 250 and its settling. */
   mayBeBlamed: (kill: Kill, copy: Copy) => boolean
   /** By domain. */
   holds: Map<string, Hold[]>
@@ -191,7 +195,7 @@ function judgeMark(promised: Promised, copies: Copy[], bench: Bench): void {
     verdict.wrong.push(`${mark} ${recipient}: not one of its recipients`)
 }
 
-/** Checks that scheduled mail, and mail to a held domain, didn't arrive before its time or the release. */
+/** Checks that scheduled mail didn't arrive before its time, and held mail not before the release. */
 function judgeTimes(
   { mark, at, accepted, notBefore }: Promised,
   recipient: string,
@@ -210,7 +214,7 @@ function judgeTimes(
 }
 
 /**
- * Explains duplicates: each copy after the first needs a kill that hit the run of the previous one before that was
+ * Explains duplicates: each copy after the first needs a kill that hit the run of the previous copy before that was
  * settled.
  */
 function duplicateOf(copies: Copy[], { hits, mayBeBlamed }: Bench): Duplicate {
@@ -226,8 +230,8 @@ function duplicateOf(copies: Copy[], { hits, mayBeBlamed }: Bench): Duplicate {
 }
 
 /**
- * Whether a kill came before the second copy, and the first one before its end: a node that was stopped must not go on
- * with what it had in progress.
+ * Whether a kill came before the second copy, and the first copy came before the end of the kill: a stopped node must
+ * not continue its deliveries.
  */
 const isBetween = ({ at, until }: Kill, before: Copy, copy: Copy): boolean =>
   copy.at > at && (until === null ? copy.run !== before.run : before.at <= until)
@@ -258,7 +262,7 @@ function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   }
 }
 
-/** Finds unanswered attempts that arrived although another one did, too. */
+/** Finds attempts that arrived without a reply although another attempt arrived, too. */
 function resentOf({ tries }: Sent, byMark: Map<string, Copy[]>): SmtpTry[] {
   const arrived = tries.filter(({ mark }) => byMark.has(mark))
   return arrived.length > 1 ? arrived.filter(({ accepted }) => !accepted) : []

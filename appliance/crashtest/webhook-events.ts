@@ -1,4 +1,4 @@
-/** Waits until the webhook endpoint has received everything, and asks the daemon for its events. */
+/** Waits until the webhook endpoint has received all events, and asks the daemon for its events. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { ask, askAll, askEach, type Asked } from './ask.ts'
@@ -6,9 +6,9 @@ import type { KnownEvent, Ledger } from './ledger.ts'
 import { judgeArrivals } from './verdict-arrivals.ts'
 import { judgeEvents } from './verdict-events.ts'
 
-/** How long the last daemon has to send what its predecessors couldn't, in milliseconds. */
+/** Time limit for the last daemon to send the events that earlier runs couldn't send, in milliseconds. */
 const TELL_MS = 180_000
-/** Time between two checks. A request to an endpoint that responds at once takes far less. */
+/** Interval between checks, in milliseconds. A request to an endpoint that responds immediately takes far less. */
 const LOOK_MS = 1000
 
 interface WaitingEvent {
@@ -21,8 +21,7 @@ interface TimelineEvents {
 
 /**
  * Fills `ledger.known` with the events of these emails, which must be final. Then waits, at most three minutes, until
- * no delivery is pending and each event was received.
- * @returns problems; missing events are found by the verdict
+ * no delivery is pending and every event was received. @returns problems; missing events are found by the verdict
  */
 export async function hearOut(
   asked: Asked,
@@ -41,8 +40,8 @@ export async function hearOut(
       if (waiting.length + untold.length + judgeArrivals(ledger).untold.length === 0) return []
       if (clock.now() > late)
         return waiting.length === 0 ? [] : [`${waiting.length} events still wait for the webhook endpoint.`]
-      // Still pending since the last check means that its attempt died with a daemon, and waits half a minute to hours.
-      // Resend it under the same id, as an impatient operator would.
+      // A delivery that was already pending at the last check belongs to an attempt that died with a daemon, and would
+      // wait half a minute to hours. Resend it under the same ID, as an impatient operator would.
       const stuck = waiting.filter((id) => before.has(id))
       await askEach(stuck, (id) => ask(asked, `/webhooks/${webhook.id}/events/${id}/replay`, 'POST'))
       before = new Set(waiting.filter((id) => !stuck.includes(id)))
