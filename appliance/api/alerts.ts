@@ -1,4 +1,4 @@
-/** Alerts: what is about to go wrong with a team's mail, and what it wants to be notified of. */
+/** Alerts about problems with a team's mail, and the team's notification settings. */
 import { Type, type Static } from 'typebox'
 import {
   type Alert as StoredAlert,

@@ -1,4 +1,4 @@
-/** POST /automations/:automation_id/test: what a run would do. Not part of the hosted API. */
+/** POST /automations/:automation_id/test: simulates a run. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import { RUN_STATUSES } from '../mail/automation.ts'
 import type { Automation, AutomationRunStep as StoredRunStep } from '../storage/storage.ts'

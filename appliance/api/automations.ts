@@ -363,7 +363,10 @@ export const presentReachedStep = (step: StoredRunStep): Static<typeof Automatio
   created_at: timestamp(step.createdAt),
 })
 
-/** Presents a run with all steps of its version; those that it did not reach are pending, or skipped when it has ended. */
+/**
+ * Presents a run with all steps of its version. Steps that it did not reach are pending, or skipped when the run has
+ * ended.
+ */
 export function presentRun(
   run: StoredRun & { steps: StoredRunStep[]; graph: StoredAutomation['graph'] },
 ): AutomationRun {

@@ -1,4 +1,4 @@
-/** Custom events: what apps tell about contacts. */
+/** Custom events: events about contacts that apps send. */
 import { Type, type Static } from 'typebox'
 import { EVENT_FIELD_TYPES } from '../mail/custom-event.ts'
 import type { CustomEvent, SentEvent as StoredSentEvent } from '../storage/storage.ts'

@@ -1,4 +1,4 @@
-/** The record of an email as a page that can be read anywhere: no scripts, nothing from elsewhere. Pure. */
+/** Renders the record of an email as a page that can be opened anywhere: it has no scripts and loads nothing. Pure. */
 import type { EmailRecord } from './email-record.ts'
 import type { Attempt, Step } from './timeline.ts'
 
@@ -86,7 +86,7 @@ function attemptOf(attempt: Attempt, { deliveries }: EmailRecord['timeline']): s
 const tlsOf = ({ version, cipher, verified, error, issuer }: NonNullable<Attempt['tls']>): string =>
   `${version}, ${cipher}, certificate ${verified ? 'verified' : `not verified: ${error}`}, issued by ${issuer}`
 
-/** A step as in a mail log: what was sent, and the reply. */
+/** Formats a step as in a mail log: the command that was sent, and the reply. */
 function lineOf({ name, host, sent, reply, note, at, ms }: Step): string {
   const enhanced = reply?.enhanced ? `${reply.enhanced} ` : ''
   const lines = [

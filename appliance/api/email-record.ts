@@ -1,4 +1,4 @@
-/** Everything known about one email in one file, for a support ticket. */
+/** All stored data about one email in one file, for a support ticket. */
 import { Type, type Static } from 'typebox'
 import type {
   Email as StoredEmail,
@@ -30,7 +30,7 @@ export const EmailRecord = Type.Object(
 )
 export type EmailRecord = Static<typeof EmailRecord>
 
-/** What a record is made of. */
+/** Data that a record is built from. */
 export interface EmailRecordParts {
   email: StoredEmail
   requests: ListedRequest[]

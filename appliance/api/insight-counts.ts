@@ -39,7 +39,7 @@ export const DomainInsights = Type.Object(
 )
 export type DomainInsights = Static<typeof DomainInsights>
 
-/** The length of the period unless asked, in days. */
+/** Default length of the period, in days. */
 export const INSIGHT_DAYS = 30
 
 export const getDomainInsights = operation('GET /domains/:id/insights', {

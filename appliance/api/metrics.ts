@@ -13,7 +13,7 @@ const Instant = (description: string) =>
 
 const Values = Type.Number({ description: 'A count, or a share from 0 to 1.' })
 
-/** A row of metrics. The dimensions determine which of these fields it has; all other fields are metrics. */
+/** A row of metrics. The dimensions determine which of these fields it has. All other fields are metrics. */
 export const MetricsRow = Type.Unsafe<Record<string, string | number | null>>(
   Type.Object(
     {
@@ -245,7 +245,7 @@ export function presentMetrics(facts: MetricsFacts): Metrics {
   }
 }
 
-/** A counted breakdown, declared here for the same reason. Times in Unix milliseconds. */
+/** A counted breakdown, declared here for the same reason as `MetricsFacts`. Times in Unix milliseconds. */
 export interface BreakdownFacts {
   by: MetricsBreakdown['by']
   range: { start: number; end: number }

@@ -2,8 +2,8 @@
 import { Type, type TSchema } from 'typebox'
 
 /**
- * Who may use an operation. public: anyone · sending: all keys, and people · full: keys with full access, and people ·
- * people: only the dashboard
+ * Who may use an operation. public: everyone · sending: all keys, and people · full: keys with full access, and people
+ * · people: only people in the dashboard
  */
 export type Access = 'public' | 'sending' | 'full' | 'people'
 
@@ -54,7 +54,7 @@ export interface OperationSchema {
   tags: readonly [(typeof TAGS)[number]['name']]
   /** A few words. */
   summary: string
-  /** Whole sentences: effects and limits. */
+  /** Description in whole sentences: effects and limits. */
   description?: string
   deprecated?: true
   params?: TSchema

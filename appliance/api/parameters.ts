@@ -8,9 +8,9 @@ import { refuse } from '../mail/refusals.ts'
 
 /** One parameter. */
 export interface Parameter<T> {
-  /** Undefined: not documented. */
+  /** Schema for the documentation; undefined: not documented. */
   schema?: TSchema
-  /** Parses the value. @param given undefined: absent; an array: repeated */
+  /** Parses the value. @param given undefined: absent; an array: the parameter was repeated */
   read(given: unknown, name: string): T
 }
 
@@ -38,8 +38,8 @@ export const query = <P extends Parameters>(parameters: P): ReadableSchema<Value
   readable(parameters, [], checkCursors)
 
 /**
- * Creates the schema of a search's query string. Refuses other parameters, because a search that ignores a condition
- * would find too much. @param named the parameters that the refusal names; default: all
+ * Creates the schema of a search's query string. Refuses other parameters, because a search that ignored a condition
+ * would return too much. @param named the parameters that the refusal lists; default: all
  */
 export function search<P extends Parameters>(
   parameters: P,
@@ -53,7 +53,10 @@ export function search<P extends Parameters>(
   })
 }
 
-/** Creates the schema of a query string that passes other parameters on; the reader of the conditions refuses them. */
+/**
+ * Creates the schema of a query string that passes on all parameters; the function that reads the conditions refuses
+ * unknown ones.
+ */
 export function conditions<P extends Parameters>(
   parameters: P,
 ): ReadableSchema<Values<P> & Record<string, unknown>> {
@@ -130,7 +133,7 @@ export const condition = <T = string>(
   },
 })
 
-/** Creates a parameter that is parsed later, by a reader shared with the command line. */
+/** Creates a parameter that is parsed later, by a function shared with the command line. */
 export const unread = (schema: TSchema): Parameter<unknown> => ({ schema, read: (given) => given })
 
 /** Creates a parameter that other lists have but this one refuses. */
@@ -222,7 +225,7 @@ export function readId(given: unknown, parameter: string): string {
   return given.toLowerCase()
 }
 
-/** Creates a path parameter for an id. @param called its name in refusals, if different */
+/** Creates a path parameter for an ID. @param called the parameter's name in refusals, if different */
 export const pathUuid = (description: string, called?: string): Parameter<string> => ({
   schema: idOf(description),
   read: (given, name) => readId(given, called ?? name),

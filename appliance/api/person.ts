@@ -79,7 +79,9 @@ const presentPerson = (person: StoredPerson, now: number) => ({
   suppression: person.suppression ? presentSuppression(person.suppression) : null,
 })
 
-/** Generates the file in chunks, so that not all mail is in memory at once. @param counts read last */
+/**
+ * Generates the file in chunks, so that not all mail is in memory at the same time. @param counts read after all chunks
+ */
 export async function* personText(
   {
     person,

@@ -1,4 +1,4 @@
-/** The rules of mailbox providers for senders, and how a domain stands with them. */
+/** The rules of mailbox providers for senders, and a domain's compliance with them. */
 import { Type, type Static } from 'typebox'
 import {
   RULE_CHECKS,

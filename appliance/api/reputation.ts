@@ -144,7 +144,7 @@ export function presentDomainReputation(
   names: ReadonlyMap<string, string>,
 ): DomainReputation {
   const { domain, days, totals, providers, complaints, reports, changes } = seen
-  // The mail of a domain that wasn't looked up yet counts under `?` and its name.
+  // Mail of a domain whose exchangers weren't looked up yet is counted under `?` and the domain's name.
   const nameOf = (id: string): string => names.get(id) ?? id.replace(/^\?/, '')
   return {
     object: 'domain_reputation',

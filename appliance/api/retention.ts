@@ -98,7 +98,7 @@ export interface RetentionDays {
   audit: number
 }
 
-/** Bytes used, and days until the disk is full; null: not growing, or unknown. */
+/** Disk usage in bytes, and days until the disk is full; null: usage isn't growing, or is unknown. */
 export interface DiskHeld {
   database: number
   files: number

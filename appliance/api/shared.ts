@@ -28,7 +28,7 @@ export const count = (description: string) => Type.Integer({ minimum: 0, descrip
 export const literals = <const T extends readonly string[]>(values: T, options: TSchemaOptions = {}) =>
   Type.Unsafe<T[number]>(Type.Enum([...values], options))
 
-/** The object type, for programs that receive several. */
+/** The type of an object, for programs that receive several types. */
 export const kind = <const T extends string>(name: T) =>
   Type.Literal(name, { description: `Always \`${name}\`.` })
 
@@ -63,7 +63,7 @@ export const StoredDocument = Nullable(Type.Record(Type.String(), Type.Unknown()
 export const presentDocument = (json: string | null): Static<typeof StoredDocument> =>
   json === null ? null : (JSON.parse(json) as Record<string, unknown>)
 
-/** The field that confirms a removal. */
+/** Field that confirms a deletion. */
 export const Deleted = Type.Literal(true, { description: 'Always true.' })
 
 /** Formats a reference to a created or changed object. @param object its type */
@@ -137,7 +137,7 @@ export function pageOf<T extends { id: string }>(
   return { items: older.slice(0, limit), hasMore: older.length > limit }
 }
 
-/** The subset of JSON Schema (2020-12) that our schemas use. */
+/** The subset of JSON Schema (2020-12) that the API's schemas use. */
 export interface Schema {
   $ref?: string
   type?: string | string[]

@@ -1,4 +1,4 @@
-/** Topics: what contacts choose to get mail about. */
+/** Topics: subjects that contacts can subscribe to. */
 import { Type, type Static } from 'typebox'
 import { SUBSCRIPTIONS, VISIBILITIES } from '../mail/audience.ts'
 import type { CountedTopic } from '../storage/storage.ts'

@@ -3,13 +3,13 @@ import type { Step } from '../mail/transcript.ts'
 import type { Attempt, Delivery, EmailHistory } from '../storage/storage.ts'
 import { SHORTEST_WAIT, type PastWaitReason } from '../mail/waiting.ts'
 
-/** A period in which a delivery waited; Unix milliseconds. */
+/** A period in which a delivery waited. Times in Unix milliseconds. */
 export interface Wait {
   deliveryId: string
   from: number
   until: number
   reason: PastWaitReason
-  /** The end of the sentence "Waited 35 s: …". */
+  /** Explanation, as the end of the sentence "Waited 35 s: …". */
   why: string
 }
 
@@ -27,7 +27,7 @@ export const waitsOf = ({ deliveries, attempts }: Pick<EmailHistory, 'deliveries
 
 type Part = Omit<Wait, 'deliveryId'>
 
-/** Returns first the planned delay, such as the sender's scheduled time, then the delay after it. */
+/** Returns the planned delay first, such as the sender's scheduled time, then the delay after it. */
 function waitsBefore(
   { startedAt, transcript }: Attempt,
   before: Attempt | undefined,

@@ -257,7 +257,7 @@ export function presentWebhookDeliverySummary(one: StoredDelivery): WebhookEvent
   }
 }
 
-/** The payload properties that identify an event's subject; the type determines which exist. */
+/** The properties of a payload that identify the event's subject. The event type determines which of them exist. */
 interface Told {
   email_id?: string
   to?: string[]
@@ -277,7 +277,7 @@ function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbou
   }
   switch (type.split('.', 1)[0]) {
     case 'email':
-      // The flag is about sent emails; a received email isn't one.
+      // The flag only concerns sent emails, and this one was received.
       if (type === 'email.received')
         return { ...of('received_email', data.email_id, data.to), subject: data.subject ?? '' }
       return { ...of('email', data.email_id, data.to), subject: data.subject ?? '', removed: !emailKept }

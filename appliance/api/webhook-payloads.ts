@@ -7,7 +7,7 @@ import { PING } from '../mail/webhook.ts'
 import type { OutboxEvent } from '../storage/storage.ts'
 import { isoTimestamp } from './timestamp.ts'
 
-/** Exactly these three properties, because one of the clients rejects others. */
+/** A webhook payload. It has exactly these three properties, because one of the clients rejects others. */
 export interface WebhookPayload {
   type: string
   /** ISO 8601 with milliseconds and Z. */
@@ -63,7 +63,7 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
   return { id, email, origin, source_id: sourceId, created_at: isoTimestamp(createdAt) }
 }
 
-/** Formats an alert as of the event. */
+/** Formats an alert in the state that it had at the event. */
 function presentAlertEvent(alert: Alert): Record<string, unknown> {
   const { id, kind, scope, subject, note, value, limit, openedAt, closedAt } = alert
   return {
@@ -133,7 +133,7 @@ function presentTopic(topic: EventTopic): Record<string, unknown> {
   }
 }
 
-/** Formats the properties of every event about an email. Absent ones are omitted, never null. */
+/** Formats the common properties of events about an email. Absent properties are omitted, never null. */
 function presentEmail(
   emailId: string,
   email: NonNullable<OutboxEvent['email']>,
@@ -145,7 +145,7 @@ function presentEmail(
     message_id: messageId,
     created_at: isoTimestamp(createdAt),
     from,
-    // The affected recipients: one, or all of the header field.
+    // The affected recipients: one recipient, or all in the header field.
     to: recipient === undefined ? to : [recipient],
     subject,
     ...(broadcastId !== null && { broadcast_id: broadcastId }),
@@ -155,7 +155,7 @@ function presentEmail(
   }
 }
 
-/** Formats the property that some event types have under their own name. */
+/** Formats the property named after the event type, such as `bounce`, which some types have. */
 function presentDetail(data: EventData): Record<string, unknown> {
   const { bounce, failed, suppressed, open, click } = data
   return {
@@ -172,7 +172,7 @@ function presentDetail(data: EventData): Record<string, unknown> {
       suppressed: {
         message: suppressed.message,
         type: suppressed.type,
-        // Typed clients know two reasons and require one. If a person added the address, `type` says so.
+        // Typed clients require a reason and know only two. If a person added the address, `type` says so.
         reason: suppressed.reason ?? 'previous_complaint',
         // No server was contacted this time.
         diagnosticCode: [],

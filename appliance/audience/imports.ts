@@ -73,10 +73,7 @@ const asShown = (found: ContactImport, hasRoom: boolean): ShownImport => ({
 export interface ImportMethods {
   /** Starts an upload. Refuses: `disk_full`. */
   receiveImport(): Promise<Upload>
-  /**
-   * Queues an import. Refuses: `import_no_csv`, `import_unreadable`, `import_no_email_column`, `invalid_field`,
-   * `not_found`, `too_many`.
-   */
+  /** Queues an import. Refuses as `previewImport` does, and: `import_no_email_column`, `invalid_field`, `not_found`. */
   createImport(args: FileArgs & { input: ImportInput }): Promise<ContactImport>
   /** Stores a file as a draft. Refuses: `import_no_csv`, `import_unreadable`, `too_many`. */
   previewImport(args: FileArgs): Promise<ImportPreview>

@@ -177,8 +177,8 @@ class Run {
   }
 
   /**
-   * Sends the email of a step. Its ID is stored as the step's output in the same transaction; the step advances when it is
-   * read again. `later`: the reason is temporary, such as an exhausted quota.
+   * Sends the email of a step. Its ID is stored as the step's output in the same transaction; the step advances when it
+   * is next read. `later`: the reason is temporary, such as an exhausted quota.
    */
   async #send(
     step: OpenStep,

@@ -96,7 +96,7 @@ export interface AutomationBook {
   stop(args: AutomationRef): Promise<void>
   /** Creates a disabled copy. Refuses: `not_found`, `too_many`. */
   duplicate(args: AutomationRef): Promise<Automation>
-  /** Lists runs, newest first. @param args status: names joined by commas. Refuses: `not_found`, `invalid_parameter`. */
+  /** Lists runs, newest first. @param args status: comma-separated names. Refuses: `not_found`, `invalid_parameter`. */
   runs(
     args: AutomationRef & Omit<PageArgs, 'teamId'> & { status?: string | undefined },
   ): Promise<Page<AutomationRun>>

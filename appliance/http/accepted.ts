@@ -10,9 +10,9 @@ import {
 import { digestOf } from '../mail/json-body.ts'
 
 /**
- * Returns what identifies a repeated request. Refuses: `invalid_idempotency_key`.
- * @param scope method and path; aliases use the path of the first (`POST /emails`)
- * @param extra anything besides the body that affects the response, such as a header field
+ * Returns the data that identifies a repeated request. Refuses: `invalid_idempotency_key`. @param scope method and
+ * path; aliases use the path of the first (`POST /emails`) @param extra anything besides the body that affects the
+ * response, such as a header field
  */
 export function sameness(
   { headers, body, bodyDigest }: FastifyRequest,
@@ -31,7 +31,7 @@ export function answerAccepted(reply: FastifyReply, { ids, replayed, used }: Acc
   if (replayed) void reply.header('idempotent-replayed', 'true')
 }
 
-/** Field names per log line: enough for any mail framework. */
+/** Maximum number of field names per log line, enough for any mail framework. */
 const MOST_DROPPED = 20
 
 /** Sets the header fields with the team's quota usage, named as in the hosted service. */

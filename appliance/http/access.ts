@@ -1,4 +1,7 @@
-/** Authenticates the caller: an app by its key, or a person by the dashboard's cookie. Both become a `Caller`. */
+/**
+ * Authenticates the caller: an app by its key, or a person by the dashboard's cookie. Both are represented by a
+ * `Caller`.
+ */
 import type { FastifyRequest, FastifyReply } from 'fastify'
 import type { ConsentAct } from '../mail/audience.ts'
 import type { SignedIn } from '../accounts/accounts.ts'
@@ -18,29 +21,29 @@ declare module 'fastify' {
     /** Default: full access. */
     access?: Access
     /**
-     * The right that a person's role must have; none: the person's own account, for every role. Default: `view` for GET
-     * and HEAD, `configure` otherwise. Keys are only restricted by `access`.
+     * The right that a person's role must have. `none`: the route is about the person's own account, and open to every
+     * role. Default: `view` for GET and HEAD, `configure` otherwise. Keys are only restricted by `access`.
      */
     right?: Right | 'none'
-    /** The path contains a secret and isn't logged. */
+    /** Whether the path contains a secret and must not be logged. */
     secretPath?: boolean
-    /** The body contains a secret and isn't logged. */
+    /** Whether the body contains a secret and must not be logged. */
     secretBody?: boolean
   }
   interface FastifyRequest {
-    /** Null on public routes, and before the key is looked up. */
+    /** The authenticated caller; null on public routes, and before the key is looked up. */
     caller: Caller | null
     /** Additional fields of the request's log line. */
     about: Record<string, string | readonly string[]>
   }
 }
 
-/** Requires a key or session before the body is read, so that strangers can't make us receive 40 MB. */
+/** Requires a key or session before the body is read, so that strangers can't make the server receive 40 MB. */
 export function guard(app: App, deps: GuardDeps): void {
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
-    // Requests without a valid key or session count against the budget of their address, and that is reported before
-    // any other error.
+    // Requests without a valid key or session use up the budget of their IP address. An exhausted budget is reported
+    // before any other error.
     const charge = async (): Promise<void> => {
       if (!request.caller && !request.routeOptions.config.unmetered) await meter(request, reply, deps)
     }
@@ -62,7 +65,7 @@ async function admit(request: FastifyRequest, reply: FastifyReply, deps: GuardDe
   if (!request.is404 && access === 'public') return
   const { authorization } = request.headers
   if (request.is404) {
-    // Every caller gets a 404 for an unknown path; those with a key also get their rate limit headers.
+    // Every caller gets a 404 for an unknown path. Callers with a key also get their rate limit headers.
     const caller = authorization === undefined ? undefined : await callerByKey(deps, authorization)
     request.caller = caller ?? null
     if (caller) limitRate(reply, deps.rateLimiter, caller.teamId)
@@ -97,7 +100,7 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-/** Returns the author of a change, for people: an address, or the name of an API key. */
+/** Returns the name of the author of a change, for display: an address, or the name of an API key. */
 export function authorOf(request: FastifyRequest): string {
   const { user, apiKey } = callerOf(request)
   return user ?? (apiKey ? `API key ${apiKey.name}` : '')
@@ -139,7 +142,7 @@ async function callerByCookie(
   return { teamId: found.team.id, apiKey: null, user: user.email, userId: user.id, role }
 }
 
-/** Whether the caller would still be let in to the same team; for long-running responses. */
+/** Whether the caller still has access to the same team; for long-running responses. */
 export async function wouldEnter(
   deps: Pick<HttpDeps, 'senders' | 'accounts'>,
   request: FastifyRequest,
@@ -161,8 +164,8 @@ function rightOf({ method, routeOptions }: FastifyRequest): Right | 'none' {
 }
 
 /**
- * Enforces a team's requirement of two-step sign-in; the only place that does. The own account stays accessible,
- * because factors are set up there.
+ * Enforces a team's requirement of a second factor; the only place that does. People can still access their own
+ * account, because factors are set up there.
  */
 function demandFactor({ mfaRequired, session }: SignedIn, right: Right | 'none'): void {
   if (right !== 'none' && mfaRequired && !session.strong) throw refuse('second_factor_required')
@@ -174,7 +177,7 @@ function demandRight(role: Role, right: Right | 'none'): void {
 }
 
 /**
- * For routes whose right depends on the request. Keys pass, because they are restricted by `access`. Refuses:
+ * Checks a right that depends on the request. Keys pass, because they are restricted by `access`. Refuses:
  * `role_too_low`.
  */
 export function demand(request: FastifyRequest, right: Right): void {
@@ -185,14 +188,14 @@ export function demand(request: FastifyRequest, right: Right): void {
 const changes = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
 
 /**
- * Whether the dashboard sent the request. Forms and links of other sites can't set this header; their scripts would
+ * Whether the dashboard sent the request. Forms and links on other sites can't set this header, and scripts there would
  * need permission (CORS), which is never granted.
  */
 const fromDashboard = ({ headers }: FastifyRequest) => headers['x-requested-with'] === 'dashboard'
 
 /**
- * Whether the browser says that the request comes from our own page; undefined when it says nothing, as for other
- * programs.
+ * Whether the browser reports that the request comes from a page of this server; undefined when it reports nothing,
+ * like programs other than browsers.
  */
 export function sameOrigin({ headers, host }: FastifyRequest): boolean | undefined {
   const site = headers['sec-fetch-site']
@@ -210,7 +213,7 @@ export interface Person {
   role: Role
 }
 
-/** Refuses: `not_signed_in`. */
+/** Returns the caller as a person. Refuses: `not_signed_in`. */
 export function personOf(request: FastifyRequest): Person {
   const { teamId, userId, user, role } = callerOf(request)
   if (userId === undefined || user === undefined || role === undefined) throw refuse('not_signed_in')
@@ -226,7 +229,7 @@ export async function isOperator(
   return team?.id === callerOf(request).teamId
 }
 
-/** A hook that runs before validation and refuses callers of other teams. Keys need full access as usual. */
+/** Creates a hook that runs before validation and refuses callers of other teams. Keys need full access as usual. */
 export function requireOperator(deps: Pick<HttpDeps, 'storage' | 'clock'>) {
   return async (request: FastifyRequest): Promise<void> => {
     if (!(await isOperator(request, deps))) throw refuse('not_operator')
@@ -234,8 +237,8 @@ export function requireOperator(deps: Pick<HttpDeps, 'storage' | 'clock'>) {
 }
 
 /**
- * Returns the act of an app or a team member. Omits the IP, which isn't the contact's.
- * @param lifts whether the request may undo an opt-out: only an explicit change of one contact
+ * Returns the consent act of an app or a team member. Omits the IP, because it isn't the contact's. @param lifts
+ * whether the request may undo an opt-out, which only an explicit change of one contact may
  */
 export function consentAct(request: FastifyRequest, lifts: boolean): ConsentAct {
   const { apiKey, userId = null } = callerOf(request)
@@ -246,7 +249,7 @@ export function consentAct(request: FastifyRequest, lifts: boolean): ConsentAct 
 }
 
 /**
- * Whether an app made the request. Apps change contacts all the time, so the audit log only has what people did; the
- * request log has the rest.
+ * Whether an app made the request. Apps change contacts all the time, so only people's changes are in the audit log;
+ * the request log has the rest.
  */
 export const byApp = ({ caller }: FastifyRequest): boolean => caller?.apiKey !== null

@@ -29,8 +29,8 @@ export function passwordReset(
 }
 
 /**
- * Notifies about a changed password, for people who didn't change it.
- * @param proven changed by a link in a mail, which was the first proof that the address is theirs
+ * Notifies a person that their password was changed, in case someone else did it. @param proven whether the link was
+ * from a mail, and its use was the first proof that the person owns the address
  */
 export function passwordChanged(to: string, hostname: string, proven = false): Notice {
   return {

@@ -1,12 +1,15 @@
-/** Separates people from apps: if people have their own listener, the dashboard isn't available on the others. */
+/**
+ * Separates routes for people from routes for apps: if people have their own listener, the dashboard isn't available on
+ * the others.
+ */
 import type { FastifyRequest } from 'fastify'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { refuse } from '../mail/refusals.ts'
 import type { App } from './deps.ts'
 
 /**
- * Public routes for apps, their recipients and monitors. Every other public route belongs to sign-in or the dashboard.
- * A new public route must be added here to be available to apps.
+ * Public routes for apps, recipients of their mail, and monitors. Every other public route belongs to sign-in or the
+ * dashboard. A new public route must be added here to be available to apps.
  */
 const OPEN = [
   '/healthz',
@@ -24,12 +27,12 @@ const OPEN = [
   '/u/',
 ]
 
-/** Whether a public route, by its pattern, is for others than people who sign in. Pure. */
+/** Whether a public route, given by its pattern, is in `OPEN`. Pure. */
 const isOpen = (pattern: string): boolean =>
   OPEN.some((one) => (one.endsWith('/') ? pattern.startsWith(one) : pattern === one))
 
 function isForPeople({ is404, routeOptions: { config, url } }: FastifyRequest): boolean {
-  if (is404) return false // unknown on each listener
+  if (is404) return false // Unknown paths are unknown on each listener.
   return config.access === 'people' || (config.access === 'public' && !isOpen(url ?? ''))
 }
 
@@ -41,8 +44,8 @@ export interface ListenerHandlers {
 }
 
 /**
- * Refuses routes for people on the apps' listeners. Must run before authentication.
- * @param apart false when people have no listeners of their own, so that everything is available everywhere
+ * Refuses routes for people on the apps' listeners. Must run before authentication. @param apart whether people have
+ * their own listeners; if false, all routes are available on all listeners
  */
 export function keepApart(app: App, apart: boolean): ListenerHandlers {
   const route: RequestListener = (request, response) => app.routing(request, response)
@@ -55,7 +58,7 @@ export function keepApart(app: App, apart: boolean): ListenerHandlers {
     people: route,
     apps(request, response) {
       ofApps.add(request)
-      // No one is signed in here, whatever the browser sends.
+      // Apps' listeners ignore sessions, so drop the cookies that a browser sends.
       delete request.headers.cookie
       route(request, response)
     },

@@ -1,4 +1,4 @@
-/** Records requests that change something in the audit log; the only place that does. */
+/** Records requests that change something in the audit log; no other code does. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { beginAct, endAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
@@ -22,16 +22,19 @@ export interface AuditedRoute {
   read?: ((request: FastifyRequest) => Promise<unknown>) | undefined
   /** Reads the state before the handler, when `after` should be the response. Not together with `read`. */
   before?: ((request: FastifyRequest) => Promise<unknown>) | undefined
-  /** The team whose log it belongs to, if not the caller's current team; the caller must be a member. */
+  /**
+   * Returns the team whose log the entry belongs to, if it isn't the caller's current team. The caller must be a
+   * member.
+   */
   team?: (request: FastifyRequest) => string
-  /** It concerns the whole server: the entry has no team and is visible to the operator. */
+  /** Whether the action concerns the whole server: the entry has no team, and operators can see it. */
   appliance?: true
   /**
-   * Path and body contain recipients' data. Neither is recorded, because an erasure doesn't reach this log; the
-   * returned id and counts must suffice.
+   * Whether path and body contain recipients' data. They aren't recorded then, because an erasure doesn't cover this
+   * log. Only the returned ID and counts are.
    */
   personal?: true
-  /** Requests that only read: nothing is recorded. */
+  /** Reports whether a request only reads, and must not be recorded. */
   looks?: (request: FastifyRequest) => boolean
 }
 
@@ -45,7 +48,7 @@ declare module 'fastify' {
     audit?: AuditedRoute | null
   }
   interface FastifyRequest {
-    /** The entry to complete. */
+    /** The audit entry to complete after the request. */
     act: { id: string; route: AuditedRoute } | null
   }
 }
@@ -65,7 +68,7 @@ export function auditActs(app: App, deps: AuditDeps): void {
       throw new Error(`${String(route.method)} ${route.url}: say what the audit log is to tell, or null`)
     if (!audit) return
     if (route.config?.access === 'public') throw new Error(`${route.url}: public routes record their acts`)
-    // The last hook before the handler, so that refused requests have neither started nor read anything.
+    // Must be the last hook before the handler, so that a refused request creates no entry and reads no state.
     const earlier = [route.preHandler ?? []].flat()
     const begin = async (request: FastifyRequest): Promise<void> => {
       if (audit.looks?.(request)) return
@@ -101,7 +104,7 @@ interface Answered {
   payload: unknown
 }
 
-/** Completes the entry before the response is sent, so that whoever has the response finds the whole entry. */
+/** Completes the entry before the response is sent, so that a client that has the response finds the complete entry. */
 async function ended({ id, route, request, reply, payload }: Answered, deps: AuditDeps): Promise<void> {
   const answer = bodyOf(payload)
   try {
@@ -111,7 +114,7 @@ async function ended({ id, route, request, reply, payload }: Answered, deps: Aud
         : ((await read(route.read, request)) ?? (route.personal ? withoutPeople(answer) : answer))
     await endAct(deps.storage, deps.clock, { id, after, target: targetOf(route, request, answer) })
   } catch (error) {
-    // The action is done and the response is correct. The entry stays incomplete, which is shown as "not known".
+    // The action is done and the response is correct. The entry stays incomplete, and is shown as "not known".
     request.log.error(
       { err: error, audit_id: id },
       'an action succeeded, but its result could not be recorded in the audit log',
@@ -119,7 +122,7 @@ async function ended({ id, route, request, reply, payload }: Answered, deps: Aud
   }
 }
 
-/** Undefined when there is nothing to read. */
+/** Reads the state of an object; undefined when there is nothing to read. */
 async function read(ask: AuditedRoute['read'], request: FastifyRequest): Promise<unknown> {
   try {
     return await ask?.(request)
@@ -131,7 +134,7 @@ async function read(ask: AuditedRoute['read'], request: FastifyRequest): Promise
 
 type Answer = Record<string, unknown>
 
-/** Keeps ids and counts only. */
+/** Returns only the IDs and counts of a response. */
 function withoutPeople(answer: Answer): Answer {
   const isCount = ([name, value]: [string, unknown]) =>
     name === 'id' || typeof value === 'number' || typeof value === 'boolean'

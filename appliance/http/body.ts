@@ -21,22 +21,25 @@ import { isTorn, TORN } from './torn.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** `digestOf` the body if a thread has computed it, else undefined. */
+    /** The digest of the body (`digestOf`) if a thread has computed it, else undefined. */
     bodyDigest: string | undefined
-    /** The response to this request; the request ends when it closes. */
+    /** The response to this request. The request ends when the response closes. */
     response: ServerResponse
   }
 }
 
-/** Maximum size parsed on the event loop, in octets; takes 10 ms within the limits of `JsonBounds`. */
+/**
+ * Maximum size in octets of a body that is parsed on the event loop, which takes at most 10 ms within the limits of
+ * `JsonBounds`.
+ */
 const SMALL = 512 * 1024
-/** Heap of a parsing thread in MB: the octets as text, the strings in it, and the values. */
+/** Heap size of a parsing thread in MB, for the octets as text, the strings in it, and the values. */
 const THREAD_HEAP_MB = 512
 const THREAD_DEADLINE = 15_000
 const THREADS = 2
-/** Bodies of one team that may wait for a thread. */
+/** Maximum number of bodies of one team that wait for a thread. */
 const WAITING = 32
-/** How long to keep reading from a client that sends too much, so that it receives the response (milliseconds). */
+/** How long to keep reading from a client that sends too much, so that it receives the response, in milliseconds. */
 const LINGER = 10_000
 /** The byte order mark U+FEFF in UTF-8. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
@@ -113,7 +116,7 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** Reserves memory for the body until the request ends, then parses it. Refuses: `overloaded` and more. */
+/** Reserves memory for the body until the request ends, then parses the body. Refuses: `overloaded` and more. */
 async function parseLarge(request: FastifyRequest, body: Incoming, reading: Reading): Promise<unknown> {
   const team = request.caller?.teamId ?? null
   const { response } = request
@@ -136,7 +139,7 @@ async function inThread(
   job: JsonJob,
   team: string | null,
 ): Promise<JsonResult> {
-  // The result of `whole` for a body in memory is a view of a larger buffer, which can't be transferred.
+  // For a body in memory, `whole` returns a view of a larger buffer, which can't be transferred to a thread.
   const own = job.bytes.byteLength === job.bytes.buffer.byteLength
   try {
     return await threads.run(job, team, { moved: own ? [job.bytes.buffer as ArrayBuffer] : [] })
@@ -148,9 +151,10 @@ async function inThread(
 }
 
 /**
- * Receives a body, in one piece if it arrived as one, else counted towards its team or address. Keeps reading for a
- * while after a limit is exceeded, without storing, so that the client receives the response.
- * Refuses: `body_too_large`, `body_too_complex`, `body_too_slow`, `share_used`, `disk_full`, `malformed_request`.
+ * Receives a body. A body that arrives in one chunk is returned as it is; a larger body counts towards the limits of
+ * its team or address. After a limit is exceeded, keeps reading for a while without storing, so that the client
+ * receives the response. Refuses: `body_too_large`, `body_too_complex`, `body_too_slow`, `share_used`, `disk_full`,
+ * `malformed_request`.
  */
 function receive(
   request: FastifyRequest,
@@ -180,7 +184,7 @@ class Receiver {
   #first: Buffer | null = null
   #incoming: Incoming | null = null
   #unwatch = (): void => undefined
-  /** Set when no more is read. */
+  /** Whether reading has stopped. */
   #left = false
   size = 0
 
@@ -195,8 +199,8 @@ class Receiver {
     if (Number(this.#request.raw.headers['content-length'] ?? 0) > limit)
       return this.#giveUp(refuse('body_too_large', { limit }))
     this.#unwatch = capacity.pace.watch(this)
-    // Like `stream.finished` with a third of its listeners. Every request closes eventually, which is no error after
-    // the end.
+    // Does the same as `stream.finished` with a third of its listeners. Every request closes eventually; after the end,
+    // that is no error.
     this.#payload.on('data', this.#keep).once('error', this.#broken).once('close', this.#broken)
     this.#payload.once('end', () => {
       this.#unwatch()
@@ -261,8 +265,8 @@ class Receiver {
   }
 
   /**
-   * Stops reading. Discarding the rest must cost nothing, and neither must the next connection, which comes as soon as
-   * this one ends.
+   * Stops reading. Discarding the rest must be cheap, and so must the client's next connection, which arrives as soon
+   * as this one ends.
    */
   async #leave(): Promise<void> {
     const { socket } = this.#request.raw
@@ -286,14 +290,15 @@ class Receiver {
 
 /** Options for reading the rest of a refused body. */
 interface PassOver extends Pick<Reading, 'capacity' | 'clock'> {
-  /** How long to keep reading after the response (milliseconds). */
+  /** How long to keep reading after the response, in milliseconds. */
   linger?: number
-  /** Whether to stop reading. */
+  /** Reports whether to stop reading. */
   left?: () => boolean
 }
 
 /**
- * Reads and discards the rest of a body, slowly when many clients send such, so that the client receives the response.
+ * Reads and discards the rest of a body, so that the client receives the response. Reads slowly while many clients send
+ * refused bodies.
  */
 export function passOver(
   { raw, response }: FastifyRequest,
@@ -309,7 +314,7 @@ export function passOver(
     })
   })
   payload.resume()
-  // Cut off clients that are still sending then.
+  // Disconnect clients that are still sending after the response.
   response.once('finish', () => {
     if (raw.complete) return
     if (linger === 0) return leaveSoon(raw.socket)

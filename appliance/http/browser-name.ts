@@ -4,9 +4,11 @@ import { DEVICE, keepCookie, shownCookie } from './cookies.ts'
 import { DEVICE_LIFETIME, type SignInThrottle } from './sign-in-throttle.ts'
 import type { Clock } from '../clock/clock.ts'
 
-/** Names the program of a User-Agent field, just well enough to tell one's own browsers apart. */
+/**
+ * Returns the name of the browser in a User-Agent field, accurate enough for people to recognize their own browsers.
+ */
 
-/** The first match counts, because most browsers also claim to be those further down. */
+/** The first match wins, because most browsers also include the names of those further down. */
 const BROWSERS: [pattern: RegExp, name: string][] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -48,7 +50,7 @@ function signedIn({ method }: FastifyRequest, answer: unknown): string | undefin
   return object === 'session' && typeof user?.email === 'string' ? user.email : undefined
 }
 
-/** Sets the device cookie with every response that reports a sign-in, on all routes that are added from now on. */
+/** Sets the device cookie in every response that reports a sign-in. Applies to all routes that are added afterwards. */
 export function rememberBrowsers(app: App, throttle: SignInThrottle, clock: Clock): void {
   app.addHook('preSerialization', (request, reply, payload, done) => {
     const email = signedIn(request, payload)

@@ -1,4 +1,4 @@
-/** Charges requests without a valid key or session to the budget of their address (docs/limits.md). */
+/** Makes requests without a valid key or session use up the budget of their IP address (docs/limits.md). */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PIECE } from '../capacity/capacity.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -8,19 +8,19 @@ import { connectionOf } from './listeners.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Cheap, and requested by many clients of one address without a key: by monitors, and for opens and clicks through
-     * a provider's proxy.
+     * Whether requests don't use up the budget: cheap requests that many clients of one address make without a key,
+     * such as monitors, or providers' proxies for opens and clicks.
      */
     unmetered?: boolean
   }
 }
 
-/** Tokens for a sign-in or similar, which reads a body and the database, and may hash a password. */
+/** Number of tokens for a sign-in or similar request, which reads a body and the database, and may hash a password. */
 const FORM = 10
 
 /**
- * Takes tokens of the client's address for a request without a valid key or session. Refuses with a delay, and closes
- * the connection: `address_rate`.
+ * Takes tokens from the budget of the client's address for a request without a valid key or session. When the budget is
+ * exhausted, refuses after a delay, and closes the connection: `address_rate`.
  */
 export async function meter(
   request: FastifyRequest,
@@ -32,9 +32,9 @@ export async function meter(
   const seconds = budgets.take(request.ip, isForm ? FORM : 1)
   if (seconds === 0) return
   const { socket } = request.raw
-  // A proxy also carries requests of other clients.
+  // A proxy's connection also carries requests of other clients.
   if (connectionOf(socket)?.shared === false) {
-    // Ignore pipelined requests.
+    // Stop reading pipelined requests.
     socket.pause()
     await budgets.hold()
     void reply.header('connection', 'close')
@@ -43,8 +43,8 @@ export async function meter(
 }
 
 /**
- * Sends large responses in chunks, and charges those to strangers to their address. Must be registered after everything
- * that reads responses as text.
+ * Sends large responses in chunks, and makes those to unauthenticated clients use up the budget of their address. Must
+ * be registered after all hooks that read responses as text.
  */
 export function giveOutLargeAnswers(
   app: App,
@@ -63,7 +63,7 @@ export function giveOutLargeAnswers(
   })
 }
 
-/** Returns the octets of a response larger than a chunk; null for others, and for streams. */
+/** Returns the octets of a response that is larger than a chunk; null for smaller responses, and for streams. */
 function largeOf(payload: unknown): Buffer | null {
   if (typeof payload === 'string') return payload.length > PIECE ? Buffer.from(payload) : null
   return Buffer.isBuffer(payload) && payload.length > PIECE ? payload : null

@@ -1,10 +1,10 @@
-/** The listener of `acme.http_listen`, which only answers http-01 challenges (RFC 8555 §8.3). */
+/** The listener of `acme.http_listen`, which only responds to http-01 challenges (RFC 8555 §8.3). */
 import type { RequestListener } from 'node:http'
 import type { Capacity } from '../capacity/capacity.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { CHALLENGE_PATH } from './routes/tls.ts'
 
-/** Creates it without listening yet. */
+/** Creates the listener. It doesn't listen yet. */
 export function createChallengeListener(
   answer: (token: string) => string | undefined,
   { http: connections, budgets }: Pick<Capacity, 'http' | 'budgets'>,

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 export interface Cookie {
   readonly name: string
-  /** The path that the cookie is sent to, over plain http. */
+  /** The path that the cookie is limited to over plain http. */
   readonly path: string
   readonly sameSite: 'strict' | 'lax'
 }
@@ -15,25 +15,26 @@ export const SESSION: Cookie = { name: 'posthaste_session', path: '/', sameSite:
 export const SECOND_STEP: Cookie = { name: 'posthaste_sign_in', path: '/session', sameSite: 'strict' }
 
 /**
- * Ties a browser that was sent to a provider to its ticket. Lax, because the provider sends people back by a link from
- * its own site, with which a strict cookie isn't sent.
+ * Connects a browser that was sent to a provider with its ticket. Lax, because people return by a link on the
+ * provider's site, for which browsers don't send strict cookies.
  */
 export const AWAY: Cookie = { name: 'posthaste_provider', path: '/session/oidc', sameSite: 'lax' }
 
-/** Remembers an account that this browser was used for. */
+/** Marks a browser as one that was used for an account before. */
 export const DEVICE: Cookie = { name: 'posthaste_device', path: '/session', sameSite: 'strict' }
 
 /**
- * Returns the cookie's name for this connection. Over https it begins with `__Host-` (RFC 6265bis §4.1.3.2): browsers
- * accept such a cookie only from this very host over https, so that neither another host of the domain nor someone on a
- * plaintext connection can plant a session. A cookie with the other name is ignored there.
+ * Returns the cookie's name for this connection. Over https, it begins with `__Host-` (RFC 6265bis §4.1.3.2): browsers
+ * accept such a cookie only from this exact host over https, so that neither another host of the domain nor an attacker
+ * on a plaintext connection can plant a session. A cookie with the plain name is ignored there.
  */
 function nameOf({ protocol }: FastifyRequest, { name }: Cookie): string {
   return protocol === 'https' ? `__Host-${name}` : name
 }
 
 /**
- * Hides it from scripts and other sites and, over https, from plaintext connections. The prefix requires the path `/`.
+ * Returns attributes that hide the cookie from scripts and other sites and, over https, from plaintext connections. The
+ * prefix requires the path `/`.
  */
 function attributesOf({ protocol }: FastifyRequest, { path, sameSite }: Cookie) {
   const secure = protocol === 'https'

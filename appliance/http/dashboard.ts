@@ -16,14 +16,14 @@ const notBuilt = `<!doctype html>
 </html>
 `
 
-/** The path below the prefix, with percent-encoding decoded. */
+/** A route whose path parameter is the path below the prefix, with percent-encoding decoded. */
 interface Named {
   Params: { '*': string }
 }
 
 const open = { config: { access: 'public' }, logLevel: 'warn' } as const
 
-/** Returns the files of a build as paths relative to its folder, without the compressed copies next to them. */
+/** Returns the files of a build as paths relative to its folder. Leaves out the compressed copies. */
 function filesOf(folder: string): Set<string> {
   const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   return new Set(all.filter((name) => name.includes('.') && !/\.(br|gz)$/.test(name)))
@@ -58,7 +58,7 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
         hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
       ),
   })
-  // Only names of existing files are looked up, so that no path from outside reaches the file system.
+  // Only names of existing files are looked up, so that a request can't reach other parts of the file system.
   const files = filesOf(folder)
   app.get<Named>('/docs/*', open, async (request, reply) => {
     const name = `reference/${request.params['*']}`
@@ -67,7 +67,7 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
   })
   app.get('/docs/', open, async (_request, reply) => reply.sendFile('reference/index.html'))
   app.get('/dashboard/', open, async (_request, reply) => reply.sendFile('index.html'))
-  // Pages of the dashboard have their own URLs; the single document routes in the browser.
+  // Every page of the dashboard has its own URL. All get the same document, which does the routing in the browser.
   app.get<Named>('/dashboard/*', open, async ({ params: { '*': name }, url }, reply) => {
     const known = files.has(name) && !name.startsWith('reference/')
     if (!known && hashed.test(url)) throw refuse('unknown_endpoint')

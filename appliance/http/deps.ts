@@ -37,7 +37,10 @@ import type { Certificates } from '../wire/certificates.ts'
 import type { RetentionDays } from '../api/retention.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
-/** The mail captured by the sandbox, newest first: a team's own and, for the operator, that of no team. */
+/**
+ * The mail captured by the sandbox, newest first. A reader sees the mail of their own team and, as an operator, also
+ * mail without a team.
+ */
 export interface SandboxInbox {
   list(reader: SandboxReader, limit: number): SandboxMail[]
   get(
@@ -46,7 +49,7 @@ export interface SandboxInbox {
   ): Promise<(SandboxMail & { html: string | null; text: string | null; source: string }) | undefined>
 }
 
-/** Who reads the inbox. */
+/** The reader of the inbox. */
 export interface SandboxReader {
   teamId: string
   operator: boolean
@@ -71,13 +74,13 @@ export interface SandboxMail {
   authenticationResults: string | null
 }
 
-/** Everything that the server needs from other modules. */
+/** Dependencies of the HTTP server. */
 export interface HttpDeps {
   storage: Storage
   senders: Omit<Senders, 'watch' | 'close' | 'findDomain' | 'verifyDomain'>
-  /** Limits what clients use at once. */
+  /** Limits the resources that clients use at the same time. */
   capacity: Capacity
-  /** For requests with a key. */
+  /** Limits the rate of requests with a key. */
   rateLimiter: RateLimiter
   quotas: Pick<Quotas, 'usageOf' | 'historyOf' | 'planOf' | 'plans'>
   /** Judges mail by the rules of mailbox providers. */
@@ -87,11 +90,11 @@ export interface HttpDeps {
       Accounts,
       'signIn' | 'enter' | 'waiting' | 'finish' | 'factors' | 'resume' | 'signOut' | 'members' | 'teams'
     >
-  /** External identity providers. */
+  /** Signs in through external identity providers. */
   providers: ProviderSignIns
-  /** The first run. */
+  /** Creates the first owner. */
   setUp: Pick<SetUp, 'isOpen' | 'use'>
-  /** Propagation of DNS records. */
+  /** Watches the propagation of DNS records. */
   propagation: PropagationWatch
   audience: Omit<Audience, 'start' | 'close'>
   templates: Templates
@@ -111,30 +114,30 @@ export interface HttpDeps {
   /** The operator's actions on queued mail. */
   queue: QueueControl
   doctor: SharedDoctor
-  /** What DMARC and TLS reports mean for a domain. */
+  /** Explains DMARC and TLS reports about a domain. */
   reports: ReportView
   /** How receivers treat the mail of a domain. */
   reputation: ReputationView
   /** Erases people's data by address. */
   erasures: Pick<Erasures, 'begin' | 'survey' | 'get' | 'list'>
-  /** How long what is kept, and disk usage. */
+  /** Retention periods, and disk usage. */
   retention: { days: RetentionDays; disk(): Promise<DiskView> }
   webhooks: Webhooks
-  /** Opens and clicks; when undefined, their links don't work. */
+  /** Records opens and clicks; when undefined, tracking links don't work. */
   tracking?: Tracking | undefined
   /** TLS policies of recipient domains. */
   tlsPolicies: { view(domain: string): Promise<TlsPolicyView>; flush(): Promise<void> }
   instruments: Pick<Instruments, 'page' | 'httpAnswered'>
   health: HealthChecks
-  /** The daemon itself. */
+  /** Information about this daemon and the other nodes. */
   node: {
-    /** Returns this daemon. */
+    /** Returns the facts about this daemon. */
     facts(): NodeFacts
     /** Lists all nodes of the database. */
     list(): Promise<NodeView[]>
     /** Removes a node that isn't alive, and its sending IPs. Refuses unknown and live nodes. */
     forget(id: string): Promise<void>
-    /** Divides a limit that each node counts separately by the number of live nodes. */
+    /** Returns this node's share of a limit that each node counts separately. */
     shareOf: (limit: number) => number
   }
   clock: Clock
@@ -142,19 +145,19 @@ export interface HttpDeps {
   config: {
     /** Maximum size of a request body, in bytes. */
     messageBytes: number
-    /** Origin for links; default: the first listener. */
+    /** Origin for links. Default: the first listener. */
     publicUrl?: string | undefined
-    /** Origin of the dashboard for links to people; default: the first listener that has it. */
+    /** Origin of the dashboard in links for people. Default: the first listener that serves the dashboard. */
     peopleUrl?: string | undefined
     /** How many days browsers are told to use HTTPS only (HSTS). */
     hstsDays?: number
-    /** Whether people have their own listeners, and the others don't serve the dashboard. */
+    /** Whether people have their own listeners, so that the other listeners don't serve the dashboard. */
     adminApart?: boolean
     /** Whether requests of apps are kept for GET /logs. */
     logApiUse: boolean
     /** Networks of trusted reverse proxies. */
     trustProxy: string[]
-    /** Shown for this node in the dashboard. */
+    /** Host name of this node, shown in the dashboard. */
     hostname: string
     version: string
   }
@@ -162,16 +165,16 @@ export interface HttpDeps {
   tls?: {
     certificates: Pick<Certificates, 'contextFor'>
     challenges?: ChallengeAnswers | undefined
-    /** Lists all of them for people. */
+    /** Lists all certificates for the dashboard. */
     list: () => Promise<CertificateView[]>
   }
   /** Folder of the built dashboard; the server reports when it is missing. */
   dashboard: string
-  /** Only in the sandbox. */
+  /** The sandbox's inbox; set only in the sandbox. */
   sandboxInbox?: SandboxInbox | undefined
 }
 
-/** The Fastify instance as routes see it: bodies have the types of their schemas. */
+/** The Fastify instance as routes use it: bodies have the types of their schemas. */
 export type App = FastifyInstance<
   RawServerDefault,
   IncomingMessage,

@@ -11,7 +11,7 @@ export const PAGE_ROWS = 200
 export interface File<T> {
   name: string
   type: string
-  /** A few hundred rows each; empty pages are allowed. */
+  /** Pages of a few hundred rows. Pages may be empty. */
   pages: AsyncIterable<T[]>
   head: string
   /** @param at index of the row, from 0 */

@@ -10,7 +10,7 @@ import { routeTable } from './route-table.ts'
 /** Default for Retry-After, in seconds. */
 const RETRY_AFTER = 5
 
-/** Refusals that close the connection. */
+/** Refusals after which the connection is closed. */
 const ENDING: ReadonlySet<RefusalKey> = new Set(['shutting_down', 'address_rate'])
 
 /** Handles all errors and unknown paths. Call it before the first route is added. */
@@ -24,7 +24,7 @@ export function answerErrors(app: App): void {
   }
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error)
-    // Fastify's error about the body of a request for an unknown path.
+    // Fastify's error about the body of a request for an unknown path. The 404 takes precedence.
     if (request.is404 && !(error instanceof Refusal) && refusal.status < 500)
       return answerUnknown(request, reply)
     if (refusal.status >= 500 && !(error instanceof Refusal))
@@ -37,7 +37,7 @@ export function answerErrors(app: App): void {
   app.setNotFoundHandler(answerUnknown)
 }
 
-/** Responds to a URL that can't be decoded, and therefore names nothing. */
+/** Responds to a URL that can't be decoded, and therefore matches no route. */
 export function answerBadUrl(_error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
   void answer(reply, refuse('unknown_endpoint'))
 }
@@ -47,7 +47,7 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
   if (busy && !reply.hasHeader('retry-after'))
     void reply.header('retry-after', refusal.retryAfter ?? RETRY_AFTER)
   if (refusal instanceof QuotaRefusal) showUsed(reply, refusal.used)
-  // Fastify closes the connection after a refused body; most clients would then see a broken pipe instead of the
+  // Fastify closes the connection after a refused body. Most clients would then report a broken pipe instead of the
   // response.
   if (!ENDING.has(refusal.key)) void reply.removeHeader('connection')
   return reply
@@ -76,7 +76,7 @@ const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
   [/^\/oauth\/grants(?:\/|$)/, 'OAuth grants'],
 ]
 
-/** A word in each of these paths, so that nearly every other request is excluded by one test. */
+/** Matches a word from each of these paths, so that one test excludes nearly all other requests. */
 const MAYBE = /inbox|claim|oauth/
 
 /** Returns the unsupported part of the hosted API that a path belongs to; undefined for all other paths. */
@@ -87,8 +87,8 @@ function unsupportedFeature(url: string): string | undefined {
 }
 
 /**
- * Refuses requests for parts of the hosted API that are missing, with an explanation instead of a plain "not found". Does
- * so for any method, even if a route would take a word for an id.
+ * Refuses requests for parts of the hosted API that are missing, with an explanation instead of a plain "not found".
+ * Applies to any method, even if a route would read one of the words as an ID.
  */
 export function refuseUnsupported(app: App): void {
   app.addHook('onRequest', (request, _reply, done) => {

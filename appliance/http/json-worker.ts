@@ -11,7 +11,7 @@ export interface JsonJob {
   digest: boolean
 }
 
-/** `wrong`: why there is no value. */
+/** Result of parsing. `wrong`: why there is no value. */
 export type JsonResult = { value: unknown; digest: string | null } | { wrong: 'not_utf8' | 'malformed' }
 
 function read({ bytes, skip, digest }: JsonJob): JsonResult {

@@ -1,16 +1,19 @@
 /**
  * Accepts bodies as clients in other languages write them: an empty map as `[]` (PHP), constants in any case (Java),
- * field names in camelCase (n8n). What is accepted follows from the body's schema, so it works for all routes. Maps
- * with free keys, such as `headers`, keep their keys.
+ * field names in camelCase (n8n). The accepted variants are derived from the body's schema, so this works for all
+ * routes. Maps with free keys, such as `headers`, keep their keys.
  */
 import type { RouteOptions } from 'fastify'
 import type { App } from './deps.ts'
 import type { Schema } from '../api/shared.ts'
 
-/** Normalizes a value to its schema. Changes objects and lists in place; leaves what doesn't fit to validation. */
+/**
+ * Converts a value to the spelling in its schema. Changes objects and lists in place; leaves invalid values to
+ * validation.
+ */
 export type Respell = (value: unknown) => unknown
 
-/** Normalizes the body of every route that is added from now on, before anything else sees it. */
+/** Normalizes the body of every route that is added afterwards, before any other code reads it. */
 export function readLeniently(app: App): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const respell = respellerOf(route.schema?.body as Schema | undefined)
@@ -59,7 +62,7 @@ function ofObject({ properties = {} }: Schema): Respell {
   }
 }
 
-/** Renames a field; when both names are present, the one in the schema counts. */
+/** Renames a field. When both names are present, the value under the schema's name wins. */
 function rename(object: Record<string, unknown>, alias: string, name: string): void {
   if (!Object.hasOwn(object, name)) object[name] = object[alias]
   delete object[alias]
@@ -94,7 +97,7 @@ function ofUnion(parts: readonly Schema[]): Respell | undefined {
   const lists = pick(({ type }) => type === (kinds.has('array') ? 'array' : 'object'))
   const objects = pick(({ type }) => type === 'object')
   const isWord = (part: Schema) => part.enum !== undefined || part.const !== undefined
-  // Next to free text, constants have no fixed spelling.
+  // When free text is allowed as well, constants have no fixed spelling.
   const words = parts.some((part) => part.type === 'string' && !isWord(part)) ? [] : pick(isWord)
   if (lists.length + objects.length + words.length === 0) return undefined
   const [ofList, ofMap, ofWord] = [inTurn(lists), inTurn(objects), inTurn(words)]

@@ -1,17 +1,17 @@
 /**
- * Signed links that work without a key. They contain what they open and their expiry (HMAC-SHA256, RFC 2104). Pure, but
- * for the secret.
+ * Signed links that work without a key. They contain their target and their expiry (HMAC-SHA256, RFC 2104). Pure,
+ * except for the secret.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** What a link opens: an attachment, the page of an email, or a received email or attachment. */
+/** The target of a link: an attachment, the page of an email, or a received email or attachment. */
 export type LinkKind = 'attachment' | 'share' | 'received'
 
 /** The content of a link. */
 export interface LinkTarget {
   teamId: string
   emailId: string
-  /** Empty for the page of an email, and for a received email itself. */
+  /** ID of the attachment. Empty for the page of an email, and for a received email itself. */
   attachmentId: string
   /** Unix milliseconds. */
   expiresAt: number
@@ -21,18 +21,18 @@ export interface Links {
   /** Returns the token for the URL: URL-safe, about 160 characters. */
   sign(kind: LinkKind, target: LinkTarget): string
   /**
-   * Verifies a token and returns its content; `expired` when it is valid but too old; undefined when it wasn't made
-   * here for this kind.
+   * Verifies a token and returns its content; `expired` when it is valid but too old; undefined when this server didn't
+   * create it for this kind.
    */
   open(kind: LinkKind, token: string, now: number): LinkTarget | 'expired' | undefined
 }
 
-/** Octets of the truncated signature; half of it is still unguessable (RFC 2104 §5). */
+/** Length of the signature in octets. Truncated to half, it is still unguessable (RFC 2104 §5). */
 const MAC = 16
 
 /** @param secret at least 32 random octets */
 export function createLinks(secret: Uint8Array): Links {
-  // The kind is signed but not sent, so that a token is only valid for its own kind.
+  // The kind is signed but not part of the token, so that a token is only valid for its own kind.
   const mac = (kind: LinkKind, payload: string): string =>
     createHmac('sha256', secret).update(`${kind}\n${payload}`).digest().subarray(0, MAC).toString('base64url')
   return {

@@ -1,4 +1,7 @@
-/** The sockets under the server: several addresses, timeouts, responses to what isn't HTTP, and a clean shutdown. */
+/**
+ * The sockets of the HTTP server: several addresses, timeouts, responses to requests that aren't HTTP, and a clean
+ * shutdown.
+ */
 import { once } from 'node:events'
 import {
   createServer,
@@ -19,28 +22,32 @@ import { watchChunks } from './torn.ts'
 
 /** Timeout for receiving the headers, in milliseconds. */
 const HEADERS_TIMEOUT = 20_000
-/** Timeout for receiving a request; 40 MB at 1 Mbit/s take 320 s. */
+/** Timeout for receiving a request, in milliseconds; 40 MB at 1 Mbit/s take 320 s. */
 const REQUEST_TIMEOUT = 360_000
-/** Longer than the idle timeout of common load balancers (60 s), so that they close first and no request is lost. */
+/**
+ * Timeout of an idle connection in milliseconds. Longer than that of common load balancers (60 s), so that they close
+ * first and no request is lost.
+ */
 const KEEP_ALIVE = 65_000
-/** How long a shutdown waits for running requests. */
+/** How long a shutdown waits for running requests, in milliseconds. */
 const GRACE = 10_000
 /**
- * How long a refused client has to read the response. Then the socket is destroyed, because many never close their
- * side.
+ * How long a refused client has to read the response, in milliseconds. Then the socket is destroyed, because many
+ * clients never close it.
  */
 const LAST_WORDS = 1000
 /**
- * Timeout for a client that neither sends nor reads. Longer than `KEEP_ALIVE`; live streams send something every 15 s.
+ * Timeout for a client that neither sends nor reads, in milliseconds. Longer than `KEEP_ALIVE`; live streams send
+ * something every 15 s.
  */
 const SILENCE = 120_000
-/** Maximum pipelined requests; a client that sends more is disconnected. */
+/** Maximum number of pipelined requests. A client that sends more is disconnected. */
 const MOST_AHEAD = 100
-/** New connections processed per turn of the event loop; each may have sent hundreds of requests. */
+/** Maximum number of new connections processed per turn of the event loop. Each may have sent hundreds of requests. */
 const MOST_NEW = 8
-/** This many octets of first requests count as another connection. */
+/** Number of octets of first requests that count as one more connection. */
 const NEW_OCTETS = 8 * 1024
-/** A client that sends nothing at first is handed to Node, with its timeouts, after this time (milliseconds). */
+/** Time after which a client that has sent nothing is handed to Node, with Node's timeouts, in milliseconds. */
 const MOST_SILENT = 500
 
 /** How a set of addresses is handled. */
@@ -63,10 +70,10 @@ export interface Listeners {
   close(): Promise<void>
 }
 
-/** Decides who may connect. */
+/** Limits on who may connect. */
 export interface Admission {
   connections: Connections
-  /** Charges clients for requests that aren't valid HTTP. */
+  /** Budgets of addresses, used up by requests that aren't valid HTTP. */
   budgets: Pick<Budgets, 'take' | 'hold'>
   /** Reverse proxies, whose connections carry requests of many clients. */
   proxies: readonly Cidr[]
@@ -106,7 +113,7 @@ export function createListeners(
 
 const admitted = new WeakMap<Duplex, Connection>()
 
-/** Returns the counted connection; undefined when connections aren't counted. */
+/** Returns the counted connection of a socket; undefined when connections aren't counted. */
 export function connectionOf(socket: Duplex): Connection | undefined {
   return admitted.get(socket)
 }
@@ -124,12 +131,12 @@ function admitOnly(server: Server, { connections, proxies }: Admission, secure: 
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const ip = socket.remoteAddress
-    // Disconnected before it was admitted.
+    // The client disconnected before it was admitted.
     if (ip === undefined) return void socket.destroy()
     const connection = connections.enter(ip, inNetworks(ip, proxies))
     if (typeof connection === 'string') {
       socket.on('error', () => socket.destroy())
-      // With TLS a response would need the handshake, which is just what a flood wants us to pay for.
+      // With TLS, a response would require the handshake, whose cost is what a flood aims at.
       if (secure) socket.destroy()
       else answerAndLeave(socket, refuse(`connections_${connection}`))
       return
@@ -160,7 +167,8 @@ function whenHeard(socket: Socket, ms: number, begin: () => void): void {
     begin()
   }
   const heard = (): void => {
-    // Readable without data means the end: nothing was requested, but Node would wait for a request.
+    // Readable without data means that the client has closed its side without a request. Node would keep waiting for
+    // one.
     if (socket.readableLength === 0) socket.destroy()
     else go()
   }
@@ -170,9 +178,9 @@ function whenHeard(socket: Socket, ms: number, begin: () => void): void {
 }
 
 /**
- * Avoids Node's error for each unanswered request of a closed connection. Their stacks, which no one reads, take half a
- * second of CPU time when hundreds of connections with a hundred requests each end at once.
- * @param take makes Node listen to the socket
+ * Avoids the error that Node creates for each unanswered request of a closed connection. Their stack traces, which are
+ * never read, take half a second of CPU time when hundreds of connections with a hundred requests each end at the same
+ * time. @param take makes Node listen to the socket
  */
 function abortCheaply(socket: Socket, take: () => void): void {
   let limit = Error.stackTraceLimit
@@ -199,7 +207,7 @@ function httpServer(handle: RequestListener, admission: Admission | null): Serve
       requestTimeout: REQUEST_TIMEOUT,
       keepAliveTimeout: KEEP_ALIVE,
       connectionsCheckingInterval: 5000,
-      // Node's own refusal has no body; see `isForOneHost` for ours.
+      // Node's own refusal has no body. `isForOneHost` makes this check instead.
       requireHostHeader: false,
     },
     answerRequest,
@@ -213,10 +221,10 @@ function httpServer(handle: RequestListener, admission: Admission | null): Serve
 
 /**
  * Handles the requests of a connection one after the other (RFC 9112 §9.3.2). Otherwise, responses to pipelined
- * requests would pile up in memory while the client reads none.
+ * requests would pile up in memory while the client isn't reading.
  */
 function inTurn(handle: RequestListener): RequestListener {
-  /** Waiting requests of connections with a request in progress. */
+  /** Waiting requests, by connection with a request in progress. */
   const waiting = new WeakMap<Duplex, (() => void)[]>()
   return (request, response) => {
     const { socket } = request
@@ -233,7 +241,7 @@ function inTurn(handle: RequestListener): RequestListener {
     const { socket } = request
     response.once('close', () => {
       const next = waiting.get(socket)?.shift()
-      // In the next turn of the event loop, so that others run between two requests of one client.
+      // In the next turn of the event loop, so that requests of other clients run between two requests of one client.
       if (next && socket.writable) setImmediate(next)
       else waiting.delete(socket)
     })
@@ -264,7 +272,7 @@ function answerNoHost(response: ServerResponse): void {
 async function drain(server: Server): Promise<void> {
   const closed = once(server, 'close')
   server.close()
-  // A connection becomes idle when its last response is complete, for which there is no event.
+  // A connection becomes idle when its last response is complete, but there is no event for that.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   const cut = setTimeout(() => server.closeAllConnections(), GRACE)
   await closed
@@ -277,10 +285,10 @@ const complaints: Record<string, RefusalKey> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** Tokens for a header that is too large: 16 KB were parsed, and more has arrived. */
+/** Number of tokens for headers that are too large, because 16 KB were parsed and more has arrived. */
 const OVERSIZED = 10
 
-/** Responds to what Node couldn't parse: at once while the address has tokens, otherwise delayed. */
+/** Responds to requests that Node couldn't parse: immediately while the address has tokens, otherwise delayed. */
 async function answerBadRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
@@ -290,10 +298,10 @@ async function answerBadRequest(
     socket.destroy()
     return
   }
-  // Node would parse everything that follows, and find the same error in each chunk.
+  // Node would parse all further chunks, and find the same error in each.
   socket.pause()
   const connection = admitted.get(socket)
-  // A proxy also carries requests of other clients.
+  // A proxy's connection also carries requests of other clients.
   if (admission && connection?.shared === false) {
     const tokens = error.code === 'HPE_HEADER_OVERFLOW' ? OVERSIZED : 1
     if (admission.budgets.take(connection.ip, tokens) > 0) await admission.budgets.hold()

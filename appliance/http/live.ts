@@ -15,29 +15,32 @@ import { isoTimestamp } from '../api/timestamp.ts'
 
 /** How often to query events while there are streams (milliseconds). */
 const LOOK = 500
-/** How often to query lanes while operators have streams (milliseconds). */
+/** How often to query lanes while operators have streams, in milliseconds. */
 const LOOK_AT_LANES = 2000
-/** Proxies close connections that are silent for a minute. */
+/** Interval between heartbeats in milliseconds. Proxies close connections that are silent for a minute. */
 const HEARTBEAT = 15_000
-/** Maximum duration of a stream. The client reconnects, and has to present its session or key again. */
+/**
+ * Maximum duration of a stream in milliseconds. The client then reconnects, and has to present its session or key
+ * again.
+ */
 const LIFETIME = 15 * 60_000
-/** Bytes that may wait for a slow client. Above it the client is disconnected, and may reconnect. */
+/** Maximum number of bytes buffered for a slow client. A client with more is disconnected, and may reconnect. */
 const MOST_WAITING = 256 * 1024
-/** How long a client has to read the rest after its stream ended (milliseconds). */
+/** How long a client has to read the remaining data after its stream ended, in milliseconds. */
 const LAST_WORDS = 5000
-/** Maximum streams in total and per team; each uses a socket. */
+/** Maximum number of streams in total and per team. Each uses a socket. */
 const MOST_CLIENTS = 500
 const MOST_OF_TEAM = 125
-/** Events per query; the next one reads more. */
+/** Maximum number of events per query. */
 const PAGE = 1000
 
 interface Client {
   teamId: string
-  /** Whether it gets lanes, which belong to the whole server. */
+  /** Whether the client receives lanes, which belong to the whole server. */
   operator: boolean
   still: () => Promise<boolean>
   response: ServerResponse
-  /** The last event it was sent. */
+  /** The last event that was sent to the client. */
   cursor: EventCursor
   beat: NodeJS.Timeout
   end: NodeJS.Timeout
@@ -47,16 +50,16 @@ interface Client {
 export interface Listener {
   teamId: string
   operator: boolean
-  /** Whether the client would still be let in; called before anything more is sent. */
+  /** Reports whether the client still has access. Called before more data is sent. */
   still: () => Promise<boolean>
 }
 
 export interface Live {
-  /** Refuses: `live_streams` when the team, or all teams together, have too many streams. */
+  /** Checks the limits. Refuses: `live_streams` when the team, or all teams together, have too many streams. */
   admit(teamId: string): void
   /**
-   * Takes over a response whose headers haven't been sent.
-   * @param after the last event that the client knows (`Last-Event-ID`); null to start now
+   * Takes over a response whose headers haven't been sent. @param after the last event that the client knows
+   * (`Last-Event-ID`); null to send only new events
    */
   join(
     listener: Listener,
@@ -88,7 +91,7 @@ class Hub implements Live {
   readonly #clients = new Set<Client>()
   #cursor = BEFORE_ALL
   #looking = false
-  /** Identifies a state of the lanes, and when it was read. */
+  /** A key for the current state of the lanes, and when it was read. */
   #lanes = { mark: '', at: 0 }
   #timer: NodeJS.Timeout | undefined
 
@@ -110,7 +113,7 @@ class Hub implements Live {
     const { storage, clock } = this.#deps
     const last = await storage.lastEvent({}, clock.now())
     if (this.#clients.size === 0) this.#cursor = last
-    // An id from a database that was later restored from a backup may be in the future.
+    // The ID may be in the future if the database was restored from a backup.
     const cursor = after === null ? this.#cursor : earlier(after, this.#cursor)
     const drop = () => this.#drop(client)
     const client: Client = {
@@ -133,10 +136,12 @@ class Hub implements Live {
     for (const client of this.#clients) this.#end(client)
   }
 
-  /** Sends what happened since the client was last connected; when that is too much, tells it to reload everything. */
+  /**
+   * Sends the events since the client was last connected. If there are too many, tells the client to reload everything.
+   */
   async #catchUp(client: Client): Promise<void> {
     const { storage, clock } = this.#deps
-    // Others may have been sent more meanwhile; then repeat.
+    // Other clients may have received newer events meanwhile. Repeat in that case.
     const until = this.#cursor
     const asked = { teamId: client.teamId, after: client.cursor, limit: PAGE }
     const missed = await storage.liveEvents(asked, clock.now())
@@ -174,9 +179,11 @@ class Hub implements Live {
       if (await this.#isLet(client)) this.#write(client, 'event: lanes\ndata: {}\n\n')
   }
 
-  /** Whether the client may still listen: it may have been removed, signed out, or lost its key. */
+  /**
+   * Whether the client may still receive events. The person may have been removed or signed out, or the key revoked.
+   */
   async #isLet(client: Client): Promise<boolean> {
-    // Failing storage also ends the stream. The client reconnects and authenticates again.
+    // A storage failure also ends the stream. The client reconnects and authenticates again.
     const still = await client.still().catch(() => false)
     if (!still) this.#end(client)
     return still
@@ -202,12 +209,12 @@ class Hub implements Live {
     else client.response.write(text)
   }
 
-  /** Ends a stream. Writing to an ended one would throw an uncaught error and crash the daemon. */
+  /** Ends a stream. Writing to a stream that has ended would throw an uncaught error and crash the daemon. */
   #end(client: Client): void {
     this.#drop(client)
     const { response } = client
     response.end()
-    // A client that doesn't read would otherwise keep its socket.
+    // Otherwise, a client that doesn't read would keep its socket.
     const late = setTimeout(() => response.destroy(), LAST_WORDS)
     late.unref()
     response.once('close', () => clearTimeout(late))

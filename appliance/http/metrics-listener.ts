@@ -44,7 +44,7 @@ async function answer(
     }
     response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : text)
   } catch (err) {
-    // A monitor must see that something is wrong, whatever it is.
+    // A monitor must notice the failure, whatever its cause.
     deps.log.error({ err }, 'could not gather the metrics; the storage may not be responding')
     response
       .writeHead(500, { 'content-type': 'text/plain' })
@@ -52,7 +52,7 @@ async function answer(
   }
 }
 
-/** Creates it without listening yet; `listen` binds the addresses of `metrics.listen`. */
+/** Creates the listener. It listens when `listen` binds the addresses of `metrics.listen`. */
 export function createMetricsListener(deps: MetricsListenerDeps): Listeners {
   return createListeners((request, response) => void answer(request, response, deps), 'metrics.listen', null)
 }

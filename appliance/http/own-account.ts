@@ -6,7 +6,10 @@ import { keepCookie, SESSION, shownCookie } from './cookies.ts'
 import type { HttpDeps } from './deps.ts'
 import { createThrottle, type Throttle } from '../clock/throttle.ts'
 
-/** Password attempts per hour in all sessions of one person: as many as strangers have on the sign-in page. */
+/**
+ * Maximum number of password attempts per hour in all sessions of one person, the same as for strangers on the sign-in
+ * page.
+ */
 const MOST_PASSWORDS = 50
 const HOUR = 3_600_000
 
@@ -32,18 +35,18 @@ export async function ownSession(
 
 /**
  * Whether the person has a second factor that this session hasn't used. The session began earlier, with the password
- * only, and may belong to someone who knows only that. Pure.
+ * only, and may belong to someone who knows only the password. Pure.
  */
 export const isFactorNeeded = ({ session, hasSecondFactor }: SignedIn): boolean =>
   hasSecondFactor && !session.strong
 
-/** Whether the password or a factor was used recently, and the factor if `isFactorNeeded`. Pure. */
+/** Whether the password or a factor was used recently, as `isFactorNeeded` requires. Pure. */
 export const isProven = (own: SignedIn, now: number): boolean =>
   !isFactorNeeded(own) && now - own.session.provedAt <= PROOF_LIFETIME
 
 /**
- * Returns the requesting session for actions that a passer-by at an open browser must not take: the password or a
- * factor was used recently. Refuses: `proof_required`, `not_signed_in`.
+ * Returns the requesting session for actions that a passer-by at an unlocked computer must not take. Requires that the
+ * password or a factor was used recently. Refuses: `proof_required`, `not_signed_in`.
  */
 export async function provenSession(
   deps: Pick<HttpDeps, 'accounts' | 'clock'>,
@@ -55,9 +58,9 @@ export async function provenSession(
 }
 
 /**
- * Replaces the browser's session token, so that a copied one becomes invalid: when a person re-authenticates, gains
- * rights by it, or signs out others (OWASP ASVS 5.0 §7.2.4). Called last, because concurrent requests of the page still
- * use the old one.
+ * Replaces the browser's session token, so that a copied token becomes invalid. Used when a person re-authenticates,
+ * gains rights, or signs out other sessions (OWASP ASVS 5.0 §7.2.4). Call this last, because concurrent requests of the
+ * page still use the old token.
  */
 export async function renewCookie(
   { accounts }: Pick<HttpDeps, 'accounts'>,
@@ -68,7 +71,10 @@ export async function renewCookie(
   if (renewed !== undefined) keepCookie(answer, SESSION, renewed, session.expiresAt)
 }
 
-/** Limits attempts per key: who makes them, or whom they are about. Refuses: `too_many_attempts`. */
+/**
+ * Limits attempts per key, which identifies the person who makes the attempt, or the account that it is for. Refuses:
+ * `too_many_attempts`.
+ */
 export function admitTry(reply: FastifyReply, throttle: Throttle, key: string): void {
   const seconds = throttle.attempt([key])
   if (seconds === 0) return
@@ -76,7 +82,9 @@ export function admitTry(reply: FastifyReply, throttle: Throttle, key: string): 
   throw refuse('too_many_attempts', { seconds })
 }
 
-/** Returns what passkeys are bound to: the public name of this server, else the name that the browser used. */
+/**
+ * Returns the host that passkeys are bound to: the public name of this server, or else the name that the browser used.
+ */
 export function relyingPartyOf(request: FastifyRequest, { config }: Pick<HttpDeps, 'config'>): RelyingParty {
   return relyingParty({ publicUrl: config.peopleUrl, host: request.host })
 }

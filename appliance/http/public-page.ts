@@ -1,12 +1,12 @@
 /**
- * Sends the public pages of teams: preferences, sign-up forms. They use no cookies and no scripts, and load nothing from
- * elsewhere.
+ * Sends the public pages of teams: preferences and sign-up forms. The pages use no cookies and no scripts, and load
+ * nothing from other servers.
  */
 import type { FastifyReply } from 'fastify'
 import { createHash } from 'node:crypto'
 import type { RenderedPage } from '../mail/page-frame.ts'
 
-/** Headers of pages that concern one person: not cached, not indexed, and their URL isn't passed on. */
+/** Headers of pages about one person. The pages aren't cached or indexed, and their URL isn't sent in Referer. */
 export const PERSONAL_HEADERS = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
@@ -14,8 +14,8 @@ export const PERSONAL_HEADERS = {
 }
 
 /**
- * Sends a page that runs and loads nothing; its style is allowed by hash.
- * @param target where its form may lead, besides this server: browsers apply the policy to redirects too; null: nowhere
+ * Sends a page that runs no scripts and loads nothing; its style is allowed by hash. @param target origin where its
+ * form may lead besides this server, because browsers apply the policy to redirects, too; null for none
  */
 export function sendPublicPage(
   reply: FastifyReply,

@@ -6,8 +6,8 @@ import type { RateLimiter } from '../senders/senders.ts'
 import type { Storage } from '../storage/storage.ts'
 
 /**
- * Takes a token for a request of the team. Sets the fields of both generations of IETF drafts that don't conflict
- * (docs/decisions/0006-rate-limit-headers.md). Refuses: `rate_limit_exceeded`.
+ * Takes a token from the team's budget for a request. Sets the fields of both generations of IETF drafts that don't
+ * conflict (docs/decisions/0006-rate-limit-headers.md). Refuses: `rate_limit_exceeded`.
  */
 export function limitRate(reply: FastifyReply, limiter: RateLimiter, teamId: string): void {
   const { perSecond } = limiter
@@ -19,8 +19,8 @@ export function limitRate(reply: FastifyReply, limiter: RateLimiter, teamId: str
 }
 
 /**
- * Sets the limit of every team for clients without a valid key, because typed clients expect these fields in each
- * response.
+ * Sets the fields with the limit of every team for clients without a valid key, because typed clients expect these
+ * fields in each response.
  */
 export function tellRate(reply: FastifyReply, { perSecond }: RateLimiter): void {
   setRate(reply, perSecond, perSecond, 0)
@@ -36,11 +36,17 @@ function setRate(reply: FastifyReply, perSecond: number, remaining: number, rese
   })
 }
 
-/** Test emails of a team within a UTC hour: enough for careful writers, too few to send to readers with. */
+/**
+ * Maximum number of test emails of a team per UTC hour. Enough for authors who test carefully, too few for real
+ * mailings.
+ */
 const MOST_TESTS = 60
 const HOUR = 3_600_000
 
-/** Counts so many test emails of a team, on all nodes together. Refuses: `test_limit`, and then counts none of them. */
+/**
+ * Counts test emails of a team, on all nodes together. If the limit would be exceeded, counts none of them and refuses:
+ * `test_limit`.
+ */
 export async function countTests(
   { storage, clock }: { storage: Pick<Storage, 'countTests'>; clock: Pick<Clock, 'now'> },
   teamId: string,

@@ -1,6 +1,6 @@
 /**
- * Prepares bodies for the request log: JSON of limited size, without secrets and files. Pure.
- * What is left out is replaced by text in square brackets, so that the rest keeps its structure.
+ * Prepares bodies for the request log: JSON of limited size, without secrets and files. Pure. Omitted parts are
+ * replaced by text in square brackets, so that the rest keeps its structure.
  */
 import { decodedFile } from '../mail/json-body.ts'
 
@@ -10,10 +10,10 @@ export const BODY_ROOM = 16 * 1024
 /** Maximum size of one text, in bytes, so that a long `html` doesn't displace the fields after it. */
 const TEXT_ROOM = 4 * 1024
 
-/** Maximum nesting, to bound recursion; deeper than any valid request. */
+/** Maximum nesting depth, to bound recursion; deeper than any valid request. */
 const MAX_DEPTH = 12
 
-/** Maximum length of a field name; longer ones are cut, because no field has them. */
+/** Maximum length of a field name. Longer names are cut, because no real field has them. */
 const MAX_NAME = 200
 
 /** Minimum size of an element (a comma, quotes and a marker), which bounds their number. */
@@ -23,7 +23,7 @@ const ELEMENT = 4
 const SECRET =
   /^((proxy[-_])?authorization|(set[-_])?cookie|credentials?|.*passw(or)?d|passphrase|(.*[-_])?(secret|token|(api|private|signing)[-_]?key))$/i
 
-/** Fields with our own links, which work without a key. Only the host is kept. */
+/** Fields with links of this server, which work without a key. Only the host is kept. */
 const LINK = /^(.*_)?url$/
 /** The URL of an attachment, which may have a signature in its query. */
 const SOURCE = 'path'
@@ -38,19 +38,19 @@ export function bodyForLog(body: unknown): string | null {
   return writeObject(whole, false, { left: BODY_ROOM - ELEMENT }, 0)
 }
 
-/** Maximum length of a logged query string and error message, in characters. */
+/** Maximum lengths of a logged query string and error message, in characters. */
 const QUERY_ROOM = 1000
 const MESSAGE_ROOM = 300
 
 /** Names of secret query parameters: codes of identity providers, signatures of links. */
 const SECRET_PARAMETER = /^(code|state|ticket|sig|signature|.*[-_]signature)$/i
-/** An API key, anywhere. */
+/** Matches an API key, anywhere in a text. */
 const API_KEY = /re_\w{8,}/g
 
-/** Returns a query string without secrets; null for none. */
+/** Returns a query string without secrets; null if there is none. */
 export function queryForLog(query: string): string | null {
   if (query === '') return null
-  // Cut before parsing; a value that is cut hides no secret from the checks.
+  // Cut before parsing. The checks still recognize a secret whose value was cut.
   const kept = query.slice(0, QUERY_ROOM).split('&').map(parameterForLog).join('&')
   return query.length > QUERY_ROOM ? `${kept}[cut: ${query.length - QUERY_ROOM} more characters]` : kept
 }
@@ -92,11 +92,12 @@ export interface Room {
   left: number
 }
 
-/** Returns a long text as logged, cut when there is no more space. */
+/** Returns a text as logged, cut when there is no more space. */
 export const textForLog = (text: string, room: Room): string => JSON.parse(writeText(text, room)) as string
 
 /**
- * Serializes a value; undefined when JSON can't express it. Done here, because each text is measured as it is written.
+ * Serializes a value; undefined when JSON can't express it. Doesn't use `JSON.stringify` for the whole value, because
+ * each text is measured as it is written.
  */
 function write(value: unknown, name: string, room: Room, depth: number): string | undefined {
   room.left -= ELEMENT
@@ -149,7 +150,7 @@ function writeField(
 
 function writeText(text: string, room: Room): string {
   const most = Math.max(0, Math.min(room.left, TEXT_ROOM))
-  // Every character takes at least a byte; escapes and UTF-8 take more.
+  // Every character takes at least one byte; escapes and UTF-8 take more.
   let kept = text.slice(0, most)
   let quoted = JSON.stringify(kept)
   let size = bytesWithin(quoted)
@@ -173,7 +174,9 @@ function withoutSignature(text: string, name: string): string {
   return `${origin}${name === SOURCE ? pathname : '/'}[removed]`
 }
 
-/** Returns the size in place of a file's content, in each format of content (reference: wire format §2.1). */
+/**
+ * Returns a note with the size that replaces a file's content, in each format of content (reference: wire format §2.1).
+ */
 function removedFile(content: unknown): unknown {
   if (content === null) return null
   return `[removed: ${sizeOf(content)} bytes]`

@@ -2,25 +2,28 @@ import type { Clock } from '../clock/clock.ts'
 import type { RequestLog, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 
-/** How long a request waits so that several are written together, in milliseconds. */
+/** How long a request waits so that several can be written together, in milliseconds. */
 const WAIT = 200
-/** This many are written at once, without waiting. */
+/** Number of requests that are written immediately, without waiting. */
 const BATCH = 100
-/** Bytes of bodies per batch, because the writing thread also writes mail. */
+/** Maximum number of bytes of bodies per batch, because the writing thread also writes mail. */
 const BATCH_BYTES = 512 * 1024
-/** Requests held while the disk is slow. More are dropped: the log must not use memory that mail needs. */
+/**
+ * Maximum number of requests held while the disk is slow. More are dropped, because the log must not use memory that
+ * mail needs.
+ */
 const MOST_HELD = 5000
 const MOST_BYTES = 16 * 1024 * 1024
 
-/** Buffers requests for storage. A crash loses those of the last 200 ms; it never loses mail. */
+/** Buffers requests for storage. A crash loses the requests of the last 200 ms. It never loses mail. */
 export interface RequestLogBuffer {
   /** Adds a request; never waits, never throws. */
   add(entry: RequestLog): void
-  /** Resolves when everything added before is written or dropped. */
+  /** Resolves when every request added so far was written or dropped. */
   flush(): Promise<void>
 }
 
-/** Writes requests in batches, one batch at a time. Drops what can't be written, and logs that. */
+/** Writes requests in batches, one batch at a time. Drops requests that can't be written, and logs how many. */
 export function createRequestLogBuffer({
   storage,
   clock,

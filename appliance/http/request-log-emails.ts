@@ -1,20 +1,26 @@
 /**
- * Replaces HTML and text in the request log by references to the emails that a request created, and fills them in when
+ * Replaces HTML and text in the request log by references to the emails that a request created, and restores them when
  * someone opens the entry.
  */
 import type { Contents } from '../intake/intake.ts'
 import type { RequestLog } from '../storage/storage.ts'
 import { BODY_ROOM, textForLog, type Room } from './request-log-body.ts'
 
-/** Stands for a text stored with the email. No app can send it, because an email with such a text is refused. */
+/**
+ * Stands for a text that is stored with the email. It can't come from an app, because a request with this value is
+ * refused.
+ */
 const IN_EMAIL = true
-/** The id of the email of a batch element. An app can't send it, because it doesn't know the id in advance. */
+/**
+ * Name of the field with the ID of a batch element's email. An app can't forge it, because it doesn't know the ID in
+ * advance.
+ */
 const EMAIL = '[email]'
 const TEXTS = ['html', 'text'] as const
 
 /** Stands for a text that was deleted by retention or erasure. */
 const GONE = '[removed: the content of this email is no longer stored]'
-/** Stands for texts that exceed what a log shows. */
+/** Stands for texts that exceed the size that a log shows. */
 const TOO_MUCH = '[cut: shown with the email itself]'
 
 type Fields = Record<string, unknown>
@@ -35,7 +41,7 @@ export function referToEmails(body: unknown, emailIds: readonly string[], answer
     if (refused.has(index) || !isObject(element)) return element
     return { [EMAIL]: emailIds[made++], ...withoutTexts(element) }
   })
-  // Otherwise it isn't a batch as we know it.
+  // The batch doesn't have the expected structure.
   return made === emailIds.length ? referring : body
 }
 

@@ -19,12 +19,12 @@ declare module 'fastify' {
 const MAX_ENDPOINT = 1000
 const MAX_USER_AGENT = 500
 
-/** Maximum size of an error response to parse; they are already text, and short. */
+/** Maximum size of an error response that is parsed. Error responses are already text, and short. */
 const MAX_ERROR = 64 * 1024
 
 /**
  * Adds every completed request with a valid key to the buffer. Call it before the first route is added. Requests
- * without a key belong to no team; the daemon's own log has them.
+ * without a key belong to no team, and are only in the daemon's own log.
  */
 export function logApiUse(app: App, buffer: RequestLogBuffer, { clock }: Pick<HttpDeps, 'clock'>): void {
   app.decorateRequest('answered', undefined)
@@ -81,12 +81,12 @@ function entryOf(
   }
 }
 
-/** Parses an error body; undefined for a page. */
+/** Parses an error body; undefined for an HTML page. */
 function readAnswer(payload: string): unknown {
   if (!payload.startsWith('{')) return undefined
   try {
     return JSON.parse(payload) as unknown
   } catch {
-    return undefined // A page or a text that begins with a brace: nothing to keep.
+    return undefined // A page or a text that begins with a brace. There is nothing to keep.
   }
 }

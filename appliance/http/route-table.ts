@@ -1,7 +1,7 @@
 /** Knows the methods of each path, to distinguish 404 (unknown path) from 405 (wrong method). */
 export interface RouteTable {
   add(methods: string[], url: string): void
-  /** Sorted; empty for an unknown path. */
+  /** Returns the methods of a path, sorted; empty for an unknown path. */
   methods(url: string): string[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * Searches a bounded part of a long list per request. The client continues from there, and knows how far the search has
- * come.
+ * Searches a bounded part of a long list per request. The response tells the client where to continue, and how far the
+ * search has come.
  */
 import { madeAt } from '../mail/ids.ts'
 import { presentList } from '../api/shared.ts'
@@ -9,7 +9,7 @@ import { timestamp } from '../api/timestamp.ts'
 /** Maximum chunks searched per request; each takes a few milliseconds. */
 const MOST_CHUNKS = 50
 
-/** The result of a chunk; `next`: continue with ids older than this; null at the end. */
+/** The result of searching a chunk. `next`: continue with IDs older than this; null at the end of the list. */
 export interface Found<T> {
   items: T[]
   next: string | null
@@ -36,7 +36,7 @@ export async function fill<T>(
   return { items, next }
 }
 
-/** Formats the result as a list, with where to continue. */
+/** Formats the result as a list, with the ID to continue from. */
 export function presentSearch<T, P>({ items, next }: Found<T>, present: (item: T) => P) {
   const lookedBackTo = next === null ? null : timestamp(madeAt(next))
   return { ...presentList(items.map(present), next !== null), next, looked_back_to: lookedBackTo }

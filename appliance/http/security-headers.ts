@@ -1,6 +1,9 @@
 /** Security headers of every response, built once. */
 
-/** The dashboard runs only its own scripts, and shows mail in frames that load nothing from elsewhere. */
+/**
+ * Content security policy of the dashboard: it runs only its own scripts, and shows mail in frames that load nothing
+ * from other servers.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -17,8 +20,9 @@ const POLICY = [
 ].join(';')
 
 /**
- * The same for all routes; pages with their own policy override this one. Without `strict-transport-security`: whether
- * and how long this host uses HTTPS is the operator's promise (`http.hsts_days`).
+ * Headers that are the same for all routes. Pages with their own policy override this one. Without
+ * `strict-transport-security`, because the operator decides whether and how long this host requires HTTPS
+ * (`http.hsts_days`).
  */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   'content-security-policy': POLICY,
@@ -27,7 +31,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = Object.freeze(
   'origin-agent-cluster': '?1',
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
-  // Looking at a message must not reveal its links, not even to a name server.
+  // Opening a message must not reveal its links, not even to a name server.
   'x-dns-prefetch-control': 'off',
   'x-frame-options': 'DENY',
 })

@@ -13,7 +13,7 @@ import type { Operation, OperationSchema } from '../api/operation.ts'
 import type { Logger } from '../watch/log.ts'
 import type { App } from './deps.ts'
 
-/** Handles requests of an operation: params, query and body have the types of its schema. */
+/** Handler of an operation's requests: params, query and body have the types of its schema. */
 type Answer<S extends FastifySchema> = RouteHandlerMethod<
   RawServerDefault,
   IncomingMessage,
@@ -25,7 +25,7 @@ type Answer<S extends FastifySchema> = RouteHandlerMethod<
   Logger
 >
 
-/** Restrictions beyond the operation's `access`, what is logged, and its own limits. */
+/** Options of a route: restrictions beyond the operation's `access`, logging, and limits. */
 interface Options extends Omit<FastifyContextConfig, 'access'> {
   /** The handler refuses a body that doesn't match its schema. */
   attachValidation?: true

@@ -10,8 +10,8 @@ export const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
 
 /**
- * The policy of the email itself, even when someone opens its URL without the page: no scripts, no forms, nothing from
- * elsewhere. Links may open another window, outside the sandbox.
+ * Content security policy of the email itself, even when someone opens its URL without the page: no scripts, no forms,
+ * and no content from other servers. Links may open another window, outside the sandbox.
  */
 export const CONTENT_POLICY =
   "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox"

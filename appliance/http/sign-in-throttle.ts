@@ -2,8 +2,8 @@
  * Limits password guessing without locking out the owner.
  *
  * Attempts are limited per network and per account address. Guesses from many networks use up the account's limit, and
- * its owner would have to wait, too. A browser in which the owner was signed in before therefore has its own limit: it
- * presents a cookie that only we can create, which is valid for this account only and grants no access.
+ * its owner would have to wait, too. Therefore, a browser in which the owner has signed in before has its own limit: it
+ * presents a cookie that only this server can create, that is valid for this account only, and that grants no access.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
@@ -16,12 +16,15 @@ export const DEVICE_LIFETIME = 180 * 24 * 3_600_000
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-/** Attempts per minute and network, account or known browser. */
+/** Maximum number of attempts per minute from one network, on one account, or from one known browser. */
 const MOST_A_MINUTE = 10
-/** Attempts per hour by strangers on one account: 1200 a day, against passwords that are on no list of common ones. */
+/**
+ * Maximum number of attempts per hour by strangers on one account: 1200 a day, against passwords that are on no list of
+ * common passwords.
+ */
 const MOST_AN_HOUR = 50
 
-/** An attempt to sign in. */
+/** A sign-in attempt. */
 export interface Attempt {
   /** The client's. */
   ip: string
@@ -32,11 +35,11 @@ export interface Attempt {
 }
 
 export interface SignInThrottle {
-  /** Counts an attempt. Returns 0, or the seconds to wait. */
+  /** Counts an attempt. Returns 0 if it is allowed, or the seconds to wait. */
   attempt(attempt: Attempt): number
   /**
-   * Returns the value of the cookie `DEVICE` for a browser in which the owner of this account has signed in.
-   * @param so its current value, which stays if it is for this account
+   * Returns the value of the cookie `DEVICE` for a browser in which the owner of this account has signed in. @param so
+   * the cookie's current value, which is kept if it is for this account
    */
   deviceFor(email: string, so: string | undefined): string
 }
@@ -63,7 +66,7 @@ export function createSignInThrottle(
       .update(`device\n${nonce}\n${canonical(email)}`)
       .digest()
 
-  /** Identifies a browser that this account was used in; undefined for all others. */
+  /** Identifies a browser that this account was used in; undefined for other browsers. */
   const known = (device: string | undefined, email: string): string | undefined => {
     const [nonce, signature, ...rest] = device?.split('.') ?? []
     if (nonce === undefined || signature === undefined || rest.length > 0) return undefined
@@ -74,7 +77,7 @@ export function createSignInThrottle(
 
   return {
     attempt({ ip, email, device }) {
-      // Check the network first: what it refuses doesn't count for an account, and adds nothing to memory.
+      // Check the network first: attempts that it refuses don't count against an account, and use no memory.
       const waits = networks.attempt([sourceNetwork(ip)])
       if (waits > 0) return waits
       const nonce = known(device, email)

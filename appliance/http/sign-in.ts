@@ -1,4 +1,4 @@
-/** Sets the cookies of a sign-in, and checks every request of strangers to sign in. */
+/** Sets the cookies of a sign-in, and checks every sign-in request of an unauthenticated client. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignInResult } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -8,7 +8,7 @@ import { dropCookie, keepCookie, SECOND_STEP, SESSION } from './cookies.ts'
 import type { SignInStep } from '../api/session.ts'
 import type { Throttle } from '../clock/throttle.ts'
 
-/** Maximum body size: an address, a password or a passkey's answer. Strangers may send this. */
+/** Maximum size of a body that unauthenticated clients may send: an address, a password or a passkey's response. */
 export const STRANGERS_BODY = 16 * 1024
 
 /** Sets the cookie of a session or of the second step. Each replaces the other. */
@@ -22,19 +22,20 @@ export function keepSignIn(request: FastifyRequest, reply: FastifyReply, result:
   keepCookie(answer, SECOND_STEP, result.ticket, result.expiresAt)
 }
 
-/** Returns what a page is told when a step is missing. */
+/** Formats the response that tells a page which second factors are available. */
 export function presentStep(methods: SignInStep['methods']): SignInStep {
   return { object: 'sign_in', next: 'second_factor', methods }
 }
 
-/** Returns the origin of a sign-in, as sessions store it. */
+/** Returns the IP address and user agent of a sign-in, as sessions store them. */
 export function browserOf(request: FastifyRequest): { ip: string; userAgent: string | null } {
   return { ip: request.ip, userAgent: request.headers['user-agent'] ?? null }
 }
 
 /**
- * Admits a stranger's attempt if it comes from our own page, and not too often from one network or for one of `keys`.
- * Signing a visitor in to someone else's account would be an attack, too (login CSRF).
+ * Allows an unauthenticated attempt if it comes from a page of this server, and not too often from one network or for
+ * one of `keys`. Cross-site attempts are refused, because signing a visitor in to another account would be an attack,
+ * too (login CSRF).
  */
 export function admitStranger(
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** TLS for an HTTP/1.1 server: selects certificates by name, replaces them at run time, and answers tls-alpn-01. */
+/** TLS for an HTTP/1.1 server: selects certificates by name, replaces them at run time, and responds to tls-alpn-01. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket, type SecureContext } from 'node:tls'
@@ -12,14 +12,14 @@ export interface TlsSide {
   challenges?: { expected(): boolean; tls(name: string): SecureContext | undefined } | undefined
 }
 
-/** Timeout of the handshake (milliseconds). */
+/** Timeout of the handshake, in milliseconds. */
 const HANDSHAKE = 10_000
 /** The ALPN protocol of tls-alpn-01 (RFC 8737 §4). */
 const ACME = 'acme-tls/1'
 
 /**
- * Adds TLS to a server that isn't listening yet.
- * @param onSecure called with the plain socket and its TLS socket, before anything else sees the latter
+ * Adds TLS to a server that isn't listening yet. @param onSecure called with the plain socket and its TLS socket,
+ * before any other code uses the latter
  */
 export function speakTls(
   server: Server,
@@ -37,7 +37,7 @@ export function speakTls(
       shaking.delete(socket)
     }
     socket.once('close', end)
-    // A client that disconnects before it sends anything.
+    // The client disconnected before it sent anything.
     socket.on('error', () => socket.destroy())
     void introduce(socket, side, (secure) => {
       end()
@@ -70,13 +70,14 @@ async function introduce(plain: Socket, side: TlsSide, done: (secure: TLSSocket)
     },
     ALPNProtocols: [proof ? ACME : 'http/1.1'],
   })
-  // Node asks the system, which no longer knows after the client has disconnected; the request's log line still needs
-  // it.
+  // Node would ask the system, which forgets the address when the client disconnects. The request's log line still
+  // needs it.
   Object.defineProperty(secure, 'remoteAddress', { value: plain.remoteAddress })
   // Scanners and clients that reject the certificate end up here; there is no one to report to.
   secure.on('error', () => secure.destroy())
   secure.on('_tlsError', () => secure.destroy())
-  // An end is only noticed while reading. Before the handshake is complete, no data can get lost.
+  // The end of a connection is only noticed while reading. Until the handshake is complete, no data can get lost by
+  // that.
   const gone = (): void => void secure.destroy()
   secure.once('end', gone).resume()
   secure.once('secure', () => {

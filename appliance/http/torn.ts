@@ -1,25 +1,26 @@
 /**
- * Detects bodies in chunks of a few octets, each of which costs as much as a large one (RFC 9112 §7.1 sets no minimum).
+ * Detects bodies in chunks of a few octets. Each chunk costs as much as a large one (RFC 9112 §7.1 sets no minimum).
  */
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Chunks below this size are small. A body with more than this many chunks must have at least this many octets per
- * chunk on average.
+ * Size in octets below which chunks are small. A body with more than `MOST_SMALL` chunks must have at least this many
+ * octets per chunk on average.
  */
 const SMALL_CHUNK = 16
 const MOST_SMALL = 1000
-/** What is expected instead, as a clause for the refusal. */
+/** The requirement for chunks, as a clause for the refusal. */
 export const TORN = `chunks of at least ${SMALL_CHUNK} bytes on average`
 
 const torn = new WeakSet<IncomingMessage>()
 
-/** Whether the body is such; no more of it arrives then. */
+/** Whether a body has too many small chunks. No more of it is read then. */
 export const isTorn = (request: IncomingMessage): boolean => torn.has(request)
 
 /**
- * Watches a body as Node's parser emits it, because a single network packet may contain thousands of chunks, which
- * would all be queued. Emits `torn` when there are too many; then drops further chunks and stops reading the socket.
+ * Counts the chunks of a body as Node's parser emits them, because a single network packet may contain thousands of
+ * chunks, which would all be queued. Emits `torn` when there are too many, then drops further chunks and stops reading
+ * the socket.
  */
 export function watchChunks(request: IncomingMessage): void {
   if (request.headers['transfer-encoding'] === undefined) return

@@ -1,4 +1,4 @@
-/** Receives forms with a file (RFC 7578). The file is written to disk as it arrives; everything else is small. */
+/** Receives forms with a file (RFC 7578). The file is written to disk as it arrives; all other fields are small. */
 import { Busboy, type BusboyInstance } from '@fastify/busboy'
 import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
@@ -11,15 +11,15 @@ import type { App } from './deps.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The file of a form; undefined when there was none. */
+    /** The file of a form; undefined when there is none. */
     upload: { file: Upload; name: string } | undefined
   }
 }
 
-/** Octets of a form besides its file, and of one field. */
+/** Maximum size of a form without its file, and of one field, in octets. */
 const MAX_BESIDE = 1024 * 1024
 const MAX_FIELD = 64 * 1024
-/** Without a limit on `headers`, because each part of a form may have several. */
+/** `headers` isn't limited, because each part of a form may have several. */
 const LIMITS = { files: 1, fields: 10, parts: 11, fieldNameSize: 100, fieldSize: MAX_FIELD, headerPairs: 20 }
 
 interface UploadDeps {
@@ -29,8 +29,8 @@ interface UploadDeps {
 }
 
 /**
- * Receives forms with a file named `file`: the body has the other fields as text, `request.upload` the file. The file
- * is removed after the request unless someone kept it.
+ * Receives forms with a file named `file`: the body has the other fields as text, and `request.upload` the file. The
+ * file is removed after the request unless the handler kept it.
  */
 export function readForms(app: App, deps: UploadDeps): void {
   app.decorateRequest('upload', undefined)
@@ -70,7 +70,10 @@ class Form {
     this.#failed.reject(refuse('body_too_slow'))
   }
 
-  /** Refuses: `body_too_large`, `body_too_slow`, `share_used`, `disk_full`, `import_form`, `malformed_request`. */
+  /**
+   * Reads the form and returns its text fields. Refuses: `body_too_large`, `body_too_slow`, `share_used`, `disk_full`,
+   * `import_form`, `malformed_request`.
+   */
   async read(): Promise<Record<string, string>> {
     const length = Number(this.#request.raw.headers['content-length'] ?? 0)
     if (length > MAX_FILE + MAX_BESIDE) throw refuse('body_too_large', { limit: MAX_FILE })
@@ -121,7 +124,7 @@ class Form {
       this.#writing = this.#write(stream, fileName || 'contacts.csv')
       this.#writing.catch((error: Error) => this.#failed.reject(error))
     })
-    this.#failed.promise.catch(() => undefined) // Handled where it is awaited, if anywhere.
+    this.#failed.promise.catch(() => undefined) // The rejection is handled by the code that awaits it, if any.
     return parser
   }
 

@@ -1,4 +1,4 @@
-/** Explains schema violations in our words: which field, and what it accepts. */
+/** Explains schema violations in plain words: the field, and the values that it accepts. */
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { refuse, type Refusal } from '../mail/refusals.ts'
 
@@ -18,7 +18,7 @@ type Finding = FastifySchemaValidationError & { parentSchema?: Schema }
 
 /**
  * Creates the refusal for a body that doesn't match its schema. Among the errors about a union, the one deepest in the
- * body says most; at equal depth the last, which is about the union as a whole.
+ * body is the most specific. At equal depth, the last one is, which is about the union as a whole.
  */
 export function refuseInvalid(findings: FastifySchemaValidationError[]): Refusal {
   const depth = ({ instancePath }: Finding) => instancePath.split('/').length
@@ -43,7 +43,7 @@ function fieldName(pointer: string): string {
   return name.length > MAX_FIELD ? `${name.slice(0, MAX_FIELD).toWellFormed()}…` : name
 }
 
-/** Describes what a schema accepts. null is tolerated in many places, but not worth recommending. */
+/** Describes the values that a schema accepts. null is tolerated in many places, but not worth recommending. */
 function describe(schema: Schema): string[] {
   if (schema.anyOf) return [...new Set(schema.anyOf.flatMap(describe))]
   if (schema.const !== undefined) return [JSON.stringify(schema.const)]

@@ -4,15 +4,14 @@ import type { FastifySchemaCompiler, FastifyValidationResult } from 'fastify/typ
 
 type MakeCompiler = (...given: Parameters<BuildCompilerFromPool>) => FastifySchemaCompiler<unknown>
 
-// Typed for Ajv's own compiler, while Fastify passes a route.
+// Has the type of Ajv's own compiler, while Fastify passes a route.
 const makeCompiler = AjvCompiler() as unknown as MakeCompiler
 
 const isReadable = (schema: unknown): schema is ReadableSchema<unknown> =>
   typeof schema === 'object' && schema !== null && 'read' in schema
 
 /**
- * Validates paths and query strings, which are text that their schemas parse. The error of a refusal is passed on by
- * Fastify.
+ * Validates paths and query strings, which are text that their schemas parse. Fastify passes on the error of a refusal.
  */
 function readBy(schema: ReadableSchema<unknown>): FastifyValidationResult {
   return (given) => {
@@ -45,7 +44,7 @@ const lazily: MakeCompiler = (...given) => {
 }
 
 /**
- * Creates the validators of routes on their first request. Compiling all of them took a seventh of the CPU time of a
- * start, for routes that most installations never use.
+ * Creates a route's validators on its first request. Compiling all of them took a seventh of the CPU time of a start,
+ * for routes that most installations never use.
  */
 export const buildValidator = lazily as unknown as BuildCompilerFromPool

@@ -13,13 +13,13 @@ export type CertificateFacts = { file: string } & (
 
 const DAY = 24 * 3_600_000
 /**
- * Automatic renewal starts 30 days before expiry, so by then it has failed several times. For certificates with a life
- * of days, the limit is a quarter of it.
+ * Remaining lifetime below which a warning is shown. Automatic renewal starts 30 days before expiry, so by then it has
+ * failed several times. For certificates that are valid for days, the limit is a quarter of their lifetime.
  */
 const WARN_DAYS = 14
 const WARN_PART = 1 / 4
 
-/** A certificate of this server, and the name that it must contain; null if it only needs its own names. */
+/** A certificate of this server, and the host name that it must contain; null if it only needs its own names. */
 export interface ShownCertificate {
   facts: CertificateFacts
   hostname: string | null
@@ -41,7 +41,7 @@ export async function readCertificates(
   return Promise.all([read(own, hostname), ...others.map((file) => read(file, null))])
 }
 
-/** Reports which certificates the CA did not issue, and why. Never rejects; empty if ACME is off. */
+/** Reports the certificates that the CA did not issue, and why. Never rejects; empty if ACME is off. */
 export async function examineAttempts({
   data_dir: dataDir,
   acme,

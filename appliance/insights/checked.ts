@@ -1,4 +1,4 @@
-/** Checks sent emails in the background, and counts by domain and day which checks they failed. */
+/** Checks sent emails in the background, and counts the failed checks by domain and day. */
 import { setTimeout as rest } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Insight } from '../mail/insight.ts'
@@ -21,20 +21,20 @@ export interface CheckedDeps {
     domain: Domain | undefined,
     size: number,
   ) => Insight[]
-  /** Default: this is the only process. */
+  /** Decides which process does the work. Default: this is the only process. */
   duties?: Duties | undefined
 }
 
 /** How often to look for sent emails, in milliseconds. */
 const POLL_MS = 15_000
 /**
- * Emails checked per step, and the pause between two steps (milliseconds): at most 50 a second, because a check takes
- * a millisecond of the event loop. Of a burst, only this part is checked.
+ * Maximum number of emails checked per step, and the pause between two steps in milliseconds: at most 50 emails per
+ * second, because a check takes a millisecond of the event loop. Of a larger burst, only some emails are checked.
  */
 const MOST = 25
 const REST_MS = 500
 
-/** Creates the worker; it begins with `start()`. */
+/** Creates the worker, which begins with `start()`. */
 export function createCheckedCounter(deps: CheckedDeps): Worker {
   const { storage, clock, log } = deps
   const onDuty = dutyOf(deps.duties, 'insights')

@@ -2,9 +2,12 @@
 import type { Finding } from '../mail/finding.ts'
 import type { DatabaseServer, Storage } from '../storage/storage.ts'
 
-/** Each accepted email waits for about ten round trips. On one site, the server responds within a few milliseconds. */
+/**
+ * Response time above which there is a warning. Each accepted email waits for about ten round trips. On the same site,
+ * the server responds within a few milliseconds.
+ */
 const SLOW_MS = 100
-/** Share of connections in use from which it warns. */
+/** Share of connections in use from which there is a warning. */
 const NEARLY_ALL = 0.9
 const MB = 1_000_000
 

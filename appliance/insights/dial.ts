@@ -4,7 +4,7 @@ import { createServer, connect } from 'node:net'
 /** A server's first line, or why there is none, as the end of the sentence "the server …". */
 export type Greeting = { kind: 'greeted'; line: string } | { kind: 'silent' | 'unreachable'; note: string }
 
-/** What to dial. */
+/** The address and port to dial. */
 export interface Dial {
   ip: string
   port: number

@@ -11,7 +11,7 @@ export interface ForecastFacts {
   /** UTC days with a known usage. */
   days: number
   disk: Pick<DiskView, 'held' | 'room' | 'fullInDays'>
-  /** Bytes that may be used (`retention.disk_budget_mb`); null: the whole disk. */
+  /** Number of bytes that may be used (`retention.disk_budget_mb`); null: the whole disk. */
   budget: number | null
 }
 
@@ -22,7 +22,10 @@ export interface ForecastDeps {
 }
 
 const MB = 1_000_000
-/** Number of days left below which it warns: a week is enough to add a disk. `posthaste status` uses the same limit. */
+/**
+ * Number of remaining days below which there is a warning: a week is enough to add a disk. `posthaste status` uses the
+ * same limit.
+ */
 const LEAST_DAYS = 7
 
 /** Measures the usage and the disk; null if the disk can't be read, which the disk check reports. */
@@ -44,7 +47,7 @@ async function freeOn(dataDir: string): Promise<number | null> {
     const { bavail, bsize } = await statfs(dataDir)
     return bavail * bsize
   } catch {
-    // The disk check reports why it can't be read.
+    // The disk check reports the reason.
     return null
   }
 }

@@ -7,7 +7,7 @@ import type { Finding } from '../mail/finding.ts'
 export interface DiskFacts {
   path: string
   space: { free: number; total: number; inodesFree: number; inodes: number } | { note: string }
-  /** Milliseconds to write and sync 4 KiB, or why it failed; null if the directory doesn't exist yet. */
+  /** Milliseconds to write and sync 4 KiB, or why that failed; null if the directory doesn't exist yet. */
   write: { ms: number } | { note: string } | null
 }
 

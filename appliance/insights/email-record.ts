@@ -8,9 +8,9 @@ import type {
   WebhookDelivery,
 } from '../storage/storage.ts'
 
-/** Webhook events that a record lists. */
+/** Maximum number of webhook events in a record. */
 const MOST_TOLD = 101
-/** Requests that a record lists; one request creates an email. */
+/** Maximum number of requests in a record; one request creates an email. */
 const MOST_REQUESTS = 10
 
 /** Reads the parts of an email's record; undefined if the team has no such email. */

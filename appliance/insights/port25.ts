@@ -9,7 +9,7 @@ import { dialForGreeting, type Greeting } from './dial.ts'
 /** Time limit for a greeting, in milliseconds; working exchangers take less than a second. */
 const TIMEOUT = 8000
 
-/** The result of dialing an exchanger. */
+/** The result of dialing a mail exchanger. */
 export interface Port25Try {
   host: string
   greeting: Greeting | { kind: 'unresolved'; note: string }

@@ -5,11 +5,11 @@ import { connect } from 'node:net'
 import type { Finding } from '../mail/finding.ts'
 import { parseHostPort } from '../wire/listeners.ts'
 
-/** The response of the public port. */
+/** The response on the public port. */
 export type MxAnswer =
   /** There is no listener on port 25. */
   | { kind: 'none' }
-  /** No response; the check of the listeners reports it. */
+  /** No response. The check of the listeners reports that. */
   | { kind: 'silent' }
   /** The reply to RCPT, or the first refusal. */
   | { kind: 'replied'; reply: string }

@@ -21,7 +21,7 @@ export interface ReportViewDeps {
   >
   resolver: Pick<Resolver, 'resolve'>
   clock: Clock
-  /** Its addresses are the sending IPs if the system chooses them. */
+  /** Host name. Its addresses are used as the sending IPs if the system chooses those. */
   hostname: string
 }
 
@@ -30,7 +30,7 @@ interface View {
   domain: Domain
   since: number
   until: number
-  /** The record to publish; `published`: the last check found the address. */
+  /** The DNS record to publish. `published`: whether the last check found the address. */
   record: { name: string; value: string; address: string; published: boolean }
   nextStep: string
   days: ReportDay[]
@@ -46,8 +46,8 @@ interface ExplainedReport {
 
 export interface ReportView {
   /**
-   * Shows who sends as the domain and whether they pass. Includes reverse DNS of the largest sources, as far as DNS
-   * responds in time.
+   * Shows which servers send as the domain, and whether their mail passes. Includes reverse DNS of the largest sources,
+   * as far as DNS responds in time.
    */
   dmarc(
     domain: Domain,
@@ -64,10 +64,10 @@ export interface ReportView {
 
 const DAY = 86_400_000
 const DEFAULT_DAYS = 30
-/** Maximum number of sources shown, and of those looked up in DNS. */
+/** Maximum number of sources shown, and of sources looked up in DNS. */
 const MOST_SOURCES = 500
 const MOST_NAMES = 20
-/** Time limit for all look-ups together (milliseconds). */
+/** Time limit for all look-ups together, in milliseconds. */
 const NAMES_MS = 1500
 
 export function createReportView(deps: ReportViewDeps): ReportView {

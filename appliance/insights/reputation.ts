@@ -29,11 +29,11 @@ export interface DomainReputation {
   /** Every day of the period, oldest first. */
   days: ReputationDay[]
   totals: ReputationCounts
-  /** Of the last 7 days, largest first; `provider` null: all that aren't listed. */
+  /** Results of the last 7 days, largest first; `provider` null: all other providers. */
   providers: ProviderCounts[]
-  /** Of the last 7 days, as in the provider rules. */
+  /** Complaints of the last 7 days, as in the provider rules. */
   complaints: { delivered: number; complained: number; rate: number; limits: ComplaintLimit[] }
-  /** Messages in DMARC reports and sessions in TLS reports of the period, and those that failed. */
+  /** Number of messages in DMARC reports and of sessions in TLS reports of the period, and how many failed. */
   reports: Record<'dmarc' | 'tls', { total: number; failed: number }>
   /** Newest first. */
   changes: ReputationChange[]
@@ -45,9 +45,9 @@ export interface SourceReputation {
   /** Every day of the period, oldest first. */
   days: ReputationDay[]
   totals: ReputationCounts
-  /** Of the period, largest first; `provider` null: all that aren't in the provider table. */
+  /** Results of the period, largest first; `provider` null: all providers that aren't in the table. */
   providers: ProviderCounts[]
-  /** Results of the last check. */
+  /** Findings of the last blocklist check. */
   blocklists: Finding[]
   /** Newest first. */
   changes: ReputationChange[]
@@ -56,7 +56,9 @@ export interface SourceReputation {
 export interface ReputationView {
   /** @param days length of the period up to now; default 30 */
   domain(domain: Domain, days?: number): Promise<DomainReputation>
-  /** All teams' mail from this IP. @param days length of the period up to now; default 30 */
+  /**
+   * Returns the reputation of an IP, including all teams' mail. @param days length of the period up to now; default 30
+   */
   source(source: Source, days?: number): Promise<SourceReputation>
 }
 
@@ -66,19 +68,19 @@ export interface ReputationDeps {
     'metricsSummed' | 'sumMetrics' | 'breakDownMetrics' | 'domainReportDays' | 'listAudit' | 'listLaneDays'
   >
   clock: Clock
-  /** Called each time, because the rules can be replaced. */
+  /** Returns the current rules. Called each time, because the rules can be replaced. */
   rules: () => ProviderRules
 }
 
 const DAY = 86_400_000
 const DEFAULT_DAYS = 30
 /**
- * The days by provider. There are no sums by domain and provider, so these are read from quarter hours, which takes too
- * long for a longer period of a large team.
+ * Number of days shown by provider. There are no sums by domain and provider, so these counts are read from quarter
+ * hours. For a longer period of a large team, that would take too long.
  */
 const PROVIDER_DAYS = 7
 const MOST_PROVIDERS = 20
-/** Entries of the audit log. */
+/** Maximum number of audit log entries. */
 const MOST_ACTS = 100
 
 export function createReputationView(deps: ReputationDeps): ReputationView {
@@ -208,7 +210,7 @@ const totalOf = (days: readonly ReportDay[]): { total: number; failed: number } 
   failed: days.reduce((sum, { failed }) => sum + failed, 0),
 })
 
-/** Lists what people did to an object. Leaves out their names, because not everybody may read the audit log. */
+/** Lists people's actions on an object. Leaves out their names, because not everyone may read the audit log. */
 async function actsOn(
   storage: ReputationDeps['storage'],
   { teamId, target, since }: { teamId?: string; target: string; since: number },
@@ -220,7 +222,7 @@ async function actsOn(
     .map((entry) => ({ at: entry.at, kind: 'setting', note: actSentence(entry) }))
 }
 
-/** Whether an entry changed something. Refused and unfinished actions didn't, and checks never do. */
+/** Whether an entry's action changed something. Refused and unfinished actions didn't, and checks never do. */
 function hasChanged({ action, after }: AuditEntry): boolean {
   const done = after !== null && !(typeof after === 'object' && 'refused' in after)
   return done && action !== 'domain.verify'

@@ -12,7 +12,7 @@ export interface ResolverFacts {
   broken: Answer<'A'>
 }
 
-/** Pause between two queries, in milliseconds: TTLs are in whole seconds. */
+/** Pause between two queries in milliseconds. Longer than a second, because TTLs are in whole seconds. */
 const PAUSE = 1100
 
 /**
@@ -61,13 +61,13 @@ export function judgeAnswers({ first, second, signed }: ResolverFacts): Finding 
   }
 }
 
-/** Judges whether the second response comes from a cache. */
+/** Judges whether the second response came from a cache. */
 export function judgeCaching({ names, first, second }: ResolverFacts): Finding {
   const about = { id: 'resolver:caching', title: 'Resolver cache' }
   if (first.answer.kind !== 'found' || second.answer.kind !== 'found')
     return { ...about, status: 'skipped', found: `${names.cached} was not found.`, advice: null }
   const fell = second.answer.ttl < first.answer.ttl
-  // A third of the time, if the first response was slow enough to compare.
+  // A cached response takes at most a third of the time, if the first response was slow enough to compare.
   const faster = first.ms > 20 && second.ms * 3 < first.ms
   if (fell || faster)
     return {
@@ -86,7 +86,7 @@ export function judgeCaching({ names, first, second }: ResolverFacts): Finding {
   }
 }
 
-/** Judges whether forged responses are rejected, and what that means for DANE (RFC 7672 §1.3, §2.2). */
+/** Judges whether the resolver rejects forged responses, and what that means for DANE (RFC 7672 §1.3, §2.2). */
 export function judgeValidation({ names, signed, broken }: ResolverFacts, trustAd: boolean): Finding {
   const about = { id: 'resolver:dnssec', title: 'DNSSEC' }
   if (signed.kind !== 'found' || (broken.kind === 'failed' && !broken.note.includes('SERVFAIL')))

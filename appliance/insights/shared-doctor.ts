@@ -4,7 +4,7 @@ import type { Finding } from '../mail/finding.ts'
 import type { Domain } from '../storage/storage.ts'
 import { sortFindings } from './doctor.ts'
 
-/** The findings, and when they were complete (Unix milliseconds). */
+/** Findings, and the time when they were complete (Unix milliseconds). */
 export interface Report {
   at: number
   findings: Finding[]
@@ -18,29 +18,29 @@ export interface Progress extends Report {
 export interface SharedDoctor {
   /** Runs all checks, or those of one domain. */
   examine(domain?: Domain): Promise<Report>
-  /** Returns the findings so far without waiting. The first call starts a run. Rejects if the last run failed. */
+  /** Returns the findings so far without waiting. Starts a run if there is none. Rejects if the last run failed. */
   watch(domain?: Domain): Promise<Progress>
   /**
-   * Returns the last complete report on everything, or null. If it is older than a quarter of an hour, starts another
+   * Returns the last complete report of all checks, or null. If it is older than a quarter of an hour, starts another
    * run in the background.
    */
   latest(): Report | null
 }
 
 /**
- * How long a report is reused, in milliseconds: each run dials a dozen hosts, so frequent requests must not become a
- * flood.
+ * How long a report is reused, in milliseconds. Each run dials a dozen hosts, so frequent requests must not cause
+ * frequent runs.
  */
 const KEPT = 10_000
 
-/** Longest age of the latest report, in milliseconds; also the pause after a failed run. */
+/** Maximum age of the latest report, in milliseconds; also the pause after a failed run. */
 const RECENT = 15 * 60_000
 
 /** Runs the checks; `tell` receives findings as soon as they are known. */
 export type Examine = (domain: Domain | undefined, tell: (findings: Finding[]) => void) => Promise<Finding[]>
 
 interface Look {
-  /** When it was complete, Unix milliseconds; null while it runs. */
+  /** When the run was complete (Unix milliseconds); null while it is running. */
   ended: number | null
   soFar: Finding[]
   report: Promise<Report>
@@ -75,14 +75,14 @@ export function createSharedDoctor(clock: Clock, examine: Examine): SharedDoctor
     latest() {
       const now = clock.now()
       const recent = begunAt !== null && now >= begunAt && now - begunAt < RECENT
-      // Callers that wait for the run get the error.
+      // Callers that wait for the run handle the error.
       if (!recent) lookAt(undefined).report.catch(() => undefined)
       return last
     },
     async watch(domain) {
       const look = lookAt(domain)
       if (look.ended !== null) return { ...(await look.report), complete: true }
-      // A run that failed at once is reported at once; the next call starts another.
+      // Report a run that failed immediately; the next call starts another.
       const now = clock.now()
       const running = { at: now, findings: sortFindings(look.soFar), complete: false }
       return Promise.race([look.report.then((report) => ({ ...report, complete: true })), later(running)])
@@ -90,5 +90,5 @@ export function createSharedDoctor(clock: Clock, examine: Examine): SharedDoctor
   }
 }
 
-/** Resolves after callbacks that are already waiting. */
+/** Resolves after callbacks that are already queued. */
 const later = <T>(value: T): Promise<T> => new Promise((resolve) => setImmediate(resolve, value))

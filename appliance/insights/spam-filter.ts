@@ -2,7 +2,7 @@
 import type { Finding } from '../mail/finding.ts'
 import { openMilter } from '../wire/milter.ts'
 
-/** What the filter answers to a ping; `down`: why it doesn't. */
+/** The response of a filter to a ping; `down`: the reason why there was none. */
 export type FilterAnswer = { kind: 'up' } | { kind: 'down'; reason: string }
 
 const TIMEOUT = 3000
@@ -25,7 +25,7 @@ export async function askSpamFilter(url: string): Promise<FilterAnswer> {
   }
 }
 
-/** Agrees on the protocol with a milter, and leaves. Never rejects. */
+/** Negotiates the protocol with a milter, and disconnects. Never rejects. */
 export async function askMilter(milter: string): Promise<FilterAnswer> {
   const signal = AbortSignal.timeout(TIMEOUT)
   try {
@@ -39,7 +39,7 @@ export async function askMilter(milter: string): Promise<FilterAnswer> {
   }
 }
 
-/** Judges a milter's answer. @param unavailable what happens to mail without its verdict */
+/** Judges a milter's response. @param unavailable what happens to mail without its verdict */
 export function judgeMilter(
   answer: FilterAnswer,
   { milter, unavailable }: { milter: string; unavailable: 'accept' | 'defer' },
@@ -55,13 +55,13 @@ export function judgeMilter(
   }
 }
 
-/** What happens to mail meanwhile. */
+/** What happens to received mail while the filter is unavailable. */
 const EFFECT = {
   accept: 'Received mail is accepted without a verdict.',
   defer: 'Mail to receiving domains is refused temporarily.',
 }
 
-/** Judges the answer. @param unavailable what happens to mail without a verdict */
+/** Judges the filter's response. @param unavailable what happens to mail without a verdict */
 export function judgeSpamFilter(
   answer: FilterAnswer,
   { url, unavailable }: { url: string; unavailable: 'accept' | 'defer' },

@@ -4,12 +4,15 @@ import type { Finding } from '../mail/finding.ts'
 
 /** Time limit per server, in milliseconds. */
 const TIMEOUT = 5000
-/** The header has whole seconds and the network adds delay, so smaller differences mean nothing. */
+/**
+ * Difference above which there is a warning, in milliseconds. The header has whole seconds and the network adds delay,
+ * so smaller differences mean nothing.
+ */
 const WARN_MS = 30_000
-/** From about here on, DKIM signatures, certificates and sessions fail. */
+/** Difference from which DKIM signatures, certificates and sessions fail, in milliseconds. */
 const FAIL_MS = 300_000
 
-/** The time at an origin, in Unix milliseconds, or why it is unknown. */
+/** The time of a server, in Unix milliseconds, or the reason why it is unknown. */
 export type RemoteTime = { origin: string } & ({ at: number } | { note: string })
 
 /** Requests the time from an origin. Never rejects. */
@@ -17,7 +20,7 @@ export function askTime(origin: string, timeoutMs: number = TIMEOUT): Promise<Re
   return new Promise((resolve) => {
     const asking = request(
       origin,
-      // With a wrong clock, every certificate may look expired. Only the date is used.
+      // With a wrong clock, every certificate may seem to have expired. Only the date is used.
       { method: 'HEAD', rejectUnauthorized: false, timeout: timeoutMs, agent: false },
       (response) => {
         response.destroy()

@@ -18,20 +18,22 @@ import {
 import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle, type Throttle } from '../../clock/throttle.ts'
 
-/** Attempts per minute of one person to re-authenticate; each with a password costs a hash. */
+/**
+ * Maximum number of attempts per minute of one person to re-authenticate. Each attempt with a password costs a hash.
+ */
 const MOST_TRIES = 5
 const MINUTE = 60_000
 
-/** For every role, because it is the person's own account. */
+/** The route is about the person's own account, and open to every role. */
 const mine = { right: 'none' } as const
-/** Records that it was done; the response is secret. */
+/** Records only that the action happened, because the response is secret. */
 const audited = <T extends string>(action: T) =>
   ({
     ...mine,
     secretBody: true,
     audit: { action: `account.${action}` as const, noun: 'account', personal: true },
   }) as const
-/** A step that changes nothing yet. */
+/** A route that changes nothing yet. */
 const step = { ...mine, secretBody: true, audit: null } as const
 
 /** Routes for one's own second factors. `passwords`: limits password attempts per person. */
@@ -80,7 +82,7 @@ function proofRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
   })
 }
 
-/** Returns the one kind of proof that was given. */
+/** Returns the proof that was given, which must be of exactly one kind. */
 function answerOf(given: Static<typeof api.Proof>, rp: RelyingParty): Answer {
   const { password, code, recovery_code: recoveryCode, response } = given
   if (password !== undefined) return { password }

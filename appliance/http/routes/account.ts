@@ -11,11 +11,11 @@ import { admitTry, ownSession, renewCookie } from '../own-account.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle, type Throttle } from '../../clock/throttle.ts'
 
-/** Password attempts per minute, so that someone at an open browser can't guess the password. */
+/** Maximum number of password attempts per minute, so that someone at an unlocked computer can't guess the password. */
 const MOST_TRIES = 5
 const MINUTE = 60_000
 
-/** For every role, because it is the person's own account. */
+/** The route is about the person's own account, and open to every role. */
 const mine = { right: 'none' } as const
 
 /** Routes for one's own account: its password and sessions. `passwords`: limits password attempts per person. */

@@ -7,7 +7,7 @@ import { readAlertSettings } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Routes for alerts, and for what a team is notified of. */
+/** Routes for alerts, and for a team's notification settings. */
 export function alertRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
 

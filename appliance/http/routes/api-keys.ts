@@ -7,7 +7,7 @@ import { callerOf, demand } from '../access.ts'
 import { readKey } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
-/** Routes for API keys. A key may delete itself, so that anyone who finds a leaked key can end it. */
+/** Routes for API keys. A key may delete itself, so that anyone who finds a leaked key can revoke it. */
 export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
   const read = readKey({ senders })
   serve(
@@ -19,14 +19,15 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
       const permission = request.body.permission?.toLowerCase()
       const domainId = domain_id === undefined || domain_id === '' ? null : domain_id
       if (domainId !== null && !isId(domainId)) throw refuse('invalid_id', { parameter: 'domain_id' })
-      // Such a key has an admin's rights, whoever uses it. Otherwise, a developer could gain them through a key.
+      // A full-access key has an admin's rights, whoever uses it. Otherwise, a developer could gain these rights
+      // through a key.
       if (permission !== 'sending_access') demand(request, 'operate')
       const { teamId } = callerOf(request)
       const { key, token } = await senders.createKey({
         teamId,
         name,
         domainId: domainId?.toLowerCase(),
-        // Clients that write every field send null or an empty string for none.
+        // Clients that write every field send null or an empty string for unset fields.
         permission: permission === '' ? undefined : permission,
       })
       void reply.code(201)

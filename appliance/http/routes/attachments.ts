@@ -11,7 +11,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import type { Links } from '../links.ts'
 import { serve } from '../serve.ts'
 
-/** How long a download link works (milliseconds). */
+/** How long a download link works, in milliseconds. */
 export const LINK_LIFETIME = 60 * 60 * 1000
 
 /** Dependencies for creating and opening links. */
@@ -72,7 +72,7 @@ export function attachmentRoutes(
   })
 }
 
-/** Identifies an attachment as the message itself does. */
+/** Identifies an attachment by its Content-ID or, without one, by its position among the attachments without one. */
 export function whichOf(attachments: AttachmentInfo[], place: number): Which {
   const { contentId } = attachments[place]!
   if (contentId !== null) return { contentId }
@@ -106,7 +106,10 @@ function disposition(filename: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
 }
 
-/** Returns a page in the order of the message, which senders know. Without parameters, returns everything. */
+/**
+ * Returns a page of attachments in the order of the message, which senders know. Without parameters, returns all of
+ * them.
+ */
 export function pageInOrder(
   items: AttachmentInfo[],
   { limit: given, after, before }: Partial<PageQuery>,
@@ -118,7 +121,7 @@ export function pageInOrder(
     const earlier = items.slice(0, Math.max(0, at(before)))
     return { items: earlier.slice(-limit), hasMore: earlier.length > limit }
   }
-  // An unknown id ends the list, like that of a deleted object.
+  // An unknown ID gives an empty page, like the ID of a deleted object.
   const later = after === undefined ? items : at(after) < 0 ? [] : items.slice(at(after) + 1)
   return { items: later.slice(0, limit), hasMore: later.length > limit }
 }

@@ -9,7 +9,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download, PAGE_ROWS } from '../download.ts'
 
 /**
- * Routes for the audit log: what was done by the team and to its objects; for operators also what concerns the whole
+ * Routes for the audit log: actions by the team and on its objects; for operators, also actions that concern the whole
  * server.
  */
 export function auditRoutes(app: App, deps: HttpDeps): void {

@@ -16,8 +16,8 @@ export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): v
     {
       right: 'send',
       audit: null,
-      // Elements are validated one by one, because a permissive batch accepts the valid ones. The schema's result for
-      // the whole batch is ignored.
+      // Elements are validated one by one, because a permissive batch accepts its valid elements. The schema's result
+      // for the whole batch is ignored.
       attachValidation: true,
       preValidation: (request, _reply, done) => {
         const { body } = request
@@ -33,7 +33,8 @@ export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): v
         const { body, template } = await templates.fill(assertEmail(request, item), caller.teamId)
         return { ...readRequest(body, clock.now()), template }
       }
-      // Checked before the emails are read: a permissive request may have sent what a strict one can't.
+      // Checked before the emails are read, because a permissive request may have sent a batch that a strict request
+      // can't.
       const accepted =
         (await intake.findEarlier(name, caller)) ??
         (await intake.accept({ ...(await readBatch(request, permissive, read)), ...name }, caller))

@@ -52,7 +52,7 @@ export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
 /** Batch changes never lift an opt-out. */
 const actOf = (request: FastifyRequest) => consentAct(request, false)
 
-/** Refuses: `missing_field`, `invalid_id`. */
+/** Converts the requested change. Refuses: `missing_field`, `invalid_id`. */
 function readChange(body: api.ChangeContacts) {
   const { segment_id: segment, topic_id: topic } = body
   const change = api.changeOf({
@@ -64,7 +64,7 @@ function readChange(body: api.ChangeContacts) {
   throw refuse('missing_field', { field: body.action.startsWith('opt_') ? 'topic_id' : 'segment_id' })
 }
 
-/** Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_parameter`. */
+/** Converts the selection of contacts. Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_parameter`. */
 async function pickedOf(
   { ids, filter, after }: api.ChangeContacts,
   teamId: string,
@@ -78,7 +78,7 @@ async function pickedOf(
   return { conditions, ...(after ? { after: readId(after, 'after') } : {}) }
 }
 
-/** Refuses: `invalid_id`, `invalid_parameter`, `invalid_field`. */
+/** Converts a filter. Refuses: `invalid_id`, `invalid_parameter`, `invalid_field`. */
 async function readFilter(
   { text, segment_id: segment, topic_id: topic, rules, ...others }: api.ContactsFilter,
   teamId: string,

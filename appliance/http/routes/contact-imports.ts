@@ -45,7 +45,7 @@ export function contactImportRoutes(app: App, deps: HttpDeps): void {
   draftRoutes(app, deps)
 }
 
-/** Routes for drafts: uploaded files that wait for their import. */
+/** Routes for drafts: uploaded files that haven't been imported yet. */
 function draftRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, previews.getContactImportPreview, {}, async (request) =>
     previews.presentImportPreview(await audience.getImportPreview(which(request, request.params))),
@@ -90,7 +90,7 @@ function uploadRoutes(scope: App, { audience, capacity, clock }: HttpDeps): void
 
 const which = (request: FastifyRequest, { id }: { id: string }) => ({ teamId: callerOf(request).teamId, id })
 
-/** Refuses: `import_form`. */
+/** Returns the uploaded file. Refuses: `import_form`. */
 function uploaded(request: FastifyRequest) {
   const { upload } = request
   const { teamId, apiKey, userId = null } = callerOf(request)
@@ -101,7 +101,7 @@ function uploaded(request: FastifyRequest) {
 /** The form fields, with JSON as text. */
 type Fields = Partial<Record<'column_map' | 'on_conflict' | 'segments' | 'topics' | 'consent', string>>
 
-/** Refuses: `invalid_field`, `missing_field`. */
+/** Reads the import settings in a form. Refuses: `invalid_field`, `missing_field`. */
 function readSettings(request: FastifyRequest, fields: Fields): api.ImportSettings {
   const settings = {
     ...(fields.on_conflict !== undefined && { on_conflict: fields.on_conflict }),

@@ -6,15 +6,15 @@ import { serve } from '../serve.ts'
 import type { LinkDeps } from './attachments.ts'
 
 /**
- * Policy for an untrusted page: its own origin, no scripts, no forms, only images. It is shown in a frame of the
- * dashboard, and is just as restricted when opened by itself.
+ * Content security policy for an untrusted page: its own origin, no scripts, no forms, only images. The page is shown
+ * in a frame of the dashboard, and is just as restricted when opened by itself.
  */
 const POLICY =
   "default-src 'none'; img-src http: https: data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox"
-/** How long inline images can be loaded (milliseconds). */
+/** How long inline images can be loaded, in milliseconds. */
 const LIFETIME = 60 * 60 * 1000
 
-/** Routes for an email's HTML with remote images, for people who asked to see them. */
+/** Routes for an email's HTML with remote images, for people who chose to load them. */
 export function emailPreviewRoutes(
   app: App,
   { storage, clock }: HttpDeps,
@@ -44,7 +44,7 @@ export function emailPreviewRoutes(
   })
 }
 
-/** Replaces `cid:` URLs (RFC 2392 §2) by our own. A URL of an unknown part stays, and shows nothing. */
+/** Replaces `cid:` URLs (RFC 2392 §2) by URLs of this server. A URL of an unknown part is kept, and shows nothing. */
 function withInline(html: string, inline: ReadonlyMap<string | null, string>): string {
   return html.replaceAll(/\bcid:([^"'\s)>]+)/gi, (whole, name: string) => inline.get(name) ?? whole)
 }

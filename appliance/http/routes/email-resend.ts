@@ -20,7 +20,7 @@ export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents):
     const email = await storage.getEmail({ teamId: caller.teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
     const name = sameness(request, `POST /emails/${id}/resend`)
-    // Its content may have been deleted since the first request with this key, so don't read it again.
+    // The content may have been deleted since the first request with this key, so don't read it again.
     const accepted =
       (await intake.findEarlier(name, caller)) ??
       (await intake.accept({ submissions: [await again(deps, contents, email)], ...name }, caller))
@@ -32,7 +32,8 @@ export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents):
 }
 
 /**
- * Builds a new request from the email. It is checked like any other: the domain may be gone, or the address suppressed.
+ * Builds a new request from the email. It is checked like any other, because the domain may have been removed, or the
+ * address suppressed.
  */
 async function again(
   { storage, mime, clock }: HttpDeps,
@@ -61,8 +62,8 @@ async function again(
 }
 
 /**
- * Whether the header names exactly the recipients. A message submitted by SMTP may name a list, or a hundred others
- * (RFC 5321 §2.3.1: only the envelope decides who gets it).
+ * Whether the header contains exactly the recipients. The header of a message submitted by SMTP may contain a list, or
+ * a hundred other addresses (RFC 5321 §2.3.1: only the envelope determines the recipients).
  */
 function sameRecipients(email: Email, { deliveries }: EmailHistory): boolean {
   const named = [...email.to, ...email.cc, ...email.bcc].map((text) =>
@@ -74,7 +75,7 @@ function sameRecipients(email: Email, { deliveries }: EmailHistory): boolean {
   )
 }
 
-/** Builds the body, without fields that the server or a mail client wrote. */
+/** Builds the body, without header fields that the server or a mail client added. */
 function bodyOf(
   email: Email,
   { html, text }: Awaited<ReturnType<Contents['of']>>,

@@ -15,7 +15,7 @@ import { CSV, download, PAGE_ROWS } from '../download.ts'
 import { serve } from '../serve.ts'
 import { fill, presentSearch } from '../search-chunks.ts'
 
-/** Routes to search and download emails, and for an email's suppressed recipients and webhook events. */
+/** Routes to search and download emails, and to read an email's suppressed recipients and webhook events. */
 export function emailSearchRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
   const searchChunk = (teamId: string, filter: EmailFilter, limit: number, after: string | undefined) =>

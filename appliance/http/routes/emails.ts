@@ -27,7 +27,7 @@ const SENDING: readonly Operation<Sending>[] = [
   sending.sendEmailSingularSending,
 ]
 
-/** Routes to send, reschedule and cancel emails, and to read what is known about them. */
+/** Routes to send, reschedule, cancel and read emails. */
 export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void {
   sendingRoutes(app, deps)
   changingRoutes(app, deps)
@@ -51,8 +51,8 @@ function sendingRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
       {
         right: 'send',
         audit: null,
-        // A used idempotency key refuses every other body, even an invalid one (reference: wire format §4), so the
-        // handler validates afterwards.
+        // Once an idempotency key was used, any different body is refused, even an invalid one (reference: wire format
+        // §4), so the handler validates afterwards.
         attachValidation: true,
         preValidation: (request, _reply, done) => {
           dropAndNote(request, [request.body])
@@ -130,7 +130,7 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents
   })
 }
 
-/** Routes for all that is known about an email, to attach to a support ticket. */
+/** Routes for the complete record of an email, to attach to a support ticket. */
 function recordRoutes(app: App, { storage, clock }: HttpDeps): void {
   const record = async (teamId: string, id: string) => {
     const parts = await readEmailRecord(storage, { teamId, id }, clock.now())

@@ -34,7 +34,7 @@ export function formRoutes(app: App, { forms }: Pick<HttpDeps, 'forms'>): void {
   })
 }
 
-/** Converts a body; what is absent stays undefined. */
+/** Converts a body; absent fields stay undefined. */
 const inputOf = (body: api.UpdateForm): FormInput => ({
   name: body.name,
   status: body.status,

@@ -10,7 +10,7 @@ import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 import { depart } from './sign-in-providers.ts'
 
-/** Attempts per minute of one person to link an account. */
+/** Maximum number of attempts per minute of one person to link an account. */
 const MOST_TRIES = 10
 const MINUTE = 60_000
 

@@ -11,7 +11,7 @@ import { serve } from '../serve.ts'
 
 const YEAR = 365 * 24 * 3600
 
-/** The name is a hash of the content, so it never changes. The content is only ever shown as an image. */
+/** The name is a hash of the content, so the content never changes. It is only ever shown as an image. */
 const HEADERS = {
   'cache-control': `public, max-age=${YEAR}, immutable`,
   'content-security-policy': "default-src 'none'; sandbox",
@@ -38,7 +38,8 @@ export function imageRoutes(
       const clean = cleanImage(body instanceof Uint8Array ? Buffer.from(body) : Buffer.alloc(0))
       const id = createHash('sha256').update(clean.body).digest('hex')
       const { teamId } = callerOf(request)
-      // A client that uploads with a key writes HTML, which this server never sees as a document.
+      // An upload with a key is used in HTML that this server never sees as a document, so it counts as used from the
+      // start.
       const image = { ...clean, id, teamId, used: callerOf(request).userId === undefined }
       const stored = await storage.putImage({ image, most: MAX_IMAGE.teamBytes }, clock.now())
       if (!stored) throw refuse('images_full', { limit: MAX_IMAGE.teamBytes / 1024 / 1024 })

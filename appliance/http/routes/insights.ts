@@ -9,7 +9,7 @@ import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Stands for the text part that acceptance generates from the HTML. */
+/** Stands for the text part that is generated from the HTML when an email is accepted. */
 const GENERATED = 'generated'
 
 /** Routes for advice on an email, sent or not. */
@@ -48,7 +48,7 @@ export function insightRoutes(app: App, deps: HttpDeps, contents: Contents): voi
     const { body } = await templates.fill(request.body, teamId)
     const { from, subject, html, text, attachments } = readRequest(body, clock.now())
     const parts = [html ?? '', text ?? '', ...attachments.map(({ content }) => content)]
-    // Base64 makes four bytes of three (RFC 4648 §4).
+    // Base64 encodes three bytes as four (RFC 4648 §4).
     const size = parts.reduce((sum, part) => sum + (Buffer.byteLength(part) * 4) / 3, 0)
     const sender = formatMailbox(from)
     const plain = text === '' ? null : (text ?? (html === null ? null : GENERATED))

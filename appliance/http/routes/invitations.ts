@@ -17,15 +17,15 @@ import { createThrottle } from '../../clock/throttle.ts'
 import { present } from './session.ts'
 
 const MINUTE = 60_000
-/** Uses of links per minute from one network; a page makes two requests. */
+/** Maximum number of requests with links per minute from one network. A page makes two requests. */
 const MOST_TRIES = 20
 
-/** Invitations per 15 minutes to one address, so that no one's mailbox is flooded. */
+/** Maximum number of invitations per 15 minutes to one address, so that no mailbox is flooded. */
 const MOST_MAILS = 3
 const MAILS_WINDOW = 15 * MINUTE
 /**
- * Invitations per day by one team: as many as a large team needs initially. Revoked ones count, too, because they were
- * mailed.
+ * Maximum number of invitations per day by one team, enough for a large team at the start. Revoked invitations count,
+ * too, because they were mailed.
  */
 const MOST_A_DAY = 300
 const DAY = 24 * 60 * MINUTE
@@ -63,7 +63,7 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
       admitTry(reply, daily, teamId)
       const { invitation, token, mailed } = await members.invite({ teamId, ...request.body, by })
       const link = invitationLink(origin(), token)
-      // Not the link that the inviter sees: its use proves access to the mailbox.
+      // Not the link that the inviting person sees, because the use of this link proves access to the mailbox.
       const inMail = { link: invitationLink(origin(), mailed), inviter, hostname: config.hostname }
       const result = await sendNotice(letter(invitation, inMail))
       const { sent } = result
@@ -87,12 +87,12 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
 }
 
 /**
- * Returns the page where an invitation is accepted. The token follows `#`, so that it is in no log and no Referer
- * header.
+ * Returns the URL of the page where an invitation is accepted. The token follows `#`, so that it appears in no log and
+ * no Referer header.
  */
 const invitationLink = (origin: string, token: string): string => `${origin}/dashboard/invitation#${token}`
 
-/** Routes for people who aren't signed in. */
+/** Routes to accept an invitation without being signed in. */
 function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   const { accounts, clock } = deps
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
@@ -146,7 +146,7 @@ function joiningRoute(app: App, deps: HttpDeps): void {
   )
 }
 
-/** Records the new member, because the caller of a public route isn't known beforehand. */
+/** Records the new member. Not recorded by the route itself, because a public route has no authenticated caller. */
 async function noteJoined(
   { storage, clock }: HttpDeps,
   { id, teamId, role }: Invitation,

@@ -6,7 +6,7 @@ import { serve } from '../serve.ts'
 import { watchEmails } from '../../api/service.ts'
 
 /**
- * Route GET /live: events about the team's emails, domains and suppressions, and about operators' lanes, as they happen
+ * Route GET /live: events about the team's emails, domains and suppressions and, for operators, lanes, as they happen
  * (server-sent events).
  */
 export function liveRoutes(
@@ -23,7 +23,7 @@ export function liveRoutes(
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(reply.getHeaders())) headers[name] = String(value)
     headers['content-type'] = 'text/event-stream; charset=utf-8'
-    // nginx would otherwise buffer the stream.
+    // Otherwise, nginx would buffer the stream.
     headers['x-accel-buffering'] = 'no'
     reply.hijack()
     try {

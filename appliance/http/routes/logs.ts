@@ -9,7 +9,7 @@ import type { RequestLogBuffer } from '../request-log-buffer.ts'
 import { fillIn, type ContentOf } from '../request-log-emails.ts'
 import { fill, presentSearch } from '../search-chunks.ts'
 
-/** Routes for the request log. The buffer is written first, so that a list includes the latest requests. */
+/** Routes for the request log. The buffer is written before reading, so that a list includes the latest requests. */
 export function logRoutes(
   app: App,
   { storage, clock }: HttpDeps,

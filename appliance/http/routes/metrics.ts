@@ -5,7 +5,7 @@ import { callerOf, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { getPrometheus } from '../../api/service.ts'
 
-/** Routes for GET /emails/metrics and our additions to it, computed from the roll-ups. */
+/** Routes for GET /emails/metrics and the additional metrics of this server, computed from the roll-ups. */
 export function metricsRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
   serve(app, api.getMetrics, {}, async (request) => {
     const { teamId } = callerOf(request)
@@ -32,7 +32,7 @@ export function prometheusRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** Measures every request by its route, because the set of routes is small, unlike that of paths. */
+/** Measures every request by its route, because there are few routes but any number of paths. */
 export function measureRequests(app: App, { instruments }: Pick<HttpDeps, 'instruments'>): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, routeOptions } = request

@@ -19,7 +19,7 @@ import { PERSONAL_HEADERS, sendPublicPage } from '../public-page.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the body is a form whatever its content type says; the route gets its octets. */
+    /** Whether the body is a form, regardless of its content type; the route gets the octets. */
     form?: boolean
   }
 }
@@ -28,8 +28,8 @@ type PublicDeps = Pick<HttpDeps, 'audience'>
 
 /** Routes for the preference page, and for one-click unsubscribe at its own URL and at that of the page (RFC 8058). */
 export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
-  // Providers post for many people from few addresses, so requests aren't counted by address. Not logged either,
-  // because that would record a second time who unsubscribes.
+  // Providers send requests for many people from few addresses, so requests don't use up the budget of their address.
+  // Not logged either, because the log would be a second record of who unsubscribes.
   const config = { access: 'public', secretPath: true, unmetered: true, form: true, audit: null } as const
   const open = { config, logLevel: 'warn' } as const
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -61,7 +61,7 @@ export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
     const before = await audience.openPreferences({ token })
     if (!before) return showNotFound(request, reply)
     const asked = askedOf(form, before)
-    // A form without anything that the page could have sent changes nothing.
+    // A form without any of the page's fields changes nothing.
     if (!asked) return show(request, reply, { opened: before, notice: null, before: null })
     const wording = `${languageOf(request, before)}@${before.page.updatedAt ?? 0}`
     await audience.changePreferences({ token, change: asked.change, visitor: visitorOf(request, wording) })
@@ -86,7 +86,7 @@ interface Asked {
   notice: PageNotice
 }
 
-/** Returns what a form requests; null for nothing. */
+/** Returns the change that a form requests; null for none. */
 function askedOf(form: URLSearchParams, { topic }: OpenedPreferences): Asked | null {
   const action = PAGE_ACTIONS.find((one) => one === form.get('do'))
   if (action === undefined) return null
@@ -99,7 +99,7 @@ function askedOf(form: URLSearchParams, { topic }: OpenedPreferences): Asked | n
   return all[action]()
 }
 
-/** Returns the choices for the topics shown: checked or not. */
+/** Returns the choice for each topic on the page: checked or not. */
 function choicesOf(form: URLSearchParams): PreferenceChange['topics'] {
   const checked = new Set(form.getAll('topic'))
   const shown = new Set(form.getAll('shown'))

@@ -4,7 +4,7 @@ import { readProviderRules } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Routes for the rules of mailbox providers, and how a domain stands with them. */
+/** Routes for the rules of mailbox providers, and a domain's compliance with them. */
 export function providerRuleRoutes(app: App, deps: HttpDeps): void {
   const { accounts, senders, storage, clock, gate } = deps
 

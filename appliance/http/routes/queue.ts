@@ -23,10 +23,10 @@ export function queueRoutes(app: App, deps: HttpDeps): void {
   changingRoutes(app, deps, { scope, present })
 }
 
-/** Whose mail a request is about. */
+/** The mail that a request is about. */
 interface Scope {
   filter: QueueFilter
-  /** The team that acts on its own mail; undefined for the operator. */
+  /** The team that acts on its own mail; undefined for operators. */
   tenant: string | undefined
 }
 
@@ -110,7 +110,7 @@ function changingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts
     serve(app, CHANGES[action], { right: 'operate', audit: null }, async (request) => {
       const { filter: given = {}, pool, all, new: keep, expected_count: expectedCount } = request.body
       const whose = await scope(request, given, inFilter)
-      // Pools belong to the server: their IPs have the reputation of their users.
+      // Pools belong to the server, and their IPs have the reputation of everyone who uses them.
       if (action === 'reroute' && whose.tenant !== undefined) throw refuse('queue_not_operator')
       return changes.presentQueueChange(
         await queue.act({ action, ...whose, pool, all, keep, expectedCount }, actorOf(request)),

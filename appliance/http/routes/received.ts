@@ -9,7 +9,7 @@ import type { App, HttpDeps } from '../deps.ts'
 
 type Deps = Pick<HttpDeps, 'storage' | 'clock'>
 
-/** Routes for returned mail of an email. */
+/** Routes for messages that were returned for an email. */
 export function returnedRoutes(app: App, { storage, clock }: Deps): void {
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
@@ -29,7 +29,7 @@ export function returnedRoutes(app: App, { storage, clock }: Deps): void {
     const { teamId } = callerOf(request)
     const id = request.params.returned_id
     const email = await find(teamId, request.params.id)
-    // It quotes a message of this server that may contain a secret link.
+    // The message quotes mail of this server that may contain a secret link.
     if (email.via === 'notice') throw refuse('content_withheld')
     const bytes = await storage.getReturned({ teamId, emailId: email.id, id }, clock.now())
     return sendMessage(reply, id, bytes)

@@ -5,7 +5,7 @@ import { readReceivingRules } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Routes for what domains do with mail to their addresses. */
+/** Routes for receiving rules: what a domain does with mail to its addresses. */
 export function receivingRuleRoutes(app: App, deps: HttpDeps): void {
   const { storage, senders, clock } = deps
 

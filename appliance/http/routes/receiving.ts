@@ -10,7 +10,10 @@ import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import { LINK_LIFETIME, pageInOrder, sendFile, whichOf, type LinkDeps } from './attachments.ts'
 
-/** Maximum size of images embedded in the HTML of a response, in octets; the rest stays `cid:`. Base64 adds a third. */
+/**
+ * Maximum total size of images embedded in the HTML of a response, in octets; other images stay `cid:` URLs. Base64
+ * adds a third.
+ */
 const MOST_EMBEDDED = 10 * 1024 * 1024
 
 /** Routes for received email, and for downloading its parts without a key. */
@@ -95,7 +98,7 @@ function contentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   })
 }
 
-/** Routes that the hosted service doesn't have: the source, and what webhooks were sent. */
+/** Routes that the hosted service doesn't have: the source, and the webhook deliveries. */
 function ownRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
 
@@ -114,7 +117,7 @@ function ownRoutes(app: App, deps: HttpDeps): void {
   })
 }
 
-/** Route for downloads without a key; the link contains what it opens. */
+/** Route for downloads without a key. The link contains its target. */
 function downloadRoute(app: App, deps: HttpDeps, { links }: LinkDeps): void {
   const { storage, clock } = deps
   serve(app, api.downloadReceived, { secretPath: true }, async (request, reply) => {

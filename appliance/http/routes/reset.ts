@@ -11,12 +11,12 @@ import { admitStranger, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 
 const MINUTE = 60_000
-/** Attempts per minute from one network. */
+/** Maximum number of attempts per minute from one network. */
 const MOST_TRIES = 10
-/** Mails per 15 minutes to one address, so that no one's mailbox is flooded. */
+/** Maximum number of mails per 15 minutes to one address, so that no mailbox is flooded. */
 const MOST_MAILS = 3
 const MAILS_WINDOW = 15 * MINUTE
-/** Maximum mails being composed at once. */
+/** Maximum number of mails being composed at the same time. */
 const MOST_PENDING = 50
 
 const minutes = RESET_LIFETIME / MINUTE
@@ -44,7 +44,7 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
       void reply.header('retry-after', Math.max(1, seconds))
       throw refuse('too_many_attempts', { seconds: Math.max(1, seconds) })
     }
-    // Not awaited: the response time would reveal whether the account exists.
+    // Not awaited, because the response time would reveal whether the account exists.
     const work = sendLink(deps, origin(), email).catch((error: unknown) => {
       log.error({ err: error }, 'could not create a password reset link; the user can request another')
     })
@@ -56,7 +56,7 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
 
 const HELP = 'the operator can create a link: posthaste user reset-link ADDRESS'
 
-/** Sends the link if someone has that address. */
+/** Sends the link if an account has that address. */
 async function sendLink(
   { accounts, sendNotice, log, config }: HttpDeps,
   origin: string,
@@ -88,7 +88,7 @@ function confirmRoute(app: App, deps: HttpDeps): void {
       after: firstProof && presentProof(firstProof),
     })
     await sendNotice(passwordChanged(user.email, config.hostname, firstProof !== null))
-    // It has ended with all others.
+    // This browser's session has ended with all others.
     dropCookie({ request, reply }, SESSION)
     return { object: 'password_reset' as const, email: user.email }
   })

@@ -6,7 +6,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import * as api from '../../api/retention.ts'
 import { readBodies } from '../audit-reads.ts'
 
-/** Routes for retention periods, and for whether a domain's bodies are kept. */
+/** Routes for retention periods, and for whether a domain's message bodies are stored. */
 export function retentionRoutes(app: App, deps: HttpDeps): void {
   const { storage, senders, clock, retention } = deps
   const without = (teamId: string) => storage.domainsWithoutBodies({ teamId }, clock.now())

@@ -7,7 +7,7 @@ import { timestamp } from '../../api/timestamp.ts'
 import { callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps, SandboxInbox, SandboxMail, SandboxReader } from '../deps.ts'
 
-/** Routes for the mail captured by the sandbox. They only exist there. */
+/** Routes for the mail captured by the sandbox. They only exist in the sandbox. */
 export function sandboxRoutes(
   app: App,
   inbox: SandboxInbox,

@@ -10,7 +10,7 @@ import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } fro
 import { createThrottle } from '../../clock/throttle.ts'
 import { present } from './session.ts'
 
-/** Attempts per minute from one network with second steps and passkeys. */
+/** Maximum number of attempts per minute from one network with second factors and passkeys. */
 const MOST_ATTEMPTS = 20
 const WINDOW = 60_000
 

@@ -38,7 +38,7 @@ export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle)
   )
 }
 
-/** Returns the port for apps (RFC 6409 §3.1), because port 25 is blocked in many networks. */
+/** Returns the port on which apps submit mail (RFC 6409 §3.1), because port 25 is blocked in many networks. */
 function submissionPort(listeners: readonly string[]): number | null {
   const ports = listeners.flatMap((origin) => /^smtp:.*:(\d+)$/.exec(origin)?.[1] ?? []).map(Number)
   const chosen = ports.find((port) => port === 587) ?? ports.find((port) => port !== 25) ?? ports[0]

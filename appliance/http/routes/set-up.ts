@@ -4,7 +4,10 @@ import type { App, HttpDeps } from '../deps.ts'
 import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 
-/** Attempts per minute from one network. The token can't be guessed, but each valid use costs a password hash. */
+/**
+ * Maximum number of attempts per minute from one network. The token can't be guessed, but each valid use costs a
+ * password hash.
+ */
 const MOST_ATTEMPTS = 10
 const WINDOW = 60_000
 

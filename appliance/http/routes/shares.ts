@@ -8,7 +8,7 @@ import { contentPage, CONTENT_POLICY, noticePage, PAGE_POLICY, sharedPage } from
 import type { LinkDeps } from './attachments.ts'
 import { readDuration } from '../../mail/date.ts'
 
-/** How long a link works, by default and at most (milliseconds). */
+/** Default and maximum lifetime of a link, in milliseconds. */
 const MAX_LIFETIME = 48 * 60 * 60 * 1000
 
 /** Routes for links that show an email to people without an account. */
@@ -28,7 +28,7 @@ export function shareRoutes(
     return { object: 'email' as const, id, url: `${origin()}/shared/${links.sign('share', target)}` }
   })
 
-  /** Returns the email of a link, or sends the page that says why there is none. */
+  /** Returns the email of a link, or sends a page that explains why there is none. */
   const open = async (params: unknown, reply: FastifyReply) => {
     const { token } = params as { token: string }
     const target = links.open('share', token, clock.now())
@@ -77,7 +77,7 @@ function sendPage(reply: FastifyReply, html: string, policy = PAGE_POLICY): Fast
     .headers({
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policy,
-      // The page's URL is secret, so links in the mail and search engines must not get it.
+      // The page's URL is secret, so it must not be sent to sites that the mail links to, or to search engines.
       'referrer-policy': 'no-referrer',
       'x-robots-tag': 'noindex, nofollow',
     })

@@ -11,8 +11,8 @@ import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in
 import { createThrottle } from '../../clock/throttle.ts'
 
 /**
- * Departures to a provider per minute from one network. Each costs a row, and sometimes a request for the provider's
- * metadata.
+ * Maximum number of redirects to a provider per minute from one network. Each costs a database row, and sometimes a
+ * request for the provider's metadata.
  */
 const MOST_ATTEMPTS = 20
 const WINDOW = 60_000
@@ -20,11 +20,11 @@ const WINDOW = 60_000
 /** Maximum length of each query parameter of the callback. */
 const MOST_QUERY = 8000
 
-/** Returns the path where a browser comes back. */
+/** Returns the path of the callback that the provider redirects the browser to. */
 const callbackPath = (provider: string) => `/session/oidc/${encodeURIComponent(provider)}/callback`
 
 interface Linked {
-  /** The origin of our own pages. */
+  /** Returns the origin of this server's pages. */
   origin: () => string
 }
 
@@ -35,7 +35,7 @@ export async function depart(
   about: { next: string | undefined; link?: string | undefined },
 ): Promise<api.ProviderDeparture> {
   const own = request.headers.origin
-  // The cookie would be for this host name, but the provider sends people back to the other one.
+  // The cookie would be set for this host name, but the provider redirects to the other one.
   if (own !== undefined && own !== origin()) throw refuse('provider_elsewhere', { origin: origin() })
   const redirectUri = origin() + callbackPath(provider)
   const { url, token, expiresAt } = await providers.begin({ provider, redirectUri, ...about })
@@ -72,7 +72,7 @@ export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): 
   })
 }
 
-/** Writes the result to the log and the audit log. */
+/** Writes the result of a sign-in to the log and the audit log. */
 async function noteDown(
   { storage, clock }: HttpDeps,
   request: FastifyRequest,
@@ -110,7 +110,7 @@ function pageAfter(provider: string, result: Returned): string {
   }
   if (result.kind === 'linked') return `/account?${new URLSearchParams({ linked: provider }).toString()}`
   if (result.result.kind === 'session') return result.next
-  // `step` makes the sign-in page ask which second factor is missing.
+  // `step` makes the sign-in page ask for the missing second factor.
   const about = new URLSearchParams({ step: '1', ...(result.next === '/' ? {} : { next: result.next }) })
   return `/sign-in?${about.toString()}`
 }

@@ -22,10 +22,10 @@ import { PERSONAL_HEADERS, sendPublicPage } from '../public-page.ts'
 /** Maximum size of a form, in bytes. */
 const FORM_BYTES = 64 * 1024
 
-/** Browsers name the origin of a form only to pages with this policy. */
+/** Browsers send the Origin of a form only from pages with this policy. */
 const HEADERS = { ...PERSONAL_HEADERS, 'referrer-policy': 'same-origin' }
 
-/** Routes for the page of a form, for what is sent with it from there or from other sites, and for confirmation links. */
+/** Routes for the page of a form, for submissions from that page or from other sites, and for confirmation links. */
 export function signUpRoutes(app: App, { forms }: Pick<HttpDeps, 'forms'>): void {
   const config = { access: 'public', form: true, audit: null } as const
   const page = `${FORM_PATH}:id`
@@ -60,14 +60,14 @@ export function signUpRoutes(app: App, { forms }: Pick<HttpDeps, 'forms'>): void
 }
 
 function confirmRoutes(app: App, { forms }: Pick<HttpDeps, 'forms'>): void {
-  // Not logged, because the log would have a second record of who signed up.
+  // Not logged, because the log would be a second record of who signed up.
   const config = { access: 'public', form: true, secretPath: true, audit: null } as const
   const open = { config, bodyLimit: FORM_BYTES, logLevel: 'warn' } as const
   const page = `${FORM_PATH}${CONFIRM_PATH}:token`
   const find = (request: FastifyRequest) =>
     forms.openSignup({ token: (request.params as { token: string }).token })
 
-  // Scanners open every link, so that only the button on the page confirms.
+  // Scanners open every link, so opening it must not confirm. Only the button on the page does.
   app.get(page, open, async (request, reply) => {
     const opened = await find(request)
     if (!opened) return showNotFound(request, reply)
@@ -144,7 +144,7 @@ function show(
   return send(reply.code(status), renderMessage(viewOf(opened, languageOf(request, opened)), message), null)
 }
 
-/** Shows the same page for any link that was used, is too old, or whose form was deleted. */
+/** Shows the same page for any link that was used, has expired, or whose form was deleted. */
 function showUsed(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const language = chooseLanguage(request.headers['accept-language'], DEFAULT_PAGE.defaultLanguage)
   const view = { team: '', page: DEFAULT_PAGE, language, form: { words: {} } }
@@ -156,6 +156,6 @@ function showNotFound(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   return send(reply.code(404), renderNotFound(DEFAULT_PAGE, language), null)
 }
 
-/** Sends a page. @param target where its form leads at the end; null: to another page here */
+/** Sends a page. @param target URL that its form finally leads to; null: another page of this server */
 const send = (reply: FastifyReply, page: RenderedPage, target: string | null): FastifyReply =>
   sendPublicPage(reply, page, HEADERS, target)

@@ -78,7 +78,7 @@ export function sourceRoutes(app: App, deps: HttpDeps): void {
 
 const removal = { action: 'pool_assignment.delete', noun: 'pool_assignment', appliance: true } as const
 
-/** Routes for which mail uses which pool. */
+/** Routes for pool assignments, which determine the pool that mail is sent from. */
 function assignmentRoutes(app: App, deps: HttpDeps): void {
   const { sources } = deps
   const operator = requireOperator(deps)

@@ -12,7 +12,7 @@ const MOST_AT_ONCE = 100
 
 const isPreview = ({ body }: FastifyRequest): boolean => (body as { preview?: boolean }).preview === true
 
-/** Routes for the addresses that a team doesn't send to. */
+/** Routes for the suppression list. */
 export function suppressionRoutes(app: App, deps: HttpDeps): void {
   const { senders } = deps
   serve(
@@ -55,7 +55,7 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
   )
 }
 
-/** Routes for the list as a file. */
+/** Routes to export and import the list as CSV. */
 function csvRoutes(app: App, deps: HttpDeps): void {
   const { senders } = deps
   serve(app, api.exportSuppressions, {}, (request, reply) => {
@@ -79,7 +79,7 @@ function csvRoutes(app: App, deps: HttpDeps): void {
   )
 }
 
-/** Routes for up to a hundred at once. */
+/** Routes for up to a hundred entries per request. */
 function batchRoutes(app: App, senders: HttpDeps['senders']): void {
   serve(
     app,

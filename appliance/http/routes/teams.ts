@@ -47,7 +47,7 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
 
 const leaving = { action: 'team.leave', noun: 'team' } as const
 
-/** Runs before anything is recorded, so that no one writes to another team's log. */
+/** Runs before the audit entry is created, so that no one can write to another team's log. */
 const requireOwnTeam = (deps: HttpDeps) => async (request: FastifyRequest) => {
   const own = await deps.accounts.teams.teamsOf({ userId: personOf(request).userId })
   if (!own.some(({ id }) => id === (request.params as { id: string }).id))

@@ -15,11 +15,11 @@ const named = (request: FastifyRequest) => ({
   which: (request.params as { id: string }).id,
 })
 
-/** Routes for templates. Sending them: emails.ts and batch.ts. */
+/** Routes for templates. emails.ts and batch.ts send emails with them. */
 export function templateRoutes(app: App, deps: HttpDeps): void {
   const { templates } = deps
   const read = async (request: FastifyRequest) => {
-    // The audit log records what changed, without the long HTML.
+    // The audit log records the changed fields, without the long HTML.
     const { id, name, alias, status, current_version_id, published_version_id } = api.presentTemplate(
       await templates.get(named(request)),
     )
@@ -69,7 +69,7 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
   )
 }
 
-/** Route for sending the current draft as a test, so that it can be seen in an inbox before it is published. */
+/** Route for sending the current draft as a test, so that people can see it in an inbox before publishing. */
 function testRoute(app: App, deps: HttpDeps): void {
   const { templates, intake, clock } = deps
   serve(app, api.testTemplate, { audit: null }, async (request, reply) => {

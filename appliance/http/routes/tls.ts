@@ -10,7 +10,9 @@ import * as certificatesApi from '../../api/certificates.ts'
 const DAYS = 7
 const MOST_ROWS = 1000
 
-/** Routes for TLS to recipient domains. They show whom the server sends to, so only operators may see them. */
+/**
+ * Routes for TLS to recipient domains. They reveal recipients' domains of all teams, so only operators may see them.
+ */
 export function tlsRoutes(app: App, deps: HttpDeps): void {
   const { tlsPolicies, storage, clock } = deps
   const operator = requireOperator(deps)

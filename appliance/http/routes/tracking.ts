@@ -13,12 +13,12 @@ const HEADERS = {
   'x-robots-tag': 'noindex, nofollow',
 }
 
-/** Routes for the links and pixels of tracked emails. Only links signed here lead anywhere. */
+/** Routes for the links and pixels of tracked emails. Only links signed by this server redirect. */
 export function trackingRoutes(app: App, tracking: Tracking): void {
-  // Not logged, because that would record a second time who reads what.
+  // Not logged, because the log would be a second record of who reads what.
   const open = { config: { access: 'public', secretPath: true, unmetered: true }, logLevel: 'warn' } as const
 
-  // A wildcard, because a link may exceed the maximum length of a parameter.
+  // A wildcard, because a link may exceed the maximum length of a path parameter.
   app.get(`${LINK_PATH}*`, open, async (request, reply) => {
     const tracked = await tracking.open('click', restOf(request))
     if (!tracked || !/^https?:/i.test(tracked.link)) return sendNotice(reply)

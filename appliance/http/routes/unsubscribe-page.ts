@@ -27,7 +27,7 @@ export function unsubscribePageRoutes(app: App, { audience }: HttpDeps): void {
   )
 }
 
-/** Converts a body; what is absent stays unchanged. */
+/** Converts a body; absent fields stay unchanged. */
 function changeOf(body: api.UpdateUnsubscribePage): UnsubscribePageChange {
   const given: Record<keyof UnsubscribePageChange, unknown> = {
     words: body.words,

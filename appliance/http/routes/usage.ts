@@ -5,7 +5,7 @@ import { callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
 /**
- * Routes for the team's usage of its plan, and the limits that it sets. For every key, as in the hosted service,
+ * Routes for the team's usage of its plan, and the plan's limits. Available to every key, as in the hosted service,
  * because they only return numbers.
  */
 export function usageRoutes(app: App, deps: HttpDeps): void {
