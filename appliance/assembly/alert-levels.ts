@@ -3,8 +3,8 @@ import type { Config } from '../config/config.ts'
 import { ALERT_LEVELS, BOUNCE_LIMIT, type AlertLevel, type AlertLevels } from '../mail/alert.ts'
 
 /**
- * Returns the configured levels. Those about records and blocklists have none, because one is too many. The levels of
- * bounces and bulk mail are shares of a limit.
+ * Returns the configured levels. Alerts about records and blocklists have none, because a single problem is too many.
+ * The levels of bounces and bulk mail are shares of a limit.
  */
 export function alertLevels({ alerts }: Pick<Config, 'alerts'>): AlertLevels {
   const share = (percent: number, of = 1): number => percent / 100 / of
@@ -41,7 +41,7 @@ export function alertLevels({ alerts }: Pick<Config, 'alerts'>): AlertLevels {
   }
 }
 
-/** The configuration has both percentages or neither (cross-check.ts). Without them, the providers' limits decide. */
+/** The configuration sets both percentages or neither (cross-check.ts). Without them, the providers' limits apply. */
 function complaintLevel(alerts: Config['alerts']): AlertLevel {
   const { complaints_opens_percent: opens, complaints_closes_percent: closes } = alerts
   const least = alerts.complaints_least

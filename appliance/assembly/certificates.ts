@@ -16,7 +16,7 @@ import { CannotStart } from '../wire/listeners.ts'
 /** The certificates of all TLS listeners, and their renewal. */
 export interface Certified {
   certificates: Certificates
-  /** Null: ACME is off. */
+  /** Manages ACME certificates; null if ACME is off. */
   acme: Acme | null
 }
 
@@ -81,8 +81,8 @@ function readAuthority(file: string): string {
 }
 
 /**
- * Lists the certificates to have: one for the host and its additional names, and one per tracking host, so that a
- * domain with broken records affects no other certificate. Pure.
+ * Lists the certificates that are needed: one for the host and its additional names, and one per tracking host, so that
+ * a domain with broken records affects no other certificate. Pure.
  */
 export function wantedOf(
   { hostname, tls, acme }: Pick<Config, 'hostname' | 'tls' | 'acme'>,
@@ -97,7 +97,7 @@ export function wantedOf(
   return [...host, ...others.map((name) => ({ id: name, names: [name] }))]
 }
 
-/** Returns the domain's tracking host if its record was found; before that, the CA can't validate it. */
+/** Returns the domain's tracking host if its record was found. Without the record, the CA can't validate it. */
 function trackingHostOf(domain: Pick<Domain, 'name' | 'trackingSubdomain' | 'checks'>): string[] {
   const { name, trackingSubdomain, checks } = domain
   if (trackingSubdomain === null) return []

@@ -6,7 +6,7 @@ import type { Senders } from '../senders/senders.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { Ground } from './ground.ts'
 
-/** How often sign-ups that another node took are looked for, in milliseconds. */
+/** How often to check for sign-ups that another node received, in milliseconds. */
 const POLL_MS = 1000
 
 interface FormParts {

@@ -1,4 +1,4 @@
-/** Opens the foundations of the server, and the people and sending IPs. */
+/** Opens the shared foundations of the server, the accounts and the sending IPs. */
 import { type Accounts, createAccounts } from '../accounts/accounts.ts'
 import { type Capacity, createCapacity } from '../capacity/capacity.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
@@ -27,8 +27,8 @@ import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 
 /**
- * How often to look for domains to check and other rare work. It depends on people and DNS, and this process is told when
- * there is some, so once a minute is enough. With other nodes, the one that does it isn't the one that is told.
+ * How often to look for domains to check and other rare work. On a single node, this process is told when there is
+ * work, so once a minute is enough. With several nodes, the node that does the work may not be the one that is told.
  */
 export const domainPolls = ({ config, options: { pollMs = 0 } }: Pick<Ground, 'config' | 'options'>) => ({
   pollMs: Math.max(isShared(config) ? 1000 : 60_000, pollMs),
@@ -37,7 +37,7 @@ export const domainPolls = ({ config, options: { pollMs = 0 } }: Pick<Ground, 'c
 /** Options, with the folder of the built dashboard. */
 type Options = ComposeOptions & { dashboard: string }
 
-/** The shared foundations; opened resources are closed with `started`, last first. */
+/** The shared foundations. Opened resources are closed with `started`, in reverse order. */
 export interface Ground {
   config: Config
   options: Options
@@ -47,7 +47,7 @@ export interface Ground {
   storage: Storage
   /** Identifies this process in leases. */
   owner: string
-  /** The id of this node, and its state among the others. */
+  /** The ID of this node, and its state among the other nodes. */
   nodeId: string
   heartbeat: Heartbeat
   node: NodeBook
@@ -57,13 +57,13 @@ export interface Ground {
   events: Events
   instruments: Instruments
   health: HealthChecks
-  /** Limits of client usage. */
+  /** Limits on the resources that clients use. */
   capacity: Capacity
   /** Parses messages. */
   mime: MimeReader
   /** Reports whether the disk of the data directory has at least the minimum free space. */
   hasRoom: () => Promise<boolean>
-  /** Called with the composer of the emails of broadcasts. */
+  /** Sets the function that composes the emails of broadcasts. */
   composed: ReturnType<typeof withBroadcastMail>['composed']
   /** Statistics of the storage engine. */
   stats: () => { commits: number; calls: number; waiting: number }

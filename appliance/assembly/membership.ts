@@ -1,4 +1,4 @@
-/** This node among those that share the database. */
+/** The membership of this node among the nodes that share the database. */
 import { hostname } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
@@ -15,13 +15,13 @@ import { nodeIdOf } from './node-id.ts'
 interface MembershipDeps {
   config: Config
   storage: Storage
-  /** The clock of deliveries. That of heartbeats is always the machine's. */
+  /** The clock of deliveries. Heartbeats always use the machine's clock. */
   clock: Clock
   log: Logger
   node: { facts(): NodeFacts }
 }
 
-/** This run of this node. */
+/** The current run of this node. */
 interface Member {
   nodeId: string
   /** Identifies the run in leases. */

@@ -1,4 +1,4 @@
-/** Gathers the state of the server for the metrics, on demand: from the storage, the disk and the certificates. */
+/** Collects the state of the server for the metrics on demand: from the storage, the disk and the certificates. */
 import { statfs } from 'node:fs/promises'
 import type { Capacity, CapacityFigures } from '../capacity/capacity.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
@@ -17,7 +17,7 @@ export async function diskOf(dataDir: string): Promise<Standing['disk']> {
     const { bavail, bsize, blocks } = await statfs(dataDir)
     return { free: bavail * bsize, size: blocks * bsize }
   } catch {
-    // Some file systems don't report them; the gauge is then absent.
+    // Some file systems don't report these values. The gauge is then absent.
     return null
   }
 }
@@ -74,7 +74,7 @@ export function capacityRows({ connections, octets, budgets }: CapacityFigures):
   }
 }
 
-/** Counts the nodes by state. Their times are real ones, whatever the clock of deliveries is. */
+/** Counts the nodes by state. Uses real time, whatever the clock of deliveries is. */
 async function nodesOf(config: Config, storage: Pick<Storage, 'listNodes'>): Promise<Standing['nodes']> {
   if (!isShared(config)) return {}
   const now = systemClock.now()
@@ -83,7 +83,7 @@ async function nodesOf(config: Config, storage: Pick<Storage, 'listNodes'>): Pro
   return Object.fromEntries(counts) as Standing['nodes']
 }
 
-/** Creates a function that gathers all of `Standing`. */
+/** Creates a function that collects all of `Standing`. */
 export function createLook(deps: {
   config: Config
   storage: Pick<

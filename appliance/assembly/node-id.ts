@@ -1,4 +1,4 @@
-/** The id of this node, which leases, duties and sending IPs refer to. */
+/** The ID of this node, which is used in leases, duties and sending IPs. */
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +7,10 @@ import type { Storage } from '../storage/storage.ts'
 import { giveToOwnerOf, makeDirectory } from '../storage/sqlite/sqlite.ts'
 import { CannotStart } from '../wire/listeners.ts'
 
-/** In the data directory. Several nodes share a PostgreSQL database, so the id can't be in it as on SQLite. */
+/**
+ * Name of the file in the data directory. Several nodes share a PostgreSQL database, so the ID can't be stored there,
+ * unlike with SQLite.
+ */
 const FILE = 'node-id'
 
 const SHAPE = /^[0-9a-f]{16}$/

@@ -1,4 +1,4 @@
-/** Converts the configuration to what the PostgreSQL engine needs. */
+/** Converts the configuration to the settings of the PostgreSQL engine. */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import type { PostgresTarget } from '../storage/postgres/postgres.ts'
@@ -32,7 +32,7 @@ function read(key: string, file: string): string {
   }
 }
 
-/** Names the database for people, without user and password. */
+/** Returns a display name of the database, without user and password. */
 export function databaseName({ storage, data_dir: dataDir }: Pick<Config, 'storage' | 'data_dir'>): string {
   if (storage.engine !== 'postgres') return dataDir
   const { host, pathname, searchParams } = new URL(storage.url!)

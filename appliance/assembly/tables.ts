@@ -1,5 +1,5 @@
 /**
- * The data tables that a running daemon can reload. Always read through a function, so that the current version is
+ * Data tables that a running daemon can reload. They are always read through a function, so that the current version is
  * used.
  */
 import {

@@ -1,6 +1,6 @@
 /**
  * Rate-limits clients without a valid key or session: a token bucket per network, shared by all listeners. Requests
- * with a valid key or session are free. Counts only; no I/O.
+ * with a valid key or session use no tokens. Only counts; no I/O.
  */
 import { steady, type Clock } from '../clock/clock.ts'
 import { sourceNetwork } from '../wire/networks.ts'
@@ -12,25 +12,31 @@ export interface Budgets {
    * Takes tokens for a request or command, 1 by default. Returns 0, or the seconds until enough tokens are available.
    */
   take(ip: string, tokens?: number): number
-  /** Charges for a large response, even beyond what is left, because the response is already going out. */
+  /** Takes tokens for a large response, even more than are left, because the response is already being sent. */
   charge(ip: string, octets: number): void
   /**
-   * Resolves when a delayed refusal may be sent. The delay makes clients that retry at once cost a connection and
-   * hardly any CPU time, however many there are.
+   * Resolves when a delayed refusal may be sent. Because of the delay, clients that retry immediately use a connection
+   * but hardly any CPU time, however many there are.
    */
   hold(): Promise<void>
   figures(): { refused: number }
 }
 
-/** Tokens added per second, and the size of the bucket. */
+/** Number of tokens added per second, and size of the bucket. */
 interface Allowance {
   perSecond: number
   most: number
 }
 
-/** A first visit to the dashboard requests a few dozen files, and several people may share an address. */
+/**
+ * Allowance of unknown networks. A first visit to the dashboard requests a few dozen files, and several people may
+ * share an address.
+ */
 const STRANGERS: Allowance = { perSecond: 25, most: 500 }
-/** For networks where someone signed in recently, such as offices, or machines that also run a program with a key. */
+/**
+ * Allowance of networks where someone signed in recently, such as offices, or machines that also run a program with a
+ * key.
+ */
 const KNOWN: Allowance = { perSecond: 250, most: 5000 }
 /** Response size covered by one token, in octets; each further chunk of this size costs another token. */
 const OCTETS = 64 * 1024
@@ -41,12 +47,14 @@ export const HOLD_MS = 1000
  * spread out.
  */
 const APART_MS = 3
-/** Refusals per turn of the event loop when it runs late. Each may end a hundred pipelined requests. */
+/**
+ * Maximum number of refusals per turn of the event loop when it runs late. Each may end a hundred pipelined requests.
+ */
 const AT_ONCE = 4
-/** How many networks to remember; the least recently used is dropped first. */
+/** Maximum number of networks to remember; the least recently used is dropped first. */
 const REMEMBERED = 20_000
 
-/** Tokens that a network has used, as of a steady-clock time. */
+/** Number of tokens that a network has used, as of a steady-clock time. */
 interface Account {
   used: number
   at: number
@@ -57,7 +65,7 @@ export function createBudgets(clock: Clock, known: KnownNetworks): Budgets {
   const accounts = new Map<string, Account>()
   let refused = 0
   const inLine = createLoopLine(AT_ONCE)
-  /** Steady-clock time at which the last delayed refusal goes out. */
+  /** Steady-clock time at which the last delayed refusal is sent. */
   let released = 0
   /** Computes what the network has used of its allowance as of now. */
   const look = (network: string): { used: number; allowance: Allowance } => {

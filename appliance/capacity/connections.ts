@@ -1,6 +1,6 @@
 /**
- * Decides who may open another connection, with limits in total, for strangers, per network and per team. Counts only;
- * no I/O.
+ * Decides whether a client may open another connection, with limits in total, for strangers, per network and per team.
+ * A stranger is a client that hasn't signed in. Only counts; no I/O.
  */
 import type { Clock } from '../clock/clock.ts'
 import { sourceNetwork } from '../wire/networks.ts'
@@ -8,25 +8,25 @@ import { sourceNetwork } from '../wire/networks.ts'
 /** Limits of one listener group, in concurrent connections. */
 export interface ConnectionLimits {
   total: number
-  /** From one network where someone has signed in: an IPv4 address or an IPv6 /48. */
+  /** Limit for one network where someone has signed in: an IPv4 address or an IPv6 /48. */
   perAddress: number
-  /** From one network where no one has signed in. */
+  /** Limit for one network where no one has signed in. */
   perStranger: number
 }
 
 /**
- * Why a connection is refused: the total, the limit for strangers, the limit of the network or the limit of the team is
- * reached.
+ * The reason why a connection is refused, which is the limit that was reached: in total, for strangers, for the
+ * network, or for the team.
  */
 export type RefusedConnection = 'total' | 'strangers' | 'address' | 'team'
 
 /** A connection that counts towards the limits. */
 export interface Connection {
-  /** Whether no one has signed in on it, nor recently in its network. */
+  /** Whether no one has signed in on this connection, nor recently from its network. */
   readonly stranger: boolean
   /** The client's address. */
   readonly ip: string
-  /** Whether it comes from a proxy and carries requests of many clients. */
+  /** Whether the connection comes from a proxy and carries requests of many clients. */
   readonly shared: boolean
   /** Records that a stranger delivered wanted mail, so that its network is known as a sender. */
   vouch(): void
@@ -39,7 +39,7 @@ export interface Connection {
 export interface ConnectionFigures {
   open: number
   strangers: number
-  /** Strangers from networks of known senders, who are counted here only. */
+  /** Number of connections of strangers from networks of known senders, who are counted only here. */
   senders: number
   limit: number
   refused: Record<RefusedConnection, number>
@@ -51,12 +51,12 @@ export interface Connections {
    * @param exempt a proxy that many clients share: only the total limit applies
    */
   enter(ip: string, exempt?: boolean): Connection | RefusedConnection
-  /** True when few connections for strangers are left, so that they get less time to authenticate. */
+  /** Whether few connections for strangers are left, so that strangers get less time to authenticate. */
   readonly crowded: boolean
   figures(): ConnectionFigures
 }
 
-/** Networks where someone signed in, shared by all listeners. */
+/** Networks where someone signed in. Shared by all listeners. */
 export interface KnownNetworks {
   add(network: string): void
   has(network: string): boolean
@@ -66,12 +66,15 @@ export interface KnownNetworks {
 const KNOWN_MS = 24 * 3_600_000
 /** How long a network stays known as a sender after its last wanted message, in milliseconds. */
 const SENDER_MS = 30 * 24 * 3_600_000
-/** How many networks to remember; the least recently used is dropped first. */
+/** Maximum number of networks to remember; the least recently used is dropped first. */
 const REMEMBERED = 20_000
 
 /** Share of all connections that strangers may use. The rest is reserved for known networks. */
 const STRANGERS = 0.6
-/** Share of all connections that strangers and known senders may use together. Only the latter use the difference. */
+/**
+ * Share of all connections that strangers and known senders may use together. Only known senders may use the part above
+ * `STRANGERS`.
+ */
 const SENDERS = 0.75
 /** Share of all connections that one team may use. */
 const TEAM = 0.25

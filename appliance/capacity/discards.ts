@@ -1,22 +1,22 @@
 /**
- * Limits how fast data is read only to be thrown away: the rest of refused requests. Clients that keep sending are read
- * slowly, so that they can't use much CPU time. Counts only; no I/O.
+ * Limits how fast the rest of refused requests is read and discarded. Clients that keep sending are read slowly, so
+ * that they can't use much CPU time. Only counts; no I/O.
  */
 import { steady, type Clock } from '../clock/clock.ts'
 
 export interface Discards {
   /**
-   * Counts discarded octets. Returns a promise when all clients together have sent too many recently; read nothing more
-   * from this client until it resolves.
+   * Counts discarded octets. Returns a promise when all clients together have sent too many recently; don't read from
+   * this client until it resolves.
    */
   take(octets: number): Promise<void> | undefined
 }
 
-/** Rate for all clients together, in octets per millisecond. 16 MB/s takes about 5% of a core. */
+/** Maximum rate for all clients together, in octets per millisecond. 16 MB/s takes about 5% of a core. */
 const PER_MS = 16 * 1024
 /**
- * Octets that are read without delay: enough for the rest of one or two large requests, whose clients can then read why
- * they were refused.
+ * Number of octets that are read without delay: enough for the rest of one or two large requests, whose clients can
+ * then read why they were refused.
  */
 const BURST = 64 * 1024 * 1024
 

@@ -1,29 +1,26 @@
 /**
- * Receives request bodies: small ones in memory, larger ones in unnamed files. Each counts towards its owner's share.
+ * Receives request bodies: small bodies in memory, larger ones in unnamed files. Each counts towards its owner's share.
  */
 import { mkdir, open, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../mail/refusals.ts'
 import type { Owner, Shares } from './shares.ts'
 
-/** Bodies above this size go to a file (octets). */
+/** Size above which a body goes to a file, in octets. */
 const IN_MEMORY = 256 * 1024
-/** Octets that may wait for the disk before the sender is paused. */
+/** Number of octets that may wait for the disk before the sender is paused. */
 const UNWRITTEN = 256 * 1024
 const FIRST_BUFFER = 8 * 1024
-/**
- * A body that arrives in one chunk up to this length uses a slice of Node's buffer pool instead of a buffer of
- * `FIRST_BUFFER`.
- */
+/** Maximum size of a one-chunk body that uses a slice of Node's buffer pool instead of a buffer of `FIRST_BUFFER`. */
 const SHARED_BUFFER = Buffer.poolSize / 2
 const NO_SPACE = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 export interface IncomingDeps {
-  /** Where the files of large bodies are created; they are unlinked at once. */
+  /** Folder for the files of large bodies, which are unlinked immediately. */
   folder: string
   memory: Shares
   disk: Shares
-  /** Free disk space in octets; null when unknown. With it, how much has to stay free. */
+  /** Returns the free disk space in octets; null when unknown. `leastFree` must stay free. */
   freeBytes: () => Promise<number | null>
   leastFree: number
 }
@@ -33,11 +30,11 @@ export class Incoming {
   readonly #deps: IncomingDeps
   readonly #owner: Owner
   #buffer = Buffer.alloc(0)
-  /** Octets in the buffer, and how many the owner is charged for it. */
+  /** Number of octets in the buffer, and number charged to the owner for it. */
   #used = 0
   #taken = 0
   #file: Promise<FileHandle> | null = null
-  /** Octets in the file, and how many the owner is charged for it. */
+  /** Number of octets in the file, and number charged to the owner for it. */
   #written = 0
   #onDisk = 0
   #writing: Promise<void> = Promise.resolve()
@@ -50,7 +47,7 @@ export class Incoming {
     this.#owner = owner
   }
 
-  /** Octets received so far. */
+  /** Number of octets received so far. */
   get size(): number {
     return this.#written + this.#unwritten + this.#used
   }
@@ -69,8 +66,8 @@ export class Incoming {
   }
 
   /**
-   * Returns the whole body in one buffer; the caller has reserved the memory. Refuses: `malformed_request` when the
-   * body was discarded because its sender disconnected.
+   * Returns the whole body in one buffer. The caller must have reserved the memory. Refuses: `malformed_request` when
+   * the body was discarded because its sender disconnected.
    */
   async whole(): Promise<Buffer> {
     if (!this.#file) return this.#buffer.subarray(0, this.#used)
@@ -148,7 +145,7 @@ export class Incoming {
         at += (await file.write(piece, at, piece.length - at, this.#written + at)).bytesWritten
       this.#written += piece.length
     } catch (error) {
-      // The next call throws it: no one awaits this promise.
+      // The next call throws it, because no one awaits this promise.
       this.#failure ??= NO_SPACE.has((error as NodeJS.ErrnoException).code ?? '')
         ? refuse('disk_full')
         : (error as Error)

@@ -1,9 +1,10 @@
-/** Spreads work over turns of the event loop, so that a burst from hundreds of clients doesn't keep everyone else waiting. */
+/**
+ * Spreads work over turns of the event loop, so that a burst from hundreds of clients doesn't delay all other clients.
+ */
 
 /**
- * Creates a queue for jobs that start in order, never in the turn in which they were added.
- * @param most jobs that start in one turn of the event loop
- * @returns adds a job; `weight` counts a long job as several
+ * Creates a queue for jobs that start in order, never in the turn in which they were added. @param most maximum number
+ * of jobs that start in one turn of the event loop @returns adds a job; `weight` counts a long job as several
  */
 export function createLoopLine(most: number): (job: () => void, weight?: number) => void {
   const waiting: { begin: () => void; weight: number }[] = []
@@ -30,14 +31,12 @@ export function createLoopLine(most: number): (job: () => void, weight?: number)
 }
 
 /**
- * Creates a queue whose first jobs in each turn of the event loop start at once. The others start in later turns, in
- * order.
- * @param most jobs that start in one turn of the event loop
- * @returns adds a job
+ * Creates a queue whose first jobs in each turn of the event loop start immediately. The other jobs start in later
+ * turns, in order. @param most maximum number of jobs that start in one turn of the event loop @returns adds a job
  */
 export function createLoopShare(most: number): (job: () => void) => void {
   const waiting: (() => void)[] = []
-  /** Jobs started in this turn. */
+  /** Number of jobs started in this turn. */
   let begun = 0
   let scheduled = false
   const turn = (): void => {

@@ -1,21 +1,21 @@
 /**
  * Sends large responses in chunks, round robin over clients. Copying megabytes for hundreds of clients into the kernel
- * at once would stall everyone else.
+ * at the same time would delay all other clients.
  */
 import { Readable } from 'node:stream'
 import { createLoopLine } from './loop.ts'
 
 export interface Outgoing {
   /**
-   * Returns a stream of the octets that respects backpressure and waits for its turn. The buffer must not change
-   * meanwhile.
+   * Returns a stream of the octets that respects backpressure and waits for its turn. The buffer must not change until
+   * the stream ends.
    */
   pieces(whole: Buffer): Readable
 }
 
 /** Chunk size in octets. Larger chunks are no faster to copy. */
 export const PIECE = 64 * 1024
-/** Chunks per turn of the event loop: a megabyte takes one to two milliseconds. */
+/** Maximum number of chunks per turn of the event loop: a megabyte takes one to two milliseconds. */
 const IN_ONE_TURN = 16
 
 export function createOutgoing(): Outgoing {

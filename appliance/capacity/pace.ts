@@ -1,16 +1,16 @@
 /**
- * Ends transfers that are too slow. A client that sends an octet every few seconds would otherwise hold a connection
+ * Ends transfers that are too slow. Otherwise, a client that sends an octet every few seconds would hold a connection
  * and its memory for an hour.
  */
 import { steady, type Clock } from '../clock/clock.ts'
 
-/** Minimum rate in octets per second, and the window over which it is measured (milliseconds). */
+/** Minimum rate in octets per second, and the window over which it is measured, in milliseconds. */
 const LEAST_RATE = 1024
 const WINDOW_MS = 30_000
 
 /** A transfer in progress. */
 export interface Transfer {
-  /** Octets so far. */
+  /** Number of octets transferred so far. */
   readonly size: number
   /** Called when the transfer was too slow. */
   tooSlow(): void
@@ -22,7 +22,7 @@ export interface Pace {
 }
 
 export function createPace(clock: Clock): Pace {
-  /** For each transfer, its size at the start of the current window, and when that was. */
+  /** The size of each transfer at the start of the current window, and when that was. */
   const watched = new Map<Transfer, { size: number; since: number }>()
   let armed = false
 

@@ -1,12 +1,12 @@
 /**
- * Divides octets among teams and strangers, so that one client's unfinished requests can't use up what the others need.
- * No I/O.
+ * Divides octets of memory or disk space among teams and strangers, so that one client's unfinished requests can't use
+ * up the space that others need. No I/O.
  */
 import { sourceNetwork } from '../wire/networks.ts'
 
-/** Who octets are charged to. */
+/** The team or network that octets are charged to. */
 export interface Owner {
-  /** Null for a stranger, who is counted by network. */
+  /** ID of the team; null for a stranger, who is counted by network. */
   teamId: string | null
   ip: string
 }

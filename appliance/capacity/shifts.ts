@@ -1,18 +1,20 @@
 /**
- * Limits how many bytes of each team's messages are processed per turn of the event loop, so that a team that sends at full speed doesn't
- * slow down the others. Only counts; no I/O.
+ * Limits how many bytes of each team's messages are processed per turn of the event loop, so that a team that sends at
+ * full speed doesn't slow down other teams. Only counts; no I/O.
  */
 
 export interface Shifts {
   /**
-   * Call before processing octets. Returns a promise when the team has used its share of this turn; read nothing more
-   * from the client until it resolves.
-   * @param team null for strangers, who share one
+   * Counts octets before they are processed. Returns a promise when the team has used its share of this turn; don't
+   * read from the client until it resolves. @param team null for strangers, who share one
    */
   take(team: string | null, octets: number): Promise<void> | undefined
 }
 
-/** Octets of one team per turn, about 0.2 ms of work. The chunk that crosses the limit is still processed whole. */
+/**
+ * Maximum number of octets of one team per turn, about 0.2 ms of work. The chunk that exceeds the limit is still
+ * processed as a whole.
+ */
 const SHARE = 64 * 1024
 
 interface Waiting {

@@ -12,7 +12,7 @@ export interface ThreadOptions {
   clock: Clock
   /** Maximum number of threads. */
   most: number
-  /** Jobs of one team that may wait. */
+  /** Maximum number of waiting jobs of one team. */
   waiting: number
   /** Time limit of a job in milliseconds. */
   deadlineMs: number
@@ -25,7 +25,7 @@ export type ThreadAnswer<T> = { result: T } | { error: Error }
 
 /** A job was ended from outside the thread. */
 export class ThreadEnded extends Error {
-  /** The limit that the job exceeded; its input is at fault in both cases. */
+  /** The limit that the job exceeded. In both cases, the input is the cause. */
   readonly why: 'time' | 'memory'
 
   constructor(why: ThreadEnded['why']) {
@@ -105,7 +105,7 @@ class Pool<I, T> implements Threads<I, T> {
   #next(): void {
     for (const [team, queue] of [...this.#queues]) {
       if (this.#busy.size >= this.#options.most) return
-      // One thread per team, so that a job that reaches its deadline delays only its own team.
+      // Only one thread per team, so that a job that reaches its deadline delays only its own team.
       if (this.#running.has(team) || (this.#heavy && queue[0]!.heavy)) continue
       const job = queue.shift()!
       this.#queues.delete(team)

@@ -3,13 +3,13 @@ import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 
 export interface TurnLimits {
-  /** Octets in use at once. One job may always run, however large it is. */
+  /** Maximum number of octets in use at the same time. One job may always run, however large it is. */
   total: number
-  /** Octets of one team at once. A larger job runs when nothing else of the team does. */
+  /** Maximum number of octets of one team at the same time. A larger job runs when no other job of the team does. */
   team: number
-  /** Jobs of one team that may wait. */
+  /** Maximum number of waiting jobs of one team. */
   waiting: number
-  /** Longest wait in milliseconds. */
+  /** Maximum wait in milliseconds. */
   waitMs: number
 }
 
@@ -37,7 +37,7 @@ class Line implements Turns {
   readonly #limits: TurnLimits
   /** Waiting jobs by team, in round-robin order. */
   readonly #queues = new Map<string, Job[]>()
-  /** Octets in use by team. */
+  /** Number of octets in use by team. */
   readonly #running = new Map<string, number>()
   #used = 0
   #waiting = 0

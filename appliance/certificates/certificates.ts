@@ -27,7 +27,7 @@ const DIRECTORIES: Readonly<Record<string, string>> = {
 
 export interface AcmeOptions {
   dataDir: string
-  /** As configured: a short name or a URL. */
+  /** The directory as configured: a short name or a URL. */
   directory: string
   email: string | undefined
   challenge: ChallengeType
@@ -49,7 +49,7 @@ export interface AcmeDeps {
     warn(fields: object, message: string): void
     error(fields: object, message: string): void
   }
-  /** The certificates that should exist. */
+  /** Returns the certificates that should exist. */
   wanted: () => Promise<plan.Wanted[]>
   /** Installs certificates in the listeners. */
   use: (pairs: readonly CertificatePair[]) => void
@@ -60,7 +60,7 @@ export interface AcmeDeps {
 export interface Acme extends ChallengeAnswers {
   /** Installs the stored certificates, then begins to manage them. Never rejects because of the ACME server. */
   start(): Promise<void>
-  /** Aborts work in progress; resolves when nothing runs any more. */
+  /** Aborts work in progress; resolves when nothing is running. */
   stop(): Promise<void>
 }
 
@@ -117,7 +117,7 @@ class Keeper {
 
   /** Handles each certificate that is due, one after the other. Never rejects. */
   async look(): Promise<void> {
-    // Fetch the directory again in each round that needs it: its URLs may have changed (RFC 8555 §7.1.1).
+    // Fetch the directory again in each round that needs it, because its URLs may have changed (RFC 8555 §7.1.1).
     this.#client = undefined
     try {
       const asked = await takeAsked(this.#deps.options.dataDir)
@@ -178,7 +178,7 @@ class Keeper {
       const window = id === undefined ? undefined : await client.renewalWindow(id)
       const askAt = clock.now() + plan.opinionHolds(window?.retryAfter ?? 0)
       if (!window) return { ...tried, renewAt: plan.twoThirds(kept), askAt }
-      // Draw the time once per window. Drawing again each time would move it towards the start of the window.
+      // Draw the time once per window. Drawing it again each time would move it towards the start of the window.
       const inside = tried.renewAt !== null && tried.renewAt >= window.start && tried.renewAt <= window.end
       const renewAt = inside ? tried.renewAt : plan.momentIn(window, kept, random())
       return { ...tried, renewAt, askAt }
@@ -197,7 +197,7 @@ class Keeper {
   ): Promise<void> {
     const { clock, log, options } = this.#deps
     const { names } = wanted
-    // Record the attempt before making it: a process that crashes in each attempt must not retry at once.
+    // Record the attempt before making it, because a process that crashes in each attempt must not retry immediately.
     const pending = { ...tried, retryAt: clock.now() + plan.waitAfter(tried.failures + 1, 0, 0) }
     await this.#remember(memory, wanted.id, pending)
     try {
@@ -236,7 +236,7 @@ class Keeper {
     const problem = error instanceof AcmeProblem ? error : undefined
     const failures = tried.failures + 1
     const retryAt = now + plan.waitAfter(failures, problem?.retryAfter ?? 0, this.#deps.random())
-    // A rate limit may apply to the account or the IP, so that no other order is made before it ends.
+    // A rate limit may apply to the account or the IP, so make no other order before it ends.
     if (problem?.type === 'rateLimited') memory.pausedUntil = Math.max(memory.pausedUntil, retryAt)
     return { ...tried, failures, failedAt: now, error: error.message, retryAt }
   }

@@ -1,4 +1,4 @@
-/** Proves control of a name to the ACME server while it validates. */
+/** Proves control of a name to the ACME server, which validates it. */
 import { createHash } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { TLS_SERVER } from '../wire/certificates.ts'
@@ -9,7 +9,7 @@ import type { Hook } from './hook.ts'
 /** The validation methods of RFC 8555 §8.3, RFC 8737 and RFC 8555 §8.4. */
 export type ChallengeType = 'http-01' | 'tls-alpn-01' | 'dns-01'
 
-/** What the listeners look up. */
+/** Responses that the listeners look up. */
 export interface ChallengeAnswers {
   /** The response for /.well-known/acme-challenge/<token>; undefined for an unknown token. */
   http(token: string): string | undefined

@@ -55,7 +55,7 @@ export interface Resource<T> {
 }
 
 export interface AcmeClient {
-  /** Creates the account of the key, or finds it (RFC 8555 §7.3). Call it before anything below. */
+  /** Creates the account of the key, or finds it (RFC 8555 §7.3). Must be called before the methods below. */
   enter(args: {
     email: string | undefined
     binding: { keyId: string; hmacKey: string } | undefined
@@ -68,7 +68,7 @@ export interface AcmeClient {
   certificate(url: string): Promise<string>
   /** RFC 8555 §8.1 */
   keyAuthorization(token: string): string
-  /** When the certificate should be renewed (RFC 9773 §4.1); undefined when the server doesn't say. */
+  /** Returns when the certificate should be renewed (RFC 9773 §4.1); undefined when the server doesn't say. */
   renewalWindow(certificateId: string): Promise<RenewalWindow | undefined>
 }
 
@@ -79,7 +79,7 @@ export interface RenewalWindow {
   retryAfter: number
 }
 
-/** How often a request is signed again after its nonce was rejected (RFC 8555 §6.5). */
+/** Maximum number of times that a request is signed again after its nonce was rejected (RFC 8555 §6.5). */
 const NONCES = 5
 
 /**
@@ -215,7 +215,7 @@ export function problemText(problem: unknown): { type: string; text: string } {
   const parts = Array.isArray(subproblems) ? subproblems.map((one) => problemText(one).text) : []
   const said = typeof detail === 'string' ? detail : 'no reason given'
   const short = typeof type === 'string' ? type.slice(type.lastIndexOf(':') + 1) : ''
-  // Remote text, sanitized for a log line and a screen.
+  // Text from the server, sanitized for a log line and a terminal.
   const text = [said, ...parts]
     .join(' · ')
     .replaceAll(/\p{Cc}+/gu, ' ')
@@ -237,7 +237,7 @@ function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // An error page of a proxy: the status says enough.
+    return undefined // An error page of a proxy. The status is sufficient.
   }
 }
 

@@ -15,7 +15,7 @@ export interface Answered {
   text: string
 }
 
-/** Makes a request; rejects with an error whose message says what failed. */
+/** Makes a request; rejects with an error whose message describes the failure. */
 export type Exchange = (method: 'GET' | 'HEAD' | 'POST', url: string, body?: string) => Promise<Answered>
 
 /**

@@ -7,10 +7,10 @@ import type { Clock } from '../clock/clock.ts'
 /** Publishes or removes the TXT record of a name; rejects with the program's output. */
 export type Hook = (act: 'present' | 'cleanup', name: string, value: string) => Promise<void>
 
-/** How much of the program's output is kept for the log, in characters. */
+/** Maximum number of characters of the program's output that are kept for the log. */
 const MOST_SAID = 500
 /**
- * How long to keep reading output after the program exits (milliseconds). A process that it left running may hold the
+ * How long to keep reading output after the program exits, in milliseconds. A process that it left running may keep the
  * pipe open forever.
  */
 const LAST_WORDS_MS = 1000
@@ -23,7 +23,7 @@ const LAST_WORDS_MS = 1000
 export function createHook(file: string, seconds: number, clock: Clock): Hook {
   return (act, name, value) =>
     new Promise((resolve, reject) => {
-      // Pass nothing else: our own environment may hold secrets.
+      // Pass no other variables, because this process's environment may contain secrets.
       const { PATH, HOME, LANG, TZ } = process.env
       const env = {
         PATH,
@@ -76,7 +76,7 @@ function kill({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // It has just ended.
+    // The process has just ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

@@ -21,7 +21,7 @@ export interface IssueDeps {
   challenge: ChallengeType
   clock: Clock
   signal: AbortSignal
-  /** Called when a challenge response couldn't be removed. The order continues, because validation is over. */
+  /** Called when a challenge response couldn't be removed. The order continues, because validation is complete. */
   onLeft: (name: string, reason: Error) => void
 }
 
@@ -87,7 +87,7 @@ async function authorize(deps: IssueDeps, url: string): Promise<void> {
   }
 }
 
-/** Polls until the state is none of `waiting`, as often as Retry-After says (RFC 8555 §7.5.1). */
+/** Polls until the state isn't in `waiting` any more, as often as Retry-After says (RFC 8555 §7.5.1). */
 async function settled<T extends { status: string }>(
   { client, clock, signal }: IssueDeps,
   { url }: Resource<unknown>,
@@ -122,7 +122,7 @@ function failure(what: string, problem: unknown): AcmeProblem {
   return new AcmeProblem(type, `${what}: ${text}${type === '' ? '' : ` (${type})`}`)
 }
 
-/** Checks a new certificate before it replaces one that works. */
+/** Checks a new certificate before it replaces a working one. */
 function checked(pair: CertificatePair, wanted: Wanted): CertificatePair {
   const certificate = new X509Certificate(pair.cert)
   if (!certificate.checkPrivateKey(createPrivateKey(pair.key)))

@@ -1,4 +1,4 @@
-/** Decides when to request which certificate. Pure. All times are Unix milliseconds. */
+/** Decides when each certificate is requested. Pure. All times are Unix milliseconds. */
 import type { X509Certificate } from 'node:crypto'
 import { OID } from '../wire/der.ts'
 import type { RenewalWindow } from './client.ts'
@@ -10,14 +10,14 @@ export interface Wanted {
   names: readonly string[]
 }
 
-/** What is remembered about a certificate across restarts, so that no server is asked too often. */
+/** State of a certificate that is kept across restarts, so that no server is asked too often. */
 export interface Attempts {
   /** Failures since the last success. */
   failures: number
   failedAt: number | null
   /** The last error. */
   error: string | null
-  /** No attempt before this time, unless an operator asks for one. */
+  /** Time before which there is no attempt, unless an operator requests one. */
   retryAt: number
   /** The ACME server that issued the stored certificate. */
   directory: string | null
@@ -25,7 +25,7 @@ export interface Attempts {
   renewAt: number | null
   /** When to ask the server again for its renewal window (RFC 9773 §4.3). */
   askAt: number
-  /** When the stored certificate was issued to us; 0 when unknown. */
+  /** When the stored certificate was issued to this server; 0 when unknown. */
   hadAt: number
 }
 
@@ -42,8 +42,8 @@ export const UNTRIED: Attempts = {
 }
 
 /**
- * Drops times in the future, which come from a clock that was wrong. A machine that boots with a wrong year could
- * otherwise wait for that year.
+ * Drops times in the future, which come from a clock that was wrong. Otherwise, a machine that boots with a wrong year
+ * could wait until that year.
  */
 export function withoutFuture(tried: Attempts, now: number): Attempts {
   const failed = tried.failedAt !== null && tried.failedAt > now
@@ -88,16 +88,16 @@ export function isToBeAsked(kept: X509Certificate, { askAt }: Attempts, now: num
 
 /**
  * Whether a certificate is too new to renew: less than a day old, or less than a tenth of its lifetime. Protects
- * against a clock that is months off and against an ACME server that suggests nonsense; either would renew it in every
- * round.
+ * against a clock that is months off, and against an ACME server that suggests a wrong time. Either would cause a
+ * renewal in every round.
  */
 export function isFresh(kept: X509Certificate, { hadAt }: Attempts, now: number): boolean {
   const life = Date.parse(kept.validTo) - Date.parse(kept.validFrom)
-  // A time in the future comes from such a clock.
+  // A time in the future comes from a clock that was wrong.
   return hadAt <= now && now < hadAt + Math.min(24 * HOUR, life / 10)
 }
 
-/** Two thirds of the lifetime, used when the server suggests no window. */
+/** Returns the time after two thirds of the lifetime, used when the server suggests no window. */
 export function twoThirds(certificate: X509Certificate): number {
   const [begins, ends] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
   return begins + ((ends - begins) * 2) / 3
@@ -121,9 +121,8 @@ const LONGEST_WAIT = 24 * HOUR
 
 /**
  * Decides how long to wait after a failure: 10 minutes, doubled with each further failure up to a day. Let's Encrypt
- * allows five failures per hour and name; this makes at most three.
- * @param asked what the server asked for, in milliseconds
- * @param random from 0 up to 1; spreads the waits by a tenth
+ * allows five failures per hour and name; this makes at most three. @param asked the wait that the server asked for, in
+ * milliseconds @param random from 0 up to 1; varies the wait by a tenth
  */
 export function waitAfter(failures: number, asked: number, random: number): number {
   const own = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(20, failures - 1))
@@ -131,8 +130,8 @@ export function waitAfter(failures: number, asked: number, random: number): numb
 }
 
 /**
- * How long a renewal window is valid: between a minute and a day, six hours when the server doesn't say (RFC 9773
- * §4.3).
+ * Decides how long a renewal window is valid: between a minute and a day, and six hours when the server doesn't say
+ * (RFC 9773 §4.3).
  */
 export const opinionHolds = (retryAfter: number): number =>
   retryAfter === 0 ? 6 * HOUR : Math.min(24 * HOUR, Math.max(60_000, retryAfter))

@@ -12,10 +12,10 @@ export interface Kept extends CertificatePair {
   certificate: X509Certificate
 }
 
-/** What is remembered between attempts and across restarts. */
+/** State that is kept between attempts and across restarts. */
 export interface Memory {
   certificates: Record<string, Attempts>
-  /** No orders before this time, because the ACME server limits them (Unix milliseconds). */
+  /** Time before which no orders are made, because the ACME server limits them (Unix milliseconds). */
   pausedUntil: number
   /** When the last request of an operator was handled, with or without success (Unix milliseconds). */
   wishDoneAt: number
@@ -23,14 +23,14 @@ export interface Memory {
 
 /** A request from the command line. */
 export interface Asked {
-  /** True for all certificates, due or not; false for those that are missing or failed. */
+  /** Whether to request all certificates, due or not, instead of only missing and failed ones. */
   all: boolean
 }
 
 export interface Store {
   /** The private key of the account with this ACME server, PEM; generated when missing. */
   accountKey(directory: string): Promise<string>
-  /** The certificate stored under a name; undefined when it is missing or unusable. */
+  /** Returns the certificate stored under a name; undefined when it is missing or unusable. */
   certificate(id: string): Promise<Kept | undefined>
   save(id: string, pair: CertificatePair): Promise<void>
   memory(): Promise<Memory>
@@ -39,11 +39,13 @@ export interface Store {
 
 const folderOf = (dataDir: string): string => join(dataDir, 'acme')
 
-/** The file of a certificate: its private key, then the chain. Readable by the service only. */
+/**
+ * Returns the path of a certificate's file, which has the private key, then the chain. Only the service can read it.
+ */
 export const certificateFile = (dataDir: string, id: string): string =>
   join(folderOf(dataDir), 'certificates', `${id}.pem`)
 
-/** The files of all certificates issued by an ACME server. */
+/** Returns the paths of all certificates issued by an ACME server. */
 export async function certificateFiles(dataDir: string): Promise<string[]> {
   const folder = join(folderOf(dataDir), 'certificates')
   try {
@@ -57,7 +59,7 @@ export async function certificateFiles(dataDir: string): Promise<string[]> {
   }
 }
 
-/** Reads what is remembered; empty when the file is missing or incomplete. */
+/** Reads the state; empty when the file is missing or incomplete. */
 export async function readMemory(dataDir: string): Promise<Memory> {
   const empty: Memory = { certificates: {}, pausedUntil: 0, wishDoneAt: 0 }
   try {
@@ -70,12 +72,12 @@ export async function readMemory(dataDir: string): Promise<Memory> {
   }
 }
 
-/** Leaves a request for the daemon, which checks every few seconds. */
+/** Stores a request for the daemon, which checks for requests every few seconds. */
 export async function ask(dataDir: string, asked: Asked): Promise<void> {
   await write(folderOf(dataDir), 'asked.json', JSON.stringify(asked))
 }
 
-/** Takes the request and removes it. */
+/** Returns the stored request and removes it. */
 export async function takeAsked(dataDir: string): Promise<Asked | undefined> {
   const file = join(folderOf(dataDir), 'asked.json')
   try {
@@ -88,7 +90,7 @@ export async function takeAsked(dataDir: string): Promise<Asked | undefined> {
   }
 }
 
-/** Writes atomically: readers see the old content or the new. Only the service can read it. */
+/** Writes atomically, so that readers see either the old or the new content. Only the service can read it. */
 async function write(folder: string, name: string, text: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
@@ -123,7 +125,8 @@ export function openStore(dataDir: string): Store {
           ? { file, key, cert, certificate }
           : undefined
       } catch (error) {
-        // A damaged file is replaced by a new certificate. A file we may not read is an error that people must see.
+        // A damaged file is replaced by a new certificate. A file without read permission is an error that people must
+        // see.
         if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
         return undefined
       }

@@ -66,7 +66,7 @@ export function readRule(value: unknown, path: string, complain: Complain): Boun
   for (const misfit of misfits)
     complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)
   if (misfits.length > 0) return []
-  const written = value as Written // it fits the schema that Written is the type of
+  const written = value as Written // It matches the schema that Written is derived from.
   const wrong = complaintsOf(written)
   for (const [key, message] of wrong) complain(`${path}.${key}`, `${path}.${key} ${message}.`)
   return wrong.length > 0 ? [] : [assemble(written)]
@@ -78,7 +78,7 @@ const CODE = /^[45](?:\d\d|\dx|xx)$/
 const ENHANCED = /^[45x]\.(?:\d{1,3}|x)\.(?:\d{1,3}(?:-\d{1,3})?|x)$/
 const CONDITIONS = ['code', 'enhanced', 'text', 'phase', 'provider'] as const
 
-/** Checks a rule of the right types. Returns the key, and the rest of a sentence. */
+/** Checks a rule whose fields have the right types. Returns for each error the key, and the rest of the sentence. */
 function complaintsOf(rule: Written): Wrong[] {
   const { topic, category, action, code = [], enhanced = [], text = [], link, shaping, minutes } = rule
   const found: (Wrong | false)[] = [
@@ -127,7 +127,7 @@ function complaintOfPattern(pattern: string): Wrong | false {
   try {
     compile(pattern)
   } catch (error) {
-    // The regular expression engine's message says what is wrong and where.
+    // The regular expression engine's message says what the error is, and where.
     return ['text', `has a pattern that is not a regular expression (${(error as Error).message})`]
   }
   const unsafe = whyUnsafe(pattern)
@@ -136,7 +136,7 @@ function complaintOfPattern(pattern: string): Wrong | false {
 
 const compile = (pattern: string): RegExp => new RegExp(pattern, 'iu')
 
-/** The wire format's subtype for a category, unless the rule names one. */
+/** The wire format's subtype for each category. A rule can override it. */
 const SUB_TYPE_OF: Partial<Record<Category, SubType>> = {
   recipient: 'NoEmail',
   'mailbox-full': 'MailboxFull',

@@ -2,8 +2,8 @@ import { FORMATS } from './formats.ts'
 import type { KeySchema } from './keys.ts'
 
 /**
- * A value that doesn't match its schema: where within the setting (empty for all of it), what was found, what is
- * expected.
+ * A value that doesn't match its schema: its place within the setting (empty for the whole setting), the value found,
+ * and the expected values.
  */
 export interface Misfit {
   path: string
@@ -13,7 +13,7 @@ export interface Misfit {
 
 /** Checks a value against its schema; returns an empty list when it matches. */
 export function checkValue(schema: KeySchema, value: unknown, path = ''): Misfit[] {
-  // Created on demand: describing every value took most of the time of reading a table.
+  // Created on demand, because describing every value took most of the time of reading a table.
   const misfit = (): Misfit[] => [
     { path, found: describe(value, schema.secret), expected: expectation(schema) },
   ]

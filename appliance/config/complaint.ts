@@ -1,13 +1,13 @@
 /** An error in the configuration. */
 export interface Complaint {
-  /** The file, with the line if known; null for the environment and for missing settings. */
+  /** The file, with the line if known; null for environment variables and for missing settings. */
   file: string | null
   line: number | null
   /** The environment variable. */
   variable: string | null
   /** The setting's dotted name; null for the file as a whole. */
   key: string | null
-  /** What was found and what is expected, in a sentence. */
+  /** A sentence that says what was found and what is expected. */
   message: string
 }
 

@@ -10,11 +10,11 @@ export interface Blocklist {
   zone: string
   name: string
   lists: 'addresses' | 'domains'
-  /** Whether a listed sending IP is suspended. */
+  /** Whether a sending IP on this list is suspended. */
   suspend: boolean
   /** Where to request removal. */
   delist: string
-  /** The meaning of each response; `*` for any other in 127.0.0.0/8. */
+  /** The meaning of each response; `*` for any other response in 127.0.0.0/8. */
   listed: Record<string, string>
   /** Responses that mean the query was refused, and why. */
   refused: Record<string, string>

@@ -1,7 +1,7 @@
 import type { Complaint } from './complaint.ts'
 import { KEYS, VARIABLE_PREFIX, type KeySchema } from './keys.ts'
 
-/** A value that was set, and where, for complaints about a part of it. */
+/** A value that was set, and where it was set, for complaints about it. */
 export interface Given {
   value: unknown
   at(inner: string): Omit<Complaint, 'message'>
@@ -16,10 +16,10 @@ export interface Environment {
 const NOT_SETTINGS = ['POSTHASTE_MASTER_KEY']
 
 /**
- * Reads settings from environment variables. Empty ones count as unset.
+ * Reads settings from environment variables. Empty variables count as unset.
  *
- * An unknown `POSTHASTE_…` name is an error when it contains the `__` of a setting or resembles one. Others only
- * produce a note, because container platforms generate such names for a service called posthaste
+ * An unknown `POSTHASTE_…` name is an error when it contains the `__` of a setting or resembles one. Other unknown
+ * names only produce a note, because container platforms generate such names for a service called posthaste
  * (`POSTHASTE_SERVICE_HOST`).
  */
 export function readEnvironment(env: NodeJS.ProcessEnv, complaints: Complaint[]): Environment {
@@ -98,7 +98,10 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!
 }
 
-/** Returns the candidate that was probably meant, at most a third of the word's length in edits; undefined for none. */
+/**
+ * Returns the candidate that was probably meant, which differs by edits in at most a third of the word's length;
+ * undefined if there is none.
+ */
 export function nearMiss(word: string, candidates: readonly string[]): string | undefined {
   const plain = word.toLowerCase().replaceAll('-', '_').slice(0, 100)
   const scored = candidates.map((candidate) => ({

@@ -49,8 +49,8 @@ function isDirectory(text: string): boolean {
 }
 
 /**
- * Whether a URL can be an issuer. http:// is allowed for this machine only: anyone on the path could pose as the
- * provider.
+ * Whether a URL can be an issuer. http:// is allowed for this machine only, because otherwise an attacker on the
+ * network path could pose as the provider.
  */
 function isIssuer(text: string): boolean {
   if (!URL.canParse(text)) return false

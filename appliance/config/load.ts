@@ -10,10 +10,10 @@ import { crossCheck } from './cross-check.ts'
 import type { Config } from './schema.ts'
 
 export interface LoadArgs {
-  /** The file that the user named; it must exist. */
+  /** Path of the file if the user specified one; it must exist. */
   file?: string | undefined
   env: NodeJS.ProcessEnv
-  /** Read when the user named no file, if it exists. */
+  /** Path of the file that is read if it exists and the user specified none. */
   defaultFile?: string
   /** Overrides of the schema's defaults, by dotted name. */
   defaults?: Record<string, unknown>
@@ -21,7 +21,7 @@ export interface LoadArgs {
 
 export type Loaded =
   | { config: Config; source: string | null; notes: string[] }
-  /** Never empty; in the order of the file, then the environment. */
+  /** Errors, at least one, in the order of the file, then the environment. */
   | { complaints: Complaint[] }
 
 /**
@@ -71,7 +71,7 @@ function readText(file: string, demanded: boolean, complaints: Complaint[]): str
   }
 }
 
-/** Returns the settings of a file; adds complaints about everything else in it. */
+/** Returns the settings of a file. Adds complaints about everything in it that isn't a valid setting. */
 function readToml(text: string, file: string, complaints: Complaint[]): Map<string, Given> {
   const given = new Map<string, Given>()
   let document: Record<string, unknown>

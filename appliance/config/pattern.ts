@@ -1,6 +1,6 @@
-/** Maximum repetitions in `{n,m}`. */
+/** Maximum number of repetitions in `{n,m}`. */
 const MOST_REPEATS = 100
-/** Maximum quantifiers between two `|`, because their ranges multiply. */
+/** Maximum number of quantifiers between two `|`, because their ranges multiply. */
 const MOST_QUANTIFIERS = 3
 
 /** A token of a pattern: an escape, a class, the start of a group, a quantifier or a character. */
@@ -8,8 +8,8 @@ const token =
   /\\(?:u\{[^}]*\}|p\{[^}]*\}|k<[^>]*>|.)|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]))?|\{\d+(?:,\d*)?\}|[\s\S]/gu
 
 /**
- * Returns why a regular expression isn't safe for untrusted text; undefined when it is. Safe patterns take polynomial
- * time of low degree: no repeated group, no unbounded `.`, no backreference.
+ * Returns why a regular expression isn't safe for untrusted text; undefined when it is safe. Safe patterns take
+ * polynomial time of low degree: they have no repeated group, no unbounded `.`, and no backreference.
  */
 export function whyUnsafe(pattern: string): string | undefined {
   let quantifiers = 0

@@ -13,7 +13,7 @@ const SHIPPED_PLANS = join(import.meta.dirname, '..', '..', 'config', 'plans.tom
 const DEFAULT_PLAN = 'unlimited'
 const LIMITS = ['daily', 'monthly'] as const
 
-/** Recipients per UTC day and month; null for no limit. */
+/** Maximum numbers of recipients per UTC day and month; null for no limit. */
 type Limits = Record<(typeof LIMITS)[number], number | null>
 
 /** The plans file is invalid. The message has one line per complaint, with file and line. */
@@ -55,7 +55,7 @@ function readText(file: string, complain: Complain): string | undefined {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    // Any reason is worth reporting to whoever starts the daemon.
+    // Report any reason to the person who starts the daemon.
     complain(null, null, `it cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`)
     return undefined
   }

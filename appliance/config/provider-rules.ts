@@ -60,7 +60,7 @@ interface Placed<T> {
   value: T
 }
 
-/** Reads the elements of a list that fit; reports the others. */
+/** Reads the valid elements of a list, and reports the others. */
 function readAll<T extends TSchema>(
   key: string,
   list: unknown,
@@ -75,7 +75,7 @@ function readAll<T extends TSchema>(
     const misfits = checkValue(schema, value, `${key}[${at}]`)
     for (const { path, found, expected } of misfits)
       complain(path, `${path} is ${found}; expected ${expected}.`)
-    return misfits.length > 0 ? [] : [{ at, value: value as Static<T> }] // it fits the schema
+    return misfits.length > 0 ? [] : [{ at, value: value as Static<T> }] // It matches the schema.
   })
 }
 

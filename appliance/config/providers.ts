@@ -86,7 +86,7 @@ function readMx(id: string, mx: unknown, complain: Complain): string[] {
   return []
 }
 
-/** Reports providers with the same suffix, because the match would depend on the order of the file. */
+/** Reports providers with the same suffix, because matching would depend on the order of the file. */
 function complainOfShared(providers: readonly ProviderEntry[], complain: Complain): void {
   const owners = new Map<string, string>()
   for (const { id, mx } of providers)
@@ -97,12 +97,12 @@ function complainOfShared(providers: readonly ProviderEntry[], complain: Complai
     }
 }
 
-/** Checks that the default provider sets everything; others inherit from it. */
+/** Checks that the default provider sets everything, because other providers inherit from it. */
 function complete(settings: Partial<Settings>, complain: Complain): Settings {
   for (const { name, key } of [...NUMBER_SETTINGS, { name: WARM_UP.name, key: 'warmUp' as const }])
     if (settings[key] === undefined)
       complain(`${DEFAULT_PROVIDER}.${name}`, `${DEFAULT_PROVIDER}.${name} is missing.`)
-  return settings as Settings // what is missing was complained of, and then nothing of it is used
+  return settings as Settings // Missing settings were reported, and then nothing of the result is used.
 }
 
 function readPauses(id: string, pauses: unknown, complain: Complain): PauseRule[] {
@@ -147,7 +147,7 @@ function readPattern(key: string, value: unknown, complain: Complain): RegExp | 
   try {
     return new RegExp(value, 'i')
   } catch (error) {
-    // The regular expression engine's message says what is wrong.
+    // The regular expression engine's message says what the error is.
     complain(key, `${key} is not a regular expression: ${(error as Error).message}.`)
     return null
   }

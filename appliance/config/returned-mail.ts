@@ -32,7 +32,10 @@ const FormatSchema = Type.Object({
 })
 type Written = Static<typeof FormatSchema>
 
-/** Formats in matching order, and rules for reasons that precede those of config/bounces.toml. */
+/**
+ * The formats in the order of matching, and the rules for reasons, which take precedence over those of
+ * config/bounces.toml.
+ */
 export interface ReturnedMailRules {
   formats: readonly ReturnedFormat[]
   reasons: readonly BounceRule[]
@@ -78,7 +81,7 @@ function readFormat(value: unknown, path: string, complain: Complain): ReturnedF
   for (const misfit of misfits)
     complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)
   if (misfits.length > 0) return []
-  const written = value as Written // it fits the schema that Written is the type of
+  const written = value as Written // It matches the schema that Written is derived from.
   const wrong = complaintsOf(written)
   for (const [key, message] of wrong) complain(`${path}.${key}`, `${path}.${key} ${message}.`)
   return wrong.length > 0 ? [] : [assemble(written)]
@@ -118,7 +121,7 @@ function complaintsOfPattern(key: keyof Written, pattern: string): Wrong[] {
   try {
     compile(pattern)
   } catch (error) {
-    // The regular expression engine's message says what is wrong and where.
+    // The regular expression engine's message says what the error is, and where.
     return [[key, `has a pattern that is not a regular expression (${(error as Error).message})`]]
   }
   const unsafe = whyUnsafe(pattern.replaceAll(ADDRESS_MARK, ''))

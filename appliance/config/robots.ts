@@ -1,4 +1,4 @@
-/** Reads the rules that tell bots from people, a TOML file of [[rule]] tables. Reports all errors at once. */
+/** Reads the rules that distinguish bots from people, a TOML file of [[rule]] tables. Reports all errors at once. */
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import type { RobotRule } from '../mail/robot.ts'
@@ -43,7 +43,7 @@ function readRule(value: unknown, path: string, complain: Complain): RobotRule[]
   for (const misfit of misfits)
     complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)
   if (misfits.length > 0) return []
-  const { name, is, agents = [], exact_agents: exact = [], networks = [] } = value as Written // it fits the schema that Written is the type of
+  const { name, is, agents = [], exact_agents: exact = [], networks = [] } = value as Written // It matches the schema that Written is derived from.
   if (agents.length + exact.length + networks.length === 0) {
     complain(`${path}.name`, `${path} would match everyone: set agents, exact_agents or networks.`)
     return []

@@ -1,15 +1,15 @@
 import { Type } from 'typebox'
 import { section } from './formats.ts'
 
-/** A share of something in percent. */
+/** Defines a percentage. */
 const percent = (initial: number, description: string) =>
   Type.Number({ exclusiveMinimum: 0, maximum: 100, default: initial, description })
 
-/** The same without a default of its own. */
+/** Defines a percentage without a default of its own. */
 const ownPercent = (description: string) =>
   Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 100, description }))
 
-/** A number of results. */
+/** Defines a minimum number of results. */
 const least = (initial: number, description: string) =>
   Type.Integer({ minimum: 1, maximum: 1_000_000, default: initial, description })
 

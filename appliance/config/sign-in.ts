@@ -84,7 +84,7 @@ function checkProvider(table: ProviderTable, index: number, all: readonly Provid
   return found
 }
 
-/** Finds settings that would let in people whom the operator doesn't intend to. */
+/** Finds settings that would let unintended people sign in. */
 function weakDoors(table: ProviderTable): [keyof ProviderTable, string][] {
   const { preset = 'oidc', join, link_by_email: byEmail, allowed_domains: domains } = table
   const found: [keyof ProviderTable, string][] = []

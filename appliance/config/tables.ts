@@ -18,10 +18,8 @@ export class TableRefused extends Error {
 export type Complain = (key: string | null, message: string) => void
 
 /**
- * Reads a file.
- * @param what begins the sentence of a refusal: `The blocklists`
- * @param read extracts the data from the document and reports everything else
- * @throws TableRefused
+ * Reads a file. @param what the start of the sentence of a refusal, such as `The blocklists` @param read extracts the
+ * data from the document, and reports all errors @throws TableRefused
  */
 export function readTables<T>(
   what: string,
@@ -32,7 +30,7 @@ export function readTables<T>(
   const complain = (line: number | null, key: string | null, message: string): void =>
     void complaints.push({ file, line, variable: null, key, message })
   const found = readToml(file, (line, message) => complain(line, null, message))
-  // Computed for the first complaint only: shipped files have none.
+  // Computed for the first complaint only, because shipped files have none.
   let lines: Map<string, number> | undefined
   const value =
     found &&
@@ -56,7 +54,7 @@ function readToml(
       const reason = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')
       complain(error.line, `not TOML at column ${error.column}: ${reason}.`)
     } else {
-      // Any reason is worth reporting to whoever named the file.
+      // Report any reason to the person who specified the file.
       complain(null, `it cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`)
     }
     return undefined

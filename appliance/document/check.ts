@@ -129,9 +129,8 @@ function demandOneFooter(content: readonly DocumentNode[], field: string): void 
 const KEYS = ['version', 'language', 'direction', 'preheader', 'theme', 'content'] as const
 
 /**
- * Checks a document from outside: fills in defaults, and refuses what isn't allowed. Refuses: `invalid_field`, with the
- * path of the value.
- * @param field the caller's name of the document
+ * Validates an untrusted document: fills in defaults, and refuses everything that isn't allowed. Refuses:
+ * `invalid_field`, with the path of the value. @param field the caller's name of the document
  */
 export function checkDocument(given: unknown, field = 'document'): EmailDocument {
   const fields = fieldsOf(given, field, KEYS)
@@ -150,7 +149,7 @@ export function checkDocument(given: unknown, field = 'document'): EmailDocument
     theme: readTheme(fields.theme, `${field}.theme`),
     content,
   }
-  // After the walk: only a document of limited depth can safely be serialized.
+  // Done after the walk, because only a document of limited depth can safely be serialized.
   const bytes = new TextEncoder().encode(JSON.stringify(document)).length
   if (bytes > MAX_DOCUMENT.bytes) throw wrong(field, `at most ${MAX_DOCUMENT.bytes} bytes of JSON`)
   return document

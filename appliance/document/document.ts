@@ -9,13 +9,13 @@ import { PADDING } from './theme.ts'
 export { checkDocument } from './check.ts'
 export type { EmailDocument } from './model.ts'
 
-/** The result of compiling. Both parts still have their merge tags. */
+/** The result of compiling. Both parts still contain their merge tags. */
 export interface Compiled {
   html: string
   text: string
 }
 
-/** Invisible characters. Without them, inboxes continue the preview with the first words of the email. */
+/** Invisible characters. Without them, inboxes would fill the preview with the first words of the email. */
 const FILLER = '&#847;&zwnj;&nbsp;'.repeat(60)
 
 const DOCTYPE =
@@ -28,7 +28,7 @@ const NAMESPACES = {
   'xmlns:w': 'urn:schemas-microsoft-com:office:word',
 }
 
-/** The resolution that Word scales by. Otherwise images change their size on large screens. */
+/** Sets the resolution that Word scales by. Otherwise, images change their size on large screens. */
 const OFFICE =
   '<xml><o:OfficeDocumentSettings><o:PixelsPerInch>96</o:PixelsPerInch></o:OfficeDocumentSettings></xml>'
 

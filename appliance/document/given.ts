@@ -1,4 +1,4 @@
-/** Checks documents of requests, and compiles them to what is stored. */
+/** Validates documents in requests, and compiles them for storage. */
 import { setImmediate } from 'node:timers/promises'
 import { checkDocument, compileDocument, type EmailDocument } from './document.ts'
 import type { DocumentNode } from './model.ts'
@@ -14,8 +14,8 @@ export interface CompiledDocument {
 
 /**
  * Reads the document of a request. The size limit (`MAX_DOCUMENT`) keeps each of the two steps under 50 ms. Refuses:
- * `invalid_field`, with the path of the value.
- * @param args preheader: whether the document keeps it; a broadcast has a separate field for it
+ * `invalid_field`, with the path of the value. @param args preheader: whether the preheader is kept in the document; a
+ * broadcast has a separate field for it
  */
 export async function compileGiven(
   given: unknown,
@@ -29,8 +29,8 @@ export async function compileGiven(
 }
 
 /**
- * Returns the first heading, or else the first paragraph, without variables and tags: readers may show it before values
- * are merged.
+ * Returns the first heading, or else the first paragraph, without variables and tags, because readers may show the
+ * title before values are merged.
  */
 function titleOf({ content }: EmailDocument): string {
   const lines = content.filter(({ type }) => type === 'heading' || type === 'paragraph')

@@ -12,7 +12,7 @@ import {
   type Reader,
 } from './values.ts'
 
-/** Limits on a document: bytes of its JSON, number of nodes, and depth. */
+/** Limits on a document: bytes of its JSON, number of nodes, and nesting depth. */
 export const MAX_DOCUMENT = { bytes: 256 * 1024, nodes: 2000, depth: 12 }
 
 /** An attribute: its allowed values and its default. */
@@ -23,11 +23,11 @@ export interface Attribute {
 
 interface Rule {
   attrs: Record<string, Attribute>
-  /** Types that are allowed inside; empty: none. */
+  /** Types of nodes that are allowed inside; empty: none. */
   content: readonly string[]
   /** Number of children; absent: any number. */
   children?: { least: number; most: number }
-  /** Whether its texts can't have marks. */
+  /** Whether texts inside can't have marks. */
   plain?: true
 }
 
@@ -98,10 +98,10 @@ export const NODES: Record<string, Rule> = {
   },
   image: leaf({
     src: attribute(imageSource, ''),
-    /** For readers in dark mode; empty: the same image. */
+    /** URL of an image for readers in dark mode; empty: the same image. */
     darkSrc: attribute(imageSource, ''),
     alt: attribute(line(500), ''),
-    /** Pixels; null: full width. */
+    /** Width in pixels; null: full width. */
     width: attribute(orNull(between(8, 1200)), null),
     align: centered,
     href: attribute(link, ''),
@@ -110,7 +110,7 @@ export const NODES: Record<string, Rule> = {
   spacer: leaf({ height: attribute(between(4, 120), 24) }),
   social: leaf({ align: centered, links: attribute(networks, {}) }),
   columns: { attrs: {}, content: ['column'], children: { least: 2, most: 4 } },
-  /** `share`: its width in proportion to the other columns. */
+  /** A column. `share` is its width in proportion to the other columns. */
   column: { attrs: { share: attribute(between(1, 3), 1) }, content: INNER },
   section: {
     attrs: { background: ownColor, padding: attribute(between(0, 48), 24) },

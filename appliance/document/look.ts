@@ -21,7 +21,7 @@ export const alignOf = (align: unknown, { direction }: Look): string => {
   return direction === 'rtl' ? 'right' : 'left'
 }
 
-/** Returns the font of a cell. Not every reader lets tables inherit it. */
+/** Returns the font styles of a cell, because some readers don't let tables inherit them. */
 export const font = ({ theme }: Look): Record<string, string> => ({
   'font-family': FONTS[theme.font],
   'font-size': `${theme.fontSize}px`,
@@ -33,8 +33,8 @@ export const font = ({ theme }: Look): Record<string, string> => ({
 export const GAP = 16
 
 /**
- * Returns the head's style sheets. Gmail drops a whole sheet that contains anything it doesn't support, so there are
- * three.
+ * Returns the style sheets for the head. Gmail ignores a whole sheet that contains anything it doesn't support, so
+ * there are three.
  */
 export function styleSheets({ dark }: Theme): string {
   const base =

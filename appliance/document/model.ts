@@ -7,29 +7,29 @@ export interface Mark {
   attrs?: Record<string, unknown>
 }
 
-/** A block or a text, in ProseMirror's format. For the allowed ones, see `grammar.ts`. */
+/** A block or a text, in ProseMirror's format. `grammar.ts` defines the allowed ones. */
 export interface DocumentNode {
   type: string
   attrs?: Record<string, unknown>
   content?: DocumentNode[]
   marks?: Mark[]
-  /** Only in nodes of type `text`. */
+  /** The text; only in nodes of type `text`. */
   text?: string
 }
 
 export interface EmailDocument {
-  /** Version of the document format; others are refused. */
+  /** Version of the document format. Other versions are refused. */
   version: 1
   /** Language of the text (BCP 47), for screen readers and translation. */
   language: string
   direction: 'ltr' | 'rtl'
-  /** The preview text after the subject in inboxes; may have merge tags. Empty: none. */
+  /** The preview text that inboxes show after the subject. May have merge tags. Empty: none. */
   preheader: string
   theme: Theme
   content: DocumentNode[]
 }
 
-/** Returns a text attribute; empty if it isn't a text. */
+/** Returns the value of an attribute; empty if it isn't a string. */
 export function textOf({ attrs }: Pick<DocumentNode, 'attrs'>, name: string): string {
   const value = attrs?.[name]
   return typeof value === 'string' ? value : ''

@@ -13,9 +13,9 @@ export const FONTS = {
 
 /** The colors of one mode: `#rrggbb`, lower case. */
 export interface ThemeColors {
-  /** Around the email. */
+  /** Background color around the email. */
   background: string
-  /** Behind the text. */
+  /** Background color behind the text. */
   surface: string
   text: string
   link: string
@@ -32,7 +32,7 @@ export interface Theme extends ThemeColors {
   fontSize: number
   /** Corner radius of buttons and images, in pixels. */
   radius: number
-  /** For readers in dark mode; null: no separate colors. */
+  /** Colors for readers in dark mode; null: no separate colors. */
   dark: ThemeColors | null
 }
 

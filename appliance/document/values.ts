@@ -1,9 +1,9 @@
 /** Readers for the values in a document: each checks a value and describes what it accepts. */
 
-/** Reads one value; undefined if it is invalid. */
+/** Reads a value, and returns undefined if it is invalid. */
 export interface Reader<T> {
   read: (value: unknown) => T | undefined
-  /** Completes "Invalid … field: ". */
+  /** Describes valid values; completes "Invalid … field: ". */
   expected: string
 }
 
@@ -56,7 +56,7 @@ export const mergeKey: Reader<string> = {
   expected: 'a name of letters, digits and `_`, such as `contact.first_name`',
 }
 
-/** What replaces a tag without a value. Braces and bars would end the tag. */
+/** Text that replaces a tag without a value. Braces and bars would end the tag. */
 export const fallback: Reader<string> = {
   read: (value) => {
     const read = line(200).read(value)
@@ -70,8 +70,8 @@ const MAX_URL = 2000
 
 /**
  * Reports whether a link is allowed in an email: only `http`, `https` and `mailto`. Merge tags are allowed in its query
- * and fragment. A tag may also be the whole link, except for contact data: a stranger could choose where the link
- * leads.
+ * and fragment. A tag may also be the whole link, except for contact data, because a stranger could then choose where
+ * the link leads.
  */
 function isSafeLink(href: string): boolean {
   if (/^\{\{\{(?!contact\.|FIRST_NAME|LAST_NAME|EMAIL)[A-Za-z0-9_]+\}\}\}$/.test(href)) return true

@@ -1,4 +1,4 @@
-/** Creates, changes and lists sign-up forms. forms.ts takes the sign-ups. */
+/** Creates, changes and lists sign-up forms. forms.ts handles the sign-ups. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import {
@@ -21,7 +21,7 @@ export type { FormInput } from './read-form.ts'
 /** URL path of forms. */
 export const FORM_PATH = '/f/'
 
-/** Limit on the forms of a team. */
+/** Maximum number of forms per team. */
 const MOST = 100
 
 interface FormRef {
@@ -30,16 +30,16 @@ interface FormRef {
 }
 
 export interface FormBook {
-  /** All, newest first. */
+  /** Lists the team's forms, newest first. */
   list(args: { teamId: string }): Promise<FormDetails[]>
-  /** Refuses: `not_found`. */
+  /** Returns a form. Refuses: `not_found`. */
   get(args: FormRef): Promise<FormDetails>
   /**
-   * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_address`, `not_found` for segments and topics,
-   * `segment_with_rules`, `too_many`, and what `senders.authorize` refuses.
+   * Creates a form. Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_address`, `not_found` for
+   * segments and topics, `segment_with_rules`, `too_many`, and for the same reasons as `senders.authorize`.
    */
   create(args: { teamId: string; input: FormInput }): Promise<FormDetails>
-  /** Refuses: `not_found`, and what `create` refuses. */
+  /** Updates a form. Refuses: `not_found`, and for the same reasons as `create`. */
   update(args: FormRef & { input: FormInput }): Promise<FormDetails>
   /** Deletes a form; contacts stay. Refuses: `not_found`. */
   remove(args: FormRef): Promise<void>
@@ -49,13 +49,13 @@ export interface BookDeps {
   storage: StorageOf<'forms' | 'contactProperties' | 'segments' | 'topics'>
   senders: Pick<Senders, 'authorize'>
   clock: Clock
-  /** Returns the origin of links in mail of a domain; null: nobody could open one. */
+  /** Returns the origin of links in a domain's mail; null if no one could open them. */
   originFor: (args: { teamId: string; domain: string }) => Promise<string | null>
 }
 
 const noForm = () => refuse('not_found', { resource: 'Form' })
 
-/** The settings of a form for which a request gives only the name and the sender. */
+/** Settings of a new form when a request gives only the name and the sender. */
 const DEFAULTS = {
   status: 'enabled',
   segmentIds: [],
@@ -114,7 +114,7 @@ export function createFormBook(deps: BookDeps): FormBook {
   }
 }
 
-/** Checks that the team has what the form names, and may send as its sender. */
+/** Checks that everything the form refers to exists in the team, and that the team may use its sender. */
 async function checkRefs(
   { storage, senders, clock }: BookDeps,
   teamId: string,
@@ -132,7 +132,7 @@ async function checkRefs(
     await senders.authorize({ teamId, apiKey: null }, { domain: parseMailbox(from)!.domain })
 }
 
-/** Returns the fields that can still be asked for, and the names of inputs for numbers. */
+/** Returns the fields of the form that still exist, and the names of inputs for numbers. */
 export function inputsFor(
   { fields }: Pick<Form, 'fields'>,
   properties: readonly ContactProperty[],
@@ -144,7 +144,7 @@ export function inputsFor(
   return { fields: asked, numbers: numbers.map(({ name }) => inputName(name)) }
 }
 
-/** Returns the address of a form's page; null: nobody could open it. */
+/** Returns the URL of a form's page; null if no one could open it. */
 export async function urlOf({ originFor }: Pick<BookDeps, 'originFor'>, form: Form): Promise<string | null> {
   const domain = parseMailbox(form.from)?.domain ?? ''
   const origin = await originFor({ teamId: form.teamId, domain })

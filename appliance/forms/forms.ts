@@ -1,6 +1,6 @@
 /**
  * The public module of sign-up forms with double opt-in. A sign-up is stored first, and a worker then sends its
- * confirmation email, so that the answer takes the same time for every address and a crash loses nothing.
+ * confirmation email, so that the response takes the same time for every address, and a crash loses no sign-up.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Intake } from '../intake/intake.ts'
@@ -42,17 +42,17 @@ export interface FormsDeps extends SignUpDeps {
   intake: Pick<Intake, 'accept'>
   clock: Clock
   log: Logger
-  /** Default: this is the only process. */
+  /** Decides which process does the work. Default: this is the only process. */
   duties?: Duties | undefined
   pollMs: number
 }
 
-/** Sign-ups read at a time, and removed at a time. */
+/** Number of sign-ups read at a time, and removed at a time. */
 const BATCH = 50
 const PURGED = 500
 /** How often old sign-ups are removed, in milliseconds. */
 const PURGE_EVERY = 60 * 60_000
-/** How long a confirmation email is attempted, in milliseconds. */
+/** How long sending a confirmation email is retried, in milliseconds. */
 const ATTEMPTED = 24 * 60 * 60_000
 
 export function createForms(deps: FormsDeps): Forms {
@@ -90,7 +90,7 @@ async function sendDue(deps: FormsDeps, going: () => boolean, onDuty: () => Prom
   }
 }
 
-/** Sends one confirmation email, once even if it is attempted again. Returns false if it can't be sent. */
+/** Sends a confirmation email. Repeated calls send it only once. Returns false if it can't be sent. */
 async function send(deps: FormsDeps, signup: Signup, form: Form): Promise<boolean | 'later'> {
   const { intake, clock, log } = deps
   const about = { form_id: form.id, signup_id: signup.id }

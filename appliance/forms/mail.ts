@@ -1,4 +1,7 @@
-/** The confirmation email of a sign-up form. Pure. It contains nothing that the visitor typed, so nobody can abuse it. */
+/**
+ * The confirmation email of a sign-up form. Pure. It contains no text that the visitor typed, so forms can't be abused
+ * to send messages to others.
+ */
 import type { Submission } from '../intake/intake.ts'
 import type { Mailbox } from '../mail/address.ts'
 import type { Form } from '../mail/form.ts'
@@ -13,13 +16,13 @@ export interface ConfirmationMail {
   language: PageLanguage
   from: Mailbox
   to: Mailbox
-  /** Of the confirmation page. */
+  /** URL of the confirmation page. */
   url: string
 }
 
 const TEXT = 'margin:0 0 16px;font:15px/1.5 system-ui,sans-serif'
 
-/** Writes the email. It is private and isn't tracked, because its link decides for the recipient. */
+/** Creates the email. It is private and isn't tracked, because its link makes a decision for the recipient. */
 export function confirmationMail(mail: ConfirmationMail): Submission {
   const { form, team, language, from, to } = mail
   const words = SIGN_UP_WORDS[language]
@@ -33,7 +36,7 @@ export function confirmationMail(mail: ConfirmationMail): Submission {
     subject,
     html: htmlOf(mail, subject),
     text: textOf(mail),
-    // RFC 3834 §5: vacation responders must not answer it.
+    // RFC 3834 §5: vacation responders must not reply to it.
     headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }],
     attachments: [],
     links: [],
@@ -58,7 +61,7 @@ function textOf({ form, team, language, page, url }: ConfirmationMail): string {
   return `${parts.join('\n\n')}\n`
 }
 
-/** Styles are inline, because many mail readers drop others. */
+/** Styles are inline, because many mail readers ignore other styles. */
 function htmlOf({ form, team, language, page, url }: ConfirmationMail, subject: string): string {
   const words = SIGN_UP_WORDS[language]
   const lines = (text: string): string => escapeHtml(text).replaceAll('\n', '<br>')

@@ -1,13 +1,13 @@
 /**
- * Renders the pages of a sign-up form as HTML without scripts. Pure; the dashboard previews them, so it can't use Node
- * APIs. Everything that a team or a visitor wrote is escaped.
+ * Renders the pages of a sign-up form as HTML without scripts. Pure; the dashboard uses it for previews, so it can't
+ * use Node APIs. All text from teams and visitors is escaped.
  */
 import { type FormField, type FormSettings, inputName } from '../mail/form.ts'
 import { escapeHtml, framePage, type RenderedPage } from '../mail/page-frame.ts'
 import type { PageLanguage, UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import { labelOf, SIGN_UP_WORDS } from './words.ts'
 
-/** Whose form it is, and how its pages look. */
+/** The team and the design of a form's pages. */
 export interface FormPageView {
   team: string
   page: UnsubscribePage
@@ -20,18 +20,18 @@ export interface InputsView extends FormPageView {
   fields: readonly FormField[]
   /** Names of the inputs for numbers. */
   numbers: readonly string[]
-  /** What was typed before, by name of the input. */
+  /** Values that the visitor typed before, by name of the input. */
   values: Record<string, string>
-  /** Why the sign-up wasn't taken; null: nothing is wrong. */
+  /** Reason why the sign-up wasn't accepted; null if there is none. */
   problem: string | null
-  /** Proof of when the page was shown. */
+  /** Token that proves when the page was shown. */
   shown: string
 }
 
 /** Pages with only a message. */
 export type FormMessage = 'sent' | 'closed' | 'busy' | 'used'
 
-/** Name of the input that only programs fill in. */
+/** Name of the hidden input that only bots fill in. */
 export const TRAP = 'website'
 
 const STYLE = `
@@ -45,7 +45,7 @@ form.sign-up{margin:1rem 0}
 a{color:inherit}
 `
 
-/** What an input tells browsers for filling it in (WCAG 2.2, 1.3.5). */
+/** Values of `autocomplete`, which tell browsers how to fill in an input (WCAG 2.2, 1.3.5). */
 const AUTOCOMPLETE: Record<string, string> = { first_name: 'given-name', last_name: 'family-name' }
 
 interface Input {
@@ -105,7 +105,7 @@ export function renderForm(view: InputsView): RenderedPage {
   return framePage(view, own?.title ?? words.title, body.filter((part) => part !== '').join('\n'), STYLE)
 }
 
-/** Renders a page that only says something. */
+/** Renders a page with only a message. */
 export function renderMessage(view: FormPageView, message: FormMessage): RenderedPage {
   const words = SIGN_UP_WORDS[view.language]
   const texts: Record<FormMessage, [title: string, ...paragraphs: string[]]> = {
@@ -120,7 +120,7 @@ export function renderMessage(view: FormPageView, message: FormMessage): Rendere
   return framePage(view, title, body.join('\n'), STYLE)
 }
 
-/** Renders the page for a form on a site that may not have it. @param url of the form's own page */
+/** Renders the page for a form on a site that isn't allowed to embed it. @param url URL of the form's own page */
 export function renderForeign(view: FormPageView, url: string): RenderedPage {
   const words = SIGN_UP_WORDS[view.language]
   const link = `<p><a href="${escapeHtml(url)}">${escapeHtml(view.form.words[view.language]?.title ?? words.title)}</a></p>`
@@ -150,7 +150,7 @@ export function renderDone(view: FormPageView, address: string): RenderedPage {
   return framePage(view, words.doneTitle, body, STYLE)
 }
 
-/** Turns an input of our page into one for pages with another style. */
+/** Converts an input of this server's page for pages with another style. */
 const paragraph = (row: string): string =>
   `<p>${row.replace('<label class="field">', '<label>').replace('</span>', '</span> ')}</p>`
 

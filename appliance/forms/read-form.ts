@@ -1,4 +1,4 @@
-/** Reads and checks what a request says about a form. Pure. */
+/** Reads and validates a form in a request. Pure. */
 import { readText } from '../audience/audience.ts'
 import { parseMailbox, formatMailbox } from '../mail/address.ts'
 import {
@@ -12,7 +12,7 @@ import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { PAGE_LANGUAGES, type PageLanguage } from '../mail/unsubscribe-page.ts'
 
-/** A form in a request; undefined: unchanged, or the default. */
+/** A form in a request. Undefined fields stay unchanged, or get the default. */
 export interface FormInput {
   name?: string | undefined
   status?: FormStatus | undefined
@@ -21,24 +21,22 @@ export interface FormInput {
   fields?: readonly FormField[] | undefined
   from?: string | undefined
   languages?: readonly string[] | undefined
-  /** By language; null removes the texts of one. */
+  /** Texts by language; null removes the texts of a language. */
   words?: Record<string, Partial<FormWords> | null> | undefined
   submittedUrl?: string | null | undefined
   confirmedUrl?: string | null | undefined
   origins?: readonly string[] | undefined
 }
 
-/** Maximum lengths in characters, and numbers of elements. */
+/** Maximum lengths in characters, and maximum number of elements. */
 const MAX = { name: 100, line: 100, button: 50, subject: 200, text: 1000, label: 100, url: 2000, items: 20 }
 
 /** Control characters except line feeds, and lone surrogates. */
 const unprintable = /[^\P{Cc}\n]|\p{Cs}/u
 
 /**
- * Reads the fields that are given.
- * @param keys keys of the team's contact properties
- * @param before texts that stay
- * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_address`.
+ * Reads the fields that a request sets. @param keys keys of the team's contact properties @param before the current
+ * texts, which are kept Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_address`.
  */
 export function readForm(
   input: FormInput,

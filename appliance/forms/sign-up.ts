@@ -1,6 +1,6 @@
 /**
- * Takes what visitors of a form send, and what they confirm. Answers never tell whether an address is known, suppressed,
- * or just got an email.
+ * Handles submissions by visitors of a form, and their confirmations. Responses never reveal whether an address is
+ * known, is suppressed, or was just sent an email.
  */
 import { createThrottle } from '../clock/throttle.ts'
 import { parseMailbox } from '../mail/address.ts'
@@ -15,7 +15,7 @@ import { TRAP, wordingOf } from './page.ts'
 import type { FormTokens } from './tokens.ts'
 import { labelOf, SIGN_UP_WORDS } from './words.ts'
 
-/** A form as its public page needs it. */
+/** Data of a form that its public page needs. */
 export interface OpenedForm {
   form: Form
   team: string
@@ -23,7 +23,7 @@ export interface OpenedForm {
   fields: FormField[]
   /** Names of the inputs for numbers. */
   numbers: string[]
-  /** Of the form's page. */
+  /** URL of the form's page. */
   url: string | null
 }
 
@@ -31,46 +31,49 @@ export interface OpenedForm {
 export interface Submitted {
   values: URLSearchParams
   language: PageLanguage
-  /** The site with the form, as the browser says; null: none. */
+  /** Origin of the site with the form, as reported by the browser; null: none. */
   origin: string | null
   ip: string
 }
 
 /**
- * sent: the visitor is asked to look into the mailbox, whatever happened · problem: shown with the form again, with the
- * proof for it · foreign: from a site that may not have the form
+ * sent: the visitor is asked to check their mailbox, whatever happened · problem: shown with the form again, with a new
+ * proof · foreign: from a site that isn't allowed to embed the form
  */
 export type SubmitResult =
   { kind: 'sent' | 'closed' | 'busy' | 'foreign' } | { kind: 'problem'; problem: string; shown: string }
 
-/** What a confirmation link opens. */
+/** Data of a sign-up that its confirmation page needs. */
 export interface OpenedSignup extends Omit<OpenedForm, 'fields' | 'numbers' | 'url'> {
   id: string
-  /** Masked, because mail gets forwarded. */
+  /** Address of the visitor, masked because mail gets forwarded. */
   address: string
   language: PageLanguage
 }
 
 export interface SignUps {
-  /** Undefined: there is no such form. */
+  /** Returns a form; undefined if it doesn't exist. */
   openForm(args: { id: string }): Promise<OpenedForm | undefined>
-  /** Returns the proof that goes with a form's page. */
+  /** Creates the proof that is part of a form's page. */
   prove(formId: string): string
   submit(opened: OpenedForm, given: Submitted): Promise<SubmitResult>
-  /** `used`: the link doesn't confirm anything (any more). Undefined: this server didn't create it. */
+  /**
+   * Returns the sign-up of a confirmation link. `used`: the link can't confirm anything any more. Undefined: this
+   * server didn't create it.
+   */
   openSignup(args: { token: string }): Promise<OpenedSignup | 'used' | undefined>
-  /** Confirms a sign-up. Returns false if it was confirmed before, or is too old. */
+  /** Confirms a sign-up. Returns false if it was confirmed before, or has expired. */
   confirm(args: { id: string; ip: string; userAgent: string | null }): Promise<boolean>
 }
 
 export interface SignUpDeps extends BookDeps {
   storage: BookDeps['storage'] & StorageOf<'formSignups' | 'teams' | 'unsubscribePages'>
   tokens: FormTokens
-  /** Divides a limit that each node counts separately. */
+  /** Returns this node's share of a limit that each node counts separately. */
   shareOf: (limit: number) => number
 }
 
-/** How soon after it was shown, and until when, a page can be sent, in milliseconds. */
+/** Minimum and maximum time between showing a page and submitting it, in milliseconds. */
 const SOONEST = 2000
 const LATEST = 24 * 3_600_000
 const HOUR = 3_600_000
@@ -144,15 +147,15 @@ async function mayAsk({ senders }: SignUpDeps, { teamId, from }: Form): Promise<
     await senders.authorize({ teamId, apiKey: null }, { domain: parseMailbox(from)?.domain ?? '' })
     return true
   } catch (error) {
-    // Visitors don't need to know why.
+    // The visitor doesn't need to know the reason.
     if (error instanceof Refusal) return false
     throw error
   }
 }
 
 /**
- * Checks when the form's own page was shown, or which other site had the form. Undefined: nothing is wrong. Programs
- * send a page at once, or much later.
+ * Checks when the form's own page was shown, or which other site contained the form. Undefined if there is no problem.
+ * Bots submit a page immediately, or much later.
  */
 function checkProof(
   { tokens, clock }: SignUpDeps,
@@ -174,7 +177,7 @@ interface ReadSignup {
   given: SignupValues
 }
 
-/** Reads what was typed, or says what is wrong with it. */
+/** Reads the visitor's input, or returns what is wrong with it. */
 function readSignup(
   { form, fields, numbers }: OpenedForm,
   { values, language }: Submitted,

@@ -1,4 +1,4 @@
-/** Reports what is kept for how long, disk usage, and how long the disk will last. */
+/** Reports retention periods, disk usage, and when the disk will be full. */
 import type { Clock } from '../clock/clock.ts'
 import { forecast } from './retention.ts'
 
@@ -15,9 +15,9 @@ export interface DiskView {
   /** Free pages of the database, which are reused before the file grows. */
   freePages: number
   held: number
-  /** Null to use the whole disk. */
+  /** Maximum number of bytes to keep; null to use the whole disk. */
   budget: number | null
-  /** What is left of the disk or the budget. */
+  /** Number of bytes left on the disk, or of the budget. */
   room: number
   /** Estimated from the last week; null when usage doesn't grow, or too little is known. */
   fullInDays: number | null

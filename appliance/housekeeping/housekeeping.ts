@@ -30,10 +30,12 @@ export interface Sweepable extends Retainable {
 
 const DAY = 24 * 60 * 60 * 1000
 
-/** Rows removed per transaction: a few milliseconds, in which nothing else can be written. */
+/**
+ * Number of rows removed per transaction. A transaction takes a few milliseconds, in which nothing else can be written.
+ */
 const STEP = 500
 
-/** Removes expired idempotency receipts in steps between which mail is accepted; returns how many. */
+/** Removes expired idempotency receipts in steps, so that mail can be accepted in between. Returns how many. */
 function purgeReceipts(storage: Sweepable, clock: Clock): Promise<number> {
   return inSteps(() => storage.purgeReceipts({ limit: STEP }, clock.now()))
 }
@@ -50,9 +52,9 @@ function purgeWebhooks(storage: Sweepable, clock: Clock, days: number): Promise<
   return inSteps(() => storage.purgeWebhookDeliveries({ before, most: STEP }, clock.now()))
 }
 
-/** How long an image is kept that no document uses, in days: its author may not have saved yet. */
+/** How long unused images are kept, in days. The author may not have saved the document yet. */
 const UNUSED_IMAGE_DAYS = 30
-/** Images removed per transaction, each of which may have megabytes. */
+/** Number of images removed per transaction. Each may have megabytes. */
 const IMAGES_STEP = 20
 
 /** Removes images that were uploaded but never used, in steps; returns how many. */
@@ -94,9 +96,8 @@ export async function purgeAudit(storage: Sweepable, clock: Clock, days: number)
 }
 
 /**
- * Sums up the metrics of past days, one team and day at a time, so that mail is accepted in between; returns how many
- * days.
- * @param stopped called between two days
+ * Sums up the metrics of past days, one team and day at a time, so that mail can be accepted in between. Returns the
+ * number of days. @param stopped called between two days
  */
 export async function sumUpMetrics(
   storage: Pick<Sweepable, 'metricsToSum' | 'sumMetricsUp'>,
@@ -120,7 +121,7 @@ async function inSteps(step: () => Promise<number>): Promise<number> {
 
 /** How long TLS results and reports are kept, in days. */
 const TLS_DAYS = 30
-/** Domains of one day removed per transaction; each has up to a hundred rows. */
+/** Number of domains of one day removed per transaction. Each has up to a hundred rows. */
 const TLS_STEP = 20
 
 /** Removes old TLS results of recipient domains, and expired policies; returns how many rows. */
@@ -139,11 +140,11 @@ const dateBefore = (clock: Clock, days: number): string =>
   new Date(clock.now() - days * DAY).toISOString().slice(0, 10)
 
 /**
- * How long DMARC and TLS reports of other servers, and the results of sending IPs by day, are kept, in days: long enough
- * to compare a year with the previous one.
+ * How long DMARC and TLS reports of other servers, and daily results of sending IPs, are kept, in days: long enough to
+ * compare a year with the previous one.
  */
 const REPORT_DAYS = 400
-/** Reports removed per transaction; each has up to a thousand rows. */
+/** Number of reports removed per transaction. Each has up to a thousand rows. */
 const REPORT_STEP = 20
 
 /** Removes old reports about domains, and old results of sending IPs. */
@@ -159,12 +160,12 @@ async function purgeReputation(storage: Sweepable, clock: Clock, log: Logger): P
   if (checks > 0) log.info({ checks }, 'deleted old counts of failed checks')
 }
 
-/** How long the sizes of segments by day are kept, in days. */
+/** How long daily sizes of segments are kept, in days. */
 const SEGMENT_DAYS = 90
 
 /** Dependencies of the chores. */
 export interface ChoreDeps {
-  /** Default: this process is the only one. */
+  /** Decides which process does the chores. Default: this is the only process. */
   duties?: Duties | undefined
   storage: Sweepable
   clock: Clock
@@ -175,11 +176,11 @@ export interface ChoreDeps {
   webhookDays: number
   /** How many days audit log entries are kept; 0 for forever. */
   auditDays: number
-  /** How long final emails are kept. */
+  /** How long emails in a final state are kept. */
   retention: RetentionPeriods
 }
 
-/** Starts the regular chores: removes what has expired, and sums up the metrics of past days. */
+/** Starts the regular chores: removes expired data, and sums up the metrics of past days. */
 export function startHousekeeping({
   pollMs,
   ...deps
@@ -202,17 +203,23 @@ export function startHousekeeping({
 }
 
 const HOUR = 60 * 60 * 1000
-/** When in the hour the chores run: not when everybody's reports and backups do. */
+/**
+ * Time in the hour at which the chores run, in milliseconds. Not on the hour, when other programs make reports and
+ * backups.
+ */
 const MINUTE = 17 * 60 * 1000
 
-/** Runs something at 17 minutes past every hour of the machine's clock, which tests and the sandbox don't move. Returns what ends it. */
+/**
+ * Calls `run` at 17 minutes past every hour of the machine's clock, which tests and the sandbox don't change. Returns a
+ * function that stops this.
+ */
 function everyHour(run: () => void): () => void {
   let cancel = (): void => undefined
   const arm = (past: number): void => {
     const at = Math.floor((past - MINUTE) / HOUR + 1) * HOUR + MINUTE
     cancel = systemClock.after(at - systemClock.now(), () => {
       run()
-      // A timer may be a moment early.
+      // A timer may fire slightly early.
       arm(Math.max(at, systemClock.now()))
     })
   }
@@ -222,9 +229,12 @@ function everyHour(run: () => void): () => void {
 
 /** The hourly chores. */
 export interface Chores {
-  /** Runs all of them once. Never rejects: a failure is logged, and the next hour retries. */
+  /** Runs all of them once. Never rejects: a failure is logged, and the chore is retried in the next hour. */
   run(): Promise<void>
-  /** Ends a run between two steps and waits for it. Never rejects, because an old failure must not make a stop fail. */
+  /**
+   * Stops a run between two steps, and waits for it. Never rejects, because an old failure must not make the shutdown
+   * fail.
+   */
   stop(): Promise<void>
 }
 
@@ -308,12 +318,15 @@ async function applyRetention(
     )
 }
 
-/** Longest pause between rounds in milliseconds when requests aren't logged, because removal then waits for no log entry. */
+/**
+ * Maximum pause between rounds in milliseconds when requests aren't logged, because removal then waits for no log
+ * entry.
+ */
 const SOON = 5000
 
 /**
- * Removes bodies of domains that don't keep them, by the mail clock. Not a duty: it runs often, and would write each
- * time to keep the duty. Two nodes removing the same do no harm.
+ * Removes bodies of domains that don't store them, using the mail clock. Not a duty: it runs often, and would cause a
+ * write each time to keep the duty. It does no harm when two nodes remove the same bodies.
  */
 function watchUnkept({
   storage,
@@ -344,7 +357,7 @@ function watchUnkept({
   }
   const arm = (): void => void (cancel = clock.after(wait, () => void (looking = look())))
   let cancel = (): void => undefined
-  // Also handle what became final just before the last stop.
+  // Also handle emails that became final just before the last stop.
   looking = look()
   return {
     async stop() {

@@ -1,9 +1,9 @@
-/** Removes what has been kept long enough, and estimates how long the disk will last. */
+/** Removes data after its retention period, and estimates when the disk will be full. */
 import type { Clock } from '../clock/clock.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
-/** How many days final emails are kept. */
+/** Retention periods of emails in a final state, in days. */
 export interface RetentionPeriods {
   bodiesDays: number
   attemptsDays: number
@@ -37,20 +37,20 @@ export interface Retainable {
   saveDiskDay(args: { day: string; bytes: number; since: string }, now: number): Promise<void>
 }
 
-/** What one run removed. */
+/** Numbers of objects removed by one run. */
 export interface RetentionDone {
-  /** Emails whose bodies were removed, including for the budget. */
+  /** Number of emails whose bodies were removed, including for the budget. */
   bodies: number
   attempts: number
   events: number
   emails: number
-  /** Returned messages, and mail to postmaster. */
+  /** Number of returned messages, and of mail to postmaster. */
   received: number
   /** Whether usage exceeds the budget although nothing is left to remove. */
   overBudget: boolean
 }
 
-/** Rows examined per step, so that the writer is blocked for only a few milliseconds. */
+/** Maximum number of rows examined per step, so that the writer is blocked for only a few milliseconds. */
 const MOST: Record<'bodies' | 'attempts' | 'events' | 'emails' | 'received', number> = {
   bodies: 200,
   attempts: 200,
@@ -59,9 +59,12 @@ const MOST: Record<'bodies' | 'attempts' | 'events' | 'emails' | 'received', num
   received: 20,
 }
 
-/** Database pages released per step: about 4 MB. */
+/** Number of database pages released per step: about 4 MB. */
 const PAGES = 1000
-/** Free pages are reused. Only when they exceed this share of the database, some are released. */
+/**
+ * Share of the database that free pages may have. Free pages are reused; only when they exceed this share, some are
+ * released.
+ */
 const FREE_SHARE = 0.25
 
 /** Runs steps of one kind until nothing is left, enough bytes were freed, or `stop` returns true. */
@@ -115,7 +118,7 @@ export async function retain(
   return { bodies, attempts, events, emails, received, overBudget: diskBudget !== null && bytes > diskBudget }
 }
 
-/** Removes received messages together with the bodies, because they quote what was sent. */
+/** Removes received messages together with the bodies, because they quote sent mail. */
 async function purgeReceived(
   storage: Pick<Retainable, 'purgeReceived'>,
   clock: Clock,
@@ -139,12 +142,14 @@ async function shrink(storage: Retainable, clock: Clock, stopped: () => boolean)
   }
 }
 
-/** Newer emails are left alone, because the request that created them may not be logged yet. */
+/**
+ * Age below which emails are left alone, in milliseconds, because the request that created them may not be logged yet.
+ */
 const LOGGED_BY = 60_000
 
 /**
- * Removes bodies of final emails of domains that don't keep them, and of erased addresses; returns how many.
- * @param logged whether requests are logged; if so, emails of the last minute are left for the next run
+ * Removes bodies of final emails of domains that don't store them, and of erased addresses. Returns how many. @param
+ * logged whether requests are logged; if so, emails of the last minute are left for the next run
  */
 export function removeUnkept(
   storage: Pick<Retainable, 'purgeUnkeptBodies'>,
@@ -158,14 +163,12 @@ export function removeUnkept(
   )
 }
 
-/** How many days the growth is estimated from. */
+/** Number of days from which the growth is estimated. */
 const JUDGED_DAYS = 7
 
 /**
- * Estimates in how many days the space is used up, from the last week; null when usage doesn't grow, or too little is
- * known.
- * @param days usage per UTC day, oldest first
- * @param room free bytes
+ * Estimates the number of days until the space is used up, from the last week; null when usage doesn't grow, or too
+ * little is known. @param days usage per UTC day, oldest first @param room free bytes
  */
 export function forecast(days: readonly { day: string; bytes: number }[], room: number): number | null {
   const last = days.at(-1)

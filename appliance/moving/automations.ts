@@ -1,4 +1,4 @@
-/** Moves automations, disabled: while the hosted service runs them too, people would get everything twice. */
+/** Moves automations, disabled. While the hosted service also runs them, people would get every email twice. */
 import { refuse } from '../mail/refusals.ts'
 import { readGraph } from '../mail/read-automation.ts'
 import type { AutomationSummary } from '../storage/storage.ts'
@@ -20,8 +20,8 @@ const automationNames = ({ automations, teamId }: MoveDeps): Named<AutomationSum
 })
 
 /**
- * Moves the steps of automations, not their runs. An automation with a step that doesn't work here is skipped as a
- * whole: without the step, it would do something else.
+ * Moves the steps of automations, not their runs. Skips an automation completely if one of its steps doesn't work here,
+ * because without the step it would behave differently.
  */
 export async function moveAutomations(deps: MoveDeps, refs: Refs, count: MoveCount): Promise<void> {
   const { automations, teamId, options, made } = deps
@@ -51,10 +51,12 @@ export async function moveAutomations(deps: MoveDeps, refs: Refs, count: MoveCou
   await moveNamed(deps, count, { named: automationNames(deps), making })
 }
 
-/** Reads the steps, with the IDs of templates, segments and topics here. Refuses: `invalid_field`. */
+/**
+ * Reads the steps, and replaces the IDs of templates, segments and topics by the IDs here. Refuses: `invalid_field`.
+ */
 async function graphOf(wire: Wire, refs: Refs): Promise<{ steps: unknown; connections: unknown }> {
   const connections = wire.connections ?? []
-  // Checks the form first, so that the steps can be read.
+  // Checks the structure first, so that the steps can be read.
   const { steps } = readGraph({ steps: wire.steps, connections })
   const mapped: unknown[] = []
   for (const [at, step] of steps.entries()) {

@@ -1,4 +1,7 @@
-/** Moves contacts with their segments, properties and topic choices. Opt-outs come over, and none is lifted here. */
+/**
+ * Moves contacts with their segments, properties and topic choices. Opt-outs are moved, too, and existing ones are
+ * never lifted.
+ */
 import { parseMailbox } from '../mail/address.ts'
 import { SUBSCRIPTIONS, type ConsentAct, type PropertyType, type Subscription } from '../mail/audience.ts'
 import { Refusal } from '../mail/refusals.ts'
@@ -9,9 +12,9 @@ import { text } from './objects.ts'
 import type { Ids, Refs } from './refs.ts'
 import { add, change, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
 
-/** Contacts per entry in the audit log. */
+/** Number of contacts per entry in the audit log. */
 const AUDITED = 500
-/** The user is told after this many contacts, because each one may take two requests. */
+/** Number of contacts after which progress is reported, because each one may take two requests. */
 const TOLD = 1000
 
 /** Recorded in the consent log. Never lifts an opt-out. */
@@ -28,9 +31,9 @@ const ACT: ConsentAct = {
 type NewContact = Parameters<MoveDeps['contacts']['saveContact']>[0]['contact']
 
 /**
- * Adds the hosted service's contacts, each in one transaction with its segments and choices. An interrupted move finds
- * those that are here and skips their details. Contacts that are here stay as they are, but an opt-out of all mail is
- * added. With `overwrite`, they get the values, segments and choices of the hosted service, too.
+ * Adds the hosted service's contacts, each in one transaction with its segments and choices. After an interrupted move,
+ * finds existing contacts and skips their details. Existing contacts stay as they are, except that an opt-out of all
+ * mail is added. With `overwrite`, they also get the values, segments and choices of the hosted service.
  */
 export async function moveContacts(deps: MoveDeps, refs: Refs, count: MoveCount): Promise<void> {
   const reader = await createReader(deps, refs, count)
@@ -85,16 +88,16 @@ async function contactHere({ contacts, teamId }: MoveDeps, email: string): Promi
   try {
     return await contacts.getContact({ teamId, idOrEmail: email })
   } catch (error) {
-    // Most contacts aren't here yet.
+    // Most contacts don't exist here yet.
     if (error instanceof Refusal && error.key === 'not_found') return undefined
     throw error
   }
 }
 
-/** Reads contacts with what other endpoints say about them. */
+/** Reads contacts, with their data from other endpoints. */
 interface Reader {
   read(wire: Wire, named: { id: string; email: string }): Promise<NewContact>
-  /** Notes values that could not be moved. */
+  /** Adds notes about values that could not be moved to the report. */
   finish(): void
 }
 
@@ -119,7 +122,7 @@ async function createReader(deps: MoveDeps, refs: Refs, count: MoveCount): Promi
         segmentIds: memberships.get(id) ?? [],
         topics: [],
       }
-      // A dry run would take as long as the move.
+      // Otherwise, a dry run would take as long as the move.
       if (options.dryRun) return contact
       if (asksProperties)
         contact.properties = propertiesOf((await hosted.get(path)).properties, types, dropped)
@@ -143,7 +146,7 @@ async function hasAny(deps: MoveDeps, path: string): Promise<boolean> {
   return false
 }
 
-/** Reads who is in which segment, a list per segment, which takes fewer requests than asking for each contact. */
+/** Reads the members of each segment, which takes fewer requests than reading the segments of each contact. */
 async function membershipsOf(deps: MoveDeps, refs: Refs): Promise<Map<string, string[]>> {
   const { contacts, teamId, options } = deps
   const members = new Map<string, string[]>()
@@ -164,7 +167,7 @@ async function membershipsOf(deps: MoveDeps, refs: Refs): Promise<Map<string, st
   return members
 }
 
-/** Reads values, plain or with their type, that a property here can take. Counts the others by key. */
+/** Reads values, plain or with their type, that can be stored in a property here. Counts the other values by key. */
 function propertiesOf(
   given: unknown,
   types: ReadonlyMap<string, PropertyType>,
@@ -182,7 +185,10 @@ function propertiesOf(
   return Object.fromEntries(values)
 }
 
-/** Reads a choice. The API doesn't tell a choice from the topic's default, so only what differs is kept. */
+/**
+ * Reads a choice. The API doesn't distinguish a choice from the topic's default, so only choices that differ from it
+ * are kept.
+ */
 function choiceOf(
   wire: Wire,
   topics: Ids,

@@ -38,7 +38,7 @@ async function addOne(deps: MoveDeps, theirs: HostedDomain, report: Report, coun
 
 /**
  * Builds the arguments for a domain. Using the same selector would invalidate signatures that the hosted service still
- * makes, so ours gets a different one.
+ * makes, so the new key gets a different one.
  */
 function argsOf({ teamId, options }: MoveDeps, theirs: HostedDomain): NewDomainArgs {
   const { name, region, settings } = theirs

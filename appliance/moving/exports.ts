@@ -11,7 +11,7 @@ import { readSes } from './ses.ts'
 export const EXPORTERS = ['ses', 'mailchimp', 'listmonk', 'postal'] as const
 export type Exporter = (typeof EXPORTERS)[number]
 
-/** How the files of each service are read, and the kinds that they can hold. */
+/** The function that reads each service's files, and the kinds of objects that they can contain. */
 const READERS: Record<
   Exporter,
   { read: (files: readonly ExportFile[], now: number) => Export; kinds: readonly Kind[] }
@@ -25,7 +25,7 @@ const READERS: Record<
   postal: { read: readPostal, kinds: ['domains', 'suppressions'] },
 }
 
-/** Notes of each kind; a file may give one for every line. */
+/** Maximum number of notes of each kind, because a file may cause one for every line. */
 const MOST_NOTES = 100
 
 /** An export that was read. */
@@ -38,7 +38,7 @@ export interface OpenedExport {
 }
 
 /**
- * Reads exported files. Throws `HostedFailed` with the file and the line if one isn't what the service exports.
+ * Reads exported files. Throws `HostedFailed` with the file and the line if a file isn't an export of the service.
  * @param now Unix milliseconds
  */
 export function openExport(from: Exporter, files: readonly ExportFile[], now: number): OpenedExport {
@@ -63,7 +63,7 @@ export function openExport(from: Exporter, files: readonly ExportFile[], now: nu
 
 const remarkOf = ({ what, text }: ExportRemark) => ({ what, text })
 
-/** Does nothing for kinds that were not asked for. */
+/** Updates the count of a kind. Does nothing for kinds that were not requested. */
 function withCount(
   { counts }: Report,
   kind: Kind,

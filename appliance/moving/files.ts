@@ -1,41 +1,41 @@
-/** Reads exported files, and serves what they hold in the form of the hosted service's API. Pure. */
+/** Reads exported files, and serves their content in the form of the hosted service's API. Pure. */
 import { readCsv, type CsvRecord } from '../mail/csv.ts'
 import { HostedFailed, type Hosted, type Wire } from './hosted.ts'
 import type { Kind } from './report.ts'
 
 /** A file that the operator gives. */
 export interface ExportFile {
-  /** As given, for messages. */
+  /** File name as given, for messages. */
   name: string
   bytes: Uint8Array
 }
 
-/** What was wrong with an object of an export, or is different here. */
+/** A problem with an object of an export, or a difference here. */
 export interface ExportRemark {
   kind: Kind
   what: string
   text: string
 }
 
-/** What the files hold. */
+/** Content of exported files. */
 export interface Export {
   /** Lists and objects by path, such as `/templates` and `/templates/1`. */
   content: Map<string, Wire[] | Wire>
   /** Objects that can't be moved. */
   problems: ExportRemark[]
-  /** What is different here, for objects that are moved. */
+  /** Differences here for objects that are moved. */
   notes: ExportRemark[]
 }
 
-/** Largest file, in octets. */
+/** Maximum size of a file, in octets. */
 export const MAX_EXPORT = 64 * 1024 * 1024
-/** Maximum nesting. No export has more than ten levels. */
+/** Maximum nesting depth. No export has more than ten levels. */
 const MAX_DEPTH = 64
 
 /** Creates an export without content. */
 export const newExport = (): Export => ({ content: new Map(), problems: [], notes: [] })
 
-/** Adds an object to a list, and under its own path. Returns it with the ID that it gets. */
+/** Adds an object to a list, and under its own path. Returns the object with its new ID. */
 export function store({ content }: Export, path: string, object: Wire): Wire {
   const list = content.get(path) ?? []
   if (!Array.isArray(list)) throw new Error(`${path} is not a list`)
@@ -46,13 +46,15 @@ export function store({ content }: Export, path: string, object: Wire): Wire {
   return stored
 }
 
-/** Serves an export like the API. Lists that it doesn't have are empty. `base` says where it comes from. */
+/**
+ * Serves an export like the API. Lists that the export doesn't have are empty. `base` says where the export comes from.
+ */
 export function serveExport({ content }: Export, base: string): Hosted {
   return {
     base,
     async *list(path) {
       const found = content.get(path) ?? []
-      // The API lists the newest first, an export its first object.
+      // The API lists the newest object first, an export the oldest.
       if (Array.isArray(found)) yield* found.toReversed()
     },
     get(path) {
@@ -82,8 +84,8 @@ export interface JsonDocument {
 }
 
 /**
- * Reads the objects of a file, one or several after another, as a shell loop writes them. Refuses invalid JSON and other
- * values with the line.
+ * Reads the objects of a file: one, or several in sequence, as a shell loop writes them. Refuses invalid JSON and
+ * values other than objects, with the line.
  */
 export function readJson(file: ExportFile): JsonDocument[] {
   const text = textOf(file)

@@ -10,7 +10,7 @@ export interface ConvertedGo {
   left: string[]
 }
 
-/** Characters of an expression that are shown. */
+/** Maximum number of characters of an expression that are shown. */
 const SHOWN = 60
 
 const FIELDS: Record<string, string> = {

@@ -4,7 +4,7 @@ import { RESERVED_KEYS } from '../mail/audience.ts'
 /** A source with converted tags. */
 export interface Converted {
   text: string
-  /** Variables that it uses, by the name that they have there. */
+  /** Variables that the template uses, by the name that they have in the source. */
   keys: Map<string, string>
   /** Tags that can't be converted, as they are in the source. */
   left: string[]
@@ -13,7 +13,7 @@ export interface Converted {
 /** A name, or a path to a field such as `order.total`. */
 const PATH = /^[A-Za-z_]\w*(\.\w+)*$/
 const MAX_KEY = 50
-/** Characters of a tag that are shown. */
+/** Maximum number of characters of a tag that are shown. */
 const SHOWN = 40
 
 /**
@@ -38,7 +38,7 @@ export function fromHandlebars(source: string): Converted {
   return { text, keys, left }
 }
 
-/** Returns the variable that stands for a path; undefined if none can. */
+/** Returns the variable that replaces a path; undefined if none can. */
 function keyOf(path: string): string | undefined {
   if (!PATH.test(path) || path === 'else' || /^this\b/.test(path)) return undefined
   const key = path.replaceAll('.', '_')

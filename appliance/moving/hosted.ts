@@ -9,9 +9,9 @@ import { decide, restAfter, type Answer } from './pace.ts'
 /** An object from the hosted service, not validated. */
 export type Wire = Record<string, unknown>
 
-/** The hosted service can't be read. The message says what to do. */
+/** The hosted service can't be read. The message tells the user what to do. */
 export class HostedFailed extends Error {
-  /** HTTP status; null when there was none or it isn't the problem. */
+  /** HTTP status; null when there was no response, or when the status isn't the problem. */
   readonly status: number | null
 
   constructor(message: string, status: number | null = null, options?: ErrorOptions) {
@@ -21,7 +21,7 @@ export class HostedFailed extends Error {
 }
 
 export interface HostedDeps {
-  /** As returned by `readBase`. */
+  /** Base URL, as returned by `readBase`. */
   base: string
   key: string
   /** The User-Agent header, which the service requires. */
@@ -30,7 +30,7 @@ export interface HostedDeps {
   wait: (ms: number) => Promise<void>
   /** Unix milliseconds. */
   now: () => number
-  /** Tells the user why nothing happens for a while. */
+  /** Tells the user the reason for a long wait. */
   tell: (line: string) => void
 }
 
@@ -47,7 +47,7 @@ const PAGE = 100
 const DEADLINE_MS = 30_000
 /** Maximum response size in octets; a page of a hundred objects is far smaller. */
 const MOST_BYTES = 16 * 1024 * 1024
-/** Shorter waits aren't reported to the user (milliseconds). */
+/** Minimum length of a wait that is reported to the user, in milliseconds. */
 const WORTH_TELLING_MS = 3000
 
 /**
@@ -79,7 +79,7 @@ export function readKey(text: string): string {
   return key
 }
 
-/** Makes the reader. */
+/** Creates the reader. */
 export function createHosted(deps: HostedDeps): Hosted {
   const { base } = deps
   const ask = createAsking(deps)
@@ -151,7 +151,7 @@ async function once(url: string, headers: Record<string, string>): Promise<Answe
   }
 }
 
-/** Describes a network error. `fetch` throws nothing else, because the request itself is valid. */
+/** Describes a network error. `fetch` throws only these, because the request itself is valid. */
 function brokenBy(error: unknown): string {
   if (error instanceof DOMException) return `did not respond within ${DEADLINE_MS / 1000} seconds`
   const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined
@@ -185,7 +185,7 @@ function parsed(text: string, path: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The response may be anything, such as a proxy's page, so it isn't shown.
+    // The response may be anything, such as a proxy's error page, so it isn't shown.
     throw new HostedFailed(`GET ${path} did not return JSON. Check that --from is the URL of the API.`)
   }
 }

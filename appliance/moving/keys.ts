@@ -7,8 +7,8 @@ const PERMISSIONS = ['full_access', 'sending_access'] as const satisfies Permiss
 
 /**
  * Creates a key for each key of the hosted service, with the same name; tokens can't be moved. The hosted service
- * doesn't report a key's permission and domain, another Posthaste server does. Skips names for which there are as many
- * keys here.
+ * doesn't report a key's permission and domain, but another Posthaste server does. Skips a name if there are already as
+ * many keys with it here.
  */
 export async function moveKeys(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { hosted, senders, teamId, options } = deps
@@ -40,7 +40,7 @@ interface One {
   domains: (id: string) => Promise<string | undefined>
 }
 
-/** Returns whether it was added without knowing its permission. */
+/** Returns whether the key was added without knowing its permission. */
 async function addOne(deps: MoveDeps, wire: Wire, { name, count, domains }: One): Promise<boolean> {
   const { senders, teamId, options, made } = deps
   const told = PERMISSIONS.find((one) => one === wire.permission)
@@ -66,7 +66,10 @@ async function addOne(deps: MoveDeps, wire: Wire, { name, count, domains }: One)
   return count.added > before && told === undefined
 }
 
-/** Fetches the hosted service's domain names by id, once a key is restricted to a domain. */
+/**
+ * Creates a function that fetches the hosted service's domain names by ID, when the first key is restricted to a
+ * domain.
+ */
 function domainNames({ hosted }: MoveDeps): One['domains'] {
   let names: Map<string, string> | undefined
   return async (id) => {

@@ -10,7 +10,7 @@ import { HostedFailed, type Wire } from './hosted.ts'
 import { text } from './objects.ts'
 import { People } from './people.ts'
 
-/** The objects of the API's answers, by kind. */
+/** The objects in API responses, by kind. */
 interface Objects {
   lists: Wire[]
   subscribers: Wire[]
@@ -18,10 +18,10 @@ interface Objects {
   campaigns: Wire[]
 }
 
-/** Where campaigns insert their content. */
+/** Matches the place where a template inserts the content of a campaign. */
 const CONTENT = /\{\{-?\s*template\s+"content"\s+\.\s*-?\}\}/
 
-/** Reads the files. Lists become segments, campaigns drafts of broadcasts. */
+/** Reads the files. Lists become segments, and campaigns become drafts of broadcasts. */
 export function readListmonk(files: readonly ExportFile[]): Export {
   const found = newExport()
   const people = new People(found)
@@ -50,7 +50,7 @@ const isObject = (value: unknown): value is Wire =>
 const objectsIn = (value: unknown): Wire[] =>
   (Array.isArray(value) ? (value as unknown[]) : [value]).filter(isObject)
 
-/** Sorts the objects of a file by their fields. */
+/** Determines the kind of each object in a file by its fields. */
 function sortAll(file: ExportFile, objects: Objects): void {
   for (const { line, value } of readJson(file)) {
     const { data } = value
@@ -115,7 +115,7 @@ function attributesOf(cell: string): Wire | undefined {
     const value: unknown = JSON.parse(cell === '' ? '{}' : cell)
     return isObject(value) ? value : undefined
   } catch {
-    // The contact is moved without them.
+    // The contact is moved without these values.
     return undefined
   }
 }
@@ -128,8 +128,9 @@ function namesOf(name: string | null | undefined): { firstName?: string; lastNam
 }
 
 /**
- * Takes a subscriber with the lists that they are on. Those who unsubscribed from a list aren't, nor those who didn't
- * confirm, unless the list is known to need no confirmation. Returns how many subscriptions weren't confirmed.
+ * Adds a subscriber with the lists that they are subscribed to. Leaves out lists that they unsubscribed from, or that
+ * they didn't confirm, unless the list is known to need no confirmation. Returns the number of unconfirmed
+ * subscriptions.
  */
 function takeSubscriber(one: Wire, { people, lists }: { people: People; lists: readonly Wire[] }): number {
   const subscriptions = objectsIn(one.lists ?? [])
@@ -176,7 +177,7 @@ interface CampaignDeps {
   templates: readonly Wire[]
 }
 
-/** Takes a campaign within its template. */
+/** Adds a campaign, with its body inserted into its template. */
 function takeCampaign(one: Wire, { found, people, templates }: CampaignDeps): void {
   const name = text(one.name) ?? ''
   const note = (note: string) => found.notes.push({ kind: 'broadcasts', what: name, text: note })
@@ -187,7 +188,7 @@ function takeCampaign(one: Wire, { found, people, templates }: CampaignDeps): vo
     note('its template is not in the files; only its content is taken')
   const isPlain = one.content_type === 'plain' || one.content_type === 'markdown'
   const body = text(one.body) ?? ''
-  // A function, because the body may contain `$&`.
+  // Uses a function, because the body may contain `$&`.
   const whole = template && !isPlain ? (text(template.body) ?? '').replace(CONTENT, () => body) : body
   if (one.content_type === 'markdown') note('its Markdown is taken as plain text')
   const subject = fromGoTemplate(text(one.subject) ?? '')

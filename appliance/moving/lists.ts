@@ -54,7 +54,7 @@ export const segmentNames = ({ contacts, teamId }: MoveDeps): Named<SizedSegment
   nameHere: ({ name }) => name,
 })
 
-/** Moves segments, without their contacts. Another Posthaste server reports their rules too. */
+/** Moves segments, without their contacts. From another Posthaste server, also moves their rules. */
 export async function moveSegments(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { contacts, teamId, options, made } = deps
   const making: Making<SizedSegment> = {
@@ -76,8 +76,8 @@ export const topicNames = ({ contacts, teamId }: MoveDeps): Named<CountedTopic> 
 })
 
 /**
- * Moves topics. A topic without a default subscription is refused, because a guess could subscribe people who never
- * asked.
+ * Moves topics. Refuses a topic without a default subscription, because a guess could subscribe people who never asked
+ * for mail.
  */
 export async function moveTopics(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { contacts, teamId, options, made } = deps

@@ -13,7 +13,7 @@ import { People } from './people.ts'
 
 /** Maximum number of files in an archive. */
 const MOST_ENTRIES = 1000
-/** Columns about the contact's state there, which are no contact properties. */
+/** Columns about the contact's state in Mailchimp, which don't become contact properties. */
 const IGNORED = [
   'tags',
   'unsub_time',
@@ -23,7 +23,7 @@ const IGNORED = [
   'unsub_reason',
 ]
 
-/** Reads the files. Tags become segments; cleaned addresses become suppressions, because their mail bounced. */
+/** Reads the files. Tags become segments. Cleaned addresses become suppressions, because mail to them bounced. */
 export function readMailchimp(files: readonly ExportFile[]): Export {
   const found = newExport()
   const people = new People(found)
@@ -75,7 +75,7 @@ function read(file: ExportFile): ContactFile {
 const isNamed = (name: string, state: string): boolean =>
   new RegExp(`(^|[/\\\\])${state}_[^/\\\\]*$`, 'i').test(name)
 
-/** Reads tags, as `"VIP","Trade fair"`. */
+/** Reads tags, written as `"VIP","Trade fair"`. */
 const tagsOf = (cell: string): string[] =>
   [...readCsv(cell, { separator: ',' })].flatMap(({ cells }) => cells.map((tag) => tag.trim()))
 

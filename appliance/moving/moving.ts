@@ -1,7 +1,7 @@
 /**
  * Moves a team's data from the hosted service (or another Posthaste server) through its API: domains, suppressions,
- * webhooks, names of API keys, the audience, templates, broadcasts and automations. Looks for each object here first, so
- * that an interrupted move can be run again, and a second run changes nothing.
+ * webhooks, names of API keys, the audience, templates, broadcasts and automations. Checks whether each object already
+ * exists here, so that an interrupted move can be repeated, and a second run changes nothing.
  */
 import { moveAutomations } from './automations.ts'
 import { moveBroadcasts } from './broadcasts.ts'
@@ -25,8 +25,8 @@ export { sharesReturnPath, zoneText } from './zone.ts'
 export const newReport = (): Report => ({ counts: {}, domains: [] })
 
 /**
- * Moves the requested kinds.
- * @param report updated along the way: when this rejects (`HostedFailed`), it says what was done until then
+ * Moves the requested kinds. @param report updated during the move, so that it shows what was done even when this
+ * rejects (`HostedFailed`)
  */
 export async function move(deps: MoveDeps, report: Report): Promise<void> {
   const refs = createRefs(deps)

@@ -1,32 +1,34 @@
-/** Moves objects that are matched by name: those of the hosted service and those here, each counted once. */
+/** Moves objects that are matched by name. Several objects with the same name are matched one to one. */
 import { HostedFailed, type Wire } from './hosted.ts'
 import { text } from './objects.ts'
 import { add, change, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
 
-/** How objects of a kind are read, matched and created. */
+/** Functions that read, match and create objects of a kind. */
 export interface Named<Here extends { id: string }> {
-  /** List of the hosted service. */
+  /** Path of the list in the hosted service's API. */
   path: string
-  /** For a report about an object without a name: `a segment`. */
+  /** Noun for reports about an object without a name, such as `a segment`. */
   noun: string
-  /** Returns what identifies the object, apart from its ID; null: nothing does. */
+  /** Returns the name that identifies the object, apart from its ID; null if it has none. */
   nameOf(wire: Wire): string | null | Promise<string | null>
-  /** All of the team, newest first. */
+  /** Returns all objects of the team, newest first. */
   here(): Promise<Here[]>
   nameHere(here: Here): string
 }
 
-/** What is done with an object. Both check only in a dry run, and refuse with `Refusal`. */
+/** Functions that create or change an object here. In a dry run, both only check. Both refuse with `Refusal`. */
 export interface Making<Here> {
   create(wire: Wire, name: string): Promise<void>
-  /** Brings the object here up to date, with `overwrite`. Returns whether it did. */
+  /** Updates the object here, with `overwrite`. Returns whether it changed. */
   change?(wire: Wire, here: Here): Promise<boolean>
 }
 
-/** Statuses of a list that the account or the server doesn't have. */
+/** Statuses of a list that isn't available to the account, or that the server doesn't have. */
 const ABSENT = [403, 404, 405]
 
-/** Yields a list in the service's order. Yields nothing and notes it if the service has no such list. */
+/**
+ * Yields the objects of a list in the service's order. If the service has no such list, adds a note and yields nothing.
+ */
 export async function* everyOf(
   { hosted }: Pick<MoveDeps, 'hosted'>,
   path: string,
@@ -40,12 +42,12 @@ export async function* everyOf(
   }
 }
 
-/** An object of the hosted service, and the one here with the same name. */
+/** An object of the hosted service, its name, and the object here with the same name. */
 type Pair<Here> = [wire: Wire, name: string | null, here: Here | undefined]
 
 /**
- * Matches the hosted service's objects, oldest first, with those here. Of several with the same name, the oldest belong
- * together, so that a second run finds what the first one created.
+ * Matches the hosted service's objects, oldest first, with the objects here. Of several with the same name, the oldest
+ * are matched with each other, so that a second run finds the objects that the first one created.
  */
 export async function pairsOf<Here extends { id: string }>(
   deps: Pick<MoveDeps, 'hosted'>,
@@ -63,7 +65,7 @@ export async function pairsOf<Here extends { id: string }>(
   return pairs
 }
 
-/** Creates what isn't here. With `overwrite`, changes what is. */
+/** Creates the objects that don't exist here. With `overwrite`, changes the existing ones. */
 export async function moveNamed<Here extends { id: string }>(
   deps: MoveDeps,
   count: MoveCount,

@@ -8,7 +8,7 @@ import type { Wire } from './hosted.ts'
 
 /** A DNS record that the hosted service requires. */
 export interface HostedRecord {
-  /** The group in which it is listed: SPF, DKIM, … */
+  /** The group in which the record is listed: SPF, DKIM, … */
   record: string
   type: string
   /** The full owner name in lower case, without the root dot. */
@@ -83,7 +83,7 @@ function settingsOf(wire: Wire): Partial<DomainSettings> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-/** Returns the selectors of its DKIM keys. */
+/** Returns the selectors of the domain's DKIM keys. */
 export function selectorsIn({ name, records }: HostedDomain): string[] {
   const end = `._domainkey.${name.toLowerCase()}`
   return records.flatMap(({ fqdn }) => (fqdn.endsWith(end) ? [fqdn.slice(0, -end.length)] : []))

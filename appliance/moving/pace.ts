@@ -1,6 +1,6 @@
 /** Decides what to do with a response of the hosted service: use it, retry later, or stop. Pure. */
 
-/** A response, or why there was none. */
+/** A response, or the reason why there was none. */
 export type Answer =
   { kind: 'answered'; status: number; headers: Headers; text: string } | { kind: 'broken'; why: string }
 
@@ -12,10 +12,10 @@ export type Next =
   | { kind: 'stop'; status: number | null; why: string }
 
 const SECOND = 1000
-/** How often a request is retried after failures, and after rate limiting. */
+/** Maximum number of retries after failures, and after rate limiting. */
 const MOST_FAULTS = 5
 const MOST_PATIENCE = 20
-/** Maximum wait. No one waits longer at a terminal; the move can be run again another day. */
+/** Maximum wait in milliseconds. People don't wait longer at a terminal; they can run the move again another day. */
 const LONGEST_WAIT = 600 * SECOND
 const MOST_SAID = 200
 
@@ -61,7 +61,10 @@ function patienceAsked(headers: Headers, now: number): number | undefined {
   return secondsIn(headers, 'ratelimit-reset')
 }
 
-/** Returns how long to wait before the next request, if this was the last one that the window allows. */
+/**
+ * Returns how long to wait before the next request: 0, unless this was the last request that the rate limit window
+ * allows.
+ */
 export function restAfter(headers: Headers): number {
   if (headers.get('ratelimit-remaining')?.trim() !== '0') return 0
   return Math.min(secondsIn(headers, 'ratelimit-reset') ?? SECOND, LONGEST_WAIT)
@@ -79,7 +82,7 @@ function saidIn(text: string): string {
     const said = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined
     return typeof said === 'string' ? `: ${said.slice(0, MOST_SAID).replace(/\.$/, '')}` : ''
   } catch {
-    // A proxy's page says no more than the status.
+    // A proxy's error page is no more helpful than the status.
     return ''
   }
 }

@@ -16,7 +16,7 @@ export interface ExportedPerson {
 
 const MAX_KEY = 50
 
-/** Collects people. A later entry of an address adds to an earlier one, and never takes an opt-out back. */
+/** Collects people. A later entry with the same address adds to the earlier one, and never removes an opt-out. */
 export class People {
   readonly #found: Export
   readonly #segments = new Map<string, string>()
@@ -59,7 +59,7 @@ export class People {
     members.push({ id: contact })
   }
 
-  /** Reads values, and adds their properties. A property is a number if its first value is one. */
+  /** Reads values, and adds their properties. A property is a number if its first value is a number. */
   #valuesOf(given: Record<string, unknown>): Record<string, string | number> {
     const values: [string, string | number][] = []
     for (const [name, one] of Object.entries(given)) {
@@ -77,14 +77,14 @@ export class People {
   }
 }
 
-/** Returns a value as a property can hold it. Lists and objects become JSON. */
+/** Converts a value to one that a property can store. Lists and objects become JSON. */
 function plainValue(value: unknown): string | number | null {
   if (value === null || value === undefined || value === '') return null
   if (typeof value === 'string' || typeof value === 'number') return value
   return JSON.stringify(value)
 }
 
-/** Returns the key of the property for a name; null if it can't have one. */
+/** Derives a property key from a name; null if that is impossible. */
 export function keyOf(name: string): string | null {
   const key = name
     .replaceAll(/[^A-Za-z0-9]+/g, '_')

@@ -1,21 +1,21 @@
-/** Finds the object here that stands for an object of the hosted service: IDs are different on both sides. */
+/** Finds the objects here that correspond to objects of the hosted service, because their IDs differ. */
 import { pairsOf, type Named } from './named.ts'
 import { segmentNames, topicNames } from './lists.ts'
 import { text } from './objects.ts'
 import type { Kind, MoveDeps } from './report.ts'
 import { templateNames } from './templates.ts'
 
-/** IDs here, by ID of the hosted service. In a dry run, what would be created has its own ID. */
+/** IDs here by ID of the hosted service. In a dry run, objects that would be created keep the hosted service's ID. */
 export type Ids = ReadonlyMap<string, string>
 
-/** Each is read once, when it is first needed. */
+/** Lookup tables of IDs. Each is read once, when it is first needed. */
 export interface Refs {
   segments(): Promise<Ids>
   topics(): Promise<Ids>
   templates(): Promise<Ids>
 }
 
-/** Creates the references of a move. The kinds that they are about must have been moved before. */
+/** Creates the references of a move. The kinds of objects that they refer to must have been moved before. */
 export function createRefs(deps: MoveDeps): Refs {
   return {
     segments: once(() => idsOf(deps, 'segments', segmentNames(deps))),

@@ -13,8 +13,8 @@ import { HostedFailed, type Hosted } from './hosted.ts'
 import type { HostedRecord } from './objects.ts'
 
 /**
- * What can be moved, in this order: keys may be restricted to a domain, contacts are in segments, automations send
- * templates.
+ * The kinds of objects that can be moved, in this order: keys may be restricted to a domain, contacts are in segments,
+ * automations send templates.
  */
 export const KINDS = [
   'domains',
@@ -38,26 +38,26 @@ export interface Remark {
   text: string
 }
 
-/** The counts for one kind. `there` is the sum of the other three. */
+/** The counts for one kind. `there` is the sum of the added, existing and skipped objects. */
 export interface MoveCount {
-  /** In the hosted service. */
+  /** Number of objects in the hosted service. */
   there: number
   added: number
   /** Already here. */
   present: number
-  /** Of those, changed. */
+  /** Number of existing objects that were changed. */
   updated: number
   leftOut: number
-  /** Why objects were skipped; the first hundred. */
+  /** Reasons why objects were skipped; at most a hundred. */
   reasons: Remark[]
-  /** What is different here, for objects that weren't skipped. */
+  /** Differences here for objects that weren't skipped. */
   notes: Remark[]
 }
 
 /** A domain of the hosted service that now exists here. */
 export interface MovedDomain {
   domain: Domain
-  /** The records to publish for it. */
+  /** The records to publish for the domain. */
   records: ExpectedRecord[]
   keys: PublicKey[]
   /** The records that the hosted service requires. */
@@ -69,7 +69,7 @@ export interface Report {
   domains: MovedDomain[]
 }
 
-/** How the audit log names what is stored without a secret. */
+/** The audit actions for objects that are stored without a secret. */
 type StoredAction = Extract<
   AuditAction,
   | `${'contact_property' | 'topic' | 'template' | 'broadcast' | 'event' | 'automation'}.${'create' | 'update'}`
@@ -77,7 +77,7 @@ type StoredAction = Extract<
   | 'template.publish'
 >
 
-/** Something just created or changed. Tokens and secrets are only available here. */
+/** An object that was just created or changed. Its tokens and secrets are only available here. */
 export type Made =
   | { kind: 'domain'; domain: Domain }
   | { kind: 'suppressions'; added: number }
@@ -89,15 +89,15 @@ export type Made =
 
 export interface MoveOptions {
   only: readonly Kind[]
-  /** Count only; change nothing. */
+  /** Whether to count only, and change nothing. */
   dryRun: boolean
-  /** Label of the return path for all domains here; default: the one each has in the hosted service. */
+  /** Label of the return path for all domains here. Default: the label that each domain has in the hosted service. */
   returnPath?: string | undefined
-  /** For keys whose permission the hosted service doesn't report. */
+  /** Permission of keys whose permission the hosted service doesn't report. */
   permission: Permission
-  /** Enable webhooks that are enabled in the hosted service, including those from an earlier move. */
+  /** Whether to enable webhooks that are enabled in the hosted service, including webhooks from an earlier move. */
   enable: boolean
-  /** Change what is here already to what the hosted service has. Lifts no opt-out. */
+  /** Whether to change existing objects to match the hosted service. Lifts no opt-out. */
   overwrite: boolean
 }
 
@@ -110,14 +110,14 @@ export interface MoveDeps {
   broadcasts: BroadcastBook
   automations: AutomationBook
   customEvents: CustomEvents
-  /** Who wrote the templates, as shown with their versions. */
+  /** Author of the templates, as shown with their versions. */
   author: string
-  /** Tells the user why nothing happens for a while. */
+  /** Tells the user the reason for a long wait. */
   tell: (line: string) => void
-  /** The team that will own everything. */
+  /** ID of the team that will own all objects. */
   teamId: string
   options: MoveOptions
-  /** Awaited before the next object is processed. */
+  /** Called for each object that was created or changed, and awaited before the next one. */
   made: (what: Made) => Promise<void>
   /** Unix milliseconds. */
   now: () => number
@@ -146,7 +146,10 @@ export async function add(count: MoveCount, what: string, work: () => Promise<vo
   }
 }
 
-/** Runs `work` on an object that is here, and counts it as changed if it says so; as skipped when it is refused. */
+/**
+ * Runs `work` on an existing object. Counts the object as changed if `work` returns true, and as skipped if it is
+ * refused.
+ */
 export async function change(count: MoveCount, what: string, work: () => Promise<boolean>): Promise<void> {
   try {
     if (await work()) count.updated += 1
@@ -156,10 +159,10 @@ export async function change(count: MoveCount, what: string, work: () => Promise
   }
 }
 
-/** Returns why an object is skipped. Throws the error again if it is not about this object alone. */
+/** Returns why an object is skipped. Rethrows an error that doesn't concern only this object. */
 function reasonToSkip(error: unknown): string {
   if (error instanceof Refusal) return error.message
-  // Someone deleted it after the list was read.
+  // The object was deleted after the list was read.
   if (error instanceof HostedFailed && error.status === 404) return 'the hosted API no longer has it'
   throw error
 }

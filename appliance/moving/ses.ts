@@ -1,5 +1,5 @@
 /**
- * Reads what the AWS command line prints about Amazon SES: suppressed destinations (`aws sesv2
+ * Reads the output of the AWS command line about Amazon SES: suppressed destinations (`aws sesv2
  * list-suppressed-destinations`) and templates (`aws sesv2 get-email-template`, `aws ses get-template`). Pure.
  */
 import { newExport, readJson, store, type Export, type ExportFile } from './files.ts'
@@ -30,7 +30,7 @@ export function readSes(files: readonly ExportFile[]): Export {
   return found
 }
 
-/** Takes what an object holds. Returns whether it was recognized. */
+/** Adds the content of an object. Returns whether it was recognized. */
 function take(found: Export, value: Wire, listed: Set<string>): boolean {
   const { SuppressedDestinationSummaries: summaries, SuppressedDestination: single } = value
   const { TemplatesMetadata: metadata, Template: template, TemplateContent: content } = value
@@ -94,7 +94,7 @@ function convert(
 const keysOf = (parts: readonly Converted[]): Map<string, string> =>
   new Map(parts.flatMap(({ keys }) => [...keys]))
 
-/** Makes HTML from text, with its line breaks. */
+/** Converts text to HTML, keeping its line breaks. */
 function htmlOf(plain: string): string {
   if (plain === '') return ''
   const escaped = plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

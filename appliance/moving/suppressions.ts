@@ -4,13 +4,13 @@ import { isoOf, text } from './objects.ts'
 import { leaveOut, type MoveDeps, type MoveCount } from './report.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 
-/** Entries added at once. */
+/** Number of entries added at a time. */
 const PIECE = 500
 const COLUMNS = csvRecord(['email', 'origin', 'created_at', 'source_id', 'reason'])
 
 /**
- * Adds the hosted service's suppressions with their origin, causing email and time. Uses the CSV import, so its rules
- * apply: an existing entry stays as it is.
+ * Adds the hosted service's suppressions with their origin, causing email and time. Uses the CSV import and its rules,
+ * so existing entries stay as they are.
  */
 export async function moveSuppressions(deps: MoveDeps, count: MoveCount): Promise<void> {
   let piece: Wire[] = []
@@ -40,7 +40,7 @@ async function keep(piece: readonly Wire[], deps: MoveDeps, count: MoveCount): P
 
 /**
  * Formats an entry as a line. Leaves invalid origins and times to the import, because a bounced address must not get
- * lost over a detail.
+ * lost because of a detail.
  */
 function lineOf(one: Wire, reason: string, now: number): string {
   const since = isoOf(one.created_at)

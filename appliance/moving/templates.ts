@@ -1,4 +1,4 @@
-/** Moves templates. Those that are published there are published here. */
+/** Moves templates. Templates that are published in the hosted service are published here. */
 import type { TemplateSummary } from '../storage/storage.ts'
 import type { TemplateInput } from '../templates/templates.ts'
 import type { Wire } from './hosted.ts'
@@ -9,7 +9,7 @@ import type { MoveCount, MoveDeps } from './report.ts'
 const PAGE = 100
 const PATH = '/templates'
 
-/** Templates are matched by alias, or by name if they have none. */
+/** Returns the alias of a template, or its name if it has none. Templates are matched by it. */
 const called = (name: string, alias: string | null): string =>
   alias === null || alias === '' ? name : `${alias} (alias)`
 

@@ -3,7 +3,7 @@ import type { Webhook } from '../storage/storage.ts'
 import { text } from './objects.ts'
 import { add, leaveOut, type MoveDeps, type MoveCount } from './report.ts'
 
-/** Why an imported webhook is disabled. A later `--enable` recognizes such webhooks by it. */
+/** Reason why an imported webhook is disabled. A later `--enable` recognizes such webhooks by this text. */
 const WAITS = 'Imported as disabled. Enable it with posthaste import --enable, or by hand.'
 
 /** A webhook of the hosted service. */
@@ -17,8 +17,8 @@ export interface HostedWebhook {
 }
 
 /**
- * Adds the hosted service's webhooks with new secrets, disabled: while both servers send, an app would receive
- * everything twice. With `enable`, those that are enabled there are enabled here.
+ * Adds the hosted service's webhooks with new secrets, disabled: while both servers send events, an app would receive
+ * each twice. With `enable`, webhooks that are enabled there are enabled here.
  */
 export async function moveWebhooks(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { hosted, webhooks, teamId } = deps
@@ -48,8 +48,8 @@ function sorted(types: readonly string[]): Pick<HostedWebhook, 'events' | 'unkno
 }
 
 /**
- * Matches webhooks here with theirs: by endpoint, preferably with the same events. An endpoint may have several
- * webhooks, and someone may have changed one here since the last move.
+ * Matches webhooks here with the hosted service's by endpoint, preferably with the same events. An endpoint may have
+ * several webhooks, and someone may have changed a webhook here since the last move.
  */
 export function pairs<T extends Pick<Webhook, 'endpoint' | 'events'>>(
   theirs: readonly HostedWebhook[],

@@ -63,7 +63,10 @@ function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): str
   ]
 }
 
-/** Inserts our mechanisms at the front of the existing policy, because a name can have only one (RFC 7208 §4.5). */
+/**
+ * Inserts this server's mechanisms at the front of the existing policy, because a name can have only one policy (RFC
+ * 7208 §4.5).
+ */
 export function mergedSpf(
   theirs: string,
   { type, value }: Pick<ExpectedRecord, 'type' | 'value'>,

@@ -8,10 +8,10 @@ import type { ZoneEntry, ZoneRecords } from './zone.ts'
  * something else. Records that the teams' domains need are published as soon as a domain is added.
  */
 
-/** IPs of the exchangers `mx1` and `mx2` of every domain, and one where nothing listens. */
+/** IPs of the exchangers `mx1` and `mx2` of every domain, and an IP without a listener. */
 export const EXCHANGERS = { mx1: '127.0.0.1', mx2: '127.0.0.2', dead: '127.0.0.3' }
 
-/** Short, so that changes are visible at once. */
+/** TTL of records in seconds. Short, so that changes are visible quickly. */
 const TTL = 5
 
 const mxOf = (domain: string): ZoneRecords['MX'] => [
@@ -19,7 +19,7 @@ const mxOf = (domain: string): ZoneRecords['MX'] => [
   { preference: 20, exchange: `mx2.${domain}` },
 ]
 
-/** Returns the published records of `name`, from those that the teams' domains expect. */
+/** Returns the published records of `name`, out of the records that the teams' domains need. */
 function publishedEntry(name: string, records: readonly ExpectedRecord[]): ZoneRecords | undefined {
   const here = records.filter((record) => record.fqdn === name)
   if (here.length === 0) return undefined
@@ -40,7 +40,7 @@ function inventedEntry(name: string, hostname: string): ZoneEntry {
   if (first.startsWith('_')) return 'NXDOMAIN'
   if (first === 'mx1' || first === 'mx2') {
     const dead = first === 'mx1' && dnsBehaviourFor(rest.join('.'))?.answer === 'dead-mx'
-    // What recipients send back is brought from loopback, and reports have to pass DMARC.
+    // The mail that recipients send back comes from loopback, and reports have to pass DMARC.
     return { A: dead ? EXCHANGERS.dead : EXCHANGERS[first], TXT: 'v=spf1 ip4:127.0.0.1 -all', ttl: TTL }
   }
   const behaviour = dnsBehaviourFor(name)?.answer
@@ -49,7 +49,7 @@ function inventedEntry(name: string, hostname: string): ZoneEntry {
   return { MX: mxOf(name), ttl: TTL }
 }
 
-/** Of several teams with the same domain, the one that verified it publishes its records. */
+/** If several teams have the same domain, the records of the team that verified it are published. */
 const holds = ({ status }: Domain): boolean => status === 'verified' || status === 'partially_failed'
 
 /**

@@ -1,12 +1,12 @@
 /**
- * What the sandbox's mail exchangers and DNS do, selected by the recipient: the local part (before any `+` or `-`)
- * selects the exchanger's behavior, the first label of the domain that of DNS. Anything else is delivered.
- * docs/sandbox.md is generated from these tables.
+ * Behavior of the sandbox's mail exchangers and DNS, selected by the recipient: the local part (before any `+` or `-`)
+ * selects the exchanger's behavior, the first label of the domain selects that of DNS. Mail to any other address is
+ * delivered. docs/sandbox.md is generated from these tables.
  */
 
 /** How an exchanger treats a recipient. */
 export interface Behaviour {
-  /** What the exchanger does, in words. */
+  /** Description of the exchanger's behavior. */
   does: string
   /** The outcome of the delivery. */
   outcome: string
@@ -14,7 +14,7 @@ export interface Behaviour {
   rcpt?: { code: number; text: string }
   /** Reply after the final dot. */
   body?: { code: number; text: string }
-  /** Refuses with `rcpt` until the same recipient comes back after this many milliseconds. */
+  /** Time after the first attempt until which the recipient is refused with `rcpt`, in milliseconds. */
   untilAfterMs?: number
   /** Delay before the reply to RCPT, in milliseconds. */
   delayMs?: number

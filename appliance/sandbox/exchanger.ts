@@ -27,7 +27,7 @@ export interface ExchangerDeps {
 /** How long the second exchanger of a domain keeps failing handshakes, in milliseconds. */
 const BROKEN_TLS_MS = 60_000
 
-/** What exchangers remember between connections. */
+/** State that exchangers keep between connections. */
 interface Memory {
   /** When a recipient was first refused, for greylisting. */
   refusedAt: Map<string, number>
@@ -59,7 +59,7 @@ function closeAbruptly(server: SMTPServer, which: (connection: Connection) => bo
   for (const connection of connections.filter(which)) connection._socket?.destroy()
 }
 
-/** Returns the reply to RCPT; undefined accepts. */
+/** Returns the reply to RCPT that refuses a recipient; undefined to accept it. */
 function refusalFor(address: string, deps: ExchangerDeps, memory: Memory): SmtpError | undefined {
   const behaviour = behaviourFor(address)
   if (!behaviour?.rcpt) return undefined
@@ -135,14 +135,15 @@ export async function startExchangers(
       size: deps.maxBytes,
       maxAllowedUnauthenticatedCommands: false,
       SNICallback: (name, done) => {
-        // Every handshake until then: a client retries with a smaller ClientHello before it falls back to plaintext.
+        // All handshakes until then fail, because a client retries with a smaller ClientHello before it falls back to
+        // plaintext.
         const until = memory.brokenTls.get(name.toLowerCase()) ?? 0
         if (deps.clock.now() < until) return closeAbruptly(server, ({ _upgrading }) => _upgrading === true)
         memory.brokenTls.delete(name.toLowerCase())
         done(null)
       },
     })
-    server.on('error', () => undefined) // clients that hang up are expected
+    server.on('error', () => undefined) // Expected, because clients may disconnect.
     await new Promise<void>((resolve, reject) => {
       server.server.once('error', reject)
       server.listen(port, address, () => resolve())

@@ -12,7 +12,7 @@ import { parseReturnPath } from '../mail/return-path.ts'
 /** Metadata of a captured message. */
 export interface InboxEntry {
   id: string
-  /** The team that sent it; null for mail of no team, such as a forwarded bounce. */
+  /** The team that sent the message; null for mail without a team, such as a forwarded bounce. */
   teamId: string | null
   receivedAt: number
   mailFrom: string
@@ -22,7 +22,7 @@ export interface InboxEntry {
   subject: string
   size: number
   tls: string | null
-  /** Results of verifying it as a receiver would: `pass`, `fail`, `none`, … */
+  /** Results of verifying the message as a receiver would: `pass`, `fail`, `none`, … */
   dkim: string
   spf: string
   dmarc: string
@@ -34,7 +34,7 @@ export interface InboxEntry {
 export interface InboxMessage extends InboxEntry {
   html: string | null
   text: string | null
-  /** At most the first megabyte. */
+  /** The source of the message, at most the first megabyte. */
   source: string
 }
 
@@ -45,7 +45,7 @@ export interface Inbox {
   get(reader: InboxReader, id: string): Promise<InboxMessage | undefined>
 }
 
-/** Who reads it: a team sees its own mail, and the operator's team also mail of no team. */
+/** The reader of the inbox. A team sees its own mail, and the operator's team also sees mail without a team. */
 export interface InboxReader {
   teamId: string
   operator: boolean
@@ -59,7 +59,7 @@ async function verify(
   message: Captured,
   resolver: Resolver,
 ): Promise<Pick<InboxEntry, 'dkim' | 'spf' | 'dmarc' | 'authenticationResults'>> {
-  // Loaded when the first message is captured, because it takes 20 MB.
+  // Loaded when the first message is captured, because the library takes 20 MB.
   const { authenticate } = await import('mailauth')
   const result = await authenticate(message.raw, {
     ip: message.ip,
@@ -94,11 +94,11 @@ async function load(folder: string): Promise<InboxEntry[]> {
 async function readEntry(file: string): Promise<InboxEntry | undefined> {
   const text = await readFile(file, 'utf8')
   try {
-    // Older entries lack these.
+    // Older entries don't have these fields.
     const older = { teamId: null, authenticationResults: null }
     return { ...older, ...(JSON.parse(text) as Omit<InboxEntry, keyof typeof older>) }
   } catch {
-    // Incomplete, because its daemon was killed. Not worth failing the start for in a sandbox.
+    // The entry is incomplete because the daemon was killed. That shouldn't prevent the sandbox from starting.
     return undefined
   }
 }
@@ -150,7 +150,7 @@ export async function openInbox(folder: string, deps: InboxDeps): Promise<Inbox>
       await writeFile(file(entry.id, 'eml'), message.raw, { mode: 0o600 })
       await writeFile(file(entry.id, 'json'), JSON.stringify(entry), { mode: 0o600 })
       entries.push(entry)
-      // The folder is read in order of ids, but concurrent messages aren't verified in that order.
+      // Sort by ID, like the folder, because concurrent messages don't finish verification in that order.
       entries.sort((a, b) => (a.id < b.id ? -1 : 1))
       await forgetOldest()
     },

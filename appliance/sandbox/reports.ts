@@ -1,26 +1,26 @@
 /** The daily reports of a simulated receiver about a domain: DMARC (RFC 9990, RFC 7489) and TLS (RFC 8460), about yesterday. Pure. */
 import { gzipSync } from 'node:zlib'
 
-/** Who reports, to where, about what. */
+/** The reporting server, the recipient of the report, and its subject. */
 interface ReportAbout {
-  /** Name of the reporting server. */
+  /** Host name of the reporting server. */
   host: string
-  /** The address of `rua=`. */
+  /** The address in `rua=`. */
   reportsTo: string
   /** The domain of the From field. */
   domain: string
-  /** The client that brought the message. */
+  /** IP of the client that delivered the message. */
   ip: string
   /** Unix milliseconds. */
   now: number
 }
 
-/** Messages of one source, and how they fared. */
+/** Messages of one source, with their results. */
 interface Source {
   ip: string
   count: number
   disposition: 'none' | 'quarantine'
-  /** Domains that DKIM and SPF pass for; null: none. */
+  /** Domains for which DKIM and SPF pass; null: none. */
   dkim: string | null
   spf: string | null
 }
@@ -51,7 +51,7 @@ function recordOf(domain: string, { ip, count, disposition, dkim, spf }: Source)
   ].join('')
 }
 
-/** An aggregate report (RFC 7489 appendix C). */
+/** Creates an aggregate report (RFC 7489 appendix C). */
 export function dmarcReport(about: ReportAbout) {
   const { host, domain, now } = about
   const [begin, end] = yesterday(about).map((at) => at / 1000)
@@ -66,7 +66,7 @@ export function dmarcReport(about: ReportAbout) {
   return message(about, `${host}!${domain}!${begin}!${end}.xml.gz`, 'application/gzip', xml)
 }
 
-/** A TLS report (RFC 8460 §4.4). */
+/** Creates a TLS report (RFC 8460 §4.4). */
 export function tlsReport(about: ReportAbout) {
   const { host, domain, now } = about
   const [begin, end] = yesterday(about).map((at) => new Date(at).toISOString())
@@ -87,7 +87,7 @@ export function tlsReport(about: ReportAbout) {
   return message(about, `${host}!${domain}!${now}.json.gz`, 'application/tlsrpt+gzip', json)
 }
 
-/** The email that carries a report, from an address that passes SPF. */
+/** Creates the email with a report, from an address that passes SPF. */
 function message({ host, reportsTo, domain, now }: ReportAbout, name: string, type: string, report: string) {
   const from = `reports@${host}`
   const base64 = gzipSync(report).toString('base64')

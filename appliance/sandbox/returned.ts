@@ -1,27 +1,28 @@
 /**
- * What the sandbox's recipients send back a few seconds after they accepted a message: bounces to its return path, replies to
- * its author and reports about its domain, as on the real internet. Selected by the local part, as in behaviours.ts.
+ * The mail that the sandbox's recipients send back a few seconds after they accepted a message: bounces to its return
+ * path, replies to its author and reports about its domain, as on the real internet. Selected by the local part, as in
+ * behaviours.ts.
  */
 import { fieldValue, splitMessage } from '../mail/headers.ts'
 import type { Captured } from './exchanger.ts'
 import { dmarcReport, tlsReport } from './reports.ts'
 
-/** A message sent back. */
+/** A message that a recipient sends back. */
 export interface SentBack {
-  /** Empty for the null reverse-path. */
+  /** The return path; empty for the null reverse-path. */
   mailFrom: string
   rcptTo: string
   helo: string
   bytes: Buffer
 }
 
-/** How a recipient answers. */
+/** How a recipient responds to a message. */
 export interface Return {
-  /** What is sent back, in words. */
+  /** Description of the message that is sent back. */
   does: string
   /** The consequence. */
   outcome: string
-  /** Goes to the `rua` address of the From domain's DMARC record, and nowhere without one. */
+  /** The message goes to the `rua` address of the From domain's DMARC record, and isn't sent without one. */
   isReport?: true
   write(about: About): Pick<SentBack, 'mailFrom' | 'rcptTo'> & { lines: string[] }
 }
@@ -34,14 +35,14 @@ interface About {
   from: string
   subject: string
   messageId: string
-  /** Its header, without the blank line. */
+  /** Header of the message, without the blank line. */
   header: string
   date: string
   /** The domain of the From field. */
   domain: string
-  /** Where reports go; empty where nobody asks for them. */
+  /** Address for reports; empty if the domain requests none. */
   reportsTo: string
-  /** The client that brought the message. */
+  /** IP of the client that delivered the message. */
   ip: string
   /** Unix milliseconds. */
   now: number
@@ -51,7 +52,7 @@ const HEADER_SHOWN = 16 * 1024
 
 const REPORTED = { does: 'accepts, then sends a delivery report', outcome: 'delivered, then bounced' }
 
-/** What each local part sends back. */
+/** Responses by local part. */
 export const RETURNS: Record<string, Return> = {
   'late-bounce': {
     does: `${REPORTED.does}: 5.1.1`,
@@ -127,8 +128,8 @@ export const RETURNS: Record<string, Return> = {
 }
 
 /**
- * Returns what a recipient sends back for an accepted message; undefined for nothing.
- * @param textsAt the TXT records of a name
+ * Returns the message that a recipient sends back for an accepted message; undefined for none. @param textsAt returns
+ * the TXT records of a name
  */
 export async function sentBackFor(
   { mailFrom, raw, ip }: Pick<Captured, 'mailFrom' | 'raw' | 'ip'>,
@@ -167,7 +168,7 @@ export async function sentBackFor(
   return { ...to, helo: host, bytes: Buffer.from(text, 'latin1') }
 }
 
-/** A delivery report (RFC 3464). */
+/** Creates a delivery report (RFC 3464). */
 function report(about: About, action: 'failed' | 'delayed', status: string, diagnostic: string) {
   const { recipient, host, returnPath, header, date } = about
   const words = action === 'failed' ? 'could not be delivered' : 'has not been delivered yet'
@@ -207,7 +208,7 @@ function report(about: About, action: 'failed' | 'delayed', status: string, diag
   }
 }
 
-/** A bounce of qmail (QSBMF). */
+/** Creates a bounce in qmail's format (QSBMF). */
 function qmail({ recipient, host, returnPath, header }: About) {
   return {
     mailFrom: '',
@@ -232,7 +233,7 @@ function qmail({ recipient, host, returnPath, header }: About) {
   }
 }
 
-/** A feedback report (RFC 5965). */
+/** Creates a feedback report (RFC 5965). */
 function complaint({ recipient, host, returnPath, header, date }: About) {
   return {
     mailFrom: '',

@@ -22,19 +22,21 @@ export type { Inbox, InboxEntry, InboxMessage } from './inbox.ts'
 export type { Seed } from './seed.ts'
 
 export interface Sandbox {
-  /** The DNS server, `ip:port`. */
+  /** Address of the DNS server, `ip:port`. */
   readonly dns: string
-  /** Resolver options for it, as recursive and as authoritative server of every zone. */
+  /**
+   * Options for resolvers that use the DNS server, both as recursive server and as authoritative server of every zone.
+   */
   readonly resolver: { servers: string[]; authoritativePort: number }
   /** Port of the mail exchangers. */
   readonly deliveryPort: number
-  /** Captured mail. Throws before `open`. */
+  /** The captured mail. Throws before `open`. */
   readonly inbox: Inbox
   /** The team, domain, key and sign-in. Throws before `open`. */
   readonly seed: Seed
   /** Second half of the start: parts that depend on modules which need the sandbox's DNS. */
   open(parts: { accounts: Accounts; senders: Senders; resolver: Resolver }): Promise<void>
-  /** Delivers what recipients send back through `bring` from now on; before, it is dropped. */
+  /** Delivers the mail that recipients send back through `bring` from now on. Before that, it is dropped. */
   connect(bring: (mail: SentBack) => Promise<void>): void
   close(): Promise<void>
 }
@@ -46,7 +48,7 @@ export interface SandboxDeps {
   log: { info(fields: object, message: string): void }
 }
 
-/** Milliseconds until a recipient sends something back. Its delivery is final by then. */
+/** Delay until a recipient sends something back, in milliseconds. The delivery is final by then. */
 const RETURNED_AFTER = 3000
 
 /** Starts DNS and exchangers on free ports of loopback. */

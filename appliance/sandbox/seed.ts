@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Senders } from '../senders/senders.ts'
 
-/** What a new user needs to send and sign in. Stored in the sandbox's folder, so that every start prints the same. */
+/**
+ * Data that a new user needs to send and sign in. Stored in the sandbox's folder, so that every start prints the same.
+ */
 export interface Seed {
   teamId: string
   domain: string

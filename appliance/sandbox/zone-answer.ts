@@ -1,7 +1,7 @@
 import type { Answer as WireAnswer } from 'dns-packet'
 import type { RecordType } from '../dns/dns.ts'
 
-/** Answers queries from a declarative zone. Pure: zone.ts has the sockets. */
+/** Answers queries from a declarative zone. Pure; zone.ts has the sockets. */
 
 /**
  * How a name can fail: a response code; no answer (TIMEOUT); bytes that aren't DNS (GARBAGE); an answer to another
@@ -46,7 +46,7 @@ export interface ZoneRecords {
   truncate?: boolean
   /** Delay of the answer, in milliseconds. */
   delayMs?: number
-  /** Types that fail while the others are answered. */
+  /** Record types that fail while all others are answered. */
   fail?: Partial<Record<RecordType, ZoneFailure>>
 }
 
@@ -58,12 +58,12 @@ export type Zone = Record<string, ZoneEntry>
 type Found = ZoneEntry | undefined
 
 /**
- * A zone as a function of the name; undefined for a name that doesn't exist. The type is `TYPE` and a number if it
- * isn't supported.
+ * A zone as a function of the name; undefined for a name that doesn't exist. The type of an unsupported record is
+ * `TYPE` and its number.
  */
 export type ZoneFunction = (name: string, type: string) => Found | Promise<Found>
 
-/** The answer to a query. `failure` is one other than a response code. */
+/** The answer to a query. `failure` is a failure other than a response code. */
 export interface ZoneAnswer {
   rcode: number
   answers: WireAnswer[]
@@ -82,7 +82,7 @@ const rcodes: Partial<Record<ZoneFailure, number>> = {
   REFUSED: 5,
 }
 
-/** How many aliases an answer follows, as recursive servers do. */
+/** Maximum number of aliases that an answer follows, as in recursive servers. */
 const MAX_LINKS = 12
 
 /**
@@ -137,7 +137,7 @@ function emptyAnswer(): ZoneAnswer {
   }
 }
 
-/** The answer of a server that couldn't look up the name: SERVFAIL. */
+/** Creates the answer of a server that couldn't look up the name: SERVFAIL. */
 export function failedAnswer(name: string): ZoneAnswer {
   return fail({ ...emptyAnswer(), authentic: false }, name, 'SERVFAIL', 0)
 }

@@ -27,7 +27,7 @@ const typeNames = new Map([
   [52, 'TLSA'],
 ])
 
-/** `A`, `MX`, …; `TYPE` and the number for an unsupported type. */
+/** Returns the name of a record type: `A`, `MX`, …; for an unsupported type, `TYPE` and the number. */
 export function typeName(code: number): string {
   return typeNames.get(code) ?? `TYPE${code}`
 }
@@ -61,7 +61,7 @@ function writeHeader({ header, questions }: Packet, { failure, authentic, rcode 
     (vouched ? codec.AUTHORITATIVE_ANSWER | codec.RECURSION_AVAILABLE : 0) |
     (header.rd ? codec.RECURSION_DESIRED : 0) |
     (authentic ? codec.AUTHENTIC_DATA : 0)
-  // Types unknown to the codec are written as a number, which it reads back.
+  // The codec accepts types that it doesn't know only under this name with their number.
   const asked = typeName(type).replace(/^TYPE/, 'UNKNOWN_') as codec.RecordType
   return {
     type: 'response' as const,

@@ -29,15 +29,17 @@ export interface ZoneQuery {
 }
 
 export interface ZoneServerOptions {
-  /** The names, or a function that answers for any name. */
+  /** The zone: a table of names, or a function that answers for any name. */
   zone: Zone | ZoneFunction
   /** Default 127.0.0.1. */
   address?: string
-  /** For UDP and TCP; 0 (the default) for a free one. */
+  /** Port for UDP and TCP; 0 (the default) for a free port. */
   port?: number
   /** SOA minimum for negative answers, in seconds. Default 60. */
   negativeTtl?: number
-  /** Follow aliases as recursive servers do; authoritative ones leave that to the client. Default true. */
+  /**
+   * Whether to follow aliases as recursive servers do; authoritative servers leave that to the client. Default: true.
+   */
   chase?: boolean
   /**
    * Makes every existing name that isn't an alias the apex of its own zone, served by this host, so that a walk up to
@@ -49,7 +51,7 @@ export interface ZoneServerOptions {
 export interface ZoneServer {
   readonly address: string
   readonly port: number
-  /** Received queries, oldest first; the last 10,000. */
+  /** The last 10,000 received queries, oldest first. */
   readonly queries: readonly ZoneQuery[]
   /** Changes one name or, with undefined, removes it. Throws when the zone is a function. */
   set(name: string, entry: ZoneEntry | undefined): void
@@ -116,7 +118,7 @@ class ZoneState {
     this.queries.push({ ...asked, transport })
     if (this.queries.length > MAX_QUERIES) this.queries.shift()
     const { negativeTtl = 60, chase = true } = this.#options
-    // A failed lookup is a SERVFAIL (RFC 1035 §4.1.1): the storage behind a zone may be closing.
+    // A failed lookup gives SERVFAIL (RFC 1035 §4.1.1), because the storage behind a zone may be closing.
     const answer = await answerFrom((name, type) => this.#find(name, type), asked, {
       negativeTtl,
       chase,
@@ -153,7 +155,7 @@ function canonical(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 
-/** Binds UDP, then TCP on the same port; picks another port if that is taken and any will do. */
+/** Binds UDP, then TCP on the same port. If that port is taken and any port is allowed, tries another one. */
 async function listen(
   address: string,
   port: number,
@@ -194,7 +196,7 @@ async function listen(
   }
 }
 
-/** For a client that disconnected, or a server closed before it answered: there is no one to report to. */
+/** Ignores errors from clients that disconnected, and from a server that was closed before it answered. */
 function ignore(): void {
   return undefined
 }

@@ -7,12 +7,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * How the tester makes the daemon pass a point: by mail, a start, a stop, or a broadcast or move to another database
- * (which `crashtest` doesn't start).
+ * How the tester makes the daemon pass a point: by mail, a start, a stop, a broadcast, or a move to another database.
+ * `crashtest` doesn't start the last two.
  */
 export type Reach = 'traffic' | 'start' | 'stop' | 'broadcast' | 'move'
 
-/** Every crash point, with what has and hasn't happened there. */
+/** All crash points, each with a description of the state at that point. */
 export const CRASH_POINTS = {
   'message-file': { reach: 'traffic', at: 'a large message is in a file, its rows are not written' },
   'accept-before-commit': { reach: 'traffic', at: 'the rows of an email are written, not committed' },

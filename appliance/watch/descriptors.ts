@@ -5,9 +5,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Logger } from './log.ts'
 
-/** How often to count, in milliseconds. */
+/** Interval between counts, in milliseconds. */
 const COUNT_MS = 2000
-/** Shares of the limit above which to warn, and below which to report recovery. */
+/** Shares of the limit above which there is a warning, and below which recovery is reported. */
 const FEW = 0.9
 const ENOUGH = 0.8
 
@@ -34,7 +34,7 @@ async function count(limit: number): Promise<number> {
 /** Starts counting; returns a function to stop. Does nothing on systems without `/proc`. */
 export function watchDescriptors(log: Logger): () => void {
   let few = false
-  // Read at once: later there may be no descriptor left to read it with.
+  // Read it now, because later there may be no descriptor left to read it with.
   const known = readFile('/proc/self/limits', 'utf8').then(readLimit, () => null)
   const look = async (): Promise<void> => {
     const limit = await known
@@ -44,7 +44,7 @@ export function watchDescriptors(log: Logger): () => void {
     if (few && open < limit * ENOUGH) log.info({ open, limit }, 'enough file descriptors are free again')
     few = open >= limit * (few ? ENOUGH : FEW)
   }
-  // Real time, so that moving the clock doesn't affect it.
+  // Uses real time, so that changes of the clock don't affect it.
   const timer = setInterval(() => {
     look().catch((error: unknown) => {
       clearInterval(timer)

@@ -1,11 +1,11 @@
 /**
- * Duties: tasks that run on only one of the nodes that share the storage. A node holds a duty for a limited time and
- * renews it while it works. If the node disappears, another takes over after that time; the same node can take it back
- * at its next start at once.
+ * Duties: tasks that run on only one of the nodes that share the storage. A node holds a duty for a limited time, and
+ * renews it while it works. If the node disappears, another takes over after that time; the same node can take the duty
+ * back immediately at its next start.
  *
- * A duty saves work and usually prevents two nodes from doing the same thing at the same time. It guarantees nothing: a
- * step may outlast the time. What would do harm when done twice must still be decided in the transaction that stores
- * it.
+ * A duty saves work, and usually prevents two nodes from doing the same thing at the same time. It is no guarantee,
+ * because a step may take longer than the duty lasts. If doing something twice would do harm, the transaction that
+ * stores it must still prevent that.
  */
 import type { Clock } from '../clock/clock.ts'
 
@@ -29,8 +29,8 @@ type DutyName =
   | 'forms'
 
 /**
- * Whether this process holds the duty; takes it if it is free. Called when there is work, so that nothing is written
- * while idle.
+ * Reports whether this process holds the duty; takes it if it is free. Called only when there is work, so that nothing
+ * is written while idle.
  */
 export type OnDuty = () => Promise<boolean>
 
@@ -67,12 +67,12 @@ export function createDuties({
   /** Releases all duties, so that no one has to wait for them to expire. */
   release(): Promise<void>
 } {
-  /** When each duty held by this process expires, as far as it knows. */
+  /** When each duty held by this process expires, as far as this process knows. */
   const mine = new Map<DutyName, number>()
   return {
     of: (name) => async () => {
       if (fenced() !== null) {
-        // Others may have taken over.
+        // Other nodes may have taken over the duties.
         mine.clear()
         return false
       }

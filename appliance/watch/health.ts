@@ -4,26 +4,26 @@ import type { Clock } from '../clock/clock.ts'
 /** The result of either check. */
 export interface Health {
   ok: boolean
-  /** What is wrong and what to do, in sentences. Empty when healthy. */
+  /** Sentences about what is wrong and what to do. Empty when healthy. */
   reasons: string[]
 }
 
 export interface HealthDeps {
   storage: {
     nextDue(args: { closed: string[] }, now: number): Promise<unknown>
-    /** Called with a limit of zero rows: a round trip to the writer. */
+    /** Called with a limit of zero rows, which makes only a round trip to the writer. */
     purgeReceipts(args: { limit: number }, now: number): Promise<unknown>
   }
   clock: Clock
   /** Free bytes on the file system of the data directory; null when unknown. */
   freeBytes: () => Promise<number | null>
-  /** With fewer free bytes, mail is refused (`storage.min_free_mb`). */
+  /** Number of free bytes below which mail is refused (`storage.min_free_mb`). */
   leastFree: number
-  /** Why the last write failed; null when it didn't. */
+  /** Why the last write failed; null when it succeeded. */
   lastFailure: () => string | null
   /**
-   * Whether the storage is on a server of its own. A restart can't repair that, and reconnecting is faster, so liveness
-   * doesn't depend on it.
+   * Whether the storage is on a separate server. Restarting the daemon can't repair that server, and reconnecting is
+   * faster, so liveness doesn't depend on it.
    */
   isRemote?: boolean
   /** Why this node must not deliver (heartbeat.ts); null when it may. */
@@ -39,10 +39,10 @@ export interface HealthChecks {
   stopping(): void
 }
 
-/** How long storage may take to answer, in milliseconds. Busy storage takes tens. */
+/** Time limit for a response of the storage, in milliseconds. Busy storage takes tens of milliseconds. */
 const PATIENCE = 5000
 
-/** What is wrong if a read, a write or an earlier write failed. */
+/** Reasons to report if a read, a write or an earlier write failed. */
 type Reasons = readonly [noRead: string, noWrite: string, badWrite: string]
 
 const DISK_REASONS: Reasons = [
@@ -57,7 +57,7 @@ const SERVER_REASONS: Reasons = [
   'The last change could not be stored. See the log for the reason, and check the database server.',
 ]
 
-/** Undefined when the work doesn't finish in time. */
+/** Returns the result of the work; undefined when it doesn't finish in time. */
 async function inTime<T>(clock: Clock, work: Promise<T>): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const cancel = clock.after(PATIENCE, () => resolve(undefined))
@@ -77,7 +77,7 @@ async function answers(clock: Clock, ask: () => Promise<unknown>): Promise<boole
       )) === true
     )
   } catch {
-    // Storage logs the reason.
+    // The storage logs the reason.
     return false
   }
 }

@@ -1,15 +1,16 @@
 /**
- * Keeps this node's row in a shared database up to date, and frees what nodes left that stopped or disappeared. A node
- * that can't renew its row in time is fenced: others may take over its deliveries, so it must not begin any.
+ * Keeps this node's row in a shared database up to date, and frees the deliveries of nodes that stopped or disappeared.
+ * A node that can't renew its row in time is fenced: other nodes may take over its deliveries, so it must not begin new
+ * ones.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Logger } from './log.ts'
 
 /** Milliseconds between renewals. */
 const BEAT_MS = 2000
-/** How long a node works without a renewal, in milliseconds. */
+/** How long a node may work without renewing its row, in milliseconds. */
 const TERM_MS = 8000
-/** The largest difference between the clocks of this machine and of the database server, in milliseconds. */
+/** Maximum difference between the clocks of this machine and of the database server, in milliseconds. */
 const MOST_SKEW_MS = 1000
 
 /** The storage methods that a heartbeat needs. A structural type, so that this folder imports no other. */
@@ -24,20 +25,20 @@ export interface HeartbeatStorage {
 
 export interface HeartbeatDeps {
   storage: HeartbeatStorage
-  /** Real time: the database compares it with its own. */
+  /** Real time, because the database compares it with its own time. */
   clock: Clock
   log: Logger
   /** Identifies the node and this run of it. */
   node: { id: string; run: string; name: string }
-  /** What other nodes show of this one, as JSON. */
+  /** Returns facts that other nodes show about this one, as JSON. */
   facts: () => string
-  /** After how many milliseconds without a renewal others free the node's leases. */
+  /** Time without a renewal after which other nodes free the node's leases, in milliseconds. */
   lostAfter: number
-  /** Frees what lost nodes left, and returns their names and numbers of deliveries. */
+  /** Frees the leases of lost nodes, and returns the nodes' names and numbers of deliveries. */
   free: () => Promise<{ name: string; deliveries: number }[]>
 }
 
-/** What the rest of the daemon asks about its node. */
+/** State of this node for the rest of the daemon. */
 export interface NodeStatus {
   /** Why this node must not begin deliveries; null when it may. */
   fenced(): string | null
@@ -50,11 +51,10 @@ export const ALONE: NodeStatus = { fenced: () => null, alive: () => 1 }
 
 export interface Heartbeat extends NodeStatus {
   /**
-   * Joins, and renews from then on.
-   * @throws Error with a message for people if the clocks differ too much
+   * Joins the nodes, and keeps renewing the row. @throws Error with a message for people if the clocks differ too much
    */
   start(): Promise<void>
-  /** Sets what to do when this node was fenced, and when deliveries of other nodes were freed. */
+  /** Sets the functions to call when this node was fenced, and when deliveries of other nodes were freed. */
   heed(calls: { fenced: () => void; freed: () => void }): void
   /** Tells other nodes that this one is stopping. */
   leave(): Promise<void>
@@ -66,7 +66,7 @@ const NOT_RENEWED = `This node could not renew its entry in the database for ${T
 const REMOVED =
   'This node was removed from the database (posthaste node forget), or another daemon took its place. It delivers no mail. Restart it.'
 
-/** Returns how far the database's clock is ahead, in milliseconds, as far as the round trip allows to know. Pure. */
+/** Returns how far the database's clock is ahead, in milliseconds, as precisely as the round trip allows. Pure. */
 function skewOf(at: number, before: number, after: number): number {
   if (at > after) return at - after
   return at < before ? at - before : 0
@@ -110,7 +110,7 @@ class Beating implements Heartbeat {
   fenced(): string | null {
     if (this.#removed) return REMOVED
     const age = this.#deps.clock.now() - this.#renewedAt
-    // A clock that was set back says nothing about the age; the timer still watches.
+    // A negative age means that the clock was set back and says nothing; the timer still watches.
     return age >= TERM_MS || this.#wasFenced ? NOT_RENEWED : null
   }
 

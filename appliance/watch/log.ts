@@ -28,8 +28,8 @@ const SECRETS = new Set(['password', 'token', 'authorization', 'cookie'])
 const DEPTH = 3
 
 /**
- * Removes secrets; returns the same object when there are none. pino's own `redact` clones every line, which takes
- * longer than writing it.
+ * Removes secrets from a line; returns the same object when there are none. pino's own `redact` clones every line,
+ * which takes longer than writing it.
  */
 function withoutSecrets(line: Record<string, unknown>, depth = 1): Record<string, unknown> {
   let clean = line

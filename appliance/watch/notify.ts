@@ -13,9 +13,9 @@ export type Send = (assignments: readonly string[]) => Promise<void>
 export interface NotifyDeps {
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  /** The process environment: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
+  /** Environment of the process: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
   env: NodeJS.ProcessEnv
-  /** The id of this process; the watchdog may be meant for another one. */
+  /** ID of this process. The watchdog may be meant for another one. */
   pid: number
   /** Sends notifications; default: systemd-notify. */
   send?: Send
@@ -41,8 +41,8 @@ export interface Notifier {
 const SEND_MS = 10_000
 
 /**
- * Returns how often to notify the watchdog, in milliseconds; null when it is off (sd_watchdog_enabled(3)). A third of
- * the period, so that one late notification does no harm. Pure.
+ * Returns the interval between watchdog notifications in milliseconds; null when the watchdog is off
+ * (sd_watchdog_enabled(3)). A third of the period, so that one late notification does no harm. Pure.
  */
 export function watchdogPause(env: NodeJS.ProcessEnv, pid: number): number | null {
   const { WATCHDOG_USEC: period, WATCHDOG_PID: meant } = env
@@ -59,7 +59,7 @@ export function createNotifier({ clock, log, env, pid, send = systemdNotify }: N
   let cancel: () => void = () => undefined
   let stage: 'running' | 'stopping' | 'closed' = 'running'
 
-  // One after the other: READY=1 must not overtake RELOADING=1.
+  // Send one after the other, because READY=1 must not overtake RELOADING=1.
   const tell = (...assignments: string[]): Promise<void> => {
     if (!supervised) return last
     last = last

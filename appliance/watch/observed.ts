@@ -1,4 +1,4 @@
-/** Wraps storage to collect metrics, because everything that happens to mail passes through it. */
+/** Wraps storage to collect metrics, because every event of mail is stored through it. */
 import type { Clock } from '../clock/clock.ts'
 import type { Instruments } from './metrics.ts'
 
@@ -31,7 +31,7 @@ export interface Measured {
   ): Promise<unknown>
 }
 
-/** Whether writes work, for GET /readyz: why the last one failed, or null. */
+/** Result of the last write, for GET /readyz: why it failed, or null. */
 export interface WriteState {
   lastFailure(): string | null
 }

@@ -1,6 +1,6 @@
 /**
- * Returns memory to the system that a thread's heap keeps after a burst or after startup. V8 collects only when it
- * needs memory, and an idle thread doesn't. Each thread looks after its own heap.
+ * Returns memory to the system that a thread's heap keeps after a burst or after startup. V8 collects garbage only when
+ * it needs memory, which an idle thread doesn't. Each thread handles its own heap.
  */
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
@@ -16,7 +16,7 @@ const LOOK_MS = 5000
  */
 const REST_MS = 10 * 60_000
 const ENOUGH = 8 * MEGABYTE
-/** The same after a burst. */
+/** The same values after a burst. */
 const BURST_REST_MS = 60_000
 const BURST = 64 * MEGABYTE
 /** The share of busy time below which a thread counts as idle. */
@@ -34,7 +34,7 @@ export interface HeapLook {
   since: number
 }
 
-/** Whether a collection disturbs no one and is likely to gain enough. */
+/** Whether a collection delays no one and is likely to free enough memory. */
 export function worthCollecting({ busy, held, heldThen, since }: HeapLook): boolean {
   if (busy > IDLE) return false
   if (heldThen === null) return true
@@ -42,7 +42,10 @@ export function worthCollecting({ busy, held, heldThen, since }: HeapLook): bool
   return (since >= REST_MS && more >= ENOUGH) || (since >= BURST_REST_MS && more >= BURST)
 }
 
-/** After how many collections V8 drops the bytecode of a function that wasn't called: by default, and here. */
+/**
+ * Number of collections after which V8 drops the bytecode of a function that wasn't called: the default, and the value
+ * used here.
+ */
 const FORGOTTEN_AFTER = { usually: 6, now: 1 }
 
 /**
@@ -51,11 +54,12 @@ const FORGOTTEN_AFTER = { usually: 6, now: 1 }
  * needed.
  */
 export function giveMemoryBack(): void {
-  // The only way to get this function in Node: a context created after the flag was set has it.
+  // The only way to get this function in Node: a context created after setting the flag has it.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('globalThis.gc') as NodeJS.GCFunction | undefined
   setFlagsFromString('--no-expose-gc')
-  // Flags belong to the process: another thread that does the same may have cleared this one. The next look tries again.
+  // Flags belong to the process, so another thread may have cleared this one at the same time. The next check tries
+  // again.
   if (collect === undefined) return
   setFlagsFromString(`--bytecode-old-age=${FORGOTTEN_AFTER.now}`)
   collect({ type: 'major', execution: 'sync', flavor: 'regular' })
@@ -63,7 +67,7 @@ export function giveMemoryBack(): void {
   setFlagsFromString(`--bytecode-old-age=${FORGOTTEN_AFTER.usually}`)
 }
 
-/** Starts to look after the heap of the calling thread, in real time; returns a function to stop. */
+/** Starts to check the heap of the calling thread, in real time. Returns a function to stop. */
 export function watchSpareMemory(lookMs = LOOK_MS): () => void {
   let seen: EventLoopUtilization = performance.eventLoopUtilization()
   let heldThen: number | null = null

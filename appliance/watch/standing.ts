@@ -8,22 +8,25 @@ export interface Standing {
   sources: { source: string; pool: string; active: boolean }[]
   /** Unix seconds. */
   certificates: { file: string; endsAt: number }[]
-  /** Broadcasts that are sending or scheduled. */
+  /** Numbers of broadcasts that are scheduled or being sent. */
   broadcasts: { scheduled: number; sending: number; paused: number }
   /** Open alerts of all teams. */
   alerts: { kind: string; scope: string; count: number }[]
-  /** Bytes of the file system of the data directory; null when unknown. */
+  /** Free and total bytes of the file system with the data directory; null when unknown. */
   disk: { free: number; size: number } | null
   storage: { commits: number; calls: number; waiting: number } | null
-  /** Connections of Posthaste to its database server, all that are in use, and their maximum; null with SQLite. */
+  /**
+   * Number of Posthaste's connections to its database server, of all connections in use, and their maximum; null with
+   * SQLite.
+   */
   database: { own: number; used: number; most: number } | null
   /** Number of nodes that share the database, by state; empty with SQLite. */
   nodes: Record<string, number>
-  /** What clients use now, and what was refused since the start, per limited resource. */
+  /** Current usage by clients, and number of refusals since the start, per limited resource. */
   capacity: ClientUse
 }
 
-/** What clients of all listeners use now, and what was refused since the start. */
+/** Current usage by the clients of all listeners, and number of refusals since the start. */
 export interface ClientUse {
   connections: { listener: string; open: number; unknown: number; senders: number; limit: number }[]
   /** Octets. */

@@ -5,7 +5,7 @@ import type { Logger } from './log.ts'
 
 export interface Worker {
   start(): void
-  /** Asks to run soon, because there may be work. */
+  /** Requests a run soon, because there may be work. */
   wake(): void
   /** Stops after the current step. */
   stop(): Promise<void>
@@ -16,19 +16,22 @@ const TROUBLE_MS = 5000
 
 export interface WorkerDeps {
   /**
-   * Returns true when there is more, and is called again. A long step calls `going` between its parts and ends when
-   * that is false.
+   * Does a part of the work. Returns true if there is more, and is then called again. A long step calls `going` between
+   * its parts, and ends when that is false.
    */
   step: (going: () => boolean) => Promise<boolean>
   clock: Clock
   log: Logger
   /** How often to run without being woken, in milliseconds. */
   pollMs: number
-  /** Called after each run: when the next work is due that no one announces (Unix milliseconds); undefined for none. */
+  /**
+   * Called after each run. Returns when the next work is due for which no one calls `wake` (Unix milliseconds);
+   * undefined for none.
+   */
   next?: () => Promise<number | undefined>
   /**
-   * Pause between runs in real milliseconds, default none. Work that arrives meanwhile is handled together, which saves
-   * CPU time.
+   * Pause between runs in real milliseconds; default: none. Work that arrives during the pause is handled together,
+   * which saves CPU time.
    */
   restMs?: number
   /** Minimum pause after a failed step, in milliseconds. */
