@@ -184,7 +184,7 @@ export const createProperty = (body: Static<typeof CreateContactProperty>) =>
 export const setFallback = (property: string, fallback: string | number | null) =>
   change('PATCH', `/contact-properties/${id(property)}`, { fallback_value: fallback })
 
-/** Returns a property with what uses it. */
+/** Returns a property with the objects that use it. */
 export const getProperty = (property: string, signal?: AbortSignal) =>
   read<Static<typeof ContactProperty>>(`/contact-properties/${id(property)}`, signal)
 

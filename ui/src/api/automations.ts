@@ -47,7 +47,7 @@ export const duplicateAutomation = (id: string) => change<Ref>('POST', `${at(id)
 /** Disables an automation and ends its runs. */
 export const stopAutomation = (id: string) => change('POST', `${at(id)}/stop`)
 
-/** Shows what a run would do. */
+/** Simulates a run. */
 export const testAutomation = (id: string, body: TestAutomation) =>
   question<AutomationTestRun>(`${at(id)}/test`, body)
 
@@ -55,7 +55,7 @@ export const testAutomation = (id: string, body: TestAutomation) =>
 export const listRuns = (id: string, status: string, { after, before }: Cursor, signal?: AbortSignal) =>
   read<RunList>(withParameters(`${at(id)}/runs`, { status, after, before, limit: 50 }), signal)
 
-/** Counts the runs of the last 30 days, and what became of each step. */
+/** Counts the runs of the last 30 days, and the results of each step. */
 export const countAutomation = (id: string, signal?: AbortSignal) =>
   read<Static<typeof AutomationCounts>>(`${at(id)}/counts`, signal)
 
@@ -66,7 +66,7 @@ export const getRun = (id: string, run: string, signal?: AbortSignal) =>
 export const listContactRuns = (contact: string, signal?: AbortSignal) =>
   read<Static<typeof ContactRunList>>(`/contacts/${encodeURIComponent(contact)}/automations`, signal)
 
-/** Lets a failed run go on with the step that failed. */
+/** Repeats the failed step of a run, and continues from there. */
 export const retryRun = (id: string, run: string) =>
   change('POST', `${at(id)}/runs/${encodeURIComponent(run)}/retry`)
 
@@ -93,7 +93,7 @@ export async function listStepNames(signal?: AbortSignal) {
   return { templates, segments: segments.data, topics: topics.data }
 }
 
-/** Lists what the settings of steps can be chosen from. */
+/** Lists the objects that can be chosen in the settings of steps. */
 export async function listStepChoices(signal?: AbortSignal) {
   const [names, events, properties] = await Promise.all([
     listStepNames(signal),

@@ -25,11 +25,11 @@ interface Options {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   body?: unknown
   signal?: AbortSignal
-  /** A status of 400 or above that is not an error for this call. */
+  /** A status of 400 or above that is not an error for this request. */
   alsoTaken?: number
-  /** Whether the request is safe to repeat if its outcome is unknown. GETs are. */
+  /** Whether the request is safe to repeat if its outcome is unknown. GET requests always are. */
   repeatable?: boolean
-  /** Called while the body is sent, with the share that was sent, from 0 to 1. */
+  /** Called while the body is being sent, with the share sent so far, from 0 to 1. */
   onsent?: ((share: number) => void) | undefined
 }
 
@@ -37,8 +37,8 @@ interface Options {
 export async function request(path: string, options: Options = {}): Promise<Response> {
   const method = options.method ?? 'GET'
   const headers: Record<string, string> = { Accept: 'application/json' }
-  // Protects against CSRF: other sites can't set this header without a preflight. The server requires it for all
-  // changes.
+  // Protects against CSRF: other sites can't set this header without a preflight request. The server requires it for
+  // all changes.
   if (method !== 'GET') headers['X-Requested-With'] = 'dashboard'
   // Data that was preloaded before a change is outdated.
   if (method !== 'GET') dropAhead()
@@ -61,10 +61,10 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   throw new ApiError(answer.status, await sentence(answer))
 }
 
-/** Milliseconds to wait for a new session cookie that another tab's request may set. */
+/** How long to wait for a new session cookie that another tab's request may set, in milliseconds. */
 const COOKIE_ON_ITS_WAY = 250
 
-/** Changes in progress. Some replace the session cookie, and the old one stops working. */
+/** Changes in progress. Some of them replace the session cookie, and the old one becomes invalid. */
 const changing = new Set<Promise<unknown>>()
 
 /**
@@ -108,7 +108,7 @@ export const isAsking = (): boolean => underWay > 0
 const NO_ANSWER = 'The server does not respond. Check that it is running and that this browser can reach it.'
 const UNKNOWN = ' The change may or may not have been made. Check before you try again.'
 
-/** A request of the dashboard. */
+/** Method, headers and body of a request. */
 interface Init {
   method: string
   headers: Record<string, string>
@@ -135,7 +135,7 @@ async function reach(
   }
 }
 
-/** Sends a request like `fetch`, which doesn't tell how much of the body was sent. */
+/** Sends a request like `fetch`, but reports how much of the body was sent, which `fetch` can't. */
 function sendTelling(path: string, init: Init, onsent: (share: number) => void): Promise<Response> {
   const { method, headers, body, signal } = init
   return new Promise((resolve, reject) => {
@@ -159,7 +159,7 @@ async function sentence(answer: Response): Promise<string> {
   try {
     return ((await answer.json()) as Static<typeof ErrorBody>).message
   } catch {
-    // Not our error format: the response is from a proxy.
+    // The response doesn't have the API's error format, so it is from a proxy.
     return `Unexpected response ${answer.status} ${answer.statusText}`.trim()
   }
 }
@@ -180,7 +180,10 @@ export async function question<T>(path: string, body?: unknown): Promise<T> {
   return (await answer.json()) as T
 }
 
-/** Sends a file in a POST that is safe to repeat, and returns the JSON response. @param onsent called with the share that was sent, from 0 to 1 */
+/**
+ * Sends a file in a POST that is safe to repeat, and returns the JSON response. @param onsent called with the share
+ * sent so far, from 0 to 1
+ */
 export async function upload<T>(
   path: string,
   body: FormData,

@@ -31,7 +31,7 @@ export async function previewImport(file: File, options: Parameters<typeof uploa
   return upload<ContactImportPreview>('/contacts/imports/preview', form, options)
 }
 
-/** Returns what an import would do. */
+/** Returns the effects that an import would have. */
 export const summarizeImport = (id: string, settings: ImportSettings) =>
   question<ContactImportSummary>(`/contacts/imports/${id}/summary`, settings)
 

@@ -29,6 +29,6 @@ export const deleteEvent = (id: string) => change('DELETE', at(id))
 
 export const sendEvent = (body: Static<typeof SendEvent>) => change('POST', '/events/send', body)
 
-/** Lists one page of what was sent of an event in the last 30 days, newest first. */
+/** Lists one page of the last 30 days' sent instances of an event, newest first. */
 export const listSentEvents = (id: string, { after, before }: Cursor, signal?: AbortSignal) =>
   read<Static<typeof SentEventList>>(withParameters(`${at(id)}/sent`, { after, before, limit: 50 }), signal)

@@ -42,7 +42,7 @@ export const resendEmail = (email: string) => change<EmailCreated>('POST', `/ema
 export const retryEmail = (email: string) =>
   change<QueueChange>('POST', '/queue/retry', { filter: { email_id: email }, all: false })
 
-/** Path of all that is known about an email, as a page to download. */
+/** Path of the complete record of an email, as a page to download. */
 export const recordPath = (email: string) => `/emails/${id(email)}/record.html`
 
 /** Path of the email's HTML with remote images. */

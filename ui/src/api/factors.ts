@@ -39,7 +39,7 @@ export const giveTotp = (code: string) => change<Session>('POST', '/session/totp
 
 export const giveRecoveryCode = (code: string) => change<Session>('POST', '/session/recovery-code', { code })
 
-/** Turns the browser's passkey error into a message for people. */
+/** Converts the browser's passkey error to a message for people. */
 function whyNot(error: unknown): Error {
   const name = error instanceof Error ? error.name : ''
   if (name === 'NotAllowedError' || name === 'AbortError')

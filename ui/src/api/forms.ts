@@ -35,12 +35,12 @@ export interface FormDraft {
   segments: string[]
   topics: string[]
   fields: FormField[]
-  /** At least one; the first is the default. */
+  /** Languages of the form, at least one; the first is the default. */
   languages: PageLanguage[]
   words: Record<PageLanguage, WordsDraft>
   submittedUrl: string
   confirmedUrl: string
-  /** One on each line. */
+  /** Allowed sites, one per line. */
   origins: string
 }
 
@@ -83,7 +83,7 @@ export function previewWords(draft: FormDraft): Partial<Record<PageLanguage, For
   return Object.fromEntries(all.filter(([, own]) => own !== null))
 }
 
-/** Returns what to save. */
+/** Returns the request body for saving. */
 export const bodyOf = (draft: FormDraft): UpdateForm => ({
   name: draft.name,
   from: draft.from,

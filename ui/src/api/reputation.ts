@@ -17,7 +17,7 @@ export const getSourceReputation = (ip: string, days: number, signal?: AbortSign
 export const getDomainInsights = (domain: string, days: number, signal?: AbortSignal) =>
   read<DomainInsights>(`/domains/${encodeURIComponent(domain)}/insights?days=${days}`, signal)
 
-/** The most open alerts that are counted. */
+/** Maximum number of open alerts that are counted. */
 const MOST_COUNTED = 100
 
 /** Lists one page of alerts. @param status empty: all */

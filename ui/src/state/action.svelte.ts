@@ -10,7 +10,7 @@ export interface Action<A extends unknown[]> {
   reset(): void
 }
 
-/** Wraps `act` so that it runs once at a time and its error becomes a message. */
+/** Wraps `act` so that only one call runs at a time, and its error becomes a message. */
 export function action<A extends unknown[]>(act: (...args: A) => Promise<unknown>): Action<A> {
   let busy = $state(false)
   let refusal = $state('')

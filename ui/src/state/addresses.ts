@@ -10,7 +10,7 @@ export interface Pasted {
 /** Maximum length of an address in SMTP (RFC 5321 §4.5.3.1.3, without the angle brackets). */
 const LONGEST = 254
 
-/** Only tells addresses from other words; the server validates them. */
+/** Distinguishes addresses from other words. The server validates them. */
 const ADDRESS = /^[^\s@<>",;]+@[^\s@<>",;]+$/
 
 /** Extracts addresses separated by lines, commas or semicolons. Accepts `Name <address>`. */

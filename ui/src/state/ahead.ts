@@ -1,9 +1,9 @@
 /**
- * Preloads the data of a page when someone is about to open it. It loads in parallel with the page's script, and the
- * page takes it once, under the same key.
+ * Preloads the data of a page that someone is about to open. It loads in parallel with the page's script. The page uses
+ * it once, under the same key.
  */
 
-/** Milliseconds. Older responses are requested again, since they may lack recent changes. */
+/** Maximum age in milliseconds. Older data is requested again, because it may lack recent changes. */
 const FRESH = 2000
 
 interface Asked {
@@ -27,7 +27,8 @@ const isFresh = ({ at }: Asked): boolean => performance.now() - at < FRESH
 function ask({ key, load }: Read): void {
   const one = { at: performance.now(), answer: load() }
   asked.set(key, one)
-  // A caller that took the response handles the error. Otherwise drop it, and the page requests the data itself.
+  // A caller that took the response handles the error. Otherwise, drop the request, and let the page request the data
+  // itself.
   one.answer.catch(() => asked.get(key) === one && asked.delete(key))
 }
 

@@ -10,7 +10,7 @@ export const ALERT_CHOICES = [
   ['closed', 'Closed'],
 ] as const
 
-/** The kinds of alerts, as the settings name them. */
+/** The kinds of alerts, with the labels used in the settings. */
 export const ALERT_KIND_CHOICES: readonly { value: Alert['kind']; words: string; hint: string }[] = [
   { value: 'bounces', words: 'Bounces', hint: 'Many emails of a domain bounce.' },
   { value: 'complaints', words: 'Spam complaints', hint: 'Many readers report emails of a domain as spam.' },
@@ -53,5 +53,5 @@ export function pathOfAlert({ kind, subject }: Pick<Alert, 'kind' | 'subject'>):
   }
 }
 
-/** Formats a count for the navigation. @param more whether there are others */
+/** Formats a count for the navigation. @param more whether there are more alerts than that */
 export const countedAlerts = (count: number, more: boolean): string => `${count}${more ? '+' : ''}`

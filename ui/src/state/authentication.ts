@@ -95,7 +95,7 @@ export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: 
   ]
 }
 
-/** Explains each check of a received email (RFC 8601), what it proves, and what the spam filter said. */
+/** Explains each check of a received email (RFC 8601), what it proves, and the spam filter's verdict. */
 export function receivedSentences({
   authentication_results: checks,
   envelope,

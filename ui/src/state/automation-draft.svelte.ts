@@ -1,4 +1,4 @@
-/** The unsaved changes of an automation. They are kept when its page is left, until they are saved or discarded. */
+/** The unsaved changes of an automation. They are kept after leaving the page, until they are saved or discarded. */
 import type { Static } from 'typebox'
 import type { Automation } from '../../../appliance/api/automations.ts'
 import type { AutomationGraph } from '../../../appliance/mail/automation.ts'
@@ -9,7 +9,7 @@ import { alsoForget } from './resource.svelte.ts'
 
 type Saved = Static<typeof Automation>
 
-/** HTTP status if somebody else has changed the steps (RFC 9110 §15.5.10). */
+/** HTTP status returned if another person has changed the steps (RFC 9110 §15.5.10). */
 const CONFLICT = 409
 
 // The server has checked the settings of each step.
@@ -54,11 +54,14 @@ export class AutomationDraft {
   get undoable() {
     return this.#before.length > 0
   }
-  /** Whether somebody else has changed the steps meanwhile. */
+  /** Whether another person has changed the steps meanwhile. */
   get conflict() {
     return this.#conflict
   }
-  /** The refusal of the last save, and the step that it names, until that is changed. Null: none. */
+  /**
+   * The refusal of the last save, and the step that it is about; null if there is none. Kept until that step is
+   * changed.
+   */
   get refused(): { refusal: string; step: StepRefusal | null } | null {
     if (!this.#refused) return null
     const { refusal, graph } = this.#refused
@@ -68,7 +71,7 @@ export class AutomationDraft {
     return isUnchanged ? { refusal, step } : null
   }
 
-  /** Replaces the steps; `undo` brings them back. */
+  /** Replaces the steps; `undo` restores the previous ones. */
   apply(graph: AutomationGraph): void {
     if (graph === this.#graph) return
     this.#before = [...this.#before, this.#graph]
@@ -82,7 +85,7 @@ export class AutomationDraft {
     this.#graph = before
   }
 
-  /** Saves the changes. Resolves to whether they are saved; `refused` and `conflict` say why not. */
+  /** Saves the changes. Resolves to whether they were saved; `refused` and `conflict` give the reason if not. */
   async save(): Promise<boolean> {
     const [name, graph] = [this.name.trim(), this.#graph]
     const { revision } = this.#saved
@@ -138,7 +141,7 @@ export function draftOf(saved: Saved): AutomationDraft {
   return draft
 }
 
-/** Forgets a draft without changes, when its page is left. Returns whether it has changes and is kept. */
+/** Drops a draft without changes when the person leaves its page. Returns whether the draft has changes and is kept. */
 export function leaveDraft(draft: AutomationDraft): boolean {
   if (!draft.changed) kept.delete(draft.id)
   return draft.changed

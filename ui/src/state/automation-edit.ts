@@ -9,13 +9,13 @@ import type {
 } from '../../../appliance/mail/automation.ts'
 import { flowsOf, resultsOf, type Flow } from './automation-flow.ts'
 
-/** A place where a step can be added: after one result of a step. */
+/** A place where a step can be added: after a specific result of a step. */
 export interface Slot {
   from: string
   type: ConnectionType
 }
 
-/** The result after which the steps below an added step go on; undefined: nothing can follow. */
+/** The result of an added step after which the following steps continue; undefined if no step can follow. */
 const FIRST_RESULT: Partial<Record<StepType, ConnectionType>> = {
   condition: 'condition_met',
   wait_for_event: 'event_received',
@@ -63,7 +63,9 @@ const BLANK: { [T in StepType]: StepConfig<T> } = {
 export const blankStep = (graph: AutomationGraph, type: StepType): AutomationStep =>
   ({ key: newKey(graph, type), type, config: BLANK[type] }) as AutomationStep
 
-/** Names the result of each connection whose step has several, so that each result can be edited alone. */
+/**
+ * Sets the result of each connection from a step with several results, so that each result can be edited separately.
+ */
 export function withNamedResults(graph: AutomationGraph): AutomationGraph {
   const named = graph.connections.flatMap((one): AutomationConnection[] => {
     const step = findStep(graph, one.from)
@@ -90,7 +92,7 @@ function pruned({ steps, connections }: AutomationGraph): AutomationGraph {
 export const fits = (graph: AutomationGraph, slot: Slot, type: StepType): boolean =>
   type !== 'trigger' && (type !== 'contact_delete' || targetOf(graph, slot) === undefined)
 
-/** Adds a step in a slot. What followed there follows the step, after its first result. */
+/** Adds a step in a slot. The steps that followed the slot then follow the first result of the new step. */
 export function insertStep(graph: AutomationGraph, slot: Slot, step: AutomationStep): AutomationGraph {
   const { steps, connections } = graph
   const after = targetOf(graph, slot)
@@ -130,8 +132,8 @@ export const isRemovable = ({ steps }: AutomationGraph, { type }: AutomationStep
   type !== 'trigger' || steps.filter((one) => one.type === 'trigger').length > 1
 
 /**
- * Removes a step. What followed its first result follows the step before. Steps that only its other result led to are
- * removed as well.
+ * Removes a step. The steps that followed its first result then follow the step before it. Steps that were only
+ * reachable through its other result are removed as well.
  */
 export function removeStep(graph: AutomationGraph, key: string): AutomationGraph {
   const step = findStep(graph, key)
@@ -146,7 +148,7 @@ export function removeStep(graph: AutomationGraph, key: string): AutomationGraph
   return pruned({ steps: graph.steps.filter((one) => one !== step), connections })
 }
 
-/** Lets the run go on with another step after a slot; null: it ends. */
+/** Connects a slot to another step, or ends the run there if `to` is null. */
 export function connectSlot(graph: AutomationGraph, slot: Slot, to: string | null): AutomationGraph {
   const others = graph.connections.filter((one) => one.from !== slot.from || one.type !== slot.type)
   return pruned({ ...graph, connections: to === null ? others : [...others, { ...slot, to }] })
@@ -171,8 +173,9 @@ function slotsOf(flows: readonly Flow[]): Slot[] {
 }
 
 /**
- * Moves a step to the slot before or after its own, in reading order: into and out of branches. Null: it can't move there.
- * A step with branches moves up only, past a step without any, which then belongs to its first branch.
+ * Moves a step to the slot before or after its own in reading order, which may be in or out of a branch. Returns null
+ * if it can't move there. A step with branches can only move up, past a step without branches, which then becomes part
+ * of its first branch.
  */
 export function moveStep(graph: AutomationGraph, key: string, by: -1 | 1): AutomationGraph | null {
   const step = findStep(graph, key)
@@ -192,15 +195,15 @@ export function moveStep(graph: AutomationGraph, key: string, by: -1 | 1): Autom
   return null
 }
 
-/** The step and the setting that a refusal of the API names. */
+/** The step and the setting that a refusal of the API is about. */
 export interface StepRefusal {
   key: string
-  /** The setting in `config`, such as `template.id`; `key` or empty if it is the step. */
+  /** The setting in `config`, such as `template.id`; `key` or empty if the refusal is about the step itself. */
   field: string
   message: string
 }
 
-/** Finds the step that a refusal is about, such as one of `steps[1].config.duration`. Null: none. */
+/** Finds the step that a refusal is about, such as one for `steps[1].config.duration`; null if there is none. */
 export function stepRefusal(refusal: string, graph: AutomationGraph): StepRefusal | null {
   const [, list, at, rest = ''] =
     /^(?:Invalid|Missing) `(steps|connections)\[(\d+)\](?:\.([^`]*))?`/.exec(refusal) ?? []

@@ -6,10 +6,13 @@ import {
   stepAfter,
 } from '../../../appliance/mail/automation.ts'
 
-/** Steps that follow each other. The last one may have branches. */
+/** A sequence of steps. The last one may have branches. */
 export interface Flow {
   steps: FlowStep[]
-  /** The key of a step shown elsewhere that it continues with; null: the last step has branches, or the run ends. */
+  /**
+   * The key of the step, shown in another flow, that follows the last step. Null if the last step has branches, or the
+   * run ends.
+   */
   next: string | null
 }
 
@@ -18,16 +21,19 @@ export interface FlowStep {
   branches: Branch[]
 }
 
-/** What follows one result of a step. */
+/** The steps that follow one result of a step. */
 export interface Branch {
   type: ConnectionType
   then: Flow
 }
 
-/** Branches within each other; those that are deeper become flows of their own, since a phone is narrow. */
+/** Maximum nesting depth of branches. Deeper branches become separate flows, because phone screens are narrow. */
 const MOST_DEPTH = 3
 
-/** Returns the results with connections of their own: none for a wait whose one `default` connection covers both. */
+/**
+ * Returns the results that have their own connections: none for a wait whose single `default` connection covers both
+ * results.
+ */
 export function resultsOf({ connections }: AutomationGraph, { key, type }: AutomationStep): ConnectionType[] {
   if (type === 'condition') return ['condition_met', 'condition_not_met']
   if (type !== 'wait_for_event') return []
@@ -59,7 +65,7 @@ export function flowsOf(graph: AutomationGraph): Flow[] {
   }
 
   const flows: Flow[] = []
-  // Following a flow may add starts.
+  // Following a flow may add further starts.
   for (const start of starts) if (!shown.has(start.key)) flows.push(follow(start, 0))
   return flows
 }

@@ -7,11 +7,14 @@ import type {
 } from '../../../appliance/api/automations.ts'
 import type { EventFieldType, EventSchema } from '../../../appliance/mail/custom-event.ts'
 
-/** What became of a step in the runs of the last 30 days. */
+/** Results of a step in the runs of the last 30 days. */
 export type StepCounts = Static<typeof AutomationCounts>['steps'][number]
 type RunCounts = Static<typeof AutomationRunCounts>
 
-/** Describes numbers of runs, such as `100 in 30 days · 2 running · 1 failed`. Only the newest may be counted. */
+/**
+ * Describes numbers of runs, such as `100 in 30 days · 2 running · 1 failed`. If there are many runs, only the newest
+ * are counted.
+ */
 export function runsInWords({ running, completed, failed, cancelled, most }: RunCounts): string {
   const isCut = completed + failed + cancelled + running >= most
   const all = isCut ? `${most.toLocaleString('en')}+` : String(running + completed + failed + cancelled)
@@ -19,7 +22,7 @@ export function runsInWords({ running, completed, failed, cancelled, most }: Run
   return `${all} in 30 days · ${running}${running >= most ? '+' : ''} running · ${failed} failed${rest}`
 }
 
-/** Describes what became of a step, such as `3 waiting · 20 completed · 1 failed`. Empty without runs. */
+/** Describes the results of a step, such as `3 waiting · 20 completed · 1 failed`. Empty without runs. */
 export function stepCountsInWords({ waiting, completed, failed, skipped }: Omit<StepCounts, 'key'>): string {
   const parts: [number, string][] = [
     [waiting, 'waiting'],
@@ -43,11 +46,11 @@ export function parseJson(field: string, text: string): unknown {
   }
 }
 
-/** What a step of a run did. `json`: output that has no words of its own. */
+/** The result of a step in a run. `json`: output for which there is no description. */
 interface StepResult {
   words: string
   failed: boolean
-  /** The id of the email that it sent. */
+  /** The ID of the email that the step sent. */
   email: string | null
   json: string | null
 }
@@ -89,10 +92,13 @@ const fields = (schema: EventSchema | null): string[] =>
 export const schemaInWords = (schema: EventSchema | null): string =>
   schema === null ? 'any values' : fields(schema).join(', ')
 
-/** Writes a schema as lines of names and types. */
+/** Formats a schema as lines of names and types. */
 export const schemaText = (schema: EventSchema | null): string => fields(schema).join('\n')
 
-/** Reads lines of names and types; the server checks the types. Null: no lines. Throws an error for the user. */
+/**
+ * Parses lines of names and types; null if there are none. The server validates the types. Throws an error for the
+ * user.
+ */
 export function schemaOf(text: string): Record<string, string> | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const entries = lines.map((line): [string, string] => {

@@ -29,7 +29,7 @@ export const STEP_TITLES: Record<StepType, string> = {
   add_to_segment: 'Add to segment',
 }
 
-/** What each kind of step does, for those who choose one. */
+/** Descriptions of each kind of step, for choosing one. */
 export const STEP_HINTS: Record<Exclude<StepType, 'trigger'>, string> = {
   send_email: 'Sends a published template.',
   delay: 'Waits for minutes, hours or days.',
@@ -127,7 +127,7 @@ export function stepWords(step: AutomationStep, names: StepNames): string {
   }
 }
 
-/** Returns the dashboard page of what a step refers to; null if there is none. */
+/** Returns the dashboard page of the object that a step refers to; null if there is none. */
 export function stepLink(step: AutomationStep, names: StepNames): { to: string; words: string } | null {
   if (step.type === 'add_to_segment')
     return { to: `/audience/segments/${step.config.segment_id}`, words: 'Open segment' }
@@ -135,7 +135,7 @@ export function stepLink(step: AutomationStep, names: StepNames): { to: string; 
   return template ? { to: `/templates/${template.id}`, words: 'Open template' } : null
 }
 
-/** What the settings of steps can be chosen from. */
+/** Objects that can be chosen in the settings of steps. */
 export interface StepChoices extends StepNames {
   segments: readonly { id: string; name: string; filter: unknown }[]
   events: readonly { name: string; schema: EventSchema | null }[]

@@ -4,7 +4,7 @@ import type { Rule, Rules } from '../../../appliance/mail/rules.ts'
 import type { EventSchema } from '../../../appliance/mail/custom-event.ts'
 import { isGroup, type RuleRow, type RuleRows, takesValue } from './rules.ts'
 
-/** Where a value comes from. `none`: it isn't set. `json`: anything that is no text, such as a number. */
+/** The source of a value. `none`: not set. `json`: any value that isn't text, such as a number. */
 export type ValueSource = 'none' | 'text' | 'json' | 'field' | 'empty'
 
 /** A value as typed. */
@@ -33,7 +33,10 @@ export function valueForm(value: unknown): ValueForm {
   return { source: 'json', text: JSON.stringify(value) }
 }
 
-/** Converts a form into a value; undefined: not set. Text that is no JSON stays text: the server says what it expects. */
+/**
+ * Converts a form to a value; undefined if it isn't set. Text that isn't valid JSON stays text, and the server reports
+ * the error.
+ */
 function valueOf({ source, text }: ValueForm): StepValue | undefined {
   if (source === 'none') return undefined
   if (source === 'empty') return null
@@ -55,7 +58,7 @@ export const valuesOf = (forms: Readonly<Record<string, ValueForm>>): Record<str
     }),
   )
 
-/** What a text in a rule means: a number or truth value if it is written as one. */
+/** Parses the text in a rule: a number or Boolean if it is written as one, otherwise text. */
 function ruleValue(text: string): string | number | boolean {
   const typed = text.trim()
   if (typed === 'true' || typed === 'false') return typed === 'true'
@@ -63,7 +66,7 @@ function ruleValue(text: string): string | number | boolean {
 }
 
 function ruleRow({ field, operator, value }: Rule): RuleRow {
-  // A comparison with null asks whether there is a value.
+  // A comparison with null checks whether there is a value.
   if ((value as unknown) === null)
     return { field, operator: operator === 'eq' ? 'is_empty' : 'exists', value: '' }
   return { field, operator, value: String(value ?? '') }

@@ -4,7 +4,7 @@ import type { BroadcastSummary } from '../../../appliance/api/broadcasts.ts'
 /** Results of the emails of a broadcast. */
 export interface Progress {
   recipients: number
-  /** Emails after their first attempt, or final. */
+  /** Number of emails that were attempted at least once, or are final. */
   tried: number
   delivered: number
   /** Recipients. */
@@ -43,16 +43,16 @@ export function progressOf({
   }
 }
 
-/** How many emails had been tried at a time (Unix milliseconds). */
+/** Number of emails that had been attempted at a given time (Unix milliseconds). */
 export interface Sample {
   at: number
   tried: number
 }
-/** How long samples are kept, and the least time that a rate is calculated from (milliseconds). */
+/** How long samples are kept, and the minimum time that a rate is calculated from, in milliseconds. */
 const KEPT_MS = 60_000
 const LEAST_MS = 10_000
 
-/** Adds a sample, and forgets those that are too old. */
+/** Adds a sample, and drops outdated ones. */
 export const withSample = (samples: readonly Sample[], last: Sample): Sample[] => [
   ...samples.filter(({ at }) => last.at - at < KEPT_MS),
   last,

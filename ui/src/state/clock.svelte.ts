@@ -3,7 +3,10 @@
  * the server's clock.
  */
 
-/** Milliseconds. Smaller differences come from the Date header's resolution of one second and network latency. */
+/**
+ * Tolerated difference in milliseconds. Smaller differences come from the Date header's resolution of one second and
+ * network latency.
+ */
 const TOLERATED_SKEW = 3000
 
 let skew = 0

@@ -1,4 +1,4 @@
-/** Filters of contacts by time and property, which the server gets as rules. Pure. */
+/** Filters of contacts by time and property, which are sent to the server as rules. Pure. */
 import { OPERATORS_OF, type Rule, type RuleOperator, type Rules } from '../../../appliance/mail/rules.ts'
 import { takesValue } from './rules.ts'
 

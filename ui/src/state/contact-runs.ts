@@ -4,7 +4,7 @@ import { runStepResult } from './automation-runs.ts'
 import { STEP_TITLES } from './automation-steps.ts'
 import { instant } from './time.ts'
 
-/** What a run did at one time. */
+/** An event of a run at one time. */
 export interface RunEntry {
   key: string
   /** API timestamp. */
@@ -14,7 +14,7 @@ export interface RunEntry {
   note: string
   /** The page of the run. */
   to: string
-  /** `started`, how a step went, or how the run ended. */
+  /** Type of the event: `started`, the result of a step, or the end of the run. */
   went:
     | { what: 'started' }
     | { what: 'step'; status: ContactRun['steps'][number]['status'] }
@@ -23,7 +23,7 @@ export interface RunEntry {
 
 const ENDS = { running: 'is running', completed: 'finished', failed: 'failed', cancelled: 'was canceled' }
 
-/** Returns when a run started, did each step, and ended; the newest first. */
+/** Returns the events of runs: their start, each step, and their end; newest first. */
 export const runEntries = (runs: readonly ContactRun[]): RunEntry[] => runs.flatMap(entriesOf)
 
 function entriesOf(run: ContactRun): RunEntry[] {

@@ -15,7 +15,7 @@ import { instant } from './time.ts'
 type PropertyExamples = Static<typeof ContactProperty>['examples']
 type PropertyUses = Static<typeof ContactProperty>['used_in']
 
-/** Who made a decision, to follow “by”. */
+/** Origin of a decision, to follow “by”. */
 export const BY: Record<ContactConsent['origin'], string> = {
   person: 'the contact',
   api: 'an app',
@@ -71,7 +71,7 @@ export function whyTopic({ chosen_by: by, subscription }: ContactTopicSummary): 
 export const manyContacts = (count: number): string =>
   count === 1 ? '1 contact' : `${count.toLocaleString('en')} contacts`
 
-/** The most uses of each kind that the server lists. */
+/** Maximum number of uses of each kind that the server lists. */
 const MOST_USES = 20
 
 const USES = [
@@ -80,7 +80,7 @@ const USES = [
   ['segment', '1 segment', 'segments'],
 ] as const
 
-/** Counts what uses a property, such as `2 templates, 1 draft`. */
+/** Counts the objects that use a property, such as `2 templates, 1 draft`. */
 export function usesSentence(uses: readonly Pick<PropertyUses[number], 'object'>[]): string {
   const parts = USES.flatMap(([kind, one, many]) => {
     const n = uses.filter(({ object }) => object === kind).length
@@ -103,7 +103,7 @@ export interface ContactsActLook {
   title: string
   /** The confirmation, to follow `12 contacts`. */
   done: string
-  /** What must be selected first. */
+  /** The object that must be selected first. */
   needs?: 'segment' | 'topic'
   /** The effect, as a sentence. */
   effect: string
@@ -162,9 +162,9 @@ export const CONTACTS_ACTIONS: readonly ContactsActLook[] = [
   },
 ]
 
-/** How a segment has grown. */
+/** Growth of a segment. */
 export interface Growth {
-  /** The size on each day, oldest first; a day without one has that of the day before. */
+  /** Sizes by day, oldest first. A day without a size has that of the previous day. */
   values: number[]
   words: string
 }
@@ -231,10 +231,10 @@ export interface ContactEntry {
   title: string
   /** Text beside the title; may be empty. */
   note: string
-  /** Null for other entries. */
+  /** The email of this entry; null if it is about something else. */
   email: { id: string; event: FoundEmail['last_event'] } | null
   optedIn: boolean
-  /** Null for other entries. */
+  /** The run of this entry; null if it is about something else. */
   run: Pick<RunEntry, 'to' | 'went'> | null
 }
 

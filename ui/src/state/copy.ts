@@ -8,7 +8,7 @@ export async function copyText(text: string): Promise<boolean> {
       await navigator.clipboard.writeText(text)
       return true
     } catch {
-      // A permission denied it; the fallback may still work.
+      // Permission was denied. The fallback may still work.
     }
   }
   const field = document.createElement('textarea')

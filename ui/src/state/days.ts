@@ -36,15 +36,13 @@ export interface Stretch {
   words: string
   /** The selected preset; null for none. */
   preset: string | null
-  /** Whole days; `to` is empty for an open range. Null if the range isn't whole days. */
+  /** Whole days; `to` is empty for an open range. Null if the range has parts of days. */
   days: Days | null
 }
 
 /**
- * Parses a time range.
- * @param after its start: a day, or a preset's value; empty if open
- * @param before the day after its last one
- * @param presets presets by start; they have no end
+ * Parses a time range. @param after start of the range: a day, or a preset's value; empty if open @param before the day
+ * after the last day of the range @param presets presets by start; they have no end
  */
 export function stretchOf(after: string, before: string, presets: readonly Suggestion[]): Stretch {
   const named = presets.find(([begin]) => begin === after)

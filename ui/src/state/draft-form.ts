@@ -8,7 +8,7 @@ export interface DraftForm {
   segment: string
   /** Ids of excluded segments. */
   exclude: string[]
-  /** Empty for none. */
+  /** ID of the topic; empty for none. */
   topic: string
   from: string
   /** Comma-separated addresses. */
@@ -16,7 +16,7 @@ export interface DraftForm {
   subject: string
   preview: string
   html: string
-  /** Null if generated from the HTML. */
+  /** Plain text; null if it is generated from the HTML. */
   text: string | null
   /** The source that the server compiles into HTML and text; null if they are written as code. */
   document: Record<string, unknown> | null

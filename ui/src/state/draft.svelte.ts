@@ -4,11 +4,12 @@ import { changesOf, type DraftForm, editsOf, formOf } from './draft-form.ts'
 
 /** Milliseconds without a change before saving. */
 const PAUSE = 800
-/** HTTP status if someone else has changed the draft (RFC 9110 §15.5.10). */
+/** HTTP status returned if another person has changed the draft (RFC 9110 §15.5.10). */
 const CONFLICT = 409
 
 /**
- * The save state of a draft. `conflict`: someone else has changed it; nothing is saved until the conflict is resolved.
+ * The save state of a draft. `conflict`: another person has changed the draft, and nothing is saved until the conflict
+ * is resolved.
  */
 export type Saved = 'saved' | 'unsaved' | 'saving' | 'refused' | 'conflict'
 
@@ -20,7 +21,7 @@ export interface Draft {
   readonly refusal: string
   /** The number of the saved edit. */
   readonly edits: number
-  /** Increases when the form is replaced by someone else's version. */
+  /** Increases when the form is replaced by another person's version. */
   readonly taken: number
   /** Records why the form lacks the latest changes, such as blocks that are too large; empty: it has them. */
   readonly report: (problem: string) => void
@@ -30,7 +31,10 @@ export interface Draft {
   settle(keep: 'theirs' | 'mine'): Promise<void>
 }
 
-/** Saves the draft of `broadcast` automatically while the calling component exists. @param locked saves nothing */
+/**
+ * Saves the draft of `broadcast` automatically while the calling component exists. @param locked whether saving is
+ * disabled
+ */
 export function autosaved(
   broadcast: Broadcast,
   { locked, onsaved }: { locked: boolean; onsaved: () => void },
@@ -64,7 +68,7 @@ class Autosave implements Draft {
   #saving = $state.raw<Promise<boolean> | null>(null)
   #refusal = $state('')
   #conflict = $state(false)
-  /** The rejected changes, so that they aren't sent again unmodified. */
+  /** The rejected changes, so that they aren't sent again unless they are modified. */
   #refused = $state('')
   #problem = $state('')
 

@@ -5,7 +5,7 @@ import { type EditorState, NodeSelection, TextSelection } from '@tiptap/pm/state
 
 export interface Insertable {
   words: string
-  /** More search terms. */
+  /** Additional search terms. */
   also: string
   node: { type: string; attrs?: object; content?: object[] }
 }
@@ -53,7 +53,8 @@ export function insertable(query: string, state: EditorState): Insertable[] {
 }
 
 /**
- * Inserts a block at the cursor: replaces an empty paragraph, otherwise goes after the current block if allowed there.
+ * Inserts a block at the cursor. Replaces an empty paragraph; otherwise inserts the block after the current one, if it
+ * is allowed there.
  */
 export function insertBlock(editor: Editor, json: Insertable['node']): void {
   const { state, view } = editor

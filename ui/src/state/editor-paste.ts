@@ -6,8 +6,8 @@ const ACTIVE =
 const READ = new Set(['href', 'src', 'alt'])
 
 /**
- * Removes what documents can't contain. The schema would drop it too, but the browser would report event handlers and
- * styles as violations of the content security policy first.
+ * Removes content that documents can't contain. The schema would drop it, too, but the browser would first report event
+ * handlers and styles as violations of the content security policy.
  */
 export function cleanPasted(html: string): string {
   // A parsed document runs no scripts and loads nothing.

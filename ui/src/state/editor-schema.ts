@@ -1,7 +1,4 @@
-/**
- * The TipTap schema of documents (`grammar.ts`). It rejects all content that documents can't contain, also when
- * pasting.
- */
+/** The TipTap schema of documents (`grammar.ts`). It rejects all other content, also when pasting. */
 import { type AnyExtension, Mark, Node } from '@tiptap/core'
 import { type Attribute, BLOCKS, MARKS, NODES } from '../../../appliance/document/grammar.ts'
 import { VIEWS } from './editor-views.ts'
@@ -39,7 +36,7 @@ function attributesOf(rules: Record<string, Attribute>) {
       try {
         return reader.read(JSON.parse(written) as unknown)
       } catch {
-        // HTML from another program.
+        // The HTML is from another program.
         return undefined
       }
     }
@@ -64,8 +61,8 @@ const FOREIGN: Record<string, (element: HTMLElement) => Record<string, unknown> 
 const read = ({ reader }: Attribute, value: unknown): unknown => reader.read(value)
 
 /**
- * Returns the content expression of a node (ProseMirror syntax). Containers need at least one block, so that there is a
- * place to type.
+ * Returns the content expression of a node (ProseMirror syntax). Containers need at least one block, so that people can
+ * type in them.
  */
 function contentOf(type: string): string {
   const { content, children } = NODES[type]!

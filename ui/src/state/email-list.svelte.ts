@@ -6,9 +6,9 @@ import type { EmailConditions } from '../../../appliance/api/email-search.ts'
 import { alsoForget } from './resource.svelte.ts'
 import { restore } from './router.svelte.ts'
 
-/** Number of cached lists, so that "Back" returns to the row. */
+/** Number of cached lists, so that "Back" returns to the same row. */
 const REMEMBERED = 8
-/** Milliseconds. Events refresh the emails of this period; older ones are requested by id. */
+/** Age in milliseconds up to which emails are refreshed by events. Older emails are requested by ID. */
 const RECENT = 3_600_000
 /** Maximum number of older emails requested at a time. */
 const MOST_CHANGED = 10
@@ -25,14 +25,14 @@ function keep(key: string, loaded: Loaded): void {
 
 export interface EmailList {
   readonly rows: readonly FoundEmail[]
-  /** Undefined before the first chunk has loaded. */
+  /** Whether the first chunk has loaded. */
   readonly loaded: boolean
   readonly busy: boolean
   /** Whether more rows can be loaded. */
   readonly more: boolean
   /**
-   * Set if the list has reached its maximum length and there are more rows: when its last email was accepted (API
-   * timestamp).
+   * Time when the last email of the list was accepted (API timestamp), if the list has reached its maximum length and
+   * there are more rows; otherwise null.
    */
   readonly cutAt: string | null
   readonly lookedBackTo: string | null
@@ -41,7 +41,7 @@ export interface EmailList {
   readonly error: string | null
   /** Loads the next chunk. */
   load(): Promise<void>
-  /** Loads new rows, and updates those with these ids. `hold`: doesn't show new rows yet. */
+  /** Loads new rows, and updates the rows with these IDs. `hold`: whether to hide new rows for now. */
   refresh(ids: ReadonlySet<string>, hold: boolean): Promise<void>
   show(): void
 }
@@ -49,7 +49,7 @@ export interface EmailList {
 interface Plan {
   /** Identifies the list. */
   key: () => string
-  /** Null to search for nothing. */
+  /** Returns the conditions; null to search for nothing. */
   conditions: () => EmailConditions | null
   now: () => number
 }

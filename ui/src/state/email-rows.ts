@@ -5,7 +5,7 @@ import type { EmailSearch, FoundEmail } from '../../../appliance/api/email-searc
 export const PART = 100
 /**
  * Maximum number of rows in a list. A row takes 600 bytes of memory, and browsers limit a page to 33 million pixels, or
- * 800,000 rows. Longer lists continue on another page.
+ * 800,000 rows. A longer list continues on another page.
  */
 export const MOST_ROWS = 100_000
 
@@ -18,7 +18,7 @@ export interface Loaded {
   lookedBackTo: string | null
 }
 
-/** Returns how many rows are newer than `id`: its index, or where it would be. */
+/** Returns the number of rows that are newer than `id`, which is its index, or where it would be inserted. */
 export function placeOf(rows: readonly FoundEmail[], id: string): number {
   let [low, high] = [0, rows.length]
   while (low < high) {
@@ -52,8 +52,8 @@ export function renewed(rows: FoundEmail[], fresh: readonly FoundEmail[]): Found
 }
 
 /**
- * Prepends fresh rows. If they don't overlap with the known rows and there are more between, only the fresh ones
- * remain.
+ * Prepends fresh rows. If they don't overlap with the known rows and there may be rows in between, returns only the
+ * fresh rows.
  */
 export function merged(known: Loaded, fresh: EmailSearch): Loaded {
   const last = fresh.data.at(-1)

@@ -8,7 +8,7 @@ export interface SearchRead {
   problem: string | null
 }
 
-/** A word of a search: `status:bounced`, or one without a key. */
+/** A word of a search: `status:bounced`, or text without a key. */
 export interface Token {
   key: string | null
   value: string
@@ -84,7 +84,7 @@ export function instantIn(text: string, now: number, utc: boolean): number | und
   return /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(at) ? at : undefined
 }
 
-/** Guesses the condition that a word without a key means. */
+/** Guesses which condition a word without a key stands for. */
 function bare(value: string): [name: Name, value: string] {
   if (/^<[^<>\s]+@[^<>\s]+>$/.test(value)) return ['message_id', value]
   if (value.length === 36 && idIn(value) !== null) return ['id', value.toLowerCase()]
@@ -111,7 +111,7 @@ function condition({ key, value }: Token, now: number, utc: boolean): [name: Nam
   if (key === null) return bare(value)
   if (!isKey(key))
     return `Unknown search key “${key}:”. Use ${Object.keys(SEARCH_KEYS).join(', ')}. To search subjects for it, put it in quotation marks.`
-  // `readSearch` handles it if it has a value.
+  // If the key has a value, `readSearch` handles it.
   if (value === '' || key === 'happened') return `“${key}:” needs a value: ${SEARCH_KEYS[key]}.`
   if (key === 'after' || key === 'before') {
     const at = instantIn(value, now, utc)

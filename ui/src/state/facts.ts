@@ -1,7 +1,10 @@
 import { listApiKeys, listDomains, listEmails } from '../api/calls.ts'
 import { hasArrived, type Facts } from './set-up.ts'
 
-/** Number of recent emails to look at. A bounce after a delivered email doesn't undo the setup step. */
+/**
+ * Number of recent emails that are considered. A bounce after a delivered email doesn't make the setup step incomplete
+ * again.
+ */
 const LOOKED_AT = 20
 
 /** Loads the state that the setup steps depend on. */

@@ -1,6 +1,6 @@
 /** Searches lists that are fully loaded, without a request. Pure. */
 
-/** Longer lists have a search field. */
+/** Number of rows above which a list has a search field. */
 export const FEW = 8
 
 /** Shortens API keys in a search to their prefix, so that secrets don't end up in the address bar or history. */

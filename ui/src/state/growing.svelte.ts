@@ -1,12 +1,12 @@
 import { afterFrame } from './frames.ts'
 import { returningTo } from './router.svelte.ts'
 
-/** Minimum height of a row in pixels. */
+/** Minimum height of a row, in pixels. */
 const LEAST = 32
-/** Rows added per frame. */
+/** Number of rows added per frame. */
 const STEP = 30
 
-/** A long list that renders its visible rows first and adds the others frame by frame. */
+/** A long list that renders its visible rows first, and adds all others frame by frame. */
 export interface Growing<T> {
   readonly shown: readonly T[]
 }

@@ -14,7 +14,7 @@ export const IMPORT_LOOKS: Record<ContactImport['status'], Look> = {
   failed: { word: 'failed', tone: 'red', icon: X },
 }
 
-/** Whether rows are still to be imported. */
+/** Whether some rows haven't been imported yet. */
 export const isOpen = ({ status }: Pick<ContactImport, 'status'>): boolean =>
   status === 'queued' || status === 'in_progress'
 
@@ -56,7 +56,7 @@ const EXPORTS = {
   hosted: 'This is an export of contacts. ',
 } as const
 
-/** Says how a file is read: the service whose export it is, the encoding and the separator. */
+/** Describes how a file was read: the service that exported it, the encoding and the separator. */
 export const fileWords = ({
   service,
   encoding,

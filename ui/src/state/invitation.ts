@@ -15,7 +15,7 @@ export function parkInvitation(now: number): void {
   try {
     sessionStorage.setItem(PARKED, parked(kept, now))
   } catch {
-    // Storage is disabled: the invitation page asks to open the link again.
+    // Storage is disabled. The invitation page asks the person to open the link again.
   }
 }
 

@@ -29,7 +29,7 @@ export function commands(layer: Commands): void {
 
 /**
  * Moves the focus by `step` rows; the browser handles Enter on a row. If a row is open beside the list, opens the next
- * one instead.
+ * row instead.
  */
 export function moveRow(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
@@ -85,7 +85,7 @@ export function onPaletteKey(act: () => void): void {
 document.addEventListener('keydown', (event) => {
   if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
   if (event.target instanceof Element && event.target.closest(typing)) return
-  // Checks for an open dialog, since the focus may be outside it after its element was removed.
+  // Checks for an open dialog, because the focus may be outside it after the focused element was removed.
   if (document.querySelector('dialog[open]')) return
   const command = layers.findLast((layer) => event.key in layer)?.[event.key]
   if (!command) return

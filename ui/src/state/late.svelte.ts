@@ -2,7 +2,7 @@ import { toast } from './toasts.svelte.ts'
 
 /** A component that is loaded on demand, for features that few people open. */
 export interface Late<Part> {
-  /** Undefined until loaded. */
+  /** The component; undefined until it is loaded. */
   readonly part: Part | undefined
   /** Loads the component, unless it is loaded or loading. */
   readonly fetch: () => void

@@ -8,9 +8,11 @@ export interface DiffLine {
 /** A gap stands for lines that are in both texts. */
 export type DiffRow = DiffLine | { gap: number }
 
-/** Comparing takes the product of the lengths. Larger texts are shown as replaced. */
+/**
+ * Limit on the product of the texts' lengths, which determines the time. Larger texts are shown as completely replaced.
+ */
 const MOST_STEPS = 4_000_000
-/** Unchanged lines shown around a change. */
+/** Number of unchanged lines shown around a change. */
 const CONTEXT = 3
 
 /** Puts each tag of HTML on a line of its own, because generated HTML has few line breaks. */

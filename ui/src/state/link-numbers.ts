@@ -12,8 +12,8 @@ const BADGE =
   'font:600 12px/18px system-ui,sans-serif;text-decoration:none;text-transform:none;letter-spacing:0;white-space:nowrap'
 
 /**
- * Adds a number beside each counted link. Links with the same URL share it, since a click doesn't tell them apart.
- * @param html as readers see it, with merge tags filled
+ * Adds a number beside each counted link. Links with the same URL have the same number, because clicks don't
+ * distinguish them. @param html as readers see it, with merge tags filled in
  */
 export function withLinkNumbers(html: string, links: readonly LinkClicks[]): string {
   if (links.length === 0) return html

@@ -4,7 +4,7 @@ export interface MessageLink {
   words: string
   /** The target as the app wrote it. */
   href: string
-  /** The tracking URL as sent; null if the link wasn't changed or that is unknown. */
+  /** The tracking URL in the sent message; null if the link wasn't changed, or if this is unknown. */
   sent: string | null
 }
 

@@ -3,9 +3,9 @@
  * faster.
  */
 
-/** Milliseconds before reconnecting a rejected stream. The browser reconnects interrupted ones. */
+/** Time before a rejected stream is reconnected, in milliseconds. The browser reconnects interrupted streams itself. */
 const AGAIN = 10_000
-/** Milliseconds in which a burst of events causes one refresh. */
+/** Time in which a burst of events causes one refresh, in milliseconds. */
 const PAUSE = 1000
 
 type Listener = (emailId: string | null) => void
@@ -25,7 +25,7 @@ function open(): void {
   source.addEventListener('lanes', () => {
     for (const listener of laneListeners) listener()
   })
-  // Events between the page's request and the connection were missed, so refresh.
+  // Refresh, because events between the page's request and the connection were missed.
   for (const type of ['open', 'reset'])
     source.addEventListener(type, () => {
       for (const listener of listeners) listener(null)

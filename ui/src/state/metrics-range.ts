@@ -1,6 +1,6 @@
 /** Time ranges of the metrics page, and their previous periods. Pure. Instants are Unix milliseconds. */
 
-/** Named ranges; other days are a custom range. */
+/** Named ranges. Any other days are a custom range. */
 export const RANGES = [
   ['24h', '24 hours'],
   ['7d', '7 days'],
@@ -11,19 +11,19 @@ export type Range = (typeof RANGES)[number][0] | 'custom'
 const DAYS: Partial<Record<Range, number>> = { '7d': 7, '30d': 30, '90d': 90 }
 
 const HOUR = 3_600_000
-/** Custom ranges up to this many days are shown by the hour. */
+/** Maximum number of days of a custom range that is shown by the hour. */
 const BY_HOUR = 3
-/** Maximum days of a custom range: a screen can't show more points. */
+/** Maximum number of days of a custom range, because a screen can't show more points. */
 export const MOST_DAYS = 400
 
 export interface Span {
   start: number
-  /** Exclusive; may be in the future. */
+  /** End, exclusive; may be in the future. */
   end: number
   /** Start of the previous period. */
   before: number
   granularity: 'hourly' | 'daily'
-  /** `7 days`, to complete "the … before". */
+  /** Name of the period, such as `7 days`, to complete "the … before". */
   words: string
 }
 

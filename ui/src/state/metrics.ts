@@ -16,16 +16,16 @@ export interface Limit {
 export interface Measure {
   id: string
   title: string
-  /** What the number counts, and the whole of a rate. */
+  /** Unit of the number, or the whole of a rate. */
   words: string
   /** Determines color and icon. */
   status: Status
-  /** Null if these counts can't tell. */
+  /** Returns the value; null if it can't be calculated from these counts. */
   of: (counts: Counts) => number | null
   /** Whether the value is a share, from 0 to 1. */
   share: boolean
   limits: readonly Limit[]
-  /** The event of the emails behind it, as in the search. */
+  /** The event to search for to find the counted emails. */
   event: string
   /** The same event by bots, which aren't included in rates. */
   robots?: { of: (counts: Counts) => number; event: string }
@@ -71,9 +71,9 @@ const COMPLAINTS_BAD = 0.003
 export interface Total {
   event: 'sent' | 'delivered' | 'bounced' | 'complained'
   count: number
-  /** Null for none. */
+  /** The rate; null if there is none. */
   rate: number | null
-  /** What the number counts, or the whole of the rate. */
+  /** Unit of the number, or the whole of the rate. */
   of: string
   /** Whether the rate exceeds a limit. */
   over: 'no' | 'warning' | 'bad'

@@ -7,7 +7,7 @@ export interface Opened {
   headers: { name: string; value: string }[]
   /** Inline parts by Content-ID, as `data:` URLs. */
   inline: Map<string, string>
-  /** The HTML as sent; null for none. */
+  /** HTML of the sent message; null if there is none. */
   html: string | null
 }
 

@@ -3,17 +3,17 @@ import type { Doctor } from '../../../appliance/api/doctor.ts'
 import type { Health } from '../../../appliance/api/health.ts'
 
 export interface NodeLook {
-  /** `none`: not known yet. */
+  /** Tone of the indicator; `none` if the health isn't known yet. */
   tone: 'good' | 'warn' | 'bad' | 'none'
   /** A sentence. */
   words: string
-  /** The problem in one line, beside the indicator; null for none. */
+  /** Description of the problem in one line, beside the indicator; null for none. */
   problem: string | null
 }
 
 interface Known {
   health: Health | undefined
-  /** Why the server couldn't be reached. */
+  /** The reason why the server couldn't be reached; null if it responded. */
   error: string | null
   /** The latest findings; undefined if unknown or not visible to this team. */
   doctor: Doctor | undefined

@@ -1,4 +1,4 @@
-/** What happens next to a delivery, or why nothing does. Pure. */
+/** Describes what happens next to a delivery, or why nothing does. Pure. */
 import type { Delivery } from '../../../appliance/api/timeline.ts'
 import { duration, instant, span } from './time.ts'
 
@@ -13,7 +13,7 @@ export interface Outlook {
 
 type Ending = [title: string, detail: string]
 
-/** Why a bounce without a remote reply is permanent, by Posthaste's enhanced status code (RFC 3463). */
+/** Reasons why a bounce without a remote reply is permanent, by Posthaste's enhanced status code (RFC 3463). */
 const NOBODY_ASKED: Record<string, string> = {
   '5.1.2': 'The recipient’s domain does not exist, so no mail server was contacted.',
   '5.1.3': 'The recipient’s address cannot be used in SMTP, so the message was not sent.',
@@ -110,8 +110,8 @@ export function withCode({ note, reply }: Pick<NonNullable<Delivery['cause']>, '
 }
 
 /**
- * Explains why a delivery is queued; empty if the time of the next attempt says enough. Omits the number and time of
- * the next attempt, and the last attempt's reason if the text already contains it, since they are shown separately.
+ * Explains why a delivery is queued; empty if the time of the next attempt is sufficient. Omits the number and time of
+ * the next attempt, which are shown separately, and the last attempt's reason if the text already contains it.
  */
 export function whyWaiting(delivery: Delivery): string {
   const cause = delivery.state === 'held' ? null : delivery.cause

@@ -20,7 +20,7 @@ export function withOwnImages(html: () => string): { readonly html: string } {
       asked.add(path)
       readImage(path).then(
         (url) => (read = new Map(read).set(path, url)),
-        // Readers can't see the image either, so the preview shows a gap.
+        // Readers of the email can't see the image either, so the preview shows a gap.
         () => undefined,
       )
     }

@@ -23,9 +23,9 @@ export interface Page {
   readonly load: () => Promise<{ default: PageComponent }>
   /** Only in the sandbox. */
   readonly sandbox?: true
-  /** Its first requests, preloaded when someone is about to open it. */
+  /** The page's first requests, preloaded when someone is about to open it. */
   readonly reads?: (query: URLSearchParams, id: string) => Read[]
-  /** Rarely used: not preloaded in the background. */
+  /** Whether the page is rarely used, and therefore not preloaded in the background. */
   readonly rare?: true
 }
 
@@ -134,8 +134,8 @@ function fetchQuietly(page: Page): Promise<boolean> {
 }
 
 /**
- * From now on, preloads the script of a page when the pointer or the focus reaches a link to it. Its data is preloaded
- * when they rest there.
+ * Starts to preload the script of a page when the pointer or the focus reaches a link to it, and its data when they
+ * rest there.
  */
 function fetchApproached(): void {
   whenApproached((path) => {
@@ -145,7 +145,7 @@ function fetchApproached(): void {
   whenRested(fetchFor)
 }
 
-/** Preloads script and data of a page that is about to open: when a link is pressed, before the click, or earlier. */
+/** Preloads script and data of a page that is about to open, at the latest when a link is pressed, before the click. */
 function fetchFor(path: string, query: URLSearchParams): void {
   const { page, id } = pageAt(path)
   if (!page) return
@@ -154,8 +154,8 @@ function fetchFor(path: string, query: URLSearchParams): void {
 }
 
 /**
- * Milliseconds until the other pages are preloaded even if this one is still loading, and between checks in browsers
- * that can't report idle time.
+ * Time after which the other pages are preloaded even if this one is still loading, and interval between checks in
+ * browsers that can't report idle time, in milliseconds.
  */
 const [REST_AFTER, REST_STEP] = [1000, 20]
 const whenIdle = (act: () => void) =>

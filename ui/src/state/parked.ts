@@ -1,6 +1,8 @@
 /** Format of an invitation that a tab stores before it goes to an identity provider. Pure. */
 
-/** Maximum absence in milliseconds. A sign-in at a provider may take ten minutes, and may be retried. */
+/**
+ * Maximum age of a stored invitation in milliseconds. A sign-in at a provider may take ten minutes, and may be retried.
+ */
 export const MOST_AWAY = 30 * 60_000
 
 /** Returns the text to store. `now`: Unix milliseconds. */

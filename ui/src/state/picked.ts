@@ -9,8 +9,8 @@ export interface Picked {
 export const NONE: Picked = { ids: new Set(), last: null }
 
 /**
- * Toggles a row; with `stretch`, also sets all rows between the last one and it.
- * @param rows ids in the order shown
+ * Toggles a row; with `stretch`, also sets all rows between it and the last toggled row. @param rows IDs in the order
+ * shown
  */
 export function withRow(rows: readonly string[], picked: Picked, id: string, stretch: boolean): Picked {
   const to = rows.indexOf(id)
@@ -25,11 +25,11 @@ export function withRow(rows: readonly string[], picked: Picked, id: string, str
   return { ids, last: id }
 }
 
-/** Selects all rows or, if all are selected, none. */
+/** Selects all rows or, if all are selected, clears the selection. */
 export const withAll = (rows: readonly string[], { ids }: Picked): Picked =>
   rows.every((id) => ids.has(id)) ? NONE : { ids: new Set(rows), last: null }
 
-/** Updates the held rows without adding or moving any, so that rows don't move during selection. */
+/** Updates the current rows without adding or moving any, so that rows don't move during a selection. */
 export function standing<Row extends { id: string }>(held: readonly Row[], fresh: readonly Row[]): Row[] {
   const now = new Map(fresh.map((row) => [row.id, row]))
   return held.map((row) => now.get(row.id) ?? row)

@@ -66,7 +66,10 @@ const INBOX: Place = { path: '/inbox', label: 'Inbox', icon: Inbox }
 const SOURCES: Place = { path: '/sources', label: 'IPs', icon: Network }
 const BEFORE_SOURCES = '/suppressions'
 
-/** Returns the pages in the order of the rail. The sandbox has one more, and so has the team that runs the server. */
+/**
+ * Returns the pages in the order of the rail. The sandbox has an additional page, and so has the team that runs the
+ * server.
+ */
 export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: boolean }): readonly Place[] {
   const places = PLACES.flatMap((place) =>
     operator && place.path === BEFORE_SOURCES ? [place, SOURCES] : [place],

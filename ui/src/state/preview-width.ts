@@ -1,7 +1,7 @@
 /** Matches rules for narrow screens, which mean that the message adapts by itself. */
 const RESPONSIVE = /@media[^{]*max-(?:device-)?width/i
 const FIXED = /(?<![\w-])(?:min-)?width\s*(?:=\s*["']?|:\s*)(\d{3,4})(?:px)?\s*(?=["';\s>}])/gi
-/** Maximum width in pixels that a preview is scaled down for, and the margin of the page. */
+/** Maximum width in pixels for which a preview is scaled down, and the margin of the page. */
 const WIDEST = 1000
 const MARGIN = 16
 

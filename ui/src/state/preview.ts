@@ -13,7 +13,7 @@ export interface Prepared {
   document: string
   /** Number of remote resources in the message. */
   remote: number
-  /** Whether the message sets colors, and has a dark variant. */
+  /** Colors that the message sets; `dark` if it has a dark variant. */
   colours: 'none' | 'own' | 'dark'
 }
 
@@ -63,7 +63,7 @@ function contentId(url: string): string {
   try {
     return decodeURIComponent(url.slice('cid:'.length))
   } catch {
-    // A malformed percent-encoding: used unchanged.
+    // The percent-encoding is malformed, so the URL is used unchanged.
     return url.slice('cid:'.length)
   }
 }

@@ -57,7 +57,7 @@ export interface QueueActionLook {
   done: string
   final?: true
   undo?: true
-  /** Only for operators. */
+  /** Whether the action is only available to operators. */
   operator?: true
 }
 

@@ -32,7 +32,7 @@ class Remembered<T> {
     try {
       localStorage.setItem(`posthaste.${this.#name}`, JSON.stringify(value))
     } catch {
-      // Storage is disabled or full: the value lasts until the page is closed.
+      // Storage is disabled or full, so the value is kept only until the page is closed.
     }
   }
 }

@@ -3,11 +3,11 @@ import { ApiError } from '../api/client.ts'
 import { dropAhead, takeAhead } from './ahead.ts'
 import { restore } from './router.svelte.ts'
 
-/** Data from the server, shown from a cache first and kept up to date. */
+/** Data from the server, shown from a cache first, then kept up to date. */
 
 /** Number of cached resources, enough for "Back" to be instant. */
 const REMEMBERED = 60
-/** HTTP statuses that a retry doesn't change (RFC 9110 §15.5.4, §15.5.5, §15.5.11). */
+/** HTTP statuses for which a retry is pointless (RFC 9110 §15.5.4, §15.5.5, §15.5.11). */
 const LAST_WORDS: ReadonlySet<number> = new Set([403, 404, 410])
 const memory = new Map<string, unknown>()
 
@@ -26,7 +26,7 @@ function keep(key: string, value: unknown): void {
   if (oldest !== undefined) memory.delete(oldest)
 }
 
-/** Data from the server. `data` remains while it reloads; `error` is that of the last request only. */
+/** Data from the server. `data` is kept while it reloads; `error` is only about the last request. */
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: string | null
@@ -37,7 +37,7 @@ export interface Resource<T> {
 }
 
 interface Plan<T> {
-  /** Cache key of the data. A change loads the new one; null loads nothing. */
+  /** Cache key of the data. When it changes, the new data is loaded; null loads nothing. */
   key: () => string | null
   load: (signal: AbortSignal) => Promise<T>
   /** Milliseconds until the next reload while the tab is visible; null for never. */
@@ -54,8 +54,8 @@ function whenSeenAgain(act: () => void): () => void {
 }
 
 /**
- * Loads the resource while the calling component exists. Loading starts at once, so declare everything that `key` and
- * `load` use before the call.
+ * Loads the resource while the calling component exists. Loading starts immediately, so declare everything that `key`
+ * and `load` use before this call.
  */
 export function resource<T>(plan: Plan<T>): Resource<T> {
   const reading = new Reading(plan)

@@ -26,5 +26,5 @@ export const ROLE_CHOICES: readonly { value: Role; words: string; hint: string }
 export const roleWord = (role: Role): string =>
   ROLE_CHOICES.find(({ value }) => value === role)?.words ?? role
 
-/** Returns the roles that someone may assign: only owners can make owners. */
+/** Returns the roles that a person may assign: only owners can create owners. */
 export const givable = (own: Role) => ROLE_CHOICES.filter(({ value }) => own === 'owner' || value !== 'owner')

@@ -14,8 +14,8 @@ interface Left {
 }
 
 /**
- * State of a history entry: the addresses that led to it, newest first; the address of the other page that led to it
- * (tabs of one page link to each other); and, if it was left, the page's state.
+ * State of a history entry: the addresses that led to it, newest first; the address of the other page that led to it,
+ * since tabs of one page link to each other; and the state of the page when it was left.
  */
 interface Entry {
   trail?: readonly string[]
@@ -23,7 +23,7 @@ interface Entry {
   left?: Left
 }
 
-/** Maximum number of stored addresses: a list, a sheet above it, and a dialog about the sheet. */
+/** Maximum number of stored addresses: a list, a sheet above it, and a dialog of the sheet. */
 const TRAIL = 2
 
 const entry = (): Entry => (history.state ?? {}) as Entry
@@ -36,7 +36,7 @@ function here(): { path: string; search: string } {
 let current = $state(here())
 let pending: Left | null = entry().left ?? null
 
-/** The current address. Reading it in a template or derived value makes that update. */
+/** The current address. Templates and derived values that read it are updated when it changes. */
 export const router = {
   get path(): string {
     return current.path
@@ -120,7 +120,7 @@ export function go(to: string, options: { replace?: boolean } = {}): void {
 
 /**
  * Closes a view with its own address, such as a sheet, and goes to `to`. Goes back one or two history entries if that
- * leads there, so that "Back" never seems to do nothing.
+ * leads there, so that "Back" always has a visible effect.
  */
 export function close(to: string): void {
   const at = entry().trail?.indexOf(to) ?? -1
@@ -155,10 +155,13 @@ export const returning = (): boolean => pending !== null
 /** Returns the scroll position to restore; 0 if there is none. */
 export const returningTo = (): number => pending?.scroll ?? 0
 
-/** Pixels by which a page may be shorter than before and still be restored, since row heights are rounded. */
+/**
+ * Maximum number of pixels by which a page may be shorter than before and still be restored, because row heights are
+ * rounded.
+ */
 const SHORTER = 64
 
-/** Restores the scroll position. Called after data first loads, since the page is too short before. */
+/** Restores the scroll position. Called after data first loads, because the page is too short before that. */
 export function restore(): void {
   if (pending === null) return
   const row = pending.row && document.querySelector<HTMLElement>(`[data-row="${CSS.escape(pending.row)}"]`)
@@ -209,21 +212,22 @@ function wayWithin(target: EventTarget | null): string | null {
   return link?.target !== '' || link.hasAttribute('download') ? null : wayAround(link)
 }
 
-/** Returns where a press or click leads. */
+/** Returns the dashboard path that a press or click leads to. */
 function wayOf(event: MouseEvent): string | null {
   if (event.defaultPrevented || event.button !== 0) return null
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return null
   return wayWithin(event.target)
 }
 
-/** Milliseconds without a move after which the pointer or focus rests on a link. A click takes longer. */
+/** Time without a move after which the pointer or focus rests on a link, in milliseconds. A click takes longer. */
 const REST = 50
 
 /** Listeners for navigation that is likely to happen. */
 const restings: Going[] = []
 
 /**
- * Reports `to` as likely next, unless the returned function is called soon. For a selected entry that isn't opened yet.
+ * Reports `to` as the likely next path, unless the returned function is called soon. For an entry that is selected but
+ * not opened yet.
  */
 export function rest(to: string): () => void {
   const timer = setTimeout(() => tell(to, restings), REST)
@@ -272,8 +276,8 @@ addEventListener('popstate', (event) => {
   void tick().then(restore)
 })
 addEventListener('pagehide', remember)
-// A link with a secret in the fragment, opened in a tab that already shows its page: the page reads the secret only on
-// load.
+// Reload when a link with a secret in the fragment is opened in a tab that already shows its page, because the page
+// reads the secret only on load.
 addEventListener('hashchange', () => {
   if (location.hash.length > 1) location.reload()
 })

@@ -1,4 +1,4 @@
-/** Saves content as a file download. */
+/** Saves content as a downloaded file. */
 export function saveFile(name: string, content: Blob): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(content)

@@ -1,6 +1,6 @@
 /** Instants in a date and time field, which are in the browser's time zone. */
 
-/** Milliseconds. How far ahead an email may be scheduled (reference: wire format §4). */
+/** Maximum time that an email may be scheduled ahead, in milliseconds (reference: wire format §4). */
 export const FARTHEST = 30 * 86_400_000
 
 const two = (value: number) => String(value).padStart(2, '0')

@@ -4,7 +4,7 @@ import { ApiError, whenSessionEnds } from '../api/client.ts'
 import { forget } from './resource.svelte.ts'
 import { go, router } from './router.svelte.ts'
 
-/** Who is signed in; `unknown` until the server has responded. */
+/** The sign-in state; `unknown` until the server has responded. */
 export type Standing =
   | { kind: 'unknown' }
   | { kind: 'unreachable'; message: string }
@@ -42,7 +42,7 @@ export function enter(session: Session): void {
 export const may = (right: Session['rights'][number]): boolean =>
   standing.kind === 'in' && standing.session.rights.includes(right)
 
-/** Whether the team runs the server. Only this team sees what concerns the whole server. */
+/** Whether the team runs the server. Only this team sees data about the whole server. */
 export const operates = (): boolean => standing.kind === 'in' && standing.session.operator
 
 /**
@@ -72,7 +72,7 @@ export async function depart(): Promise<void> {
   try {
     await signOut()
   } catch (error) {
-    // A session that has already ended is fine.
+    // The session has already ended, which is no error.
     if (!(error instanceof ApiError && error.status === 401)) throw error
   }
   forget()
@@ -84,7 +84,8 @@ export async function depart(): Promise<void> {
 const OUTSIDE = ['/sign-in', '/setup', '/forgot-password', '/reset', '/invitation']
 
 /**
- * Goes to the sign-in page, which returns here afterwards. Drops all data, since it belongs to the previous session.
+ * Goes to the sign-in page, which returns to this page afterwards. Drops all data, because it belongs to the previous
+ * session.
  */
 function leave(): void {
   forget()

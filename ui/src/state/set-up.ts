@@ -8,7 +8,7 @@ export interface Facts {
   domains: readonly Pick<DomainSummary, 'id' | 'name' | 'status'>[]
   /** Number of API keys. */
   keys: number
-  /** An email that was delivered, otherwise the newest. */
+  /** The delivered email or, if there is none, the newest email. */
   email: Pick<Email, 'id' | 'last_event'> | null
 }
 

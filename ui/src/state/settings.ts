@@ -9,7 +9,7 @@ export interface SettingsTab {
   label: string
   /** The right required to see the tab. */
   right?: Session['rights'][number]
-  /** Concerns the whole server: only operators see the tab. */
+  /** Whether the tab concerns the whole server, so that only operators see it. */
   operator?: true
   load: () => Promise<{ default: Component }>
 }

@@ -178,7 +178,7 @@ function transactions(steps: readonly Step[]): Step[][] {
 
 /**
  * Returns the steps of a transaction for one recipient, up to the first rejection. With pipelining (RFC 2920), later
- * commands are answered too, and the message may be accepted for others.
+ * commands also get replies, and the message may be accepted for other recipients.
  */
 function about(recipient: string, transaction: readonly Step[]): Step[] {
   const own = transaction.filter((step) => isDecision(step) && concerns(step, recipient))
@@ -188,7 +188,7 @@ function about(recipient: string, transaction: readonly Step[]): Step[] {
   return refused === -1 ? own : own.slice(0, refused + 1)
 }
 
-/** Returns the step that decided about a recipient: the last rejection, or the reply to the body. */
+/** Returns the step that decided the outcome for a recipient: the last rejection, or the reply to the body. */
 function decisiveStep(attempt: Attempt, recipient: string): Step | undefined {
   const own = transactions(attempt.steps).flatMap((transaction) => about(recipient, transaction))
   return (

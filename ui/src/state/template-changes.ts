@@ -1,9 +1,9 @@
-/** What differs between two versions of a template, apart from their HTML. Pure. */
+/** Differences between two versions of a template, apart from their HTML. Pure. */
 import type { Template } from '../../../appliance/api/templates.ts'
 
 type Version = Pick<Template, 'from' | 'subject' | 'reply_to' | 'text' | 'variables'>
 
-/** A field that differs, as text; empty: none. */
+/** A changed field, with its values as text; empty: none. */
 export interface ChangedField {
   name: string
   before: string

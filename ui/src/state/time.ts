@@ -58,7 +58,10 @@ export function exact(at: number, inUtc: boolean): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
 }
 
-/** Time zone names by offset in minutes. Creating a formatter takes 0.2 ms, and lists name the zone in each row. */
+/**
+ * Time zone names by offset in minutes, cached because creating a formatter takes 0.2 ms, and lists show the zone in
+ * each row.
+ */
 const zones = new Map<number, string>()
 
 /** Returns the zone that `exact` used, in its short form: `UTC`, `GMT+1`. */

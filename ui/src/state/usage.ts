@@ -4,7 +4,7 @@ import type { UsageHistory } from '../../../appliance/api/usage.ts'
 type Period = UsageHistory['days'][number]
 
 /**
- * Returns null for the largest safe integer, which means "no limit" in the API for compatibility with the hosted
+ * Returns null for the largest safe integer, which the API uses for "no limit", for compatibility with the hosted
  * service.
  */
 export const limitOf = (limit: number | null): number | null =>
@@ -42,7 +42,7 @@ export interface UsageBars {
   bars: (Period & { height: number; over: boolean })[]
 }
 
-/** A limit of at most this many times the highest column is shown. */
+/** Ratio to the highest column up to which a limit is shown. */
 const LIMIT_SHOWN = 3
 
 /** Returns the columns of the chart. @param limit per period; null for none */

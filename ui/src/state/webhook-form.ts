@@ -46,7 +46,7 @@ export function eventGroups(types: readonly string[]): EventGroup[] {
   }))
 }
 
-/** Returns why a text isn't a valid endpoint; empty if only the server can tell. */
+/** Returns the reason why a text isn't a valid endpoint; empty if only the server can decide. */
 export function endpointMistake(text: string): string {
   if (text.trim() === '') return 'Enter the endpoint URL.'
   return /^https?:\/\/[^/]/i.test(text.trim()) && URL.canParse(text.trim())
@@ -54,7 +54,7 @@ export function endpointMistake(text: string): string {
     : 'Enter a full URL, such as https://app.example.com/webhooks.'
 }
 
-/** Shortens a server error for display beside its field, which needn't be named. */
+/** Shortens a server error for display beside its field, so that the field isn't named twice. */
 export const besideField = (refusal: string): string =>
   refusal.replace(/^Invalid `endpoint` field: /, 'Enter ')
 

@@ -1,7 +1,7 @@
 import type { WebhookRequests } from '../../../appliance/api/webhooks.ts'
 import { duration } from './time.ts'
 
-/** Returns the share of requests that succeeded (2xx). Shows 100% only if all succeeded. */
+/** Returns the share of requests that succeeded (2xx). Shows 100% only if all requests succeeded. */
 export function successShare({ count, taken }: Pick<WebhookRequests, 'count' | 'taken'>): string {
   return count === 0 ? 'no requests' : `${Math.floor((1000 * taken) / count) / 10}%`
 }
