@@ -12,7 +12,10 @@ import { coreOf, prefixOf } from '../appliance/accounts/breached.ts'
 
 /** Number of entries to keep. At four bytes each, the file has 120 kB. */
 const MOST = 30_000
-/** Skips words that the password rule never looks up: short ones, and those that lose characters at their ends. */
+/**
+ * Minimum length of words without digits and symbols at their ends, and of all other passwords. The password rule never
+ * looks up shorter ones.
+ */
 const SHORTEST_WORD = 5
 const SHORTEST_WHOLE = 10
 

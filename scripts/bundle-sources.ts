@@ -27,7 +27,7 @@ const places: Plugin = {
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node scripts/bundle-sources.ts FOLDER')
 
-// Programs and threads start working when they are loaded, so they are excluded.
+// Programs and threads start working when they are loaded, so they are not bundled.
 const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !ENTRIES.includes(file))
 const bundle = await rolldown({
   cwd: project,
@@ -36,14 +36,14 @@ const bundle = await rolldown({
   external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
   preserveEntrySignatures: 'strict',
   plugins: [places, httpAlone, oneByte],
-  // Only matters if a program is loaded in parts.
+  // This warning only matters if a program is loaded in parts.
   checks: { ineffectiveDynamicImport: false },
   logLevel: 'warn',
 })
 /** The modules that importing a source loads at once. */
 const loaded = new Set<string>()
 
-/** Puts those modules into one file. Rolldown gives files of their own to modules that are imported when they are needed. */
+/** Puts those modules into one file. Rolldown creates separate files for modules that are imported on demand. */
 const chunkOf: CodeSplittingNameFunction = (id, graph) => {
   if (loaded.size === 0) {
     for (const file of files) loaded.add(join(sources, file))

@@ -26,7 +26,9 @@ const places: Plugin = {
   },
 }
 
-/** Parts that Fastify never calls here: requests without a socket, serializers of schemas, a route for each file. */
+/**
+ * Parts that Fastify never calls here: requests without a socket, serializers of schemas, and a route for each file.
+ */
 const UNUSED = ['light-my-request', '@fastify/fast-json-stringify-compiler', 'glob']
 
 const unused: Plugin = {
@@ -58,7 +60,7 @@ await bundle.write({
 })
 await bundle.close()
 const migrations = join('storage', 'migrations')
-// Removes the old folder first: the program applies every migration it finds.
+// Removes the old folder first, because the program applies every migration it finds.
 rmSync(join(folder, migrations), { recursive: true, force: true })
 cpSync(join(sources, migrations), join(folder, migrations), { recursive: true })
 cpSync(join(sources, 'api', 'openapi.json'), join(folder, 'api', 'openapi.json'))

@@ -1,5 +1,5 @@
-// Loaded before everything else in processes that run tests (node --import): sources of the appliance come from the bundle that
-// scripts/bundle-sources.ts made of them. Programs and threads aren't in it, and are left to the other hooks.
+// Loaded first in processes that run tests (node --import). Redirects imports of the appliance's sources to the bundle
+// that scripts/bundle-sources.ts created. Programs and threads aren't in the bundle, and are left to the other hooks.
 import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 

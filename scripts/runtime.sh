@@ -7,9 +7,10 @@ set -euo pipefail
 NODE_VERSION=24.21.0
 PROJECT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 RUNTIME="$PROJECT/.runtime/node-v$NODE_VERSION"
-# Node flags of the program. A larger young generation uses 70 MB more under load and saves no time (docs/performance.md).
+# Node flags of the program. A larger young generation would use 70 MB more under load and save no time
+# (docs/performance.md).
 NODE_FLAGS=(--max-semi-space-size=16)
-# Otherwise glibc keeps a pool of freed memory for each of a dozen threads, 15 MB in total.
+# Without this, glibc keeps a pool of freed memory for each of a dozen threads, 15 MB in total.
 export MALLOC_ARENA_MAX=2
 # npm prints errors only. Outside the project it doesn't read the project's .npmrc.
 NPM_QUIET=(--no-update-notifier --no-fund --no-audit --loglevel=error)
@@ -17,8 +18,8 @@ NPM_QUIET=(--no-update-notifier --no-fund --no-audit --loglevel=error)
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# Runs a command that uses the network up to three times, in case a registry doesn't answer or another program holds a lock
-# for a moment. Returns the last exit code.
+# Runs a command that uses the network up to three times, in case a registry doesn't respond or another program holds a
+# lock for a moment. Returns the last exit code.
 patiently() {
   local try
   for try in 1 2; do
@@ -68,8 +69,8 @@ build_dashboard() {
   (cd "$PROJECT" && node node_modules/vite/bin/vite.js build ui --logLevel warn >&2) || die "Could not build the dashboard."
 }
 
-# Bundles the program if one of its sources is newer. Keeps old files for a week, because a running daemon may load
-# some later.
+# Bundles the program if one of its sources is newer. Keeps old files for a week, because a running daemon may still
+# load some of them.
 build_program() {
   local program="$PROJECT/.program"
   if [ -f "$program/main.js" ] && [ -z "$(find "$PROJECT"/{appliance,package-lock.json,scripts/bundle.ts,scripts/bundled.ts} -type f -newer "$program/main.js" -print -quit)" ]; then
@@ -80,7 +81,8 @@ build_program() {
   find "$program" -name '*.js' -mtime +7 -delete
 }
 
-# Removes types from the sources for everything that runs from them, so that threads don't have to do it when they start.
+# Strips the types from the sources for all programs that run from them, so that threads don't have to do this when they
+# start.
 strip_types() {
   local stripped="$PROJECT/.runtime/stripped/.made"
   if [ ! -f "$stripped" ] || [ -n "$(find "$PROJECT/appliance" "$PROJECT/scripts" "$PROJECT/test" -name '*.ts' -newer "$stripped" -print -quit)" ]; then
@@ -92,7 +94,7 @@ strip_types() {
   esac
 }
 
-# Bundles the sources for tests if one of them is newer, and compiles them once for all processes that load them.
+# Bundles the sources for tests if one of them is newer. Compiles them once for all processes that load them.
 bundle_sources() {
   local bundled="$PROJECT/.runtime/bundled"
   if [ -f "$bundled/.made" ] && [ -z "$(find "$PROJECT"/{appliance,package-lock.json,scripts/bundle-sources.ts,scripts/bundled.ts} -type f -newer "$bundled/.made" -print -quit)" ]; then

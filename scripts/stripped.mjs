@@ -1,5 +1,5 @@
-// Loaded before everything else (node --import): gives Node the project's sources without their types, as
-// scripts/strip-types.ts left them. A file that was changed since is left to Node, which strips it itself.
+// Loaded first (node --import). Gives Node the project's sources without their types, as scripts/strip-types.ts stored
+// them. A file that has changed since is stripped by Node itself.
 import { readFileSync, statSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 

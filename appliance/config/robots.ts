@@ -43,7 +43,7 @@ function readRule(value: unknown, path: string, complain: Complain): RobotRule[]
   for (const misfit of misfits)
     complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)
   if (misfits.length > 0) return []
-  const { name, is, agents = [], exact_agents: exact = [], networks = [] } = value as Written // It matches the schema of Written.
+  const { name, is, agents = [], exact_agents: exact = [], networks = [] } = value as Written // It matches RuleSchema.
   if (agents.length + exact.length + networks.length === 0) {
     complain(`${path}.name`, `${path} would match everyone: set agents, exact_agents or networks.`)
     return []

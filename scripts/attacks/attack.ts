@@ -20,7 +20,7 @@ const COLUMNS = ['accepted', 'p50', 'p99', 'memory', 'descriptors', 'longest tur
   name.padStart(14),
 )
 const NAME_WIDTH = 20
-/** Timeout of the normal client, in milliseconds. */
+/** Timeout of the normal client's requests, in milliseconds. */
 const PATIENCE = 10_000
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))

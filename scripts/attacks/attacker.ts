@@ -1,6 +1,6 @@
 /**
- * One attacker, as a separate process. Its argument is an `Assignment` as JSON. It reports that it is ready, starts
- * when it gets a reply, runs until its time is over, and exits if its parent does. It connects to loopback addresses
+ * Runs one attacker, as a separate process. Its argument is an `Assignment` as JSON. It reports that it is ready,
+ * starts when it gets a reply, runs for the given time, and exits if its parent does. It connects to loopback addresses
  * only.
  */
 import { once } from 'node:events'
@@ -10,15 +10,18 @@ import { Hostile } from './hostile.ts'
 import type { Target } from './target.ts'
 
 export interface Assignment {
-  /** Names of attacks to run at once. */
+  /** Names of attacks to run at the same time. */
   attacks: string[]
   target: Target
-  /** Which of the two attackers this is. */
+  /** Number of this attacker. */
   number: 0 | 1
   seconds: number
 }
 
-/** Real attackers have machines of their own. Here, the daemon and the customer get a higher priority. */
+/**
+ * Nice value of the attacker. Real attackers have their own machines, so the daemon and the customer get a higher
+ * priority here.
+ */
 const PRIORITY = 3
 
 const assignment = JSON.parse(process.argv[2]!) as Assignment

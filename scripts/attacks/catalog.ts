@@ -7,7 +7,7 @@ import { MX } from './mx.ts'
 import { SLOW } from './slow.ts'
 import { SMTP } from './smtp.ts'
 
-/** What one attacker does. Two attackers run it at the same time. */
+/** An attack. Two attackers run it at the same time. */
 export interface Attack {
   /** Description for the table. */
   what: string

@@ -10,10 +10,11 @@ export interface Record {
   asked: number
   accepted: number
   /**
-   * Milliseconds from the start of an accepted request to its response. For a message, this includes TLS and sign-in.
+   * Times from the start of an accepted request to its response, in milliseconds. For a message, this includes TLS and
+   * sign-in.
    */
   times: number[]
-  /** Reasons why others were not accepted, with counts. */
+  /** Reasons why requests and messages were not accepted, with counts. */
   failures: Map<string, number>
 }
 
@@ -23,18 +24,22 @@ export interface Customer {
   finish(): Promise<void>
 }
 
-/** Milliseconds between requests, and between messages: half of a team's shipped limit of 10 per second. */
+/**
+ * Intervals between requests and between messages, in milliseconds: half of a team's shipped limit of 10 per second.
+ */
 const REQUEST_EVERY = 300
 const MESSAGE_EVERY = 500
-/** Maximum concurrent requests. Without it, a busy machine would cause a burst that exceeds the rate. */
+/**
+ * Maximum number of concurrent requests. Without this limit, a busy machine would cause a burst that exceeds the rate.
+ */
 const MOST_AT_ONCE = 5
-/** One in this many messages has a large attachment, whose size is in bytes. */
+/** One in `LARGE_EVERY` messages has a large attachment, whose size is in bytes. */
 const LARGE_EVERY = 10
 const LARGE = 1.5 * 1024 * 1024
 
 /**
- * Starts sending. Half of the connections are new, from addresses where nobody has signed in.
- * @param patience timeout for a response, in milliseconds
+ * Starts sending. Half of the connections are new, from addresses where no one has signed in. @param patience timeout
+ * for a response, in milliseconds
  */
 export function startCustomer(target: Target, patience: number): Customer {
   const record: Record = { asked: 0, accepted: 0, times: [], failures: new Map() }

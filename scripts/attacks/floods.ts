@@ -1,10 +1,10 @@
-/** Floods: as many connections, requests, commands and sign-ins as possible, and everything larger than allowed. */
+/** Floods: as many connections, requests, commands and sign-ins as possible, and oversized input of all kinds. */
 import type { Family } from './catalog.ts'
 import type { Hostile } from './hostile.ts'
 import { post } from './http.ts'
 
 const MB = 1024 * 1024
-/** Concurrent connections per attacker. */
+/** Number of concurrent connections per attacker. */
 const AT_ONCE = 50
 
 const HOST = 'Host: mail.sender.example\r\n'

@@ -16,8 +16,8 @@ export interface Batch {
 export type Route = [method: string, path: string]
 
 /**
- * Skips routes that would end the fuzzer's own key or team, and exports, which grow with everything the fuzzer did
- * before.
+ * Routes to skip: those that would end the fuzzer's own key or team, and exports, which grow with everything the fuzzer
+ * did before.
  */
 const SPARED = /^\/(?:live|team|session|account|\w+\/export)/
 
@@ -30,7 +30,7 @@ export async function readRoutes({ host, http }: Target): Promise<Route[]> {
     .flatMap(([path, methods]) => Object.keys(methods).map((method): Route => [method.toUpperCase(), path]))
 }
 
-/** Maximum requests in a batch. */
+/** Maximum number of requests in a batch. */
 const MOST = 20
 
 /** Generates the next requests for a connection, at most `left`. */
@@ -38,7 +38,7 @@ export function httpBatch(dice: Dice, target: Target, routes: readonly Route[], 
   const count = Math.min(left, dice.between(1, MOST))
   const requests = Array.from({ length: count }, () => requestOf(dice, target, routes))
   const tidy = !happens(dice, 0.2)
-  // Anything after a damaged request may be parsed as part of it.
+  // Requests after a damaged request may be parsed as part of it.
   if (!tidy) requests.push(damaged(dice, requests.pop()!))
   return { octets: Buffer.concat(requests), count, tidy }
 }
@@ -116,7 +116,7 @@ function bodyOf(dice: Dice): Buffer {
   return kind === 2 ? damaged(dice, octets) : octets
 }
 
-/** Returns an email that is valid except for a field or two. */
+/** Returns an email that is valid except for one or two fields. */
 function emailOf(dice: Dice): object {
   const email: Record<string, unknown> = {
     from: 'app@one.example',

@@ -39,7 +39,7 @@ const LINES = [
   'XCLIENT ADDR=127.0.0.1',
   'BURL x',
 ]
-/** Maximum lines in a batch. */
+/** Maximum number of lines in a batch. */
 const MOST = 30
 
 /** Generates the next command lines, at most `left`. The daemon must reply to each or close the connection. */

@@ -15,10 +15,10 @@ import { Lane } from './lane.ts'
 import { startTarget, type RunningTarget, type Target } from './target.ts'
 import { createDice } from '../../appliance/crashtest/plan.ts'
 
-/** The parts that can be fuzzed. */
+/** Names of the parts that can be fuzzed. */
 export type Fuzzed = 'http' | 'smtp-lines' | 'smtp-messages'
 
-/** Reports whether `name` is one of them. */
+/** Reports whether `name` is a part that can be fuzzed. */
 export const isFuzzed = (name: string): name is Fuzzed =>
   ['http', 'smtp-lines', 'smtp-messages'].includes(name)
 
@@ -37,11 +37,11 @@ interface Tally {
 
 /** Number of concurrent connections. */
 const LANES = 60
-/** Share of the input to send before the baseline memory is measured: enough to fill the caches. */
+/** Share of the input to send before the baseline memory is measured, which is enough to fill the caches. */
 const WARM_UP = 0.25
 /**
- * How long the daemon rests before its memory is measured, and how long it may take to deliver and free memory, in
- * milliseconds.
+ * How long the daemon is idle before its memory is measured, and how long it may take to deliver mail and free memory,
+ * in milliseconds.
  */
 const REST_MS = 12_000
 const DELIVER_MS = 1_200_000
@@ -94,7 +94,7 @@ async function settledMemory(running: RunningTarget, rest: number): Promise<numb
   return memoryOf(pid).now
 }
 
-/** Waits until no delivery is in flight or due. Until then, the daemon isn't idle. */
+/** Waits until no delivery is in flight or due, because the daemon isn't idle before that. */
 async function nothingDue(running: RunningTarget): Promise<void> {
   const { host, metrics } = running.target
   const end = performance.now() + DELIVER_MS
@@ -134,7 +134,10 @@ async function send(running: RunningTarget, { what, count, seed }: FuzzOptions) 
   return { tally, counts }
 }
 
-/** Creates a connection from its own address: addresses that send nonsense get banned, which would end the test. */
+/**
+ * Creates a connection from a separate address, because addresses that send nonsense get banned, which would end the
+ * test.
+ */
 function laneOf(what: Fuzzed, { host, http, starttls, trusted }: Target): Lane {
   if (what === 'http')
     return new Lane({ host, port: () => http, address: freeAddress, reply: /HTTP\/1\.1 (\d)\d\d /g })

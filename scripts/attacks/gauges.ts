@@ -9,7 +9,7 @@ export function memoryOf(pid: number): { now: number; peak: number } {
       Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) * 1024
     return { now: bytes('VmRSS'), peak: bytes('VmHWM') }
   } catch {
-    return { now: 0, peak: 0 } // It ended meanwhile.
+    return { now: 0, peak: 0 } // The process has ended in the meantime.
   }
 }
 
@@ -18,6 +18,6 @@ export function descriptorsOf(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/fd`).length
   } catch {
-    return 0 // It ended meanwhile.
+    return 0 // The process has ended in the meantime.
   }
 }

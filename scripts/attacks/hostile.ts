@@ -10,14 +10,14 @@ import { RECIPIENT, type Target, type Team } from './target.ts'
 
 /** Pause after a refused or broken connection, in milliseconds. */
 const REST = 20
-/** Bytes per write of a flood. */
+/** Number of bytes per write of a flood. */
 const BLOCK = 64 * 1024
 
 export interface OpenOptions {
   tls?: boolean
   /** Index of the attacker's address. Default: the first. */
   address?: number
-  /** Never reads what the daemon sends. */
+  /** Whether to never read data that the daemon sends. */
   deaf?: boolean
 }
 
@@ -38,7 +38,7 @@ export class Wire {
     return !this.socket.destroyed && this.socket.writable
   }
 
-  /** Starts reading. Keeps the last kilobytes. */
+  /** Starts reading. Keeps only the last kilobytes. */
   listen(): void {
     this.socket.on('data', (chunk: Buffer) => {
       this.heard = (this.heard + chunk.toString('latin1')).slice(-4096)
@@ -164,8 +164,8 @@ export class Hostile {
   }
 
   /**
-   * Runs `count` copies of something in parallel, each in a loop until the time is over. All connections are then
-   * closed, which wakes up everything that waits for one.
+   * Runs `count` copies of an action in parallel, each in a loop until the time is over. Then closes all connections,
+   * which ends every wait for one.
    */
   async swarm(count: number, once: (n: number) => Promise<void>): Promise<void> {
     await Promise.all(
@@ -203,7 +203,7 @@ export class Hostile {
     return wire
   }
 
-  /** Sends the envelope of a message, and DATA unless told otherwise. */
+  /** Sends the envelope of a message, and DATA unless `data` is false. */
   async begin(wire: Wire, data = true): Promise<boolean> {
     await wire.say(`MAIL FROM:<app@${this.team.domain}>\r\n`)
     if (!(await wire.hear(/^250 .*\r\n/m))) return false

@@ -1,18 +1,18 @@
 /** A sequence of a fuzzer's connections: sends batches and counts the replies. */
 import { connect, type Socket } from 'node:net'
 
-/** How long to wait for a reply to well-formed input, and to damaged input, which may get none, in milliseconds. */
+/** How long to wait for a reply to well-formed input, and to damaged input, which may get no reply, in milliseconds. */
 const PATIENCE = 60_000
 const DAMAGED_PATIENCE = 300
 
-/** How a batch ended: all replies arrived, the daemon closed the connection, or nothing more came. */
+/** How a batch ended: all replies arrived, the daemon closed the connection, or no more replies arrived. */
 export type Answered = 'all' | 'closed' | 'silent'
 
 export class Lane {
   readonly #host: string
   readonly #port: () => number
   readonly #address: () => string
-  /** Matches replies. Has the global flag. */
+  /** Matches replies; must have the global flag. */
   readonly #reply: RegExp
   #socket: Socket | null = null
   #tail = ''
@@ -34,14 +34,14 @@ export class Lane {
     return this.#socket !== null
   }
 
-  /** Number of replies to the last batch that are missing. */
+  /** Number of missing replies to the last batch. */
   get missing(): number {
     return this.#expected - this.#replies
   }
 
   /**
-   * Sends a batch and waits for the given number of replies. `tidy`: everything is well-formed, so all replies must
-   * arrive.
+   * Sends a batch and waits for the given number of replies. @param tidy whether everything is well-formed, so that all
+   * replies must arrive
    */
   async say(octets: Buffer, replies: number, tidy: boolean): Promise<Answered> {
     if (!this.#socket && !(await this.#connect())) return 'closed'

@@ -1,8 +1,8 @@
-// Loaded into the daemon under attack (node --import). Tells its parent the longest turn of the event loop, in milliseconds of
-// the main thread's processor time: unlike a clock, that does not run while other programs have the machine.
+// Loaded into the daemon under attack (node --import). Reports the longest turn of the event loop to its parent, in
+// milliseconds of the main thread's CPU time, which doesn't advance while other programs use the machine.
 import { isMainThread } from 'node:worker_threads'
 
-/** How often it looks; a turn is known to within this (milliseconds). */
+/** Interval between checks, which is the precision of the measured turns, in milliseconds. */
 const LOOK_MS = 5
 const TELL_MS = 200
 
@@ -24,6 +24,6 @@ if (isMainThread && process.send) {
     longest = 0
   }, TELL_MS).unref()
   process.channel.unref()
-  // A daemon under attack does not outlive the attack.
+  // The daemon must not outlive the attack.
   process.once('disconnect', () => process.exit())
 }

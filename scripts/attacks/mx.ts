@@ -1,11 +1,13 @@
-/** Attacks on the public MX, where everybody may send without a key: 500 sessions from as many addresses at once. */
+/**
+ * Attacks on the public MX, where anyone may send without a key: 500 sessions at the same time, from as many addresses.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from './catalog.ts'
 import type { Hostile, Wire } from './hostile.ts'
 import { INBOX } from './target.ts'
 
 const MB = 1024 * 1024
-/** Sessions of one of the two attackers. */
+/** Number of sessions of each of the two attackers. */
 const SESSIONS = 250
 const HEAD = 'From: app@one.example\r\nSubject: x\r\n'
 const NESTED = 'Content-Type: message/rfc822\r\n\r\n'
@@ -13,7 +15,7 @@ const MULTIPART = 'MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=
 const SIGNATURE =
   'DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=one.example; s=a; h=from; bh=AA==; b=AA==\r\n'
 
-/** Sends the envelope of a message to the receiving domain, and DATA unless told otherwise. */
+/** Sends the envelope of a message to the receiving domain, and DATA unless `data` is false. */
 async function begin(wire: Wire, data = true): Promise<boolean> {
   const dialog: [string, RegExp][] = [
     ['EHLO attacker.example', /^250 .*\r\n/m],
@@ -39,7 +41,7 @@ const message =
     await wire.hear(/^\d{3} .*\r\n/m, 60_000)
   }
 
-/** What the sessions do, in turns. */
+/** Behaviors of the sessions, used in turn. */
 const WAYS: ((wire: Wire, hostile: Hostile) => Promise<void>)[] = [
   async (wire, hostile) => {
     if (!(await begin(wire))) return

@@ -1,4 +1,4 @@
-/** Generates seeded nonsense: text, JSON values and bytes that are almost valid, or not valid at all. */
+/** Generates seeded nonsense: text, JSON values and bytes that are almost valid, or completely invalid. */
 import type { Dice } from '../../appliance/crashtest/plan.ts'
 
 /** Picks one item. */

@@ -1,4 +1,4 @@
-/** Runs attacks against a daemon of their own with a normal client alongside, and checks what that client saw. */
+/** Runs attacks against a separate daemon, with a normal client alongside, and checks that client's results. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -17,20 +17,21 @@ export interface Outcome {
   name: string
   /** Number of the normal client's requests and messages. */
   asked: number
-  /** The share of them that was accepted, 0 to 1. */
+  /** The share of the client's requests and messages that were accepted, 0 to 1. */
   accepted: number
-  /** Latency of accepted ones, in milliseconds. */
+  /** Latency of accepted requests and messages, in milliseconds. */
   p50: number
   p99: number
   /** Peak resident memory of the daemon, in bytes. */
   memory: number
   /**
-   * The daemon's open descriptors: before the attack, the maximum during it, and those left up to `FREE_MS` after it.
+   * The daemon's open descriptors: before the attack, the maximum during it, and the number left up to `FREE_MS` after
+   * it.
    */
   descriptors: { before: number; most: number; after: number }
   /** The longest turn of the event loop, in milliseconds of CPU time. */
   longestTurn: number
-  /** Descriptions of missed goals. Latency is excluded, because a busy machine misses it, too. */
+  /** Descriptions of missed goals. Latency is excluded, because a busy machine can exceed it, too. */
   missed: string[]
   late: boolean
   /** Reasons why requests and messages were not accepted, with counts. */
@@ -41,22 +42,25 @@ export interface Outcome {
 const LEAST_ACCEPTED = 0.99
 const MOST_P99 = 1000
 const MOST_MEMORY = 1e9
-/** The daemon must free its descriptors within this many milliseconds after the attack. */
+/** Time after the attack within which the daemon must free its descriptors, in milliseconds. */
 const FREE_MS = 5000
-/** Allowance for descriptors that come and go without an attack: worker threads and connections to mail exchangers. */
+/**
+ * Allowance for descriptors that are opened and closed even without an attack: worker threads and connections to mail
+ * exchangers.
+ */
 const OWN_DESCRIPTORS = 40
 /**
  * How long the normal client sends before the attack, in milliseconds. A daemon in its first second is not a realistic
  * target.
  */
 const WARM_UP_MS = 2000
-/** Attackers still running this many milliseconds after the attack are killed. */
+/** Time after the attack when attackers that are still running are killed, in milliseconds. */
 const GRACE_MS = 3000
 const LOOK_MS = 200
 
 export interface RunOptions {
   name: string
-  /** Names of attacks to run at once. */
+  /** Names of attacks to run at the same time. */
   attacks: string[]
   seconds: number
   /** Timeout of the normal client's requests, in milliseconds. */
@@ -87,7 +91,7 @@ export async function runAttacks({ name, attacks, seconds, patience }: RunOption
     clearInterval(look)
     const freed = performance.now() + FREE_MS
     await customer.finish()
-    // The customer's own connections are closed now; the rest belong to attackers.
+    // The customer's own connections are closed now, so all remaining ones belong to attackers.
     do {
       await pause(100)
       descriptors.after = descriptorsOf(pid)

@@ -6,9 +6,9 @@ import type { Family } from './catalog.ts'
 import type { Hostile, Wire } from './hostile.ts'
 import { post } from './http.ts'
 
-/** Connections per attacker: as many as one address may have, plus some that are refused. */
+/** Number of connections per attacker: as many as one address may have, plus some that are refused. */
 const MANY = 250
-/** Milliseconds between two bytes. */
+/** Interval between two bytes, in milliseconds. */
 const DRIP = 1000
 
 /** Sends one byte per second until the connection ends. */

@@ -24,7 +24,7 @@ export class SmtpClient {
     this.#route = route
   }
 
-  /** Sends a message. Rejects with the reply if it is refused, and after `patience` milliseconds. */
+  /** Sends a message. Rejects with the reply if it is refused, or after `patience` milliseconds. */
   async send(text: string, patience: number): Promise<void> {
     this.busy = true
     const late = setTimeout(() => this.close(), patience)

@@ -1,4 +1,4 @@
-/** The daemon under attack: a separate process with the shipped limits and three teams, in a fake internet. */
+/** The daemon under attack: a separate process with the shipped limits and three teams, in a simulated internet. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, open, readFile, writeFile } from 'node:fs/promises'
@@ -13,10 +13,10 @@ import { startZoneServer } from '../../appliance/sandbox/zone.ts'
 import { createSenders } from '../../appliance/senders/senders.ts'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 
-/** The attack test's recipient domain. */
+/** The recipient domain of the attack test. */
 export const RECIPIENT = 'customer.example'
 
-/** The receiving domain, of the normal client's team. */
+/** The receiving domain, which belongs to the normal client's team. */
 export const INBOX = 'inbox.example'
 
 /** A team with a verified domain. */
@@ -27,7 +27,7 @@ export interface Team {
   keyId: string
 }
 
-/** The daemon's addresses, and who may send through it. */
+/** The daemon's addresses, and the teams that may send through it. */
 export interface Target {
   host: string
   /** Listener ports. `trusted` requires no sign-in and is reserved for the first attacker. */
@@ -50,9 +50,9 @@ export interface RunningTarget extends AsyncDisposable {
   pid: number
   /** Returns the exit code or signal once the daemon has ended; null while it runs. */
   ended(): string | null
-  /** Returns the longest turn of its event loop since the last call, in milliseconds of CPU time. */
+  /** Returns the longest turn of the daemon's event loop since the last call, in milliseconds of CPU time. */
   longestTurn(): number
-  /** Returns its log. */
+  /** Returns the daemon's log. */
   log(): Promise<string>
 }
 
@@ -60,15 +60,15 @@ export interface TargetOptions {
   /** The working folder; the caller removes its contents. */
   folder: string
   /**
-   * Lifts the request rate limit and reduces logging, so that fuzzed requests are processed and a million of them don't
-   * fill the log.
+   * Whether to lift the request rate limit and reduce logging, so that fuzzed requests are processed and a million of
+   * them don't fill the log.
    */
   forFuzzing: boolean
 }
 
 const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
 /**
- * The young generation is as in scripts/runtime.sh. The old generation is what Node chooses under the unit's
+ * The young generation is as in scripts/runtime.sh. The old generation is the size that Node chooses under the unit's
  * MemoryMax=3G: half of that.
  */
 const FLAGS = ['--max-semi-space-size=16', '--max-old-space-size=1536']
@@ -136,7 +136,7 @@ async function configure(
   ) as [number, number, number, number, number, number, number]
   const configFile = join(folder, 'posthaste.toml')
   const providers = join(folder, 'providers.toml')
-  // A fuzzed daemon must deliver what it accepted within minutes, so that it can be measured idle.
+  // A fuzzed daemon must deliver accepted mail within minutes, so that its memory can be measured while it is idle.
   const shipped = await readFile(SHIPPED_PROVIDERS, 'utf8')
   await writeFile(providers, shipped.replace('messages_per_minute = 6000', 'messages_per_minute = 600000'))
   const settings = `hostname = "mail.sender.example"
@@ -198,7 +198,7 @@ async function makeTeams(configFile: string): Promise<[Team, Team, Team]> {
   ]
 }
 
-/** Reports whether the daemon says it is ready; false if it doesn't respond yet. */
+/** Reports whether the daemon is ready; false if it doesn't respond yet. */
 async function takesMail(url: string): Promise<boolean> {
   const response = await fetch(url).catch(() => null)
   await response?.arrayBuffer()

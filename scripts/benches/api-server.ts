@@ -13,7 +13,7 @@ import { Thread } from '../../appliance/storage/engine/thread.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
 import { startApi } from '../../test/unit/http/harness.ts'
 
-/** Where to send the requests, and which request. */
+/** Address of the server, and the request to send. */
 export interface Target {
   port: number
   headers: Record<string, string>
@@ -23,13 +23,13 @@ const [which, dataDir] = process.argv.slice(2) as ['ours' | 'bare', string]
 const json = { 'Content-Type': 'application/json' }
 const target = which === 'ours' ? await startOurs() : await startBare()
 process.send!(target)
-// The parent sends messages only to ask for the CPU time used so far, in microseconds.
+// The parent sends messages only to request the CPU time used so far, in microseconds.
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send!(user + system)
 })
 
-/** The server that the API's tests use, with nothing faked between the socket and the disk. */
+/** Starts the server that the API's tests use, with nothing simulated between the socket and the disk. */
 async function startOurs(): Promise<Target> {
   // Logging each request is part of the measured path.
   const { url, sending } = await startApi({ dataDir, log: createLogger('info') })

@@ -20,7 +20,7 @@ const { values } = parseArgs({
   options: {
     contacts: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '40' },
-    /** Keeps the imported data there, and reuses existing data. */
+    /** Folder in which the imported data is kept, and existing data is reused. */
     data: { type: 'string' },
   },
 })

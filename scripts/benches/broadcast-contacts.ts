@@ -2,16 +2,19 @@
 import Database from 'better-sqlite3'
 import { firstIdAt } from '../../appliance/mail/ids.ts'
 
-/** How many contacts to write, and where. */
+/** Number of contacts to write, and the domains of their addresses. */
 export interface Contacts {
   contacts: number
   /** Domains of the addresses, used in rotation. */
   domains: readonly string[]
-  /** Distinguishes several segments of one database. */
+  /** Number of the segment, for several segments in one database. */
   part?: number
 }
 
-/** When the first contact joined (Unix milliseconds). Each further contact joined one millisecond later. */
+/**
+ * When the first contact joined (Unix milliseconds). Each further contact joined one millisecond after the previous
+ * one.
+ */
 const START = Date.UTC(2026, 0, 1)
 const SEGMENT = '019b76da-a800-7000-8000-00000000000b'
 

@@ -41,15 +41,15 @@ const [contacts, providers, deliver, singles, rounds] = [
 ].map(Number) as [number, number, number, number, number]
 /** The domain that receives transactional mail. */
 const OTHER = 'other.example'
-/** Milliseconds between probes of transactional mail. */
+/** Interval between probes of transactional mail, in milliseconds. */
 const PROBE_MS = 200
 const POLL_MS = 100
 const SECONDS = { idle: 10, goal: 3600 }
-/** Emails of a broadcast that go before all others (broadcasts/runner.ts). */
+/** Number of emails of a broadcast that are sent before all others (broadcasts/runner.ts). */
 const CANARY = 100
 const HTML = `<p>Hello {{{FIRST_NAME|there}}}</p>${'<p>A paragraph of some words that somebody reads.</p>'.repeat(60)}<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>`
 
-/** By subject: resolves a probe when the exchanger has received it. */
+/** Callbacks by subject. Each resolves a probe when the exchanger has received it. */
 const probes = new Map<string, () => void>()
 
 await using cleanup = new AsyncDisposableStack()
@@ -137,7 +137,7 @@ async function expansion(id: string, before: ReadonlyMap<string, number>): Promi
   )
 }
 
-/** Runs until this many emails have arrived, then cancels the rest. */
+/** Runs until the given number of emails have arrived, then cancels the rest. */
 async function delivery(id: string): Promise<void> {
   const goal = (await delivered()) + Math.min(deliver, contacts)
   for (const domain of domains) await post(`/lanes/auto~${domain}/resume`, '{}')
@@ -154,8 +154,8 @@ async function delivery(id: string): Promise<void> {
 }
 
 /**
- * Prints how long some work took, what the daemon used, and how much other mail was delayed.
- * @param work returns how many things it did
+ * Prints how long some work took, what resources the daemon used, and how much other mail was delayed. @param work
+ * returns the number of items that it processed
  */
 async function watched(name: string, work: () => Promise<number | void>): Promise<void> {
   await loopDelay()

@@ -19,9 +19,9 @@ const execute = promisify(execFile)
 /** A running server. */
 export interface Contestant {
   name: string
-  /** Where it accepts mail, as `host:port`. */
+  /** Address at which the server accepts mail, as `host:port`. */
   address: string
-  /** IDs of its processes. Their descendants count, too. */
+  /** IDs of the server's processes. Their descendants count, too. */
   roots: number[]
   close(): Promise<void>
 }
@@ -43,8 +43,8 @@ export async function startOurs(folder: string, exchanger: Exchanger): Promise<C
 }
 
 /**
- * Starts Postfix with its defaults, except for settings that make it wait (in_flow_delay) or limit it to fewer sessions
- * than the benchmark uses.
+ * Starts Postfix with its defaults, except for settings that would delay it (in_flow_delay) or limit it to fewer
+ * sessions than the benchmark uses.
  */
 export async function startPostfix(
   name: string,
@@ -71,7 +71,7 @@ export async function startPostfix(
   return { name, address: `${instance.address}:25`, roots, close: () => instance.close() }
 }
 
-/** Starts the same with OpenDKIM as a milter, which signs with RSA-SHA256, 2048 bits, relaxed/relaxed. */
+/** Starts Postfix with OpenDKIM as a milter, which signs with RSA-SHA256, 2048 bits, relaxed/relaxed. */
 export async function startPostfixWithOpenDkim(
   folder: string,
   exchanger: Exchanger,
@@ -112,7 +112,7 @@ export async function startOpenDkim(
 /** Haraka's install folder, reused between runs. */
 const HARAKA = join(tmpdir(), 'posthaste-bench-haraka')
 /**
- * Installs the newest versions from before this date, so that every registry mirror has them and their dependencies.
+ * Date before which versions must have been released. Every registry mirror has these versions and their dependencies.
  */
 const HARAKA_BEFORE = '2026-09-01'
 
@@ -133,7 +133,7 @@ export async function startHaraka(folder: string, exchanger: Exchanger): Promise
   await put('config/log.ini', '[main]\nlevel=notice\n')
   await put('config/outbound.ini', 'enable_tls=false\nlocal_mx_ok=true\n')
   await put('config/databytes', '50000000\n')
-  // Haraka reads its own defaults only from the instance's folder.
+  // Haraka reads its default settings only from the instance's folder.
   const shipped = join(HARAKA, 'node_modules', 'Haraka', 'config', 'connection.ini')
   await put('config/connection.ini', await readFile(shipped, 'utf8'))
   await put(

@@ -2,10 +2,13 @@
 import type { Locator, Page } from 'playwright-core'
 import { quantile } from './measured.ts'
 
-/** Milliseconds without a change after which a page counts as settled. Relative times in rows change no elements. */
+/**
+ * Time without a change after which a page counts as settled, in milliseconds. Relative times in rows change no
+ * elements.
+ */
 const STILL_MS = 400
 
-/** Code installed in the page before its scripts. It is a string because scripts/ has no DOM types. */
+/** Code that is installed in the page before the page's scripts. It is a string because scripts/ has no DOM types. */
 const WATCH = `(() => {
   const bench = (window.bench = { shifts: 0, shown: null, pending: null, changed: 0 })
   new PerformanceObserver((list) => {
@@ -45,9 +48,9 @@ const WATCH = `(() => {
 interface Change {
   /** From the click to the first frame that shows the new page with all visible data. */
   shown: number
-  /** From the click to the last element that the page added or removed by itself. */
+  /** From the click to the last element that the page added or removed without further input. */
   still: number
-  /** Layout shift during the change, including shifts right after the click, which the standard score ignores. */
+  /** Layout shift during the change, including shifts directly after the click, which the standard score ignores. */
   shift: number
 }
 
@@ -63,7 +66,7 @@ async function change(page: Page, act: () => Promise<unknown>): Promise<Change> 
   return { shown, still, shift }
 }
 
-/** A navigation from one page to another. It starts at a page's name or at a URL. */
+/** A navigation from one page to another. It starts at a named page or at a URL. */
 interface Way {
   name: string
   from: string
@@ -74,7 +77,7 @@ const entry = (label: string) => (page: Page) =>
   page.getByRole('navigation', { name: 'Main' }).first().getByRole('link', { name: label, exact: true })
 const firstRow = (page: Page) => page.locator('main [data-row]').nth(3)
 
-/** Returns the sidebar's entries, then rows and the way back from them. */
+/** Returns the navigations to the sidebar's entries, then those to rows and back. */
 async function waysOf(page: Page): Promise<Way[]> {
   const links = page.getByRole('navigation', { name: 'Main' }).first().getByRole('link')
   const labels = (await links.allTextContents()).map((label) => label.trim())
@@ -103,7 +106,7 @@ const NINETY = `(() => {
 /** How long a user in a hurry hovers over a link before clicking, in milliseconds. */
 const REST_MS = 150
 
-/** How long a user looks at a page before moving on, and how long a quick click lasts, in milliseconds. */
+/** How long a user looks at a page before the next click, and how long a quick click lasts, in milliseconds. */
 const [LOOK_MS, CLICK_MS] = [2000, 60]
 
 /**
@@ -116,7 +119,7 @@ async function placeOf(link: Locator): Promise<{ x: number; y: number }> {
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
 }
 
-/** Moves the pointer to a link and presses at once, holding for `delay` milliseconds. */
+/** Moves the pointer to a link and presses immediately, holding for `delay` milliseconds. */
 async function press(page: Page, link: Locator, delay = 0): Promise<Change> {
   const { x, y } = await placeOf(link)
   return change(page, () => page.mouse.click(x, y, { delay }))
@@ -130,7 +133,7 @@ async function restAndPress(page: Page, link: Locator): Promise<Change> {
   return change(page, () => page.mouse.click(x, y))
 }
 
-/** Loads a page anew, with the pointer away from everything. */
+/** Reloads a page, with the pointer away from all elements. */
 async function begin(page: Page, origin: string, path: string): Promise<void> {
   await page.mouse.move(640, 1)
   await page.goto(`${origin}/dashboard${path}`)

@@ -4,7 +4,8 @@ import type { Served } from './dashboard-server.ts'
 import { quantile } from './measured.ts'
 
 /**
- * Records each frame: the time since the previous one, the number of rows, and whether part of the window shows no row.
+ * Records each frame: the time since the previous frame, the number of rows, and whether part of the window shows no
+ * row.
  */
 const RECORD = `(() => {
   const record = (window.record = { frames: [], rows: 0, blank: 0, on: true })
@@ -53,7 +54,8 @@ async function heap({ session }: Watched): Promise<number> {
 }
 
 /**
- * Returns the CPU time of the page's main thread so far, in milliseconds. Other load on the machine affects it least.
+ * Returns the CPU time of the page's main thread so far, in milliseconds. Of all measurements, it is least affected by
+ * other load on the machine.
  */
 async function spent({ session }: Watched): Promise<number> {
   const { metrics } = await session.send('Performance.getMetrics')
@@ -84,7 +86,7 @@ async function framesOf(on: Watched, name: string, act: () => Promise<unknown>):
   )
 }
 
-/** Pixels per wheel step, and milliseconds between steps. */
+/** Number of pixels per wheel step, and milliseconds between steps. */
 const TURN = { pixels: 400, pause: 30 }
 
 async function byWheel(page: Page, screens: number, direction: 1 | -1): Promise<void> {
@@ -105,7 +107,7 @@ async function byJumps(page: Page, seconds: number): Promise<void> {
   }
 }
 
-/** List pages combined into one response, so that filling the list takes seconds. */
+/** Number of list pages combined into one response, so that filling the list takes only seconds. */
 const AT_ONCE = 50
 
 /** Loads more rows until the list has its maximum length or everything is loaded. */
@@ -180,7 +182,7 @@ async function moved(page: Page, act: () => Promise<unknown>): Promise<string> {
   return now === null ? 'away' : `${Math.abs(now - top).toFixed(1)} px`
 }
 
-/** Scrolls the list in every way, and prints statistics about the frames. */
+/** Scrolls the list in different ways, and prints statistics about the frames. */
 export async function measureList(
   page: Page,
   served: Served,

@@ -1,19 +1,19 @@
 /**
- * Adds to the team of `many-emails.ts` what the dashboard needs besides emails: a user, domains, and half a year of
- * roll-ups.
+ * Adds to the team of `many-emails.ts` the data besides emails that the dashboard needs: a user, domains, and half a
+ * year of roll-ups.
  */
 import Database from 'better-sqlite3'
 import { firstIdAt, newId } from '../../appliance/mail/ids.ts'
 import { QUARTER, quarterOf } from '../../appliance/storage/metrics/counters.ts'
 import { START, TEAM } from './many-emails.ts'
 
-/** The user who signs in. The sandbox takes an owner with this name as its own and sets a password. */
+/** The user who signs in. The sandbox treats an owner with this name as its own, and sets a password. */
 const OWNER = 'you@example.test'
 const DOMAINS = 200
 const DAY = 86_400_000
-/** Maximum days on the metrics page. The same number of days before them is used for comparison. */
+/** Maximum number of days on the metrics page. The same number of days before them is used for comparison. */
 const DAYS = 90
-/** Four in five recipients use one of these providers. The rest are spread over as many small ones. */
+/** Providers of four in five recipients. The rest are spread over the same number of small providers. */
 const LARGE = ['gmail', 'microsoft', 'yahoo', 'icloud', 'gmx', 'webde', 'orange', 'comcast']
 const SMALL = 3000
 

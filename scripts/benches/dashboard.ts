@@ -25,17 +25,17 @@ const { values } = parseArgs({
     screens: { type: 'string', default: '100' },
     /** Seconds to spend jumping to the end of the list. */
     seconds: { type: 'string', default: '20' },
-    /** Keeps the generated data there, and reuses existing data, including that of `bench emails`. */
+    /** Folder in which the generated data is kept, and existing data is reused, including that of `bench emails`. */
     data: { type: 'string' },
-    /** Runs only one part: pages, list or metrics. */
+    /** The only part to run: pages, list or metrics. */
     only: { type: 'string' },
-    /** Runs only these page changes, by their printed names. */
+    /** The only page changes to run, by their printed names. */
     way: { type: 'string', multiple: true, default: [] },
   },
 })
 const EMAILS = Number(values.emails)
 const ROUNDS = Number(values.rounds)
-/** Bytes per generated message. The dashboard's lists don't show them. */
+/** Number of bytes per generated message. The dashboard's lists don't show message bodies. */
 const BODY = 200
 const LOGGED = 10
 

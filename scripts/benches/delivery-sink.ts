@@ -10,7 +10,7 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 import { freeAddress } from '../../test/world/addresses.ts'
 import { tlsOptions } from '../../test/world/tls.ts'
 
-/** Where it listens. */
+/** Address and port of the server. */
 export interface Sink {
   address: string
   port: number

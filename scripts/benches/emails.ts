@@ -15,13 +15,13 @@ const { values } = parseArgs({
   options: {
     emails: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '20' },
-    /** Keeps the generated data there, and reuses existing data. */
+    /** Folder in which the generated data is kept, and existing data is reused. */
     data: { type: 'string' },
   },
 })
 const EMAILS = Number(values.emails)
 const ROUNDS = Number(values.rounds)
-/** Reads until a page is full or everything was searched. Each chunk is a separate call. */
+/** Reads until a page is full or everything was searched. Makes a separate call for each chunk. */
 async function page(storage: Storage, filter: EmailFilter, after?: string) {
   const steps: number[] = []
   let found = 0
@@ -78,7 +78,7 @@ for (const [name, filter, after] of QUESTIONS) {
     steps.push(...one.steps)
     found = one.found
     stretches = one.steps.length
-    // A search of everything takes seconds, so a few samples are enough.
+    // A search of all emails takes seconds, so a few samples are enough.
     if (pages.reduce((sum, ms) => sum + ms, 0) > 20_000 && round >= 2) break
   }
   const ms = (value: number): string => `${value.toFixed(1)} ms`.padEnd(14)

@@ -29,7 +29,10 @@ const [contacts, emails, rounds] = [values.contacts, values.emails, values.round
   number,
 ]
 const POLL_MS = 50
-/** Each request is logged, which is a write by others. */
+/**
+ * Interval between checks of the import, in milliseconds. Not shorter, because each request is logged, which counts as
+ * another write and slows the import.
+ */
 const IMPORT_POLL_MS = 500
 const CLIENTS = 16
 

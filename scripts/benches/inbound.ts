@@ -32,12 +32,12 @@ const [rounds, messages, sessions, bytes] = [
 /** The domain that signs the messages. */
 const SIGNER = 'sender.example'
 
-/** A server that receives. */
+/** A server that receives mail. */
 interface Receiver {
   name: string
   /** `host:port` */
   address: string
-  /** Waits until all messages of a round are where readers find them, and removes them. */
+  /** Waits until all messages of a round are available to readers, and removes them. */
   finish(): Promise<void>
 }
 
@@ -74,7 +74,7 @@ const passed = lines.filter((line) => /"spf":"pass".*"dkim":"pass".*"dmarc":"pas
 if (passed.length < recipients.length * messages)
   throw new Error(`Only ${passed.length} messages were authenticated.`)
 
-/** Publishes the SPF, DKIM and DMARC records of the signer. OpenDKIM can only ask port 53. */
+/** Publishes the SPF, DKIM and DMARC records of the signer. OpenDKIM can only query port 53. */
 async function startDns(): Promise<string> {
   const p = createPublicKey(key).export({ type: 'spki', format: 'der' }).toString('base64')
   const zone: Record<string, { TXT: string }> = {
@@ -110,7 +110,7 @@ async function writeMessage(): Promise<string> {
     privateKey: key,
     canonicalization: 'relaxed/relaxed',
   }
-  // The types ask for the signer itself, the code for a list of signers.
+  // The types require the signer itself, but the code requires a list of signers.
   const { signatures } = await dkimSign(text, { ...signer, signatureData: [signer] })
   const file = join(folder, 'message')
   await writeFile(file, `${signatures.trimEnd()}\r\n${text}`.replaceAll('\r\n', '\n'))
@@ -128,7 +128,7 @@ async function startOurs(): Promise<Receiver & { seconds(): Promise<number> }> {
   return {
     name: 'Posthaste',
     address: target.mx!,
-    finish: () => Promise.resolve(), // stored before the reply
+    finish: () => Promise.resolve(), // Messages are stored before the reply.
     async seconds() {
       child.send('time')
       const [microseconds] = (await once(child, 'message')) as [number]
@@ -151,7 +151,7 @@ async function startMaildir(name: string, more: Record<string, string | number>)
         virtual_uid_maps: `static:${uid}`,
         virtual_gid_maps: `static:${gid}`,
         virtual_minimum_uid: 1,
-        // As permissive as our server in this benchmark.
+        // As permissive as the Posthaste server in this benchmark.
         smtpd_client_connection_count_limit: 0,
         in_flow_delay: 0,
         default_process_limit: Math.max(100, sessions * 2),
@@ -160,7 +160,7 @@ async function startMaildir(name: string, more: Record<string, string | number>)
     }
   })
   cleanup.defer(() => instance.close())
-  const files = (): Promise<string[]> => readdir(box).catch(() => []) // created with the first message
+  const files = (): Promise<string[]> => readdir(box).catch(() => []) // The folder is created with the first message.
   return {
     name,
     address: `${instance.address}:25`,

@@ -14,11 +14,12 @@ export interface LoadPlan {
   headers: Record<string, string>
   body: string
   connections: number
-  /** Seconds before the measurement starts. */
+  /** Number of seconds before the measurement starts. */
   warmup: number
   seconds: number
   /**
-   * Requests per second, sent whether or not earlier ones were answered. Null: each connection sends as fast as it can.
+   * Number of requests per second, sent whether or not earlier ones were answered. Null: each connection sends as fast
+   * as it can.
    */
   rate: number | null
 }
@@ -31,7 +32,7 @@ export interface LoadResult {
   /** Number of all other responses in the measured period. */
   refused: number
   seconds: number
-  /** Milliseconds from when a request was due to the last byte of its response. */
+  /** Time from when a request was due to the last byte of its response, in milliseconds. */
   p50: number
   p99: number
 }
@@ -39,7 +40,7 @@ export interface LoadResult {
 /** A connection with at most one request in progress. */
 interface Line {
   socket: Socket
-  /** When the request in progress was due; null if there is none. */
+  /** Time when the request in progress was due; null if there is none. */
   due: number | null
   received: string
 }
@@ -86,7 +87,7 @@ function answered(line: Line, ok: boolean): void {
   else send(line, next)
 }
 
-/** Parses responses. They are small and have a length; anything else means the server is broken. */
+/** Parses responses. They are small and have a length. Any other response means that the server is broken. */
 function receive(line: Line, chunk: string): void {
   line.received += chunk
   const head = line.received.indexOf('\r\n\r\n')

@@ -5,7 +5,7 @@ import { applyMigrations, shippedMigrations } from '../../appliance/storage/sqli
 
 /** When the first email was accepted (Unix milliseconds). */
 export const START = Date.UTC(2026, 0, 1)
-/** Milliseconds between two emails: one million in three weeks. */
+/** Time between two emails in milliseconds: one million in three weeks. */
 export const STEP = 1800
 /** The team that owns the emails. */
 export const TEAM = '019b76da-a800-7000-8000-00000000000a'
@@ -30,10 +30,10 @@ const cause = (i: number): string =>
     note: 'The mail server took the message.',
   })
 
-/** How much data to generate. */
+/** Amount of data to generate. */
 export interface Many {
   emails: number
-  /** Bytes per message. */
+  /** Number of bytes per message. */
   body: number
 }
 

@@ -9,9 +9,9 @@ const TICK_SECONDS = 0.01
 interface Process {
   pid: number
   parent: number
-  /** Seconds, over all its threads. */
+  /** CPU time of the process in seconds, over all its threads. */
   own: number
-  /** Seconds of its children that have ended. */
+  /** CPU time of its children that have ended, in seconds. */
   children: number
 }
 
@@ -31,7 +31,7 @@ function readStat(file: string): (Omit<Process, 'pid'> & { name: string }) | nul
     const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
     return { name, parent: fields[1]!, own: seconds(11), children: seconds(13) }
   } catch {
-    return null // it ended meanwhile
+    return null // The process has ended in the meantime.
   }
 }
 
@@ -69,7 +69,7 @@ function proportionalBytes(pid: number): number {
   try {
     return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))![1]) * 1024
   } catch {
-    return 0 // it ended meanwhile
+    return 0 // The process has ended in the meantime.
   }
 }
 
@@ -98,7 +98,7 @@ export function canCountSyncs(): boolean {
     execFileSync('perf', ['stat', '-e', SYNCS.join(','), 'true'], { stdio: 'ignore' })
     return true
   } catch {
-    return false // not installed, or not allowed: the column stays empty
+    return false // perf isn't installed or isn't allowed, so the column stays empty.
   }
 }
 
@@ -131,7 +131,7 @@ export function median(numbers: readonly number[]): number {
   return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2
 }
 
-/** Returns the smallest number that at least a fraction `part` (0 to 1) of the numbers don't exceed. */
+/** Returns the smallest of the numbers that at least a fraction `part` (0 to 1) of them don't exceed. */
 export function quantile(numbers: readonly number[], part: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!

@@ -1,6 +1,6 @@
 /**
- * Shows how a lane finds a provider's undocumented limit. Prints, per minute, what it allowed, what was accepted and
- * what was refused. The lane is the daemon's own; provider and clock are simulated.
+ * Shows how a lane finds a provider's undocumented limit. Prints, per minute, the rate that the lane allowed, and the
+ * numbers of messages that were accepted and refused. The lane is the daemon's own; provider and clock are simulated.
  * usage: ./scripts/bench pace [--limit 60] [--window 60] [--minutes 30] [--lifted MINUTE]
  */
 import { parseArgs } from 'node:util'

@@ -1,4 +1,4 @@
-/** The daemon as in production, with DNS and an account: for benchmarks of the whole path. */
+/** Runs the daemon as in production, with DNS and an account, for benchmarks of the whole path. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 export const SENDER = 'acme.example'
 export const RECIPIENT = 'customer.example'
 
-/** Everything that the daemon needs, on disk. */
+/** Files and addresses that the daemon needs. */
 export interface Home {
   configFile: string
   /** The trusted listener, as `host:port`. */
@@ -29,9 +29,9 @@ export interface Home {
 }
 
 /**
- * Creates a data directory, team, verified domain with a 2048-bit RSA key, API key, DNS and configuration.
- * @param exchanger where mail to `RECIPIENT` goes
- * @param others addresses of other domains' exchangers, by domain; all listen on the same port
+ * Creates a data directory, team, verified domain with a 2048-bit RSA key, API key, DNS and configuration. @param
+ * exchanger receives mail to `RECIPIENT` @param others addresses of other domains' exchangers, by domain; all listen on
+ * the same port
  */
 export async function makeHome(
   folder: string,
@@ -48,7 +48,7 @@ export async function makeHome(
   })
   await mkdir(join(folder, 'data'), { mode: 0o700 })
   const providers = join(folder, 'providers.toml')
-  // Lifts the rate limits, because they are not what is measured.
+  // Lifts the rate limits, because they must not affect the measurement.
   const shipped = await readFile(SHIPPED_PROVIDERS, 'utf8')
   await writeFile(providers, shipped.replace('messages_per_minute = 6000', 'messages_per_minute = 600000'))
   const configFile = join(folder, 'posthaste.toml')
@@ -99,7 +99,7 @@ async function makeAccount(configFile: string): Promise<{ id: string; token: str
 /** A daemon that accepts mail. */
 export interface RunningDaemon {
   pid: number
-  /** Milliseconds from the start of the process until its last listener responds. */
+  /** Time from the start of the process until its last listener responds, in milliseconds. */
   startMs: number
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }

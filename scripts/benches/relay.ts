@@ -30,7 +30,7 @@ const { values } = parseArgs({
   },
 })
 const [rounds, sessions] = [Number(values.rounds), Number(values.sessions)]
-/** Time limit per round. Slower servers are rated by what they relayed until then. */
+/** Time limit per round in milliseconds. Slower servers are rated by the messages that they relayed until then. */
 const ROUND_MS = 20_000
 
 /** The results of one round. */
@@ -39,7 +39,7 @@ interface Round {
   delivered: number
   /** Seconds of CPU time per 1000 messages. */
   processor: number
-  /** Per 1000 messages; NaN if they can't be counted. */
+  /** Number of syncs per 1000 messages; NaN if they can't be counted. */
   syncs: number
   /** Bytes. */
   memory: number
@@ -121,7 +121,7 @@ async function round({ address, roots }: Contestant, bytes: number, count: numbe
   return { ...made, processor: ((processorSeconds(roots) - processor) / count) * 1000 }
 }
 
-/** Waits for the rest of a slow round, plus half a second, so that it doesn't disturb the next one. */
+/** Waits for the rest of a slow round, and another half second, so that it doesn't affect the next one. */
 async function drained(goal: number): Promise<void> {
   const end = performance.now() + ROUND_MS
   while (sink.taken() < goal && performance.now() < end)

@@ -32,7 +32,7 @@ const [waiting, rounds, seconds, burst] = [values.waiting, values.rounds, values
 ) as [number, number, number, number]
 const CONNECTIONS = 32
 const HOUR = 3_600_000
-/** Milliseconds to wait after the start before measuring memory. */
+/** Time between the start and measuring memory, in milliseconds. */
 const SETTLED_MS = 5000
 const TEXT = 'Text\n'.repeat(400)
 
@@ -127,7 +127,7 @@ function fill(path: string, rows: number): void {
   db.close()
 }
 
-/** Starts the daemon, lets it rest, and sends new mail for some seconds until the last of it is delivered. */
+/** Starts the daemon, lets it become idle, and sends new mail for some seconds until all of it is delivered. */
 async function measure(place: Place): Promise<void> {
   const daemon = await startDaemon(place.folder, place.home)
   place.starts.push(daemon.startMs)
@@ -147,8 +147,8 @@ async function measure(place: Place): Promise<void> {
 }
 
 /**
- * Sends more than can be delivered in the meantime. Measures how fast it is accepted, and that all of it stays in the
- * spool.
+ * Sends more mail than can be delivered in the meantime. Measures how fast it is accepted, and checks that all of it
+ * stays in the spool.
  */
 async function burstInto({ folder, home }: Place): Promise<void> {
   if (burst === 0) return

@@ -29,7 +29,9 @@ export interface Target {
   domain: string
   /** The public listener, as `host:port`; null without receivers. */
   mx: string | null
-  /** Receiving domains. Each belongs to a team of its own, because a team may receive only so much in a day. */
+  /**
+   * Receiving domains. Each belongs to a separate team, because the amount that a team may receive per day is limited.
+   */
   receivers: string[]
 }
 
@@ -42,7 +44,7 @@ const log = createLogger('info')
 const storage = await openStorage(config)
 const resolver = openResolver(config, clock, { servers: [dns] })
 const host = { hostname: config.hostname, sourceIps: [] }
-// Nothing is signed here.
+// Nothing is signed in this benchmark.
 const keygen = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
 const senders = createSenders({ storage, resolver, clock, config: host, log, keygen })
 const owner = { email: 'owner@acme.example', password: 'a quiet harbour at dusk', teamName: 'Acme' }
@@ -96,7 +98,7 @@ await openSmtp(
       clock,
       config: submissionOptions(config),
     }),
-    // One network may send only 600 messages in ten minutes. That is not what is measured.
+    // Lifts the limit of 600 messages in ten minutes per network, because it must not affect the measurement.
     publicMx: createPublicMx({ ...inbound, admit: () => undefined }),
     requestLog: createRequestLogBuffer({ storage, clock, log }),
     certificates: await openCertificates({ dataDir, hostname, clock }),
@@ -106,7 +108,7 @@ await openSmtp(
   },
 )
 process.send!({ address, domain, mx, receivers } satisfies Target)
-// The parent sends messages only to ask for the CPU time used so far, in microseconds.
+// The parent sends messages only to request the CPU time used so far, in microseconds.
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send!(user + system)

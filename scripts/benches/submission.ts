@@ -86,13 +86,16 @@ async function startOurs(): Promise<{ child: ChildProcess; target: Target }> {
   return { child, target }
 }
 
-/** Starts a Postfix that only accepts: messages go to its hold queue, where no other part of Postfix touches them. */
+/**
+ * Starts a Postfix that only accepts mail. Messages go to its hold queue, where no other part of Postfix processes
+ * them.
+ */
 async function startPostfixQueue(): Promise<{ target: Address; empty(): Promise<void> }> {
   const settings = {
     myhostname: 'mail.acme.example',
     mynetworks: '127.0.0.0/8',
     smtpd_client_restrictions: 'check_client_access static:HOLD',
-    // As permissive as a server for trusted networks can be. Our limits are lifted, too.
+    // As permissive as a server for trusted networks can be. Posthaste's limits are lifted, too.
     smtpd_client_connection_count_limit: 0,
     default_process_limit: Math.max(100, sessions * 2),
     default_transport: 'discard:',

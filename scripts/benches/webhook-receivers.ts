@@ -1,5 +1,5 @@
 /**
- * The endpoints of `webhooks.ts`, as a separate process. All respond at once, except for the last one, which never
+ * The endpoints of `webhooks.ts`, as a separate process. All respond immediately, except for the last one, which never
  * does.
  */
 import { createServer } from 'node:http'

@@ -7,17 +7,17 @@ export interface CommandRow {
   /** `['queue', 'list']`; empty for the program itself. */
   path: string[]
   description: string
-  /** Names of its subcommands; empty for a command that does something. */
+  /** Names of its subcommands; empty for a command that can be run. */
   children: string[]
   arguments: readonly Argument[]
-  /** Without `--help`, which all commands have. */
+  /** Options except `--help`, which all commands have. */
   options: readonly Option[]
 }
 
-/** What can be typed after an option or as an argument: nothing, a file, one of several words, or anything. */
+/** The kind of value after an option or as an argument: nothing, a file, one of several words, or any text. */
 export type Takes = 'nothing' | 'file' | 'anything' | readonly string[]
 
-/** Lists the program, its groups and its commands; parents come before children. Runs nothing. */
+/** Lists the program, its groups and its commands, parents before children. Runs no command. */
 export function commandTable(): CommandRow[] {
   const program = createProgram(
     () => Promise.reject(new Error('not for running')),
@@ -41,14 +41,14 @@ function rowsOf(command: Command, path: string[]): CommandRow[] {
 /** Matches placeholders for a path. */
 const PATHS = /<(file|directory)>/
 
-/** Returns what an option takes. */
+/** Returns the kind of value that an option takes. */
 export function optionTakes({ flags, argChoices, required, optional }: Option): Takes {
   if (argChoices) return argChoices
   if (!required && !optional) return 'nothing'
   return PATHS.test(flags) ? 'file' : 'anything'
 }
 
-/** Returns what an argument takes. */
+/** Returns the kind of value that an argument takes. */
 export function argumentTakes(argument: Argument): Takes {
   return argument.argChoices ?? (argument.name() === 'file' ? 'file' : 'anything')
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { createProgram } from '../../appliance/commands/program.ts'
 
-/** Returns every command that does something, with its full name: `domain add`. */
+/** Returns every command that can be run, with its full name: `domain add`. */
 function leaves(command: Command, path: string[] = []): { name: string; command: Command }[] {
   if (command.commands.length === 0) return [{ name: path.join(' '), command }]
   return command.commands.flatMap((child) => leaves(child, [...path, child.name()]))

@@ -7,7 +7,7 @@ const arm = (pattern: string, words: readonly string[]): string =>
 
 const quoted = ({ path }: CommandRow): string => `'${path.join(' ')}'`
 
-/** Returns what the shell should offer: words, `@file`, or `@any` if it can't know. */
+/** Returns the completions that the shell offers: words, `@file`, or `@any` if the possible values aren't known. */
 const offer = (takes: Takes): readonly string[] =>
   takes === 'file' ? ['@file'] : typeof takes === 'string' ? ['@any'] : takes
 

@@ -7,7 +7,7 @@ const single = (text: string): string => `'${text.replaceAll('\\', '\\\\').repla
 const at = (path: readonly string[]): string =>
   `complete -c posthaste -n ${single(`__posthaste_at ${path.join(' ')}`.trim())}`
 
-/** Returns flags for what follows: `-x` takes a value that isn't a file, `-r -F` takes a file. */
+/** Returns flags for the value after an option: `-x` for a value that isn't a file, `-r -F` for a file. */
 function follows(takes: Takes): string {
   if (takes === 'nothing') return ''
   if (takes === 'file') return ' -r -F'

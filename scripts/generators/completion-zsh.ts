@@ -12,7 +12,7 @@ import {
 const single = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 /** Escapes text inside `[…]` of an _arguments specification. */
 const bracketed = (text: string): string => text.replaceAll(/[[\]\\]/g, '\\$&')
-/** Escapes text that a colon would end. */
+/** Escapes colons and backslashes, because a colon would end the text. */
 const uncoloned = (text: string): string => text.replaceAll(/[:\\]/g, '\\$&')
 
 const action = (takes: Takes): string =>

@@ -6,8 +6,8 @@ import { argumentWord, commandTable, type CommandRow } from './command-table.ts'
 const COMMON = new Set(['--config', '--json'])
 
 /**
- * Escapes text so that troff prints it as is: no escapes, no requests at the start of a line, and hyphens that can be
- * searched and pasted.
+ * Escapes text so that troff prints it unchanged: without escapes, without requests at the start of a line, and with
+ * hyphens that can be searched and pasted.
  */
 export function troff(text: string): string {
   return text
@@ -19,7 +19,7 @@ export function troff(text: string): string {
     .replace(/^\./, '\\&.')
 }
 
-/** Keeps lines of the source below 80 bytes, including escapes. */
+/** Maximum line length before escaping. Keeps lines of the source below 80 bytes, including escapes. */
 const WIDTH = 60
 
 /** Wraps a paragraph between words. */

@@ -16,7 +16,7 @@ interface Manifest {
   license?: string | { type?: string }
 }
 
-/** License texts that Debian ships once for all packages, and where (Debian Policy §12.5). */
+/** License texts that Debian ships once for all packages, and their locations (Debian Policy §12.5). */
 const COMMON: { text: RegExp; name: string }[] = [
   {
     name: 'Apache-2.0',

@@ -21,7 +21,7 @@ export function smaller(png: Buffer): Buffer {
   const index = indexer(palette)
   const rows = Buffer.alloc((width + 1) * height)
   for (let y = 0, from = 0, to = 0; y < height; y++) {
-    rows[to++] = 0 // no filter: neighbouring indices mean nothing
+    rows[to++] = 0 // No filter, because the indices of adjacent pixels are unrelated.
     for (let x = 0; x < width; x++, from += 3)
       rows[to++] = index((rgb[from]! << 16) | (rgb[from + 1]! << 8) | rgb[from + 2]!)
   }
@@ -89,7 +89,7 @@ function paeth(a: number, b: number, c: number): number {
   return pa <= pb && pa <= pc ? a : pb <= pc ? b : c
 }
 
-/** Palette entries reserved for groups of similar colors. The rest go to the most common colors. */
+/** Number of palette entries reserved for groups of similar colors. The rest are for the most common colors. */
 const GROUPS = 200
 
 /** Groups colors by the upper four bits of each channel. */

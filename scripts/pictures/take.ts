@@ -15,9 +15,12 @@ const { values } = parseArgs({
   options: {
     to: { type: 'string', default: fileURLToPath(new URL('../../docs/screenshots', import.meta.url)) },
     days: { type: 'string', default: '21' },
-    /** Emails per day. */
+    /** Number of emails per day. */
     emails: { type: 'string', default: '130' },
-    /** Takes only views whose names start with one of these comma-separated prefixes. Other screenshots stay. */
+    /**
+     * Takes only screenshots of views whose names start with one of these comma-separated prefixes. Other screenshots
+     * are kept.
+     */
     only: { type: 'string', default: '' },
   },
 })
@@ -52,7 +55,7 @@ async function take(page: Page, seeded: Seeded, { name, path, act }: View): Prom
   return bytes
 }
 
-/** Takes the dashboard when the appliance doesn't respond: after it was reachable, and from the start. */
+/** Takes the dashboard when the server doesn't respond: after it was reachable, and from the start. */
 async function takeGone(browser: Browser, page: Page, seeded: Seeded): Promise<number> {
   const act = (shown: Page) => shown.getByRole('alert').first().waitFor()
   const silent = (url: URL) => !url.pathname.startsWith('/dashboard/') && url.pathname !== '/session'
@@ -64,8 +67,8 @@ async function takeGone(browser: Browser, page: Page, seeded: Seeded): Promise<n
 }
 
 /**
- * Takes pages that a sandbox with an owner doesn't show. The browser tests visit them, and take screenshots if
- * SCREENSHOTS names a folder.
+ * Takes screenshots of pages that a sandbox with an owner doesn't show. The browser tests visit these pages, and take
+ * screenshots if SCREENSHOTS names a folder.
  */
 async function takeFromTests(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-pictures-'))

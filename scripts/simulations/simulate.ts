@@ -29,7 +29,7 @@ if (![deliveries, days, seed].every((one) => Number.isInteger(one) && one > 0)) 
   process.exit(2)
 }
 
-/** A run that takes longer than this many milliseconds is considered hung. */
+/** Time after which a run counts as hung, in milliseconds. */
 const PATIENCE = 3_600_000
 
 const run = await runCampaign({

@@ -9,14 +9,14 @@ export interface View {
   count: number
 }
 
-/** Extra rows on each side: j and k need the next one, and scrolling must not show gaps. */
+/** Number of extra rows on each side, because j and k need the next row, and scrolling must not show gaps. */
 const BEYOND = 12
 
 /** Returns the rows to render, from `from` up to but excluding `to`. */
 export function inSight({ above, height, row, count }: View): { from: number; to: number } {
   const first = Math.floor(Math.max(0, above) / row) - BEYOND
   const last = Math.ceil((Math.max(0, above) + height) / row) + BEYOND
-  // If the list became shorter than the scroll position, shows its end.
+  // If the list became shorter than the scroll position, show its end.
   const to = Math.min(count, Math.max(last, 0))
   return { from: Math.max(0, Math.min(first, count - 2 * BEYOND)), to }
 }
