@@ -37,8 +37,9 @@ export async function beginAct(
 }
 
 /**
- * Records the result of an action. @param end after: state after the action, as plain data; null and undefined are
- * stored as `{}`, because null means unknown. target: the ID of a created object, which wasn't known before
+ * Records the result of an action.
+ * @param end after: state after the action, as plain data; null and undefined are stored as `{}`, because null means
+ * unknown. target: the ID of a created object, which wasn't known before
  */
 export async function endAct(
   storage: Pick<Storage, 'completeAudit'>,

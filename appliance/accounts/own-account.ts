@@ -32,8 +32,9 @@ export interface OwnAccount {
   changePassword(args: { userId: string; current: string; password: string; token: string }): Promise<User>
   /**
    * Creates a password reset link; undefined when no account has that address. Earlier links stay valid, so that a
-   * stranger's requests don't invalidate them. @param args.byMail whether the link is only sent to that address, so
-   * that its use proves that the person owns the address
+   * stranger's requests don't invalidate them.
+   * @param args.byMail whether the link is only sent to that address, so that its use proves that the person owns the
+   * address
    */
   beginReset(args: { email: string; byMail: boolean }): Promise<ResetLink | undefined>
   /**

@@ -72,9 +72,9 @@ function isMadeOf(names: readonly string[], plain: string): boolean {
 
 /**
  * Judges a password. Length matters most, as in NIST SP 800-63B §3.1.1.2. Beyond that, only compromised, common and
- * predictable passwords are refused, as the same section requires; there are no rules about kinds of characters. @param
- * names what the password must not consist of: the person's address, the team, the host @returns what is expected
- * instead; null when the password is acceptable
+ * predictable passwords are refused, as the same section requires; there are no rules about kinds of characters.
+ * @param names what the password must not consist of: the person's address, the team, the host
+ * @returns what is expected instead; null when the password is acceptable
  */
 export function judgePassword(password: string, names: readonly string[], breached: Breached): string | null {
   const length = [...password].length

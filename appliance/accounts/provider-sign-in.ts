@@ -59,9 +59,10 @@ export interface ProviderSignIns {
   /**
    * Starts a sign-in at the provider and returns the URL for the browser. The token goes into a cookie of this browser,
    * and is required when it returns. Refuses: `not_found` (no such provider), `provider_unreachable`,
-   * `provider_misconfigured`. @param args.redirectUri where the provider sends the browser back to @param args.next
-   * dashboard page to open afterwards, untrusted @param args.link token of the session whose person wants to link an
-   * account; undefined to sign in
+   * `provider_misconfigured`.
+   * @param args.redirectUri where the provider sends the browser back to
+   * @param args.next dashboard page to open afterwards, untrusted
+   * @param args.link token of the session whose person wants to link an account; undefined to sign in
    */
   begin(args: {
     provider: string

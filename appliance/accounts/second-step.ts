@@ -76,7 +76,8 @@ export interface SecondSteps {
   requestProof(args: { userId: string; rp: RelyingParty }): Promise<PasskeyRequest>
   /**
    * Re-authenticates a signed-in person. A factor makes the session strong. Refuses: `wrong_password`, `wrong_code`,
-   * `too_many_attempts`, and for the same reasons as `Passkeys.verify`. @param args.token of the session
+   * `too_many_attempts`, and for the same reasons as `Passkeys.verify`.
+   * @param args.token of the session
    */
   prove(args: { token: string; userId: string; answer: Answer }): Promise<void>
 }

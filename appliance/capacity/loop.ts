@@ -3,8 +3,9 @@
  */
 
 /**
- * Creates a queue for jobs that start in order, never in the turn in which they were added. @param most maximum number
- * of jobs that start in one turn of the event loop @returns adds a job; `weight` counts a long job as several
+ * Creates a queue for jobs that start in order, never in the turn in which they were added.
+ * @param most maximum number of jobs that start in one turn of the event loop
+ * @returns adds a job; `weight` counts a long job as several
  */
 export function createLoopLine(most: number): (job: () => void, weight?: number) => void {
   const waiting: { begin: () => void; weight: number }[] = []
@@ -32,7 +33,9 @@ export function createLoopLine(most: number): (job: () => void, weight?: number)
 
 /**
  * Creates a queue whose first jobs in each turn of the event loop start immediately. The other jobs start in later
- * turns, in order. @param most maximum number of jobs that start in one turn of the event loop @returns adds a job
+ * turns, in order.
+ * @param most maximum number of jobs that start in one turn of the event loop
+ * @returns adds a job
  */
 export function createLoopShare(most: number): (job: () => void) => void {
   const waiting: (() => void)[] = []

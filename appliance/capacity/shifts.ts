@@ -6,7 +6,8 @@
 export interface Shifts {
   /**
    * Counts octets before they are processed. Returns a promise when the team has used its share of this turn; don't
-   * read from the client until it resolves. @param team null for strangers, who share one
+   * read from the client until it resolves.
+   * @param team null for strangers, who share one
    */
   take(team: string | null, octets: number): Promise<void> | undefined
 }

@@ -121,8 +121,9 @@ const LONGEST_WAIT = 24 * HOUR
 
 /**
  * Decides how long to wait after a failure: 10 minutes, doubled with each further failure up to a day. Let's Encrypt
- * allows five failures per hour and name; this makes at most three. @param asked the wait that the server asked for, in
- * milliseconds @param random from 0 up to 1; varies the wait by a tenth
+ * allows five failures per hour and name; this makes at most three.
+ * @param asked the wait that the server asked for, in milliseconds
+ * @param random from 0 up to 1; varies the wait by a tenth
  */
 export function waitAfter(failures: number, asked: number, random: number): number {
   const own = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(20, failures - 1))

@@ -18,8 +18,10 @@ export class TableRefused extends Error {
 export type Complain = (key: string | null, message: string) => void
 
 /**
- * Reads a file. @param what the start of the sentence of a refusal, such as `The blocklists` @param read extracts the
- * data from the document, and reports all errors @throws TableRefused
+ * Reads a file.
+ * @param what the start of the sentence of a refusal, such as `The blocklists`
+ * @param read extracts the data from the document, and reports all errors
+ * @throws TableRefused
  */
 export function readTables<T>(
   what: string,

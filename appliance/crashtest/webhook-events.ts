@@ -21,7 +21,8 @@ interface TimelineEvents {
 
 /**
  * Fills `ledger.known` with the events of these emails, which must be final. Then waits, at most three minutes, until
- * no delivery is pending and every event was received. @returns problems; missing events are found by the verdict
+ * no delivery is pending and every event was received.
+ * @returns problems; missing events are found by the verdict
  */
 export async function hearOut(
   asked: Asked,

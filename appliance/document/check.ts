@@ -130,7 +130,8 @@ const KEYS = ['version', 'language', 'direction', 'preheader', 'theme', 'content
 
 /**
  * Validates an untrusted document: fills in defaults, and refuses everything that isn't allowed. Refuses:
- * `invalid_field`, with the path of the value. @param field the caller's name of the document
+ * `invalid_field`, with the path of the value.
+ * @param field the caller's name of the document
  */
 export function checkDocument(given: unknown, field = 'document'): EmailDocument {
   const fields = fieldsOf(given, field, KEYS)

@@ -14,8 +14,8 @@ export interface CompiledDocument {
 
 /**
  * Reads the document of a request. The size limit (`MAX_DOCUMENT`) keeps each of the two steps under 50 ms. Refuses:
- * `invalid_field`, with the path of the value. @param args preheader: whether the preheader is kept in the document; a
- * broadcast has a separate field for it
+ * `invalid_field`, with the path of the value.
+ * @param args preheader: whether the preheader is kept in the document; a broadcast has a separate field for it
  */
 export async function compileGiven(
   given: unknown,

@@ -35,8 +35,10 @@ const MAX = { name: 100, line: 100, button: 50, subject: 200, text: 1000, label:
 const unprintable = /[^\P{Cc}\n]|\p{Cs}/u
 
 /**
- * Reads the fields that a request sets. @param keys keys of the team's contact properties @param before the current
- * texts, which are kept Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_address`.
+ * Reads the fields that a request sets.
+ * @param keys keys of the team's contact properties
+ * @param before the current texts, which are kept Refuses: `missing_field`, `invalid_field`, `invalid_id`,
+ * `invalid_address`.
  */
 export function readForm(
   input: FormInput,

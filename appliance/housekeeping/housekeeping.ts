@@ -97,7 +97,8 @@ export async function purgeAudit(storage: Sweepable, clock: Clock, days: number)
 
 /**
  * Sums up the metrics of past days, one team and day at a time, so that mail can be accepted in between. Returns the
- * number of days. @param stopped called between two days
+ * number of days.
+ * @param stopped called between two days
  */
 export async function sumUpMetrics(
   storage: Pick<Sweepable, 'metricsToSum' | 'sumMetricsUp'>,

@@ -148,8 +148,8 @@ async function shrink(storage: Retainable, clock: Clock, stopped: () => boolean)
 const LOGGED_BY = 60_000
 
 /**
- * Removes bodies of final emails of domains that don't store them, and of erased addresses. Returns how many. @param
- * logged whether requests are logged; if so, emails of the last minute are left for the next run
+ * Removes bodies of final emails of domains that don't store them, and of erased addresses. Returns how many.
+ * @param logged whether requests are logged; if so, emails of the last minute are left for the next run
  */
 export function removeUnkept(
   storage: Pick<Retainable, 'purgeUnkeptBodies'>,
@@ -168,7 +168,9 @@ const JUDGED_DAYS = 7
 
 /**
  * Estimates the number of days until the space is used up, from the last week; null when usage doesn't grow, or too
- * little is known. @param days usage per UTC day, oldest first @param room free bytes
+ * little is known.
+ * @param days usage per UTC day, oldest first
+ * @param room free bytes
  */
 export function forecast(days: readonly { day: string; bytes: number }[], room: number): number | null {
   const last = days.at(-1)

@@ -10,9 +10,9 @@ import {
 import { digestOf } from '../mail/json-body.ts'
 
 /**
- * Returns the data that identifies a repeated request. Refuses: `invalid_idempotency_key`. @param scope method and
- * path; aliases use the path of the first (`POST /emails`) @param extra anything besides the body that affects the
- * response, such as a header field
+ * Returns the data that identifies a repeated request. Refuses: `invalid_idempotency_key`.
+ * @param scope method and path; aliases use the path of the first (`POST /emails`)
+ * @param extra anything besides the body that affects the response, such as a header field
  */
 export function sameness(
   { headers, body, bodyDigest }: FastifyRequest,

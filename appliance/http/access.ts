@@ -237,8 +237,8 @@ export function requireOperator(deps: Pick<HttpDeps, 'storage' | 'clock'>) {
 }
 
 /**
- * Returns the consent act of an app or a team member. Omits the IP, because it isn't the contact's. @param lifts
- * whether the request may undo an opt-out, which only an explicit change of one contact may
+ * Returns the consent act of an app or a team member. Omits the IP, because it isn't the contact's.
+ * @param lifts whether the request may undo an opt-out, which only an explicit change of one contact may
  */
 export function consentAct(request: FastifyRequest, lifts: boolean): ConsentAct {
   const { apiKey, userId = null } = callerOf(request)

@@ -29,8 +29,8 @@ export function passwordReset(
 }
 
 /**
- * Notifies a person that their password was changed, in case someone else did it. @param proven whether the link was
- * from a mail, and its use was the first proof that the person owns the address
+ * Notifies a person that their password was changed, in case someone else did it.
+ * @param proven whether the link was from a mail, and its use was the first proof that the person owns the address
  */
 export function passwordChanged(to: string, hostname: string, proven = false): Notice {
   return {

@@ -44,8 +44,8 @@ export interface ListenerHandlers {
 }
 
 /**
- * Refuses routes for people on the apps' listeners. Must run before authentication. @param apart whether people have
- * their own listeners; if false, all routes are available on all listeners
+ * Refuses routes for people on the apps' listeners. Must run before authentication.
+ * @param apart whether people have their own listeners; if false, all routes are available on all listeners
  */
 export function keepApart(app: App, apart: boolean): ListenerHandlers {
   const route: RequestListener = (request, response) => app.routing(request, response)

@@ -180,7 +180,8 @@ function whenHeard(socket: Socket, ms: number, begin: () => void): void {
 /**
  * Avoids the error that Node creates for each unanswered request of a closed connection. Their stack traces, which are
  * never read, take half a second of CPU time when hundreds of connections with a hundred requests each end at the same
- * time. @param take makes Node listen to the socket
+ * time.
+ * @param take makes Node listen to the socket
  */
 function abortCheaply(socket: Socket, take: () => void): void {
   let limit = Error.stackTraceLimit

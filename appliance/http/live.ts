@@ -58,8 +58,8 @@ export interface Live {
   /** Checks the limits. Refuses: `live_streams` when the team, or all teams together, have too many streams. */
   admit(teamId: string): void
   /**
-   * Takes over a response whose headers haven't been sent. @param after the last event that the client knows
-   * (`Last-Event-ID`); null to send only new events
+   * Takes over a response whose headers haven't been sent.
+   * @param after the last event that the client knows (`Last-Event-ID`); null to send only new events
    */
   join(
     listener: Listener,

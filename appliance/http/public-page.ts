@@ -14,8 +14,9 @@ export const PERSONAL_HEADERS = {
 }
 
 /**
- * Sends a page that runs no scripts and loads nothing; its style is allowed by hash. @param target origin where its
- * form may lead besides this server, because browsers apply the policy to redirects, too; null for none
+ * Sends a page that runs no scripts and loads nothing; its style is allowed by hash.
+ * @param target origin where its form may lead besides this server, because browsers apply the policy to redirects,
+ * too; null for none
  */
 export function sendPublicPage(
   reply: FastifyReply,

@@ -38,8 +38,8 @@ export interface SignInThrottle {
   /** Counts an attempt. Returns 0 if it is allowed, or the seconds to wait. */
   attempt(attempt: Attempt): number
   /**
-   * Returns the value of the cookie `DEVICE` for a browser in which the owner of this account has signed in. @param so
-   * the cookie's current value, which is kept if it is for this account
+   * Returns the value of the cookie `DEVICE` for a browser in which the owner of this account has signed in.
+   * @param so the cookie's current value, which is kept if it is for this account
    */
   deviceFor(email: string, so: string | undefined): string
 }

@@ -18,8 +18,8 @@ const HANDSHAKE = 10_000
 const ACME = 'acme-tls/1'
 
 /**
- * Adds TLS to a server that isn't listening yet. @param onSecure called with the plain socket and its TLS socket,
- * before any other code uses the latter
+ * Adds TLS to a server that isn't listening yet.
+ * @param onSecure called with the plain socket and its TLS socket, before any other code uses the latter
  */
 export function speakTls(
   server: Server,

@@ -25,8 +25,8 @@ export { sharesReturnPath, zoneText } from './zone.ts'
 export const newReport = (): Report => ({ counts: {}, domains: [] })
 
 /**
- * Moves the requested kinds. @param report updated during the move, so that it shows what was done even when this
- * rejects (`HostedFailed`)
+ * Moves the requested kinds.
+ * @param report updated during the move, so that it shows what was done even when this rejects (`HostedFailed`)
  */
 export async function move(deps: MoveDeps, report: Report): Promise<void> {
   const refs = createRefs(deps)

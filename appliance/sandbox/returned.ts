@@ -128,8 +128,8 @@ export const RETURNS: Record<string, Return> = {
 }
 
 /**
- * Returns the message that a recipient sends back for an accepted message; undefined for none. @param textsAt returns
- * the TXT records of a name
+ * Returns the message that a recipient sends back for an accepted message; undefined for none.
+ * @param textsAt returns the TXT records of a name
  */
 export async function sentBackFor(
   { mailFrom, raw, ip }: Pick<Captured, 'mailFrom' | 'raw' | 'ip'>,

@@ -51,7 +51,8 @@ export const ALONE: NodeStatus = { fenced: () => null, alive: () => 1 }
 
 export interface Heartbeat extends NodeStatus {
   /**
-   * Joins the nodes, and keeps renewing the row. @throws Error with a message for people if the clocks differ too much
+   * Joins the nodes, and keeps renewing the row.
+   * @throws Error with a message for people if the clocks differ too much
    */
   start(): Promise<void>
   /** Sets the functions to call when this node was fenced, and when deliveries of other nodes were freed. */

@@ -38,8 +38,8 @@ const LARGE_EVERY = 10
 const LARGE = 1.5 * 1024 * 1024
 
 /**
- * Starts sending. Half of the connections are new, from addresses where no one has signed in. @param patience timeout
- * for a response, in milliseconds
+ * Starts sending. Half of the connections are new, from addresses where no one has signed in.
+ * @param patience timeout for a response, in milliseconds
  */
 export function startCustomer(target: Target, patience: number): Customer {
   const record: Record = { asked: 0, accepted: 0, times: [], failures: new Map() }

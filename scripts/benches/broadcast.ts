@@ -154,8 +154,8 @@ async function delivery(id: string): Promise<void> {
 }
 
 /**
- * Prints how long some work took, what resources the daemon used, and how much other mail was delayed. @param work
- * returns the number of items that it processed
+ * Prints how long some work took, what resources the daemon used, and how much other mail was delayed.
+ * @param work returns the number of items that it processed
  */
 async function watched(name: string, work: () => Promise<number | void>): Promise<void> {
   await loopDelay()

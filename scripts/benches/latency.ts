@@ -1,7 +1,8 @@
 /**
  * Measures a message's latency on an idle system: from the reply that accepts it (250 after the final dot, or 200 for
  * POST /emails) to the 250 of the recipient's server, which runs in this process. All features are on: durable commits,
- * DKIM, events. usage: ./scripts/bench latency [--messages N] [--pause MS]
+ * DKIM, events.
+ * usage: ./scripts/bench latency [--messages N] [--pause MS]
  */
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

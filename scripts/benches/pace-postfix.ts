@@ -1,7 +1,8 @@
 /**
  * Shows how the daemon finds the limits of a real Postfix: two concurrent connections, and a number of messages per
  * minute. Prints, per minute, the numbers of messages that were accepted and refused, and the rate that the lane
- * allows. Runs in real time, as root. usage: ./scripts/bench pace-postfix [--limit 60] [--minutes 20]
+ * allows. Runs in real time, as root.
+ * usage: ./scripts/bench pace-postfix [--limit 60] [--minutes 20]
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -29,9 +29,9 @@ export interface Home {
 }
 
 /**
- * Creates a data directory, team, verified domain with a 2048-bit RSA key, API key, DNS and configuration. @param
- * exchanger receives mail to `RECIPIENT` @param others addresses of other domains' exchangers, by domain; all listen on
- * the same port
+ * Creates a data directory, team, verified domain with a 2048-bit RSA key, API key, DNS and configuration.
+ * @param exchanger receives mail to `RECIPIENT`
+ * @param others addresses of other domains' exchangers, by domain; all listen on the same port
  */
 export async function makeHome(
   folder: string,

@@ -41,8 +41,10 @@ export interface Stretch {
 }
 
 /**
- * Parses a time range. @param after start of the range: a day, or a preset's value; empty if open @param before the day
- * after the last day of the range @param presets presets by start; they have no end
+ * Parses a time range.
+ * @param after start of the range: a day, or a preset's value; empty if open
+ * @param before the day after the last day of the range
+ * @param presets presets by start; they have no end
  */
 export function stretchOf(after: string, before: string, presets: readonly Suggestion[]): Stretch {
   const named = presets.find(([begin]) => begin === after)

@@ -13,7 +13,8 @@ const BADGE =
 
 /**
  * Adds a number beside each counted link. Links with the same URL have the same number, because clicks don't
- * distinguish them. @param html as readers see it, with merge tags filled in
+ * distinguish them.
+ * @param html as readers see it, with merge tags filled in
  */
 export function withLinkNumbers(html: string, links: readonly LinkClicks[]): string {
   if (links.length === 0) return html

@@ -9,8 +9,8 @@ export interface Picked {
 export const NONE: Picked = { ids: new Set(), last: null }
 
 /**
- * Toggles a row; with `stretch`, also sets all rows between it and the last toggled row. @param rows IDs in the order
- * shown
+ * Toggles a row; with `stretch`, also sets all rows between it and the last toggled row.
+ * @param rows IDs in the order shown
  */
 export function withRow(rows: readonly string[], picked: Picked, id: string, stretch: boolean): Picked {
   const to = rows.indexOf(id)
