@@ -39,7 +39,8 @@ export const query = <P extends Parameters>(parameters: P): ReadableSchema<Value
 
 /**
  * Creates the schema of a search's query string. Refuses other parameters, because a search that ignored a condition
- * would return too much. @param named the parameters that the refusal lists; default: all
+ * would return too much.
+ * @param named the parameters that the refusal lists; default: all
  */
 export function search<P extends Parameters>(
   parameters: P,

@@ -80,7 +80,8 @@ const presentPerson = (person: StoredPerson, now: number) => ({
 })
 
 /**
- * Generates the file in chunks, so that not all mail is in memory at the same time. @param counts read after all chunks
+ * Generates the file in chunks, so that not all mail is in memory at the same time.
+ * @param counts read after all chunks
  */
 export async function* personText(
   {

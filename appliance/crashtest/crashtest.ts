@@ -285,8 +285,8 @@ async function conclude(
 }
 
 /**
- * Counts the kills at each point, including points that were not planned or not reached. @param points those that can
- * be planned
+ * Counts the kills at each point, including points that were not planned or not reached.
+ * @param points those that can be planned
  */
 function countPoints(
   planned: string[],

@@ -57,7 +57,8 @@ export interface ReputationView {
   /** @param days length of the period up to now; default 30 */
   domain(domain: Domain, days?: number): Promise<DomainReputation>
   /**
-   * Returns the reputation of an IP, including all teams' mail. @param days length of the period up to now; default 30
+   * Returns the reputation of an IP, including all teams' mail.
+   * @param days length of the period up to now; default 30
    */
   source(source: Source, days?: number): Promise<SourceReputation>
 }

@@ -40,8 +40,8 @@ export class Lane {
   }
 
   /**
-   * Sends a batch and waits for the given number of replies. @param tidy whether everything is well-formed, so that all
-   * replies must arrive
+   * Sends a batch and waits for the given number of replies.
+   * @param tidy whether everything is well-formed, so that all replies must arrive
    */
   async say(octets: Buffer, replies: number, tidy: boolean): Promise<Answered> {
     if (!this.#socket && !(await this.#connect())) return 'closed'

@@ -181,8 +181,8 @@ export async function question<T>(path: string, body?: unknown): Promise<T> {
 }
 
 /**
- * Sends a file in a POST that is safe to repeat, and returns the JSON response. @param onsent called with the share
- * sent so far, from 0 to 1
+ * Sends a file in a POST that is safe to repeat, and returns the JSON response.
+ * @param onsent called with the share sent so far, from 0 to 1
  */
 export async function upload<T>(
   path: string,

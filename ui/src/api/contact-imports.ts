@@ -41,7 +41,8 @@ export const startImport = (id: string, settings: ImportSettings) =>
 export const discardImport = (id: string) => change('DELETE', `/contacts/imports/${id}`)
 
 /**
- * Removes all contacts that an import created, in several requests. @param onpart called with the number removed so far
+ * Removes all contacts that an import created, in several requests.
+ * @param onpart called with the number removed so far
  */
 export async function undoImport(id: string, onpart: (contacts: number) => void): Promise<number> {
   let contacts = 0

@@ -32,8 +32,8 @@ export interface Draft {
 }
 
 /**
- * Saves the draft of `broadcast` automatically while the calling component exists. @param locked whether saving is
- * disabled
+ * Saves the draft of `broadcast` automatically while the calling component exists.
+ * @param locked whether saving is disabled
  */
 export function autosaved(
   broadcast: Broadcast,
