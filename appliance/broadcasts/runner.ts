@@ -278,7 +278,10 @@ async function emailFor(
   }
 }
 
-/** Ends a broadcast when every email had at least one attempt or is final. */
+/**
+ * Ends a broadcast when every email had at least one attempt or is final. Emails that are leased may still return to the
+ * queue without an attempt.
+ */
 async function finish(
   { storage, clock, log }: RunnerDeps,
   { id, expanded, enqueued, skipped }: Broadcast,
@@ -286,7 +289,7 @@ async function finish(
   const out = Object.values(skipped).reduce((sum, n = 0) => sum + n, 0)
   if (expanded > enqueued + out) return
   const { counts } = await recount({ storage, clock }, id)
-  if ((counts.queued ?? 0) > 0) return
+  if ((counts.queued ?? 0) > 0 || (await storage.broadcastInFlight({ id }, clock.now())) > 0) return
   if (await storage.endBroadcast({ id, was: 'queued', status: 'sent', problem: null }, clock.now()))
     log.info({ broadcast: id, emails: enqueued }, 'a broadcast was sent')
 }

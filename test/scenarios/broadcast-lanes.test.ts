@@ -134,3 +134,32 @@ test('a broadcast whose lane is paused counts none of its emails as sent', async
   await vi.waitFor(async () => expect(await seen()).toMatchObject({ status: 'sent' }), PATIENCE)
   expect(await call('GET', `/broadcasts/${id}/recipients?type=sent`)).toMatchObject({ data: [{}, {}] })
 })
+
+test('a broadcast whose last email is on the wire is not sent yet', async () => {
+  const held = Promise.withResolvers<void>()
+  const exchanger = world.exchanger('mx.fast.test')
+  exchanger.behave(({ command }) => (command === 'message' ? { until: held.promise } : undefined))
+  const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Last' })
+  await call('POST', '/contacts/batch/add', { emails: ['last@fast.test'], segment_ids: [segment] })
+  const messages = () => exchanger.steps.filter(({ command }) => command === 'message').length
+  const before = messages()
+  const { id } = await call<{ id: string }>('POST', '/broadcasts', {
+    segment_id: segment,
+    from: `news@${appliance.domain}`,
+    subject: 'Last',
+    send: true,
+    html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+  })
+  const statusAfter = async (milliseconds: number) => {
+    await world.clock.advance(milliseconds)
+    return (await call<{ status: string }>('GET', `/broadcasts/${id}`)).status
+  }
+  await vi.waitFor(async () => {
+    await world.clock.advance(1000)
+    expect(messages()).toBe(before + 1)
+  }, PATIENCE)
+  for (let look = 0; look < 5; look++) expect(await statusAfter(2000)).toBe('queued')
+  held.resolve()
+  exchanger.behave(undefined)
+  await expect.poll(() => statusAfter(1000), PATIENCE).toBe('sent')
+})
