@@ -12,7 +12,7 @@ const SHIPPED = join(import.meta.dirname, '..', '..', 'config', 'breached-passwo
  */
 export type Breached = (text: string) => boolean
 
-/** Returns the first 32 bits of a password's SHA-256, which the list stores. */
+/** Returns the first 32 bits of a password's or word's SHA-256. The list consists of such prefixes. */
 export function prefixOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0)
 }

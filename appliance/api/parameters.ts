@@ -10,7 +10,10 @@ import { refuse } from '../mail/refusals.ts'
 export interface Parameter<T> {
   /** Schema for the documentation; undefined: not documented. */
   schema?: TSchema
-  /** Parses the value. @param given undefined: absent; an array: the parameter was repeated */
+  /**
+   * Parses the value.
+   * @param given undefined: absent; an array: the parameter was repeated
+   */
   read(given: unknown, name: string): T
 }
 
@@ -226,7 +229,10 @@ export function readId(given: unknown, parameter: string): string {
   return given.toLowerCase()
 }
 
-/** Creates a path parameter for an ID. @param called the parameter's name in refusals, if different */
+/**
+ * Creates a path parameter for an ID.
+ * @param called the parameter's name in refusals, if different
+ */
 export const pathUuid = (description: string, called?: string): Parameter<string> => ({
   schema: idOf(description),
   read: (given, name) => readId(given, called ?? name),

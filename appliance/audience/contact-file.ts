@@ -38,8 +38,8 @@ const LOOKED_AT = 100
 /**
  * Reads a file. Refuses: `import_no_email_column`.
  *
- * @param options ignored: columns that aren't contact properties, in lower case. optOut: the column of opt-outs; default:
- * guessed
+ * @param options ignored: columns that aren't contact properties, in lower case. optOut: the column of opt-outs;
+ * default: guessed
  */
 export function readContactFile(
   text: string,

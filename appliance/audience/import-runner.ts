@@ -77,7 +77,7 @@ export function createImportRunner(deps: ImportRunnerDeps): Worker {
   return createWorker({ step, clock, log, pollMs: Math.max(POLL_MS, pollMs), trouble })
 }
 
-/** Writes rows until the end of the file, the end of the turn, or the end of the process. */
+/** Writes rows until the end of the file or of the turn, or until the process must stop. */
 async function runTurn(deps: ImportRunnerDeps, job: ContactImport, going: () => boolean): Promise<void> {
   const { storage, files, clock, log } = deps
   let error: string | null = null

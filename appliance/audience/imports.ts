@@ -32,7 +32,7 @@ export interface ImportInput {
   topics: ChoiceInput[]
   /** How the people gave their consent; empty: not stated. */
   consent: string
-  /** Name of the person or API key that starts the import. */
+  /** Who starts the import: the address of a person, or the name of an API key. */
   by: string
 }
 
@@ -73,7 +73,10 @@ const asShown = (found: ContactImport, hasRoom: boolean): ShownImport => ({
 export interface ImportMethods {
   /** Starts an upload. Refuses: `disk_full`. */
   receiveImport(): Promise<Upload>
-  /** Queues an import. Refuses as `previewImport` does, and: `import_no_email_column`, `invalid_field`, `not_found`. */
+  /**
+   * Queues an import. Refuses: `import_no_csv`, `import_unreadable`, `import_no_email_column`, `invalid_field`,
+   * `not_found`, `too_many`.
+   */
   createImport(args: FileArgs & { input: ImportInput }): Promise<ContactImport>
   /** Stores a file as a draft. Refuses: `import_no_csv`, `import_unreadable`, `too_many`. */
   previewImport(args: FileArgs): Promise<ImportPreview>
@@ -170,11 +173,7 @@ function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
   return { receive, find, draft, keep, preview }
 }
 
-/**
- * Creates the methods for imports.
- *
- * @param queued called after an import was queued
- */
+/** @param queued called after an import was queued */
 export function importMethods(
   deps: AudienceDeps & { files: ImportFiles },
   queued: () => void,

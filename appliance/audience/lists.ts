@@ -78,7 +78,7 @@ interface TopicChange {
 
 export interface NewTopicInput {
   name: string
-  /** New description; null removes it. */
+  /** Null: none. */
   description: string | null
   defaultSubscription: Subscription
   visibility: Visibility

@@ -36,8 +36,8 @@ export interface PreferenceMethods {
   /** Stores a choice made on the page, which may also lift an opt-out. Returns false for an invalid token. */
   changePreferences(args: { token: string; change: PreferenceChange; visitor: Visitor }): Promise<boolean>
   /**
-   * Opts out of the token's topic, or of all email if the token has none. Idempotent. Returns false for an invalid
-   * token.
+   * Opts out of the token's topic, or of all email if the token has none or the topic was deleted. Idempotent. Returns
+   * false for an invalid token.
    */
   unsubscribeOneClick(args: { token: string; visitor: Visitor }): Promise<boolean>
 }

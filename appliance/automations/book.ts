@@ -96,7 +96,10 @@ export interface AutomationBook {
   stop(args: AutomationRef): Promise<void>
   /** Creates a disabled copy. Refuses: `not_found`, `too_many`. */
   duplicate(args: AutomationRef): Promise<Automation>
-  /** Lists runs, newest first. @param args status: comma-separated names. Refuses: `not_found`, `invalid_parameter`. */
+  /**
+   * Lists runs, newest first. Refuses: `not_found`, `invalid_parameter`.
+   * @param args status: comma-separated names
+   */
   runs(
     args: AutomationRef & Omit<PageArgs, 'teamId'> & { status?: string | undefined },
   ): Promise<Page<AutomationRun>>

@@ -1,4 +1,4 @@
-/** Proves control of a name to the ACME server, which validates it. */
+/** Publishes the responses that prove control of a name while the ACME server validates it. */
 import { createHash } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { TLS_SERVER } from '../wire/certificates.ts'

@@ -93,8 +93,8 @@ async function record(
 }
 
 /**
- * Writes information about a backup. Failures are only reported, because the backup is already complete, even on a full
- * disk.
+ * Writes information about a backup. Failures, such as those of a full disk, are only reported, because the backup
+ * itself is complete.
  */
 async function told(output: Output, what: string, write: () => void | Promise<void>): Promise<void> {
   try {

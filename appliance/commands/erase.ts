@@ -63,7 +63,7 @@ export async function erase(
   output.text(...(await otherTeams(context, name)))
 }
 
-/** Returns the names of other teams, because the person may have received mail from several. */
+/** Returns a note if there are other teams, because the person may have received mail from several. */
 async function otherTeams({ storage, clock }: Context, name: string): Promise<string[]> {
   const { length } = await storage.listTeams({}, clock.now())
   return length < 2 ? [] : [`This applies only to the team "${name}". Select another team with --team.`]

@@ -27,7 +27,7 @@ export interface SourceOptions {
   files?: string[]
 }
 
-/** A source that an import reads from. `hosted.base` is its URL. */
+/** A source that an import reads from. `hosted.base` names it: a URL, or the service that exported the files. */
 export type OpenedSource = OpenedExport
 
 /** Opens the source. Throws `Misuse` if the options don't go together. */

@@ -89,7 +89,10 @@ function nameless(by: string, value: string | null): string {
   return by === 'domain' ? '(removed)' : value
 }
 
-/** Returns the columns: the requested or default metrics that exist for this breakdown. */
+/**
+ * Returns the columns: the requested metrics, or the default metrics that exist for this breakdown.
+ * @throws Misuse if a requested metric doesn't exist for it
+ */
 function chosen(asked: string | undefined, counted: readonly string[]): string[] {
   if (asked === 'all') return [...counted]
   const names = (asked ?? USUAL).split(',').map((name) => name.trim())

@@ -133,7 +133,7 @@ export interface AssignOptions {
   stream?: string
 }
 
-/** `source assign`: without options, the pool is used for all mail. */
+/** `source assign`: the pool is used for all mail; with `--team` only, for all mail of the team. */
 export async function assignPool(
   { sources, senders, team, namedTeam, output }: Context,
   [pool]: string[],

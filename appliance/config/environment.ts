@@ -99,8 +99,8 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * Returns the candidate that was probably meant, which differs by edits in at most a third of the word's length;
- * undefined if there is none.
+ * Returns the candidate that was probably meant: the one with the fewest edits, at most a third of the word's length.
+ * Undefined if there is none.
  */
 export function nearMiss(word: string, candidates: readonly string[]): string | undefined {
   const plain = word.toLowerCase().replaceAll('-', '_').slice(0, 100)

@@ -108,7 +108,10 @@ function weakDoors(table: ProviderTable): [keyof ProviderTable, string][] {
 
 const LABELS = { google: 'Google', github: 'GitHub', oidc: null } as const
 
-/** Fills in a table's defaults. @param clientSecret as written, or as read from its file */
+/**
+ * Fills in a table's defaults.
+ * @param clientSecret as written, or as read from its file
+ */
 export function completeProvider(table: ProviderTable, clientSecret: string) {
   const { preset = 'oidc', join } = table
   const issuer = { google: 'https://accounts.google.com', github: 'https://github.com', oidc: '' }[preset]

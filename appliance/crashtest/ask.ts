@@ -1,9 +1,9 @@
-/** Requests to the daemon's API, sent as by its clients. */
+/** Requests to the daemon's API, as its clients send them. */
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** The API to call, and the key to use. */
 export interface Asked {
-  /** Returns the origin of the API for the next request: one of the nodes. */
+  /** Returns the origin of the API for the next request: that of one of the nodes. */
   url: () => string
   apiKey: string
 }
@@ -74,7 +74,7 @@ export async function askAll<T extends { id: string }>(
 
 /**
  * Repeats a request until it gets a response. Retries after no response, a request still in progress, rate limiting and
- * internal errors, with the same body and the same key.
+ * internal errors, with an identical body and the same key.
  */
 export async function insist(
   { url, apiKey }: Asked,

@@ -121,8 +121,8 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
     database: options.database ?? server?.urlOf('postgres'),
     sourceIps,
     clock,
-    // Not seeded by the test: two parallel tests with the same seed must not pick the same port while their daemons are
-    // down.
+    // Not from the test's seed, because two parallel tests with the same seed must not pick the same port while their
+    // daemons are down.
     dice: createDice(process.pid),
   })
   opened.defer(() => stage.close())

@@ -43,7 +43,10 @@ export interface Daemon {
   signal(name: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): void
 }
 
-/** Starts `posthaste serve`. @param point `name:count`, for a daemon that kills itself at a crash point */
+/**
+ * Starts `posthaste serve`.
+ * @param point `name:count`, for a daemon that kills itself at a crash point
+ */
 export function startDaemon(config: string, point?: string): Daemon {
   const child = start(['serve'], config, point === undefined ? {} : { [CRASH_POINT_VARIABLE]: point })
   let output = ''

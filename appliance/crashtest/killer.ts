@@ -114,7 +114,7 @@ export class Killer {
     if (before) before.inFlight = daemon.tookOver()
   }
 
-  /** Waits until the daemon accepts mail. Returns false when it doesn't, which is a fault unless `mayDie`. */
+  /** Waits until the daemon accepts mail; false when it doesn't, which is a fault unless it `mayDie` and did. */
   async #ready(daemon: Daemon, mayDie = false): Promise<boolean> {
     const { clock } = this.#deps
     const begun = clock.now()
@@ -180,7 +180,10 @@ export class Killer {
       this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined))
   }
 
-  /** Retries queued mail, as an impatient operator would. A failure does no harm, because this is repeated later. */
+  /**
+   * Retries queued mail, as an impatient operator would. May fail because the daemon dies. That does no harm, because
+   * this is repeated later.
+   */
   async #retry(): Promise<void> {
     await runCommand(['queue', 'retry'], this.#deps.stage.nodes[0].configFile).catch(() => undefined)
   }

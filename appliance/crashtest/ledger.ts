@@ -37,7 +37,7 @@ export interface Sent {
   recipients: string[]
   /** The IDs in REST responses, without duplicates. */
   ids: string[]
-  /** The SMTP attempts in which the message was begun. */
+  /** The SMTP attempts, except those whose connection broke before the message was begun. */
   tries: SmtpTry[]
   /** When the client began to send the email (Unix milliseconds). */
   at: number

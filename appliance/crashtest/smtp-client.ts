@@ -41,7 +41,7 @@ export async function sendUntilAnswered(
       return null
     }
     if (answer.kind === 'refused' && answer.reply.startsWith('5')) return answer.reply
-    // Still the run that acknowledged the message: even if it has ended, the next one hasn't begun.
+    // Still the run that the attempt reached: even if it has ended, the next one hasn't begun.
     one.run = client.run
     if (answer.kind === 'none' && !answer.said) tries.pop()
     await pause(restMs())
@@ -70,7 +70,7 @@ export class SmtpClient {
     this.#target = choose()
   }
 
-  /** The run of the daemon that the client is, or was last, connected to. */
+  /** The current run of the daemon that the client uses, or used last. */
   get run(): number {
     return this.#target.run()
   }

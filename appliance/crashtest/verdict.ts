@@ -53,7 +53,7 @@ export interface Verdict {
   freedLate: number[]
 }
 
-/** Maximum time until the leases of a lost node must be free, in milliseconds. */
+/** Maximum time until the leases of a lost node are free, in milliseconds. */
 const FREE_MS = 20_000
 
 /**
@@ -262,7 +262,7 @@ function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   }
 }
 
-/** Finds attempts that arrived without a reply although another attempt arrived, too. */
+/** Finds attempts whose message arrived although they got no reply, if that of another attempt arrived, too. */
 function resentOf({ tries }: Sent, byMark: Map<string, Copy[]>): SmtpTry[] {
   const arrived = tries.filter(({ mark }) => byMark.has(mark))
   return arrived.length > 1 ? arrived.filter(({ accepted }) => !accepted) : []

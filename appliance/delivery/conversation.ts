@@ -32,7 +32,7 @@ export interface Speaker {
   host: string
   ip: string
   recorder: Recorder
-  /** Deadline of the whole attempt, in Unix milliseconds. */
+  /** Deadline of the whole attempt, in milliseconds of the steady clock. */
   until: number
 }
 
@@ -146,8 +146,8 @@ export class Conversation {
   }
 
   /**
-   * Interprets a broken connection. @param dotSent whether the final dot was sent, so that the server may have accepted
-   * the message
+   * Interprets a broken connection.
+   * @param dotSent whether the final dot was sent, so that the server may have accepted the message
    */
   broke(broken: Broken, dotSent = false): Failure {
     const where = dotSent

@@ -16,11 +16,11 @@ import { Leases, mayPass, recoverLeases, type LeaseStorage } from './recovery.ts
  * 1. Wakes for an accepted email, the time of the next due delivery, a lane with new capacity, or a poll (other
  *    processes write to the queue, too).
  * 2. Leases as much as there is capacity for. For each destination, that is what its lanes accept now, plus a few
- *    deliveries if connections are about to be free, so that none blocks another.
+ *    deliveries if connections are about to be free. So no destination blocks another.
  * 3. Up to a hundred deliveries of one email to one domain share one conversation and one body. Capacity is counted in
  *    these batches.
- * 4. Settles the result, or returns deliveries without capacity. Meanwhile the next message uses the connection. The
- *    number of messages not settled yet, which would be sent again after a crash, is limited by the lane.
+ * 4. Settles the result, or returns deliveries that got no capacity after all. Meanwhile the next message uses the
+ *    connection. The lane limits the number of messages not settled yet, which would be sent again after a crash.
  *
  * The dispatcher never interprets results, and holds no transaction during an attempt.
  */
@@ -63,7 +63,7 @@ export interface DispatchDeps {
 const LEASE_MS = LONGEST_ATTEMPT + 5 * 60_000
 /** Prevents a busy loop when a due delivery can't be leased. */
 const LEAST_PAUSE_MS = 10
-/** Pause after a run without capacity to lease anything, so that emails accepted meanwhile are handled together. */
+/** Pause after a run when destinations lack capacity, so that emails accepted meanwhile are handled together. */
 const REST_MS = 5
 /** Pause after a storage failure. */
 const TROUBLE_MS = 1000
@@ -94,7 +94,7 @@ class Dispatching implements Dispatcher {
   readonly #unstored = new Set<string>()
   /** When the last lease was requested. */
   #askedAt = 0
-  /** Deliveries that ended after that request, under expired leases. Its answer may list them with an old state. */
+  /** Deliveries that ended after that request, under leases expired by then. Its answer may list their old state. */
   readonly #landed = new Set<string>()
   #stopped = true
   /** Set when the stop is complete. Attempts that end later have already been returned. */
@@ -187,7 +187,7 @@ class Dispatching implements Dispatcher {
     return new Promise<void>((resolve) => void this.#deps.clock.after(ms, resolve))
   }
 
-  /** Returns the deliveries of attempts that didn't end. Nothing was sent to any server for them. */
+  /** Returns the deliveries of attempts that didn't end, as if never leased. Nothing was sent for them. */
   async #giveBackRest(): Promise<void> {
     const { storage, clock, owner, log } = this.#deps
     const deliveryIds = [...this.#flying].filter((id) => !this.#unstored.has(id))

@@ -38,7 +38,7 @@ export interface HostMemory {
   order<T extends string | { ip: string }>(addresses: readonly T[], now: number): T[]
   /** Returns the ClientHello to start with, and when that was learned; `full` when unknown. */
   hello(place: Place, now: number): { hello: Hello; since: number | null }
-  /** Records the ClientHello that worked after a larger one failed. */
+  /** Records what worked after a larger ClientHello failed: a smaller one, or plaintext. */
   learn(place: Place, hello: Exclude<Hello, 'full'>, now: number): void
   /** Records that the full ClientHello works. */
   forget(place: Place): void

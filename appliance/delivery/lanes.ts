@@ -75,7 +75,7 @@ export class Lanes {
   readonly #underway = new Map<string, number>()
   /** Destinations whose capacity must be listed, because they have deliveries in flight or limits. */
   readonly #touched = new Map<string, { pool: string; provider: string }>()
-  /** IDs of the sources that belong to other nodes. */
+  /** IPs of the sources that belong to other nodes. */
   #foreign: ReadonlySet<string> = new Set()
   #pools: PoolFilter | undefined
 
@@ -312,8 +312,8 @@ export class Lanes {
   }
 
   /**
-   * Marks the capacity of a lane's destinations as changed: those of its pool, and those of pools that fall back to the
-   * default pool.
+   * Marks the capacity of a lane's destination as changed. Destinations of pools that fall back to the default pool are
+   * marked when they ask.
    */
   #touchLane({ source, provider }: Lane): void {
     const of = { pool: source.pool, provider }

@@ -17,7 +17,7 @@ export interface Visit extends Order {
   port: number
   /** Source IP; undefined lets the system choose. */
   localAddress: string | undefined
-  /** Deadline of the whole attempt, in Unix milliseconds. */
+  /** Deadline of the whole attempt, in milliseconds of the steady clock. */
   until: number
 }
 

@@ -58,8 +58,8 @@ export class Leases {
   }
 
   /**
-   * Leases deliveries, after returning those that are due to be returned. @throws what storage throws; the next call
-   * returns the rest
+   * Leases deliveries, after returning those that are due to be returned.
+   * @throws what storage throws; the next call returns the rest
    */
   async lease(args: LeaseArgs, now: number): Promise<LeasedDelivery[]> {
     await this.#giveBackLater(args.owner)

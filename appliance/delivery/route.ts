@@ -25,8 +25,8 @@ export interface RouteDeps extends HostDeps {
 }
 
 /**
- * Maximum number of hosts per attempt, so that a domain's records can't cause an unlimited number of lookups and
- * connections.
+ * Maximum numbers of hosts and IPs per attempt, so that a domain's records can't cause an unlimited number of lookups
+ * and connections.
  */
 const MOST_HOSTS = 10
 const MOST_ADDRESSES = 20

@@ -27,7 +27,7 @@ export class Broken extends Error {
  * connection broke can still be read. nodemailer's client was tried and isn't used: docs/decisions/0005.
  */
 export class SmtpWire {
-  /** Overall deadline in Unix milliseconds, which also limits the timeout of each step. */
+  /** Overall deadline in milliseconds of the steady clock, which also limits the timeout of each step. */
   until: number
   /** Resolves when the socket is closed, so that the server no longer counts it. */
   readonly closed: Promise<void>

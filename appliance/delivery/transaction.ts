@@ -11,7 +11,7 @@ import { fitting, supportedPart, unconvertible, type Order } from './supported.t
 import { endsSession, requires, type Session } from './session.ts'
 import { Broken } from './smtp-wire.ts'
 
-/** Maximum number of blocks written per turn of the event loop, which is a megabyte. */
+/** Maximum number of blocks written per turn of the event loop if the server accepts them at once: a megabyte. */
 const BLOCKS_IN_TURN = 16
 /** Note shown with MAIL in the transcript of a converted message. */
 const CONVERTED =

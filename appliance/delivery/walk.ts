@@ -29,7 +29,7 @@ export interface WalkDeps {
   hostname: string
   /** Port of the mail exchangers. */
   port: number
-  /** Deadline of the attempt, Unix milliseconds. */
+  /** Deadline of the whole attempt, in milliseconds of the steady clock. */
   until: number
 }
 

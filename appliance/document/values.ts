@@ -1,7 +1,8 @@
 /** Readers for the values in a document: each checks a value and describes what it accepts. */
 
-/** Reads a value, and returns undefined if it is invalid. */
+/** Reads one kind of value. */
 export interface Reader<T> {
+  /** Returns the value; undefined if it is invalid. */
   read: (value: unknown) => T | undefined
   /** Describes valid values; completes "Invalid … field: ". */
   expected: string

@@ -1,6 +1,6 @@
 /**
- * Reports events about their mail to apps. Events are stored together with the state changes they describe, then turned
- * into webhook deliveries by the outbox, and sent endpoint by endpoint. Also counts them by tag.
+ * Reports events of emails to the apps that sent them. Events are stored together with the state changes they describe,
+ * then turned into webhook deliveries by the outbox, and sent endpoint by endpoint. Also counts events by tag.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'

@@ -51,7 +51,7 @@ export function createTagCounter({
   storage: TagStorage
   clock: Clock
   log: Logger
-  /** Maximum time between two checks for new events, in milliseconds. */
+  /** How often to check for new events without being woken, in milliseconds; at least `POLL_MS`. */
   pollMs: number
   /** Default: this process is the only one. */
   duties?: Duties | undefined

@@ -120,7 +120,10 @@ export function renderMessage(view: FormPageView, message: FormMessage): Rendere
   return framePage(view, title, body.join('\n'), STYLE)
 }
 
-/** Renders the page for a form on a site that isn't allowed to embed it. @param url URL of the form's own page */
+/**
+ * Renders the page for a form on a site that isn't allowed to embed it.
+ * @param url URL of the form's own page
+ */
 export function renderForeign(view: FormPageView, url: string): RenderedPage {
   const words = SIGN_UP_WORDS[view.language]
   const link = `<p><a href="${escapeHtml(url)}">${escapeHtml(view.form.words[view.language]?.title ?? words.title)}</a></p>`
@@ -132,7 +135,10 @@ export function renderForeign(view: FormPageView, url: string): RenderedPage {
   )
 }
 
-/** Renders the page that a confirmation link opens. @param address masked */
+/**
+ * Renders the page that a confirmation link opens.
+ * @param address masked
+ */
 export function renderConfirm(view: FormPageView, address: string): RenderedPage {
   const { team, language } = view
   const words = SIGN_UP_WORDS[language]
@@ -142,7 +148,10 @@ export function renderConfirm(view: FormPageView, address: string): RenderedPage
   return framePage(view, words.confirmTitle, body, STYLE)
 }
 
-/** Renders the page after the confirmation. @param address masked */
+/**
+ * Renders the page after the confirmation.
+ * @param address masked
+ */
 export function renderDone(view: FormPageView, address: string): RenderedPage {
   const { team, language } = view
   const words = SIGN_UP_WORDS[language]
@@ -154,7 +163,10 @@ export function renderDone(view: FormPageView, address: string): RenderedPage {
 const paragraph = (row: string): string =>
   `<p>${row.replace('<label class="field">', '<label>').replace('</span>', '</span> ')}</p>`
 
-/** Renders a form as plain HTML for another site. @param url of the form's own page */
+/**
+ * Renders a form as plain HTML for another site.
+ * @param url of the form's own page
+ */
 export function embedCode(
   view: Pick<InputsView, 'form' | 'fields' | 'language' | 'numbers'>,
   url: string,

@@ -35,10 +35,9 @@ const MAX = { name: 100, line: 100, button: 50, subject: 200, text: 1000, label:
 const unprintable = /[^\P{Cc}\n]|\p{Cs}/u
 
 /**
- * Reads the fields that a request sets.
+ * Reads the fields that a request sets. Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_address`.
  * @param keys keys of the team's contact properties
- * @param before the current texts, which are kept Refuses: `missing_field`, `invalid_field`, `invalid_id`,
- * `invalid_address`.
+ * @param before the current texts, which are kept
  */
 export function readForm(
   input: FormInput,

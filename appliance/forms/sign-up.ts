@@ -37,8 +37,8 @@ export interface Submitted {
 }
 
 /**
- * sent: the visitor is asked to check their mailbox, whatever happened · problem: shown with the form again, with a new
- * proof · foreign: from a site that isn't allowed to embed the form
+ * sent: the visitor is asked to check their mailbox, whatever happened · problem: shown with the form again, with the
+ * proof for it · foreign: from a site that isn't allowed to embed the form
  */
 export type SubmitResult =
   { kind: 'sent' | 'closed' | 'busy' | 'foreign' } | { kind: 'problem'; problem: string; shown: string }

@@ -1,4 +1,4 @@
-/** Records requests that change something in the audit log; no other code does. */
+/** Records the requests that change something in the audit log. Public routes record their own actions. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { beginAct, endAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'

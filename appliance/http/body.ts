@@ -151,7 +151,7 @@ async function inThread(
 }
 
 /**
- * Receives a body. A body that arrives in one chunk is returned as it is; a larger body counts towards the limits of
+ * Receives a body. A body that arrives in one chunk is returned as it is; any other body counts towards the limits of
  * its team or address. After a limit is exceeded, keeps reading for a while without storing, so that the client
  * receives the response. Refuses: `body_too_large`, `body_too_complex`, `body_too_slow`, `share_used`, `disk_full`,
  * `malformed_request`.

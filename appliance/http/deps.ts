@@ -137,7 +137,7 @@ export interface HttpDeps {
     list(): Promise<NodeView[]>
     /** Removes a node that isn't alive, and its sending IPs. Refuses unknown and live nodes. */
     forget(id: string): Promise<void>
-    /** Returns this node's share of a limit that each node counts separately. */
+    /** Divides a limit that each node counts separately by the number of live nodes. Returns the share of this node. */
     shareOf: (limit: number) => number
   }
   clock: Clock

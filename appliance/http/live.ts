@@ -31,7 +31,7 @@ const LAST_WORDS = 5000
 /** Maximum number of streams in total and per team. Each uses a socket. */
 const MOST_CLIENTS = 500
 const MOST_OF_TEAM = 125
-/** Maximum number of events per query. */
+/** Maximum number of events per query. The next query reads more. */
 const PAGE = 1000
 
 interface Client {
@@ -141,7 +141,7 @@ class Hub implements Live {
    */
   async #catchUp(client: Client): Promise<void> {
     const { storage, clock } = this.#deps
-    // Other clients may have received newer events meanwhile. Repeat in that case.
+    // Other clients may receive newer events meanwhile. In that case, the caller repeats this.
     const until = this.#cursor
     const asked = { teamId: client.teamId, after: client.cursor, limit: PAGE }
     const missed = await storage.liveEvents(asked, clock.now())

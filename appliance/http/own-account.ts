@@ -40,7 +40,7 @@ export async function ownSession(
 export const isFactorNeeded = ({ session, hasSecondFactor }: SignedIn): boolean =>
   hasSecondFactor && !session.strong
 
-/** Whether the password or a factor was used recently, as `isFactorNeeded` requires. Pure. */
+/** Whether the password or a factor was used recently, and no second factor is missing (`isFactorNeeded`). Pure. */
 export const isProven = (own: SignedIn, now: number): boolean =>
   !isFactorNeeded(own) && now - own.session.provedAt <= PROOF_LIFETIME
 

@@ -41,7 +41,7 @@ export function referToEmails(body: unknown, emailIds: readonly string[], answer
     if (refused.has(index) || !isObject(element)) return element
     return { [EMAIL]: emailIds[made++], ...withoutTexts(element) }
   })
-  // The batch doesn't have the expected structure.
+  // If the numbers differ, the batch doesn't have the expected structure.
   return made === emailIds.length ? referring : body
 }
 

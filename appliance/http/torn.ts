@@ -4,8 +4,8 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Size in octets below which chunks are small. A body with more than `MOST_SMALL` chunks must have at least this many
- * octets per chunk on average.
+ * Size in octets below which chunks are small. A body with more than `MOST_SMALL` small chunks must have at least this
+ * many octets per small chunk.
  */
 const SMALL_CHUNK = 16
 const MOST_SMALL = 1000

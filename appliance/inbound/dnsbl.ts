@@ -17,7 +17,7 @@ export interface DnsblDeps {
   clock: Pick<Clock, 'after'>
   /** Zones, most important first. */
   zones: readonly string[]
-  /** Networks that aren't looked up. */
+  /** Networks whose IPs aren't looked up. */
   allow: readonly Cidr[]
   count: (zone: string, result: Result) => void
 }

@@ -25,7 +25,8 @@ export interface ForwarderDeps {
 }
 
 /**
- * Maximum number of forwarded messages. Strangers trigger this mail, and the low limit makes it useless for attacks.
+ * Maximum number of forwarded messages per hour. Strangers trigger this mail, and the low limit makes it useless for
+ * attacks.
  */
 const MOST = 20
 const WINDOW_MS = 60 * 60_000

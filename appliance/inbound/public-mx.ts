@@ -1,4 +1,4 @@
-/** Receives mail on the public MX, which other servers send to port 25 without authentication (RFC 5321 §3.6). */
+/** Receives mail that other servers send to the public MX on port 25 without authentication (RFC 5321 §3.6). */
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Arriving, Client, MailHandler, MailCommand } from '../smtp/smtp.ts'

@@ -17,7 +17,8 @@ export type MxAnswer =
 const TIMEOUT = 3000
 
 /**
- * Checks whether the listener for port 25 accepts mail to postmaster, as every MX must (RFC 5321 §4.5.1). Never rejects.
+ * Checks whether the listener for port 25 accepts mail to postmaster, as every MX must (RFC 5321 §4.5.1). Never
+ * rejects.
  */
 export async function askPublicMx(
   { starttls, mx_port: mxPort = 25 }: { starttls: readonly string[]; mx_port?: number | undefined },

@@ -1,4 +1,4 @@
-/** Gathers the reputation of domains and sending IPs from stored counts, checks and the audit log. Does no DNS lookups. */
+/** Gathers the reputation of domains and sending IPs from stored counts, checks and the audit log. Uses no DNS. */
 import type { Clock } from '../clock/clock.ts'
 import { breakDownInPieces, sumInPieces } from '../events/metrics.ts'
 import type { AuditEntry } from '../mail/audit.ts'
@@ -45,7 +45,7 @@ export interface SourceReputation {
   /** Every day of the period, oldest first. */
   days: ReputationDay[]
   totals: ReputationCounts
-  /** Results of the period, largest first; `provider` null: all providers that aren't in the table. */
+  /** Results of the period, largest first; `provider` null: all providers that aren't in the provider table. */
   providers: ProviderCounts[]
   /** Findings of the last blocklist check. */
   blocklists: Finding[]

@@ -18,7 +18,10 @@ export interface Progress extends Report {
 export interface SharedDoctor {
   /** Runs all checks, or those of one domain. */
   examine(domain?: Domain): Promise<Report>
-  /** Returns the findings so far without waiting. Starts a run if there is none. Rejects if the last run failed. */
+  /**
+   * Returns the findings so far without waiting. Starts a run if none is in progress or recent. Rejects if the last run
+   * failed.
+   */
   watch(domain?: Domain): Promise<Progress>
   /**
    * Returns the last complete report of all checks, or null. If it is older than a quarter of an hour, starts another
@@ -82,7 +85,7 @@ export function createSharedDoctor(clock: Clock, examine: Examine): SharedDoctor
     async watch(domain) {
       const look = lookAt(domain)
       if (look.ended !== null) return { ...(await look.report), complete: true }
-      // Report a run that failed immediately; the next call starts another.
+      // If the run fails at once, this rejects at once; the next call starts another run.
       const now = clock.now()
       const running = { at: now, findings: sortFindings(look.soFar), complete: false }
       return Promise.race([look.report.then((report) => ({ ...report, complete: true })), later(running)])

@@ -39,7 +39,10 @@ export async function askMilter(milter: string): Promise<FilterAnswer> {
   }
 }
 
-/** Judges a milter's response. @param unavailable what happens to mail without its verdict */
+/**
+ * Judges a milter's response.
+ * @param unavailable what happens to mail without its verdict
+ */
 export function judgeMilter(
   answer: FilterAnswer,
   { milter, unavailable }: { milter: string; unavailable: 'accept' | 'defer' },
@@ -61,7 +64,10 @@ const EFFECT = {
   defer: 'Mail to receiving domains is refused temporarily.',
 }
 
-/** Judges the filter's response. @param unavailable what happens to mail without a verdict */
+/**
+ * Judges the filter's response.
+ * @param unavailable what happens to mail without a verdict
+ */
 export function judgeSpamFilter(
   answer: FilterAnswer,
   { url, unavailable }: { url: string; unavailable: 'accept' | 'defer' },

@@ -57,7 +57,7 @@ export interface ArrivedMessage {
   reportTo: string | null
   dsn: EnvelopeDsn
   requireTls: RequireTls
-  /** Other domains than that of From that the message is sent for. They must be authorized, too. */
+  /** Domains other than that of From that the message is sent for. They must be authorized, too. */
   speaksFor: string[]
   attachments: Omit<AttachmentInfo, 'id'>[]
 }

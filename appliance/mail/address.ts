@@ -32,8 +32,8 @@ const MAX_TEXT = 2 * MAX_NAME + 4 * MAX_ADDRESS + MAX_DOMAIN
 /** Control characters, line and paragraph separators, and lone surrogates, which a header field can't show. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
 /**
- * Non-ASCII spaces, and invisible and unassigned characters. Also forbidden in a local part, because they only serve to
- * deceive.
+ * Characters that are also forbidden in a local part: non-ASCII spaces, and invisible and unassigned characters, which
+ * only serve to deceive.
  */
 const invisible = /[\p{C}\p{Zs}]/u
 

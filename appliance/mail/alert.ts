@@ -43,7 +43,7 @@ export interface Alert {
   note: string
   /** The last measured value, in the unit of its kind. */
   value: number
-  /** The maximum value that receivers accept, in the same unit; null: no limit is known. */
+  /** The maximum value that receivers accept, in the same unit; null: there is no such limit. */
   limit: number | null
   openedAt: number
   /** Since when the value has been low enough to close the alert; null: it isn't. */

@@ -64,7 +64,8 @@ export interface Eraser {
   hide(text: string): string
   /**
    * Replaces the address like `hide` in every text of plain data.
-   * @param words also replace the local part alone in replies of servers; only for data about no one else
+   * @param words also replace the local part alone in text from servers and notes about it; only for data about no one
+   * else
    */
   hideIn<T>(value: T, words?: boolean): T
 }

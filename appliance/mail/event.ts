@@ -97,7 +97,7 @@ export interface EventData {
   seenBy?: string
   /** For opens: data about who opened the email. The IP address is empty when it isn't stored. */
   open?: { ipAddress: string; timestamp: string; userAgent: string }
-  /** For clicks: data about who clicked, and the target of the link. */
+  /** For clicks: the same data about who clicked, and the target of the link. */
   click?: { ipAddress: string; timestamp: string; userAgent: string; link: string }
   cause?: Cause
   /** For bounces: the class on the wire. */

@@ -42,7 +42,7 @@ export interface FailedCheck {
 export interface InsightCounts {
   /** How many emails were checked. */
   checked: number
-  /** Checks that some emails failed, starting with the one that most failed. */
+  /** Checks that some emails failed, sorted by the number of emails, largest first. */
   failed: FailedCheck[]
   /** Every day of the period, oldest first. */
   days: { date: string; checked: number; failed: { check: string; emails: number }[] }[]

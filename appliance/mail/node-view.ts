@@ -40,7 +40,10 @@ function reasonsOf(state: NodeState, { heartbeatAt }: KnownNode, now: number): s
   ]
 }
 
-/** Formats nodes for people. @param currentId the node that handles the request */
+/**
+ * Formats nodes for people.
+ * @param currentId the node that handles the request
+ */
 export function viewNodes(nodes: readonly KnownNode[], currentId: string | null, now: number): NodeView[] {
   return nodes.map((node) => {
     const { id, name, startedAt, heartbeatAt, sources, facts } = node

@@ -1,4 +1,4 @@
-/** The rules of mailbox providers for senders, and checks whether mail follows them. Pure. */
+/** Rules of mailbox providers for senders, and checks of mail against them. Pure. */
 import { byUrgency, insight, type Insight } from './insight.ts'
 
 export const RULE_CHECKS = [

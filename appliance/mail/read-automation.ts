@@ -165,7 +165,10 @@ const WAYS: Partial<Record<StepType, readonly ConnectionType[]>> = {
   wait_for_event: ['event_received', 'timeout'],
 }
 
-/** Checks that a step has at most one outgoing connection of each type, and that no connection leads to a trigger. */
+/**
+ * Checks that a step has at most one outgoing connection of each type, that its type allows these connections, and that
+ * no connection leads to a trigger.
+ */
 function checkWays({ steps, connections }: AutomationGraph): void {
   const byKey = new Map(steps.map((step) => [step.key, step]))
   for (const [at, { from, to, type }] of connections.entries()) {

@@ -73,7 +73,8 @@ const LEAST_JUMP = 1000
 const USUAL_DAYS = 7
 
 /**
- * Finds the days with far more mail than the median of the previous seven days. @param days without gaps, oldest first
+ * Finds the days with far more mail than the median of the previous seven days.
+ * @param days without gaps, oldest first
  */
 export function volumeChanges(days: readonly ReputationDay[]): ReputationChange[] {
   const volumes = days.map(({ delivered, bounced }) => delivered + bounced)

@@ -104,9 +104,9 @@ export interface Returned {
 
 /**
  * Effects of a report about a delivery. `bounced`: the delivery bounced · `suppressed`: its address was suppressed, too
- * · `complained` · `noted`: the report isn't final · `unchanged`: the delivery is queued, or already bounced or
- * complained · `stranger`: not a recipient of the email · `ambiguous`: the email has several recipients, and the report
- * could be about any of them.
+ * · `complained` · `noted`: the report doesn't say that delivery failed · `unchanged`: the delivery is queued, or
+ * already bounced or complained · `stranger`: not a recipient of the email · `ambiguous`: the email has several
+ * recipients, and the report could be about any of them.
  */
 export const RETURNED_EFFECTS = [
   'bounced',
@@ -119,7 +119,7 @@ export const RETURNED_EFFECTS = [
 ] as const
 export type ReturnedEffect = (typeof RETURNED_EFFECTS)[number]
 
-/** The statement of a message about a recipient, and its effect. */
+/** What a message reports about a recipient, and its effect. */
 export interface ReportEntry {
   /** The recipient's address; null when the message names none. */
   recipient: string | null

@@ -1,4 +1,4 @@
-/** TLS reports: their days, and the addresses that a domain wants them at (RFC 8460 §3). Pure. */
+/** TLS reports: the days that they cover, and the URIs that a domain wants them sent to (RFC 8460 §3). Pure. */
 
 /** Returns the UTC day, YYYY-MM-DD, of a time (RFC 8460 §4.1). @param at Unix milliseconds */
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

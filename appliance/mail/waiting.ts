@@ -1,6 +1,6 @@
 /**
- * Reasons why mail waits, and why a lane sends less than it could: the data, and the only place that words them. No
- * reason contains a time, because only the caller knows the time zone. Pure; also used by the dashboard.
+ * Reasons why mail waits, and why a lane sends less than it could, as data and as text. No other file contains their
+ * wording. No reason contains a time, because only the caller knows the time zone. Pure; also used by the dashboard.
  */
 import type { Reply } from './reply.ts'
 
@@ -95,7 +95,10 @@ function briefly({ code, enhanced, text }: Reply): string {
 const codesOf = ({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>): string =>
   enhanced === null ? String(code) : `${code} ${enhanced}`
 
-/** Formats a decision about a lane, without a full stop. @param provider name of the provider */
+/**
+ * Formats a decision about a lane, without a full stop.
+ * @param provider name of the provider
+ */
 export function laneWords(reason: LaneReason, provider: string): string {
   switch (reason.key) {
     case 'answered':

@@ -11,7 +11,7 @@ import { isSealed, partsOf, readContentType, valuesOf } from './entity.ts'
 const WORD = 42
 /** Octets around the text: `=?unknown-8bit?B?` and `?=`. */
 const FRAME = 19
-/** Minimum space in octets for a word on the line of the field name. With less, it goes on the next line. */
+/** Minimum octets of text that must fit on the current line. With less room, the first word goes on the next line. */
 const LEAST = 12
 /** Maximum nesting, and maximum number of parts whose headers are encoded. Real messages have a tenth of that. */
 const MAX_DEPTH = 20

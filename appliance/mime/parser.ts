@@ -1,4 +1,4 @@
-/** Parses any message (MIME, RFC 2045 and 2046). The only file of the daemon that uses postal-mime's parser. */
+/** Parses any message (MIME, RFC 2045 and 2046). Only this file and the sandbox use postal-mime's parser. */
 import PostalMime, { type Email } from 'postal-mime'
 
 export { decodeWords } from 'postal-mime'

@@ -16,7 +16,10 @@ const MAX_DEPTH = 20
 const MAX_PARTS = 1000
 /** Longest line without its CRLF (RFC 5322 §2.1.1). */
 const MAX_LINE = 998
-/** Octets to encode before yielding to the event loop, which takes a few milliseconds. A multiple of a base64 line. */
+/**
+ * Number of octets to encode before yielding to the event loop, a multiple of a base64 line. Encoding them takes a few
+ * milliseconds.
+ */
 const TURN = 57 * 8192
 
 class Impossible extends Error {}
@@ -165,7 +168,10 @@ function headerOf({ fields, encoding, isMessage }: Entity): Buffer {
   return Buffer.concat([...written.map(({ raw }) => raw), CRLF])
 }
 
-/** Picks quoted-printable for text that it doesn't make longer than base64 would, else base64. */
+/**
+ * Returns the encoding for a body: base64 and quoted-printable stay; otherwise quoted-printable for text unless base64
+ * is shorter, and base64 for everything else.
+ */
 function encodingFor({ type, encoding, body }: Entity): 'base64' | 'quoted-printable' {
   if (encoding === 'base64' || encoding === 'quoted-printable') return encoding
   const isText = type === '' || type.startsWith('text/')

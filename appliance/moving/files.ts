@@ -35,7 +35,7 @@ const MAX_DEPTH = 64
 /** Creates an export without content. */
 export const newExport = (): Export => ({ content: new Map(), problems: [], notes: [] })
 
-/** Adds an object to a list, and under its own path. Returns the object with its new ID. */
+/** Adds an object to a list, and under its own path. Returns the object with an ID, which is new if it had none. */
 export function store({ content }: Export, path: string, object: Wire): Wire {
   const list = content.get(path) ?? []
   if (!Array.isArray(list)) throw new Error(`${path} is not a list`)
@@ -54,7 +54,7 @@ export function serveExport({ content }: Export, base: string): Hosted {
     base,
     async *list(path) {
       const found = content.get(path) ?? []
-      // The API lists the newest object first, an export the oldest.
+      // The API lists the newest object first, so the objects of an export are served in reverse order.
       if (Array.isArray(found)) yield* found.toReversed()
     },
     get(path) {

@@ -17,8 +17,8 @@ const MAX_KEY = 50
 const SHOWN = 40
 
 /**
- * Converts `{{name}}` to `{{{name}}}`, and `{{order.total}}` to `{{{order_total}}}`. Leaves blocks, helpers and partials
- * as they are: templates here have none. Removes comments.
+ * Converts `{{name}}` to `{{{name}}}`, and `{{order.total}}` to `{{{order_total}}}`. Leaves blocks, helpers and
+ * partials as they are: templates here have none. Removes comments.
  */
 export function fromHandlebars(source: string): Converted {
   const keys = new Map<string, string>()

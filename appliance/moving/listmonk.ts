@@ -1,6 +1,6 @@
 /**
- * Reads what listmonk exports: the CSV file of subscribers, and the JSON of its API for lists, subscribers, templates and
- * campaigns. Pure.
+ * Reads what listmonk exports: the CSV file of subscribers, and the JSON of its API for lists, subscribers, templates
+ * and campaigns. Pure.
  */
 import { readContactFile } from '../audience/audience.ts'
 import { Refusal } from '../mail/refusals.ts'

@@ -84,7 +84,7 @@ function plainValue(value: unknown): string | number | null {
   return JSON.stringify(value)
 }
 
-/** Derives a property key from a name; null if that is impossible. */
+/** Derives a property key from a name; null if the key would be empty or is reserved. */
 export function keyOf(name: string): string | null {
   const key = name
     .replaceAll(/[^A-Za-z0-9]+/g, '_')

@@ -1,6 +1,6 @@
 /**
- * Reads tables of Postal's database, as `mysql --batch` prints them: `suppressions` of a mail server's message database,
- * and `domains` of the main one. Postal has no other export. Pure.
+ * Reads tables of Postal's database, as `mysql --batch` prints them: `suppressions` of a mail server's message
+ * database, and `domains` of the main one. Postal has no other export. Pure.
  */
 import { newExport, readTable, store, type Export, type ExportFile, type TableRow } from './files.ts'
 import { HostedFailed } from './hosted.ts'

@@ -48,7 +48,7 @@ export interface MoveCount {
   /** Number of existing objects that were changed. */
   updated: number
   leftOut: number
-  /** Reasons why objects were skipped; at most a hundred. */
+  /** Reasons why objects were skipped; the first hundred. */
   reasons: Remark[]
   /** Differences here for objects that weren't skipped. */
   notes: Remark[]
@@ -112,7 +112,7 @@ export interface MoveDeps {
   customEvents: CustomEvents
   /** Author of the templates, as shown with their versions. */
   author: string
-  /** Tells the user the reason for a long wait. */
+  /** Tells the user about progress, so that a long wait isn't silent. */
   tell: (line: string) => void
   /** ID of the team that will own all objects. */
   teamId: string

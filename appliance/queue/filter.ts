@@ -12,7 +12,7 @@ const MOST = 500
 const MOST_IDS = 200
 const MOST_IDS_TEXT = 40 * MOST_IDS
 
-/** Thrown for an invalid value, with a description of what is expected instead. */
+/** Returned for an invalid value, with a description of what is expected instead. */
 class Unreadable {
   readonly expected: string
   constructor(expected: string) {
@@ -89,8 +89,8 @@ export interface GivenFilter {
 }
 
 /**
- * Reads a filter. Refuses unknown names: ignoring a misspelled condition could drop everybody's mail. Refuses:
- * `invalid_field` with the name of the condition.
+ * Reads a filter. Refuses unknown names: ignoring a misspelled condition could drop everybody's mail.
+ * Refuses: `invalid_field` with the name of the condition.
  * @param called the caller's name of a condition, for the refusal
  */
 export function readQueueFilter(given: object, now: number, called = (name: string) => name): GivenFilter {

@@ -75,8 +75,8 @@ export interface QueueControl {
    */
   act(act: QueueAct, actor: Actor): Promise<QueueChange>
   /**
-   * Undoes a hold with its rule, a release, or a reroute, for deliveries that weren't changed since. Refuses:
-   * `not_found`, `not_undoable`.
+   * Undoes a hold with its rule, a release, or a reroute, for deliveries that weren't changed since.
+   * Refuses: `not_found`, `not_undoable`.
    */
   undo(args: { auditId: string; teamId: string | undefined }, actor: Actor): Promise<QueueChange>
   /** Lists the rules that hold new mail. */
@@ -234,7 +234,7 @@ async function refuseCareless(act: QueueAct, { storage, clock }: QueueControlDep
     })
 }
 
-/** Refuses a filter that can't be a hold rule, because it uses conditions that aren't known yet when mail arrives. */
+/** Refuses an action that can't be a hold rule. New mail can only match conditions that are known when it arrives. */
 function refuseRule({ action, filter }: QueueAct): void {
   if (action !== 'hold')
     throw refuse('invalid_field', { field: 'new', expected: 'it is only allowed for hold' })

@@ -18,7 +18,7 @@ export interface SentBack {
 
 /** How a recipient responds to a message. */
 export interface Return {
-  /** Description of the message that is sent back. */
+  /** Description of the recipient's behavior. */
   does: string
   /** The consequence. */
   outcome: string

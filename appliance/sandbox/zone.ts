@@ -196,7 +196,10 @@ async function listen(
   }
 }
 
-/** Ignores errors from clients that disconnected, and from a server that was closed before it answered. */
+/**
+ * Ignores an error of a client that disconnected, or of a server that was closed before it answered, because there is
+ * no one to report it to.
+ */
 function ignore(): void {
   return undefined
 }

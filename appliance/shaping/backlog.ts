@@ -55,7 +55,10 @@ export const UNPLACED = '?'
 
 const plain = (state: BacklogState, until: number | null = null): Backlog => ({ state, reason: null, until })
 
-/** Describes a backlog. @param busy whether its lanes use all connections they may have */
+/**
+ * Describes a backlog.
+ * @param busy whether its lanes use all connections they may have
+ */
 export function backlogOf(counted: BacklogCount, busy: boolean, situation: Situation, now: number): Backlog {
   const { count, held, due, inFlight, pool, provider, sample, nextAt } = counted
   if (pool === null || provider === null) return plain('mixed')

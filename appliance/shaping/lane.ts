@@ -67,7 +67,7 @@ export interface LaneState {
   reasonAt: number | null
   /**
    * Recipients on one UTC day: those that the provider replied about, and those that it deferred or refused because of
-   * us.
+   * the sending IP.
    */
   today: { day: string; sent: number; complained: number }
   /** The progress of the warm-up that began at `since` (warm-up.ts). */
@@ -144,7 +144,10 @@ export function isPaused({ pause }: LaneState, now: number): boolean {
   return pause !== null && (pause.until === null || now < pause.until)
 }
 
-/** Returns how many messages may start now. @param open connections with a message in progress */
+/**
+ * Returns how many messages may start now.
+ * @param open connections with a message in progress
+ */
 export function roomIn(state: LaneState, limits: Limits, open: number, now: number): number {
   if (isPaused(state, now)) return 0
   const { connections, rate } = allowed(state, limits, now)
@@ -193,7 +196,10 @@ export function mailSaid(state: LaneState, limits: Limits, now: number): LaneSta
   return { ...state, nextMail, next: Math.max(state.next, nextMail) }
 }
 
-/** Pauses the lane for an operator. @param until null: until someone ends it */
+/**
+ * Pauses the lane for an operator.
+ * @param until null: until someone ends it
+ */
 export function pausedBy(state: LaneState, until: number | null, now: number): LaneState {
   const reason: LaneReason = { key: 'paused_by_operator' }
   return { ...state, pause: { at: now, until, by: 'operator' }, reason, reasonAt: now }
@@ -312,7 +318,10 @@ function fewerConnections(state: LaneState, note: string, { limits }: Provider, 
   return { ...state, connections: half, clean: 0, cutAt: now, reason, reasonAt: now }
 }
 
-/** Halves the connections because there were too many. The lane avoids this number for some time, longer each time. */
+/**
+ * Halves the connections because there were too many. The lane avoids the previous number for some time, longer each
+ * time.
+ */
 function crowdedOut(
   state: LaneState,
   holdMs: number,

@@ -38,7 +38,7 @@ export interface ProviderEntry {
 /** The content of config/providers.toml. */
 export interface ProviderTable {
   /**
-   * Settings for providers outside the table, and for those that an entry omits. The default pause rules are checked
+   * Applies to providers outside the table, and for settings that an entry omits. The default pause rules are checked
    * after the provider's own.
    */
   default: { settings: Settings; pauses: PauseRule[] }

@@ -70,8 +70,8 @@ const starttls: CommandHandler = async (session, args) => {
 
 /**
  * Returns the team that this session sends for; null when no one has authenticated. Checks again for each message, so
- * that a key that was revoked or restricted can't keep sending on an open session. Refuses: `smtp_key_gone`,
- * `smtp_key_revoked`.
+ * that a key that was revoked or restricted can't keep sending on an open session.
+ * Refuses: `smtp_key_gone`, `smtp_key_revoked`.
  */
 async function callerOf(session: Session): Promise<Caller | null> {
   const id = session.kind.name === 'trusted' ? session.kind.apiKeyId : session.caller?.apiKey?.id

@@ -19,7 +19,7 @@ export interface Gate {
   succeeded(ip: string, prefix: string): void
 }
 
-/** How long failures are counted from the first one, and how long a ban lasts, in milliseconds. */
+/** How long failures are counted from the first one, in milliseconds. A ban ends at the end of that time. */
 const WINDOW_MS = 15 * 60_000
 const MAX_FAILURES = 10
 /** Maximum number of refused commands on all connections of an address within the window. */

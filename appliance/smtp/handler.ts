@@ -1,6 +1,6 @@
 /**
- * Interfaces that users of the SMTP server implement to accept or refuse messages and to store them. There are two:
- * submission for authenticated apps (submission/), and the public MX for everyone else (inbound/).
+ * Interfaces that users of the SMTP server implement to accept or refuse messages and to store them. There are two such
+ * users: submission for authenticated apps (submission/), and the public MX for everyone else (inbound/).
  */
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'

@@ -28,7 +28,7 @@ import { parseCommand } from './syntax.ts'
 /** Runs a command and returns the reply; null when it has already written all replies. Refuses by throwing. */
 export type CommandHandler = (session: Session, args: string) => Promise<Reply | null> | Reply | null
 
-/** First words of HTTP requests. A program that speaks HTTP to a mail port is being abused by an attacker. */
+/** First words of lines in HTTP requests. A program that speaks HTTP to a mail port is being abused by an attacker. */
 const NOT_SMTP = new Set(['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'OPTIONS', 'CONNECT', 'HOST:'])
 
 /** Commands that do no work for a message. */
@@ -215,8 +215,8 @@ export class Session {
   }
 
   /**
-   * Charges commands that do no work to the budget of the address, once there are more than any client needs. Refuses:
-   * `address_rate`.
+   * Charges commands that do no work to the budget of the address, once there are more than any client needs.
+   * Refuses: `address_rate`.
    */
   async #meter(verb: string): Promise<void> {
     if (this.kind.name === 'trusted' || !IDLE.has(verb)) return

@@ -359,6 +359,6 @@ function readLine(raw: Buffer): Line {
     const text = utf8.decode(raw.subarray(0, end))
     return /\p{Cc}/u.test(text) ? { kind: 'bad' } : { kind: 'line', text }
   } catch {
-    return { kind: 'bad' } // Not UTF-8, which is the only encoding that clients use.
+    return { kind: 'bad' } // Not UTF-8, which is the only encoding that current clients use.
   }
 }

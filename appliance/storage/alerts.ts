@@ -200,7 +200,7 @@ async function dueAlertMail(db: Db, { before }: { before: number }): Promise<Ale
   return { teamId: team.team_id, opened: those('mail_opened'), closed: those('mail_closed') }
 }
 
-/** Marks alerts as mailed. Alerts that became due meanwhile stay due. */
+/** Marks alerts as mailed. Notifications that became due meanwhile stay due. */
 async function settleAlertMail(
   db: Db,
   { opened, closed }: { opened: readonly string[]; closed: readonly string[] },

@@ -32,8 +32,8 @@ export interface Bodies {
 }
 
 /**
- * Maximum size of a message in a row. Larger ones are files, because SQLite would write them twice: to the log and to
- * the table.
+ * Maximum size of a message in a row. Larger ones are files, because in SQLite the only writer would write them twice:
+ * to the log and to the table.
  */
 const LARGEST_ROW = 256 * 1024
 

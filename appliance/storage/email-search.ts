@@ -101,7 +101,7 @@ const troubleOf = (status: LastEvent): Scope['trouble'] => TROUBLE.find((one) =>
 
 /**
  * Searches one chunk. Examines at most a few thousand emails, so that other reads don't wait long. It may find fewer
- * than `limit`, or none, and still have more to examine. Excludes delivery reports, which the server created itself.
+ * than `limit`, or none, and still have more to examine. Excludes reports, which the server created itself.
  */
 async function searchEmails(
   db: Db,

@@ -149,7 +149,7 @@ export const ofTeam = (
     : [where('broadcast_id', '=', broadcastId), sql<SqlBool>`team_id || '' = ${teamId}`]
 
 /**
- * Lists emails, newest first, without delivery reports, which the server created itself.
+ * Lists emails, newest first, without reports, which the server created itself.
  * @param args broadcastId: only emails of this broadcast
  */
 export async function listEmails(

@@ -302,7 +302,7 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
 
 /**
  * Records the event of an open or a click. If a person caused the event, it also becomes the email's `last_event`,
- * unless that is further along, and its time is stored with the contact of that address.
+ * unless that is further along, and its time is stored with the contact who has the recipient's address.
  */
 function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const find = db.prepare<[string, string], { broadcastId: string | null; contactId: string | null }>(

@@ -10,7 +10,7 @@ export interface LaneRecord {
   state: string
   /** Sends nothing before this time; null if it isn't paused. */
   pausedUntil: number | null
-  /** One sentence that explains the current pace; null before its first change. */
+  /** One sentence that explains the current pace; null for a lane without problems so far. */
   reason: string | null
   reasonAt: number | null
   updatedAt: number

@@ -111,7 +111,7 @@ class Beating implements Heartbeat {
   fenced(): string | null {
     if (this.#removed) return REMOVED
     const age = this.#deps.clock.now() - this.#renewedAt
-    // A negative age means that the clock was set back and says nothing; the timer still watches.
+    // If the clock was set back, the age says nothing, but the timer still watches.
     return age >= TERM_MS || this.#wasFenced ? NOT_RENEWED : null
   }
 

@@ -15,8 +15,8 @@ export type ProxyHeader =
 /** Maximum length of a version 1 line with CRLF (PROXY protocol §2.1). */
 const MAX_V1 = 107
 /**
- * Maximum length of a version 2 header. The protocol allows 64 KB of extensions, but balancers send a few hundred
- * bytes.
+ * Maximum number of bytes after the fixed part of a version 2 header. The protocol allows 64 KB of extensions, but
+ * balancers send a few hundred bytes.
  */
 const MAX_V2 = 4096
 

@@ -135,8 +135,8 @@ async function send(running: RunningTarget, { what, count, seed }: FuzzOptions) 
 }
 
 /**
- * Creates a connection from a separate address, because addresses that send nonsense get banned, which would end the
- * test.
+ * Creates a lane whose connections come from separate addresses, because addresses that send nonsense get banned, which
+ * would end the test.
  */
 function laneOf(what: Fuzzed, { host, http, starttls, trusted }: Target): Lane {
   if (what === 'http')

@@ -164,8 +164,8 @@ export class Hostile {
   }
 
   /**
-   * Runs `count` copies of an action in parallel, each in a loop until the time is over. Then closes all connections,
-   * which ends every wait for one.
+   * Runs `count` copies of an action in parallel, each in a loop until the time is over. All connections are then
+   * closed, which ends every wait for one.
    */
   async swarm(count: number, once: (n: number) => Promise<void>): Promise<void> {
     await Promise.all(

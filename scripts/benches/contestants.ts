@@ -112,7 +112,8 @@ export async function startOpenDkim(
 /** Haraka's install folder, reused between runs. */
 const HARAKA = join(tmpdir(), 'posthaste-bench-haraka')
 /**
- * Date before which versions must have been released. Every registry mirror has these versions and their dependencies.
+ * The newest versions from before this date are installed, so that every registry mirror has them and their
+ * dependencies.
  */
 const HARAKA_BEFORE = '2026-09-01'
 

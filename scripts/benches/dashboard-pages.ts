@@ -77,7 +77,7 @@ const entry = (label: string) => (page: Page) =>
   page.getByRole('navigation', { name: 'Main' }).first().getByRole('link', { name: label, exact: true })
 const firstRow = (page: Page) => page.locator('main [data-row]').nth(3)
 
-/** Returns the navigations to the sidebar's entries, then those to rows and back. */
+/** Returns the navigations to the sidebar's entries, to the metrics of 90 days, and to rows of lists. */
 async function waysOf(page: Page): Promise<Way[]> {
   const links = page.getByRole('navigation', { name: 'Main' }).first().getByRole('link')
   const labels = (await links.allTextContents()).map((label) => label.trim())

@@ -13,7 +13,7 @@ const DOMAINS = 200
 const DAY = 86_400_000
 /** Maximum number of days on the metrics page. The same number of days before them is used for comparison. */
 const DAYS = 90
-/** Providers of four in five recipients. The rest are spread over the same number of small providers. */
+/** Providers of four in five recipients. The rest are spread over `SMALL` small providers. */
 const LARGE = ['gmail', 'microsoft', 'yahoo', 'icloud', 'gmx', 'webde', 'orange', 'comcast']
 const SMALL = 3000
 

@@ -131,7 +131,7 @@ export function median(numbers: readonly number[]): number {
   return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2
 }
 
-/** Returns the smallest of the numbers that at least a fraction `part` (0 to 1) of them don't exceed. */
+/** Returns the number that a fraction `part` (0 to 1) of the numbers don't exceed. */
 export function quantile(numbers: readonly number[], part: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!

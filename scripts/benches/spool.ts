@@ -147,8 +147,8 @@ async function measure(place: Place): Promise<void> {
 }
 
 /**
- * Sends more mail than can be delivered in the meantime. Measures how fast it is accepted, and checks that all of it
- * stays in the spool.
+ * Sends more mail than can be delivered in the meantime. Measures how fast it is accepted, and how fast part of it
+ * is delivered meanwhile. The rest stays in the spool.
  */
 async function burstInto({ folder, home }: Place): Promise<void> {
   if (burst === 0) return

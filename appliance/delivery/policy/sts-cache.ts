@@ -39,7 +39,7 @@ export interface StsCache {
   stateOf(domain: string): Promise<StsState>
   /**
    * Fetches policies again that were last fetched a day ago, so that policies in use don't expire (RFC 8461 §3.3).
-   * Returns the number of policies fetched.
+   * Returns the number of policies that were due.
    */
   refresh(): Promise<number>
 }

@@ -72,7 +72,7 @@ export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): 
   })
 }
 
-/** Writes the result of a sign-in to the log and the audit log. */
+/** Writes the result of a sign-in, or of linking an account, to the log or the audit log. */
 async function noteDown(
   { storage, clock }: HttpDeps,
   request: FastifyRequest,

@@ -22,7 +22,7 @@ import { PERSONAL_HEADERS, sendPublicPage } from '../public-page.ts'
 /** Maximum size of a form, in bytes. */
 const FORM_BYTES = 64 * 1024
 
-/** Browsers send the Origin of a form only from pages with this policy. */
+/** With the policy `no-referrer`, browsers wouldn't send the page's origin with a form. */
 const HEADERS = { ...PERSONAL_HEADERS, 'referrer-policy': 'same-origin' }
 
 /** Routes for the page of a form, for submissions from that page or from other sites, and for confirmation links. */
@@ -156,6 +156,9 @@ function showNotFound(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   return send(reply.code(404), renderNotFound(DEFAULT_PAGE, language), null)
 }
 
-/** Sends a page. @param target URL that its form finally leads to; null: another page of this server */
+/**
+ * Sends a page.
+ * @param target URL that its form finally leads to; null: another page of this server
+ */
 const send = (reply: FastifyReply, page: RenderedPage, target: string | null): FastifyReply =>
   sendPublicPage(reply, page, HEADERS, target)

@@ -11,7 +11,7 @@ const DAYS = 7
 const MOST_ROWS = 1000
 
 /**
- * Routes for TLS to recipient domains. They reveal recipients' domains of all teams, so only operators may see them.
+ * Routes for TLS to recipient domains. They reveal the domains that all teams send to, so only operators may see them.
  */
 export function tlsRoutes(app: App, deps: HttpDeps): void {
   const { tlsPolicies, storage, clock } = deps

@@ -148,7 +148,10 @@ function recipient(
   }
 }
 
-/** Returns an entry without an address for a bounce that names no recipient, whom only the return path identifies. */
+/**
+ * Returns the recipients of a notice. A bounce or delay notice that names none gets one entry without an address,
+ * because only the return path identifies the recipient.
+ */
 export function nobody(
   { format, recipients }: Notice,
   text: string,

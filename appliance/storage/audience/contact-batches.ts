@@ -25,10 +25,7 @@ interface ChangeArgs {
   act: ConsentAct
 }
 
-/**
- * Changes contacts as if each were changed alone. Skips deleted ones. Returns how many contacts are in the requested
- * state now.
- */
+/** Changes contacts as if each were changed alone. Skips deleted contacts, and returns the number of the others. */
 async function changeContacts(
   db: Db,
   { teamId, ids, change, act }: ChangeArgs,

@@ -16,7 +16,7 @@ export interface Contact {
   lastName: string | null
   /** Values by the label of their property. */
   properties: Record<string, PropertyValue>
-  /** The opt-out from all mail; null: subscribed. */
+  /** The opt-out of everything; null: subscribed. */
   optOut: OptOut | null
   createdBy: ConsentOrigin
   /** The API key, user or import that created it; null: unknown. */

@@ -12,7 +12,7 @@ export interface SentEvent {
   id: string
   teamId: string
   name: string
-  /** Id of the contact; null: the address had no contact. */
+  /** ID of the contact; null: the address had no contact. */
   contactId: string | null
   email: string
   payload: EventPayload

@@ -24,8 +24,8 @@ export class MoveTarget {
   }
 
   /**
-   * Reads the state of the database without changing it. @throws StorageRefused if it belongs to another program or a
-   * newer version
+   * Reads the state of the database without changing it.
+   * @throws StorageRefused if it belongs to another program or a newer version
    */
   state(): TargetState {
     missingSteps(this.#db, { moving: true })

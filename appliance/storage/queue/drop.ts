@@ -176,7 +176,7 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
       )
       .where(queued)
       .execute()
-  // Delivery reports have no events, because the server created them itself.
+  // Reports have no events, because the server created them itself.
   const told = rows.filter(({ via }) => via !== 'report')
   preparedOn(
     db,

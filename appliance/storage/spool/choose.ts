@@ -34,7 +34,7 @@ const LEAST_HEAD = 128
 
 const HEAD_FACTOR = 4
 
-/** Maximum number of destinations that share the places at a time. */
+/** Maximum number of destinations that share the places at a time. Each place goes to one of them. */
 const MOST_DESTINATIONS = 128
 
 /** Minimum even with few places: the destinations of both streams' heads, so that both have a chance. */

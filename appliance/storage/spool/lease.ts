@@ -191,7 +191,7 @@ function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => 
     const waiting = new Map(
       markSent.all(now, JSON.stringify([...first.keys()])).map((row) => [row.id, row.waiting]),
     )
-    // Delivery reports have no events, because the server created them itself.
+    // Reports have no events, because the server created them itself.
     const told = [...first.values()].filter(({ via, sent_at: sentAt }) => via !== 'report' && sentAt === null)
     recordEvents(
       told.map(({ team_id: teamId, email_id: emailId, domain_id: domainId, broadcast_id: broadcastId }) => ({
@@ -238,8 +238,8 @@ function toLeased(row: Row, attempts: number, leaseUntil: number): LeasedDeliver
 
 /**
  * Part of `lease`: ends deliveries whose address was suppressed while they were queued, or whose recipient opted out of
- * the topic, before any connection. Returns the others. Delivery reports are always sent, because their recipient asked
- * for them.
+ * the topic, before any connection. Returns the others. Reports are sent even to suppressed addresses, because their
+ * recipient asked for them.
  */
 function createWithhold(db: Connection): (rows: readonly Row[], now: number) => Row[] {
   const listed = createListed(db)

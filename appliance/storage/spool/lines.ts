@@ -64,7 +64,7 @@ export interface Wanted {
  */
 const MOST_ASKED = 2000
 
-/** Minimum number of queues to check for a destination, even if the limit was reached before. */
+/** Minimum number of queues to check in a query for some destinations, even if the limit was reached before. */
 const LEAST_ASKED = 64
 
 /** Number of queues to check in the first query. Doubles with each query. */

@@ -38,7 +38,8 @@ export interface WebhookSettleArgs {
   /** `dueAt` null on a failure: no further attempt. */
   outcome: { success: true } | { success: false; dueAt: number | null }
   /**
-   * When to disable an endpoint: every request since before `failingBefore` failed, and at least `leastFailures` did.
+   * Disables an endpoint, with this reason, if all its requests since before `failingBefore` failed, and there were at
+   * least `leastFailures` of them.
    */
   disable: { failingBefore: number; leastFailures: number; reason: string }
 }

@@ -24,7 +24,10 @@ type RunList = Static<typeof AutomationRunList>
 
 const at = (id: string) => `/automations/${encodeURIComponent(id)}`
 
-/** Lists one page of automations, with numbers of their runs. @param status empty: all */
+/**
+ * Lists one page of automations, with numbers of their runs.
+ * @param status empty: all
+ */
 export const listAutomations = (status: string, { after, before }: Cursor, signal?: AbortSignal) =>
   read<Static<typeof AutomationList>>(
     withParameters('/automations', { status, after, before, limit: 50, counts: true }),
@@ -51,7 +54,10 @@ export const stopAutomation = (id: string) => change('POST', `${at(id)}/stop`)
 export const testAutomation = (id: string, body: TestAutomation) =>
   question<AutomationTestRun>(`${at(id)}/test`, body)
 
-/** Lists one page of runs. @param status empty: all */
+/**
+ * Lists one page of runs.
+ * @param status empty: all
+ */
 export const listRuns = (id: string, status: string, { after, before }: Cursor, signal?: AbortSignal) =>
   read<RunList>(withParameters(`${at(id)}/runs`, { status, after, before, limit: 50 }), signal)
 

@@ -20,7 +20,10 @@ export const getDomainInsights = (domain: string, days: number, signal?: AbortSi
 /** Maximum number of open alerts that are counted. */
 const MOST_COUNTED = 100
 
-/** Lists one page of alerts. @param status empty: all */
+/**
+ * Lists one page of alerts.
+ * @param status empty: all
+ */
 export const listAlerts = (status: string, { after, before }: Cursor, signal?: AbortSignal) =>
   read<Static<typeof AlertList>>(withParameters('/alerts', { status, after, before, limit: 50 }), signal)
 

@@ -53,5 +53,8 @@ export function pathOfAlert({ kind, subject }: Pick<Alert, 'kind' | 'subject'>):
   }
 }
 
-/** Formats a count for the navigation. @param more whether there are more alerts than that */
+/**
+ * Formats a count for the navigation.
+ * @param more whether there are more alerts than that
+ */
 export const countedAlerts = (count: number, more: boolean): string => `${count}${more ? '+' : ''}`

@@ -15,7 +15,7 @@ export interface Slot {
   type: ConnectionType
 }
 
-/** The result of an added step after which the following steps continue; undefined if no step can follow. */
+/** The result of an added step after which the following steps continue, for steps with several results. */
 const FIRST_RESULT: Partial<Record<StepType, ConnectionType>> = {
   condition: 'condition_met',
   wait_for_event: 'event_received',
@@ -64,7 +64,8 @@ export const blankStep = (graph: AutomationGraph, type: StepType): AutomationSte
   ({ key: newKey(graph, type), type, config: BLANK[type] }) as AutomationStep
 
 /**
- * Sets the result of each connection from a step with several results, so that each result can be edited separately.
+ * Replaces each `default` connection from a step with several results by a connection per result, so that each result
+ * can be edited separately.
  */
 export function withNamedResults(graph: AutomationGraph): AutomationGraph {
   const named = graph.connections.flatMap((one): AutomationConnection[] => {

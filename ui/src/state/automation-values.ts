@@ -92,7 +92,10 @@ export function conditionOf({ join, rows }: RuleRows): Rules {
 
 export const BLANK_RULE: RuleRow = { field: '', operator: 'eq', value: '' }
 
-/** Lists the fields that values and conditions can refer to. @param waits the events that the automation waits for */
+/**
+ * Lists the fields that values and conditions can refer to.
+ * @param waits the events that the automation waits for
+ */
 export function fieldNames(
   events: readonly { name: string; schema: EventSchema | null }[],
   { triggers, waits }: { triggers: readonly string[]; waits: readonly string[] },

@@ -50,7 +50,10 @@ const VIA: Record<string, string> = {
   preferences: ' on the preference page',
 }
 
-/** Describes a change of a subscription. @param topic its name; undefined: a deleted topic */
+/**
+ * Describes a change of a subscription.
+ * @param topic its name; undefined: a deleted topic
+ */
 export function consentSentence(
   { topic_id: about, subscription, origin, via }: ContactConsent,
   topic: string | undefined,
@@ -61,7 +64,10 @@ export function consentSentence(
   return `${did}${what} by ${BY[origin]}${VIA[via] ?? ''}`
 }
 
-/** Explains why a contact receives a topic or not. @param fallback the topic's default */
+/**
+ * Explains why a contact receives a topic or not.
+ * @param fallback the topic's default
+ */
 export function whyTopic({ chosen_by: by, subscription }: ContactTopicSummary): string {
   if (by === null) return subscription === 'opt_in' ? 'Topic default: everyone' : 'Topic default: nobody'
   return by === 'person' ? 'Their own choice' : `Set by ${BY[by]}`
@@ -183,7 +189,10 @@ export function growthOf(days: SegmentDays['days']): Growth {
   return { values, words: `${manyContacts(Math.abs(more))} ${compared} than on ${first.date}` }
 }
 
-/** Returns the filter in the query string. @param segment limits it to this segment */
+/**
+ * Returns the filter in the query string.
+ * @param segment limits it to this segment
+ */
 export function filterOf(query: URLSearchParams, segment?: string): ContactsFilter {
   const value = (name: string) => query.get(name) ?? ''
   const [text, status, topic] = [value('q'), value('status'), value('topic')]
@@ -240,7 +249,10 @@ export interface ContactEntry {
 
 type StoryEmail = Pick<FoundEmail, 'id' | 'subject' | 'created_at' | 'last_event' | 'opened' | 'clicked'>
 
-/** Merges emails, changes of subscriptions and automations, newest first. @param topics names of existing topics */
+/**
+ * Merges emails, changes of subscriptions and automations, newest first.
+ * @param topics names of existing topics
+ */
 export function contactStory(
   emails: readonly StoryEmail[],
   consents: readonly ContactConsent[],

@@ -20,7 +20,10 @@ export interface DocumentSave<T> {
   drop(): void
 }
 
-/** Creates an automatic save. @param save rejects with the status 409 if another person has changed the document */
+/**
+ * Creates an automatic save.
+ * @param save rejects with the status 409 if another person has changed the document
+ */
 export function documentSave<T>(save: (document: T) => Promise<void>): DocumentSave<T> {
   let state = $state<SaveState>('saved')
   let refusal = $state('')

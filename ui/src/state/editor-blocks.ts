@@ -124,7 +124,10 @@ export function removeBlock({ state, view }: Editor, pos: number): void {
   view.dispatch(tr.setSelection(TextSelection.near(tr.doc.resolve(Math.min(pos, tr.doc.content.size)))))
 }
 
-/** Swaps a block with its neighbor, if there is one. @param by -1: up, 1: down */
+/**
+ * Swaps a block with its neighbor, if there is one.
+ * @param by -1: up, 1: down
+ */
 export function moveBlock({ state, view }: Editor, pos: number, by: -1 | 1): void {
   const node = state.doc.nodeAt(pos)
   const $at = state.doc.resolve(pos)

@@ -1,4 +1,7 @@
-/** The TipTap schema of documents (`grammar.ts`). It rejects all other content, also when pasting. */
+/**
+ * The TipTap schema of documents (`grammar.ts`). It rejects all content that documents can't contain, also when
+ * pasting.
+ */
 import { type AnyExtension, Mark, Node } from '@tiptap/core'
 import { type Attribute, BLOCKS, MARKS, NODES } from '../../../appliance/document/grammar.ts'
 import { VIEWS } from './editor-views.ts'

@@ -8,7 +8,10 @@ export interface Late<Part> {
   readonly fetch: () => void
 }
 
-/** Creates a component that loads on demand. @param load its `import()` */
+/**
+ * Creates a component that loads on demand.
+ * @param load its `import()`
+ */
 export function late<Part>(load: () => Promise<{ default: Part }>): Late<Part> {
   let part = $state.raw<Part>()
   let loading = false

@@ -13,7 +13,7 @@ export interface NodeLook {
 
 interface Known {
   health: Health | undefined
-  /** The reason why the server couldn't be reached; null if it responded. */
+  /** The reason why the server couldn't be reached; null if there is none. */
   error: string | null
   /** The latest findings; undefined if unknown or not visible to this team. */
   doctor: Doctor | undefined

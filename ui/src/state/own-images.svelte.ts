@@ -10,7 +10,10 @@ const OWN = new RegExp(
 /** Returns the path of an image of this server, which the dashboard may show; null for other images. */
 export const ownImage = (src: string): string | null => [...src.matchAll(OWN)][0]?.[1] ?? null
 
-/** Embeds images of this server in HTML for a preview, which can't load anything. @param html a reactive getter */
+/**
+ * Embeds images of this server in HTML for a preview, which can't load anything.
+ * @param html a reactive getter
+ */
 export function withOwnImages(html: () => string): { readonly html: string } {
   let read = $state.raw<ReadonlyMap<string, string>>(new Map())
   const asked = new Set<string>()

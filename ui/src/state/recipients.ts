@@ -14,7 +14,7 @@ export interface Share {
   status: RecipientStatus
   /** `4/6 delivered`, or only the status if all recipients have it. */
   words: string
-  /** The status without its name; empty if all recipients have it. */
+  /** `words` without the status: `4/6`. Empty if all recipients have it. */
   fraction: string
 }
 

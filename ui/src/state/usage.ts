@@ -45,7 +45,10 @@ export interface UsageBars {
 /** Ratio to the highest column up to which a limit is shown. */
 const LIMIT_SHOWN = 3
 
-/** Returns the columns of the chart. @param limit per period; null for none */
+/**
+ * Returns the columns of the chart.
+ * @param limit per period; null for none
+ */
 export function barsOf(periods: readonly Period[], limit: number | null): UsageBars {
   const most = Math.max(1, ...periods.map(({ used }) => used))
   const shown = limit !== null && limit > 0 && limit <= most * LIMIT_SHOWN
