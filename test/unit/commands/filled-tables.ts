@@ -87,6 +87,8 @@ function valueOf({ name, type }: Column, sql: string, full: boolean): Value {
     const [first] = allowed.split(', ')
     return first!.startsWith("'") ? first!.slice(1, -1) : Number(first)
   }
+  const [, only] = new RegExp(`check \\(${name} = (\\d+)\\)`).exec(sql) ?? []
+  if (only !== undefined) return Number(only)
   if (type === 'INTEGER' || type === 'integer') return full ? 2 ** 52 + name.length : 7_000_000
   if (type === 'BLOB' || type === 'blob') return Buffer.from([0, 1, 255, full ? 2 : 3])
   return full ? `${name} ${AWKWARD}` : `${name} 2`
