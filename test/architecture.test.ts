@@ -25,6 +25,7 @@ const DOORS: Record<string, string[]> = {
     'der.ts',
     'proxy-protocol.ts',
     'post.ts',
+    'trial.ts',
   ],
   watch: [
     'log.ts',

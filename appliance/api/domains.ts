@@ -18,8 +18,8 @@ const DomainStatus = literals(
 /** A DNS record to publish, with its state. The hosted API lacks the fields from `fqdn` on. */
 export const DomainRecord = Type.Object(
   {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking', 'Delegation'], {
-      description: 'DMARC, TLS-RPT and Delegation appear only in `recommended_records`.',
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking', 'MTA-STS', 'Delegation'], {
+      description: 'DMARC, TLS-RPT, MTA-STS and Delegation appear only in `recommended_records`.',
     }),
     name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
     type: literals(['TXT', 'MX', 'CNAME', 'NS'], { description: 'Record type.' }),

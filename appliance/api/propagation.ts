@@ -24,7 +24,7 @@ const ServerAnswer = Type.Object(
 /** The current answers of all authoritative servers for a record. */
 const RecordPropagation = Type.Object(
   {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking', 'Delegation'], {
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking', 'MTA-STS', 'Delegation'], {
       description: 'Purpose of the record.',
     }),
     type: literals(['TXT', 'MX', 'CNAME', 'NS'], { description: 'Record type.' }),

@@ -29,6 +29,7 @@ import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../re
 import type { SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { createSmtpServer, type ListenRequest, type SmtpServerDeps } from '../smtp/smtp.ts'
+import { servesPolicies } from './mta-sts.ts'
 import { nodeIdOf, ownNodeId } from './node-id.ts'
 import { importOptions } from './options.ts'
 import { VERSION } from './version.ts'
@@ -227,6 +228,7 @@ export async function openSourceBook(config: Config, storage: Storage, clock: Cl
     adopt: config.storage.engine === 'postgres' ? adopt : undefined,
     webHost,
     nameserver: nameserverNames(config),
+    policies: servesPolicies(config),
     configured,
     warmUp,
   })

@@ -6,8 +6,12 @@ import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import { createChallengeListener } from '../http/challenge-listener.ts'
 import type { Http } from '../http/http.ts'
-import { trackingKeyOf } from '../senders/records.ts'
+import { delegatedName } from '../senders/aliases.ts'
+import { policyHost } from '../senders/senders.ts'
+import { policyKeyOf, trackingKeyOf } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
+import type { ComposeOptions } from './appliance.ts'
+import { createPolicies, servesPolicies, type Policies } from './mta-sts.ts'
 import { VERSION } from './version.ts'
 import type { Logger } from '../watch/log.ts'
 import { openCertificates, type Certificates } from '../wire/certificates.ts'
@@ -18,13 +22,16 @@ export interface Certified {
   certificates: Certificates
   /** Manages ACME certificates; null if ACME is off. */
   acme: Acme | null
+  /** The MTA-STS policies of delegated subdomains. */
+  policies: Policies
 }
 
 interface Ground {
-  storage: Pick<Storage, 'trackingDomains'>
+  storage: Pick<Storage, 'trackingDomains' | 'servedDomains'>
   clock: Clock
   log: Logger
   started: AsyncDisposableStack
+  options: Pick<ComposeOptions, 'policyHosts'>
 }
 
 /** Opens the certificates. Issuance starts only after `listenHttp` has opened the ports that the CA validates. */
@@ -43,8 +50,10 @@ export async function openCertified(config: Config, ground: Ground, sandbox: boo
     },
   })
   started.defer(() => certificates.close())
-  if (!acme.agree_terms || sandbox) return { certificates, acme: null }
-  return { certificates, acme: openAcme(config, ground, certificates) }
+  const { hostname } = config
+  const policies = createPolicies({ hostname, certificates, clock, ca: ground.options.policyHosts?.ca })
+  const managed = acme.agree_terms && !sandbox
+  return { certificates, policies, acme: managed ? openAcme(config, ground, certificates) : null }
 }
 
 function openAcme(config: Config, { clock, log, storage }: Ground, certificates: Certificates): Acme {
@@ -53,7 +62,16 @@ function openAcme(config: Config, { clock, log, storage }: Ground, certificates:
   return createAcme({
     clock,
     log,
-    wanted: async () => wantedOf(config, await storage.trackingDomains({}, clock.now())),
+    wanted: async () => {
+      const tracking = await storage.trackingDomains({}, clock.now())
+      if (!servesPolicies(config)) return wantedOf(config, tracking)
+      const served = await storage.servedDomains({ selectors: [] }, clock.now())
+      return wantedOf(
+        config,
+        tracking,
+        served.map(({ domain }) => domain),
+      )
+    },
     use: (pairs) => certificates.use(pairs),
     random: Math.random,
     options: {
@@ -81,17 +99,20 @@ function readAuthority(file: string): string {
 }
 
 /**
- * Lists the certificates that are needed: one for the host and its additional names, and one per tracking host, so that
- * a domain with broken records affects no other certificate. Pure.
+ * Lists the certificates that are needed: one for the host and its additional names, one per tracking host, and one per
+ * host of an MTA-STS policy, so that a domain with broken records affects no other certificate. Pure.
+ * @param delegating domains that delegate records, when this server serves policies
  */
 export function wantedOf(
   { hostname, tls, acme }: Pick<Config, 'hostname' | 'tls' | 'acme'>,
   domains: readonly Pick<Domain, 'name' | 'trackingSubdomain' | 'checks'>[],
+  delegating: readonly Pick<Domain, 'name' | 'returnPath' | 'delegation' | 'checks'>[] = [],
 ): Wanted[] {
   // Names covered by certificate files are excluded.
   const own = [...(tls.cert === undefined ? [hostname] : []), ...acme.names].map((name) => name.toLowerCase())
   const names = [...new Set(own)]
-  const hosts = acme.tracking_hosts ? domains.flatMap(trackingHostOf) : []
+  const tracking = acme.tracking_hosts ? domains.flatMap(trackingHostOf) : []
+  const hosts = [...tracking, ...delegating.flatMap(policyHostOf)]
   const others = [...new Set(hosts)].filter((host) => !names.includes(host))
   const host = names.length === 0 ? [] : [{ id: names[0]!, names }]
   return [...host, ...others.map((name) => ({ id: name, names: [name] }))]
@@ -104,6 +125,14 @@ function trackingHostOf(domain: Pick<Domain, 'name' | 'trackingSubdomain' | 'che
   const key = trackingKeyOf({ name, trackingSubdomain })
   const seen = checks.some((one) => one.key === key && one.status === 'verified')
   return seen ? [`${trackingSubdomain}.${name}`] : []
+}
+
+/** Returns the host of the MTA-STS policy of a domain that delegates its return path, if its record was found. */
+function policyHostOf(domain: Pick<Domain, 'name' | 'returnPath' | 'delegation' | 'checks'>): string[] {
+  const apex = delegatedName(domain)
+  const key = policyKeyOf(apex)
+  const seen = domain.checks.some((one) => one.key === key && one.status === 'verified')
+  return domain.delegation === 'ns' && seen ? [policyHost(apex)] : []
 }
 
 /** Opens all HTTP listeners, then starts certificate renewal. Returns the origins, those of `http.listen` first. */

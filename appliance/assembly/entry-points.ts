@@ -130,7 +130,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const shareOf = (limit: number): number => Math.ceil(limit / ground.heartbeat.alive())
   const rateLimiter = createRateLimiter({ clock, perSecond: () => shareOf(config.limits.rate_per_second) })
   const fetch = openFetch(resolver, clock, { allowNetworks: options.fetchNetworks })
-  const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
+  const { certificates, acme, policies } = await openCertified(config, ground, sandbox !== null)
   const { tracking, listening } = await openTracking(ground, tables, certificates)
   const { tokens, unsubscribeLink } = await openPreferences(ground, tracking)
   const operators = operatorParts(ground, people, out, tables)
@@ -141,7 +141,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   watchAlerts(ground, tables, { gate, sendNotice })
   countChecked(ground)
   const http = await createHttp({
-    tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
+    tls: { certificates, policies, challenges: acme ?? undefined, list: () => viewCertificates(config) },
     storage,
     capacity,
     schedules: createSchedules({ storage, clock, wake }),
@@ -177,7 +177,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   listening(origins[0])
   const parts = { senders, rateLimiter, intake, sendNotice, certificates, requestLog: http.requestLog }
   const smtp = await openMail(ground, tables, parts)
-  const dns = await openNameserver(ground, people)
+  const dns = await openNameserver(ground, people, policies)
   const metrics = await openMetrics(ground, shaping)
   ground.node.listening({ http: origins, metrics, smtp, dns })
   return { url: origins[0]!, http: origins, smtp, dns, metrics, certificates }

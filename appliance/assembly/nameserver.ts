@@ -3,15 +3,20 @@ import { randomBytes } from 'node:crypto'
 import { createNameserver, createZoneBook, type ZoneData } from '../nameserver/nameserver.ts'
 import { publishedRecords } from '../senders/senders.ts'
 import type { Ground, People } from './ground.ts'
+import type { Policies } from './mta-sts.ts'
 
 /** Opens the listeners for DNS queries. Returns their addresses. */
-export async function openNameserver(ground: Ground, { book }: People): Promise<string[]> {
+export async function openNameserver(
+  ground: Ground,
+  { book }: People,
+  policies: Policies,
+): Promise<string[]> {
   const { config, storage, clock, capacity, instruments, started } = ground
   if (!book.host.nameserver || !capacity.dns) return []
   const zoneBook = createZoneBook({
     ...ground,
     pollMs: ground.options.pollMs === undefined ? undefined : Math.max(ground.options.pollMs, 5000),
-    read: () => readZones(ground, book),
+    read: () => readZones(ground, book, policies),
     serialOf: (digest) => storage.zoneSerial({ digest }, clock.now()),
   })
   await zoneBook.refresh()
@@ -34,9 +39,18 @@ export async function openNameserver(ground: Ground, { book }: People): Promise<
 async function readZones(
   { storage, clock }: Ground,
   { host }: People['book'],
+  policies: Policies,
 ): Promise<Omit<ZoneData, 'serial'>[]> {
-  const { selectors, zonesOf } = publishedRecords(host)
+  if (host.policies === true) await policies.refresh()
+  const published: string[] = []
+  const { selectors, zonesOf } = publishedRecords(host, (apex) => {
+    const policy = policies.publish(apex)
+    if (policy !== null) published.push(apex)
+    return policy
+  })
   const served = await storage.servedDomains({ selectors }, clock.now())
   const contact = `postmaster.${host.hostname.toLowerCase()}`
-  return zonesOf(served).map((zone) => ({ ...zone, nameServers: host.nameserver!.names, contact }))
+  const zones = zonesOf(served)
+  policies.serve(published)
+  return zones.map((zone) => ({ ...zone, nameServers: host.nameserver!.names, contact }))
 }

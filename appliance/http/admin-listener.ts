@@ -18,6 +18,7 @@ const OPEN = [
   '/docs',
   '/docs/',
   '/.well-known/acme-challenge/:token',
+  '/.well-known/mta-sts.txt',
   '/downloads/',
   '/shared/',
   '/f/',

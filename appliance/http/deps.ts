@@ -165,6 +165,8 @@ export interface HttpDeps {
   tls?: {
     certificates: Pick<Certificates, 'contextFor'>
     challenges?: ChallengeAnswers | undefined
+    /** Returns the MTA-STS policy that a host of ours serves; null for a host without one. */
+    policies?: { fileOf(host: string): string | null } | undefined
     /** Lists all certificates for the dashboard. */
     list: () => Promise<CertificateView[]>
   }

@@ -72,7 +72,7 @@ import { suppressionRoutes } from './routes/suppressions.ts'
 import { teamsRoutes } from './routes/teams.ts'
 import { preferenceRoutes } from './routes/preferences.ts'
 import { trackingRoutes } from './routes/tracking.ts'
-import { tlsRoutes, acmeRoutes, certificateRoutes } from './routes/tls.ts'
+import { tlsRoutes, acmeRoutes, certificateRoutes, policyRoutes } from './routes/tls.ts'
 import { templateRoutes } from './routes/templates.ts'
 import { alertRoutes } from './routes/alerts.ts'
 import { automationRoutes } from './routes/automations.ts'
@@ -276,8 +276,9 @@ function operatorRoutes(app: App, deps: HttpDeps): void {
   nodeRoutes(app, deps)
   postmasterRoutes(app, deps)
   healthRoutes(app, deps)
-  const { challenges } = deps.tls ?? {}
+  const { challenges, policies } = deps.tls ?? {}
   if (challenges) acmeRoutes(app, (token) => challenges.http(token))
+  if (policies) policyRoutes(app, (host) => policies.fileOf(host))
   prometheusRoutes(app, deps)
 }
 

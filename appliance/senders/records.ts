@@ -12,13 +12,14 @@ import {
   slots,
   type NameserverNames,
 } from './aliases.ts'
+import { policyHost } from './mta-sts.ts'
 
 /** A DNS record for the owner of a sending domain to publish, and how to show it. */
 export interface ExpectedRecord {
-  /** Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `TLS-RPT`, `Tracking <name>`, `NS <name>`. */
+  /** Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `TLS-RPT`, `Tracking <name>`, `STS <name>`, `NS <name>`. */
   key: string
   /** The group in which the wire format lists it. */
-  record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'TLS-RPT' | 'Tracking' | 'Delegation'
+  record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'TLS-RPT' | 'Tracking' | 'MTA-STS' | 'Delegation'
   type: 'TXT' | 'MX' | 'CNAME' | 'NS'
   /** Owner name relative to the registrable zone, as most DNS panels expect it. */
   name: string
@@ -49,6 +50,8 @@ export interface SendingHost {
   webHost?: string | undefined
   /** Undefined without a DNS server of our own. */
   nameserver?: NameserverNames | undefined
+  /** Whether it serves the MTA-STS policies of delegated subdomains. */
+  policies?: boolean | undefined
 }
 
 /**
@@ -114,7 +117,7 @@ const TLS_RPT: Fixed = {
 
 /** Whether the hosted service has no such record; typed clients reject unknown record types. */
 export const isBeyondWireFormat = ({ record }: Pick<ExpectedRecord, 'record'>): boolean =>
-  record === 'DMARC' || record === 'TLS-RPT' || record === 'Delegation'
+  record === 'DMARC' || record === 'TLS-RPT' || record === 'MTA-STS' || record === 'Delegation'
 
 /** The fields of a domain that its records depend on. */
 export type RecordedDomain = AddressedDomain & {
@@ -161,6 +164,7 @@ export function expectedRecords(
         ]
       : []),
     ...trackingRecord(domain, host),
+    ...(delegated === undefined ? [] : policyRecords(delegated, domain, host)),
   ].map(finish)
 }
 
@@ -172,6 +176,32 @@ function delegatedApex(domain: RecordedDomain, host: SendingHost): string | unde
   if (domain.delegation !== 'ns' || !host.nameserver) return undefined
   const apex = delegatedName(domain)
   return overlaps(apex, host) ? undefined : apex
+}
+
+/** Returns the `key` of the record of the host that serves the MTA-STS policy of a delegated subdomain. */
+export const policyKeyOf = (apex: string): string => `STS ${policyHost(apex)}`
+
+/** Returns the record of the host that serves the MTA-STS policy. The CA validates the host by it. */
+function policyRecords(
+  apex: string,
+  { name, trackingSubdomain }: RecordedDomain,
+  { hostname, webHost, policies }: SendingHost,
+): Draft[] {
+  const fqdn = policyHost(apex)
+  if (policies !== true || `${trackingSubdomain ?? ''}.${name}`.toLowerCase() === fqdn) return []
+  return [
+    {
+      key: policyKeyOf(apex),
+      record: 'MTA-STS',
+      type: 'CNAME',
+      fqdn,
+      value: webHost ?? hostname,
+      priority: null,
+      required: false,
+      label: 'optional',
+      advice: `Once Posthaste has a certificate for this name, it publishes an MTA-STS policy: other servers encrypt mail to ${apex}.`,
+    },
+  ]
 }
 
 const delegationRecords = (fqdn: string, { nameserver }: SendingHost): Draft[] =>

@@ -21,6 +21,7 @@ export {
 } from './propagation.ts'
 export { lightsOf } from './advised.ts'
 export { createErasures, type Erasures } from './erasures.ts'
+export { POLICY_PATH, policyFile, policyHost } from './mta-sts.ts'
 export { publishedRecords } from './served.ts'
 export { maySend } from './verification-schedule.ts'
 export { createProviderGate, type ProviderGate, type RuleStanding } from './provider-rules.ts'

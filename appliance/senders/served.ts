@@ -2,6 +2,7 @@
 import { tlsRptValue } from '../mail/report-address.ts'
 import type { Domain, ServedDomain } from '../storage/storage.ts'
 import { ALIASED, aliasTarget, delegatedName, overlaps, slots } from './aliases.ts'
+import { policyRecord } from './mta-sts.ts'
 import { dkimRecord, expectedRecords, type RecordedKey, type SendingHost } from './records.ts'
 
 /** A record to serve. */
@@ -29,14 +30,16 @@ function servedKeys(served: readonly ServedDomain[], zone: string): ServedRecord
 }
 
 /** The records that depend on the address of the server stay right in a delegated subdomain: it has no others. */
-function servedZones(served: readonly ServedDomain[], host: SendingHost): ServedZone[] {
+function servedZones(served: readonly ServedDomain[], host: SendingHost, policyOf: PolicyOf): ServedZone[] {
   const zones = new Map<string, ServedZone & { holds: boolean }>()
   for (const { domain, keys, holds } of served) {
     const apex = delegatedName(domain)
     if (domain.delegation !== 'ns' || overlaps(apex, host)) continue
     // Several teams may add a name before one of them verifies it. The one that has wins, then the first.
     if (zones.has(apex) && (zones.get(apex)!.holds || !holds)) continue
-    zones.set(apex, { apex, holds, records: recordsBelow(apex, domain, keys, host) })
+    const policy = host.policies === true ? policyOf(apex) : null
+    const sts = policy === null ? [] : [policyRecord(apex, policy)]
+    zones.set(apex, { apex, holds, records: [...recordsBelow(apex, domain, keys, host), ...sts] })
   }
   return [...zones.values()].map(({ apex, records }) => ({ apex, records }))
 }
@@ -57,14 +60,17 @@ function recordsBelow(
   return [...records, tls]
 }
 
+/** Returns the MTA-STS policy to publish for a subdomain; null for none. */
+type PolicyOf = (apex: string) => string | null
+
 /** Returns how to find the domains that our DNS server has records of, and the zones with them: our own one first. */
-export function publishedRecords(host: SendingHost) {
+export function publishedRecords(host: SendingHost, policyOf: PolicyOf = () => null) {
   const zone = host.nameserver!.zone
   return {
     selectors: ALIASED,
     zonesOf: (served: readonly ServedDomain[]): ServedZone[] => [
       { apex: zone, records: servedKeys(served, zone) },
-      ...servedZones(served, host),
+      ...servedZones(served, host, policyOf),
     ],
   }
 }

@@ -88,6 +88,7 @@ function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
     Receiving: /^/,
     'TLS-RPT': /^["'\s]*v\s*=\s*TLSRPTv1/i,
     Tracking: /^/,
+    'MTA-STS': /^/,
     Delegation: /^/,
   }[expected.record]
   const records = found.filter((text) => purpose.test(text))

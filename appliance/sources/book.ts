@@ -75,6 +75,7 @@ export interface SourceBookDeps {
   /** See `SendingHost`. */
   webHost?: string | undefined
   nameserver?: SendingHost['nameserver']
+  policies?: boolean | undefined
   /** `delivery.source_ips`, and whether new ones start a warm-up. */
   configured: readonly string[]
   warmUp: boolean
@@ -128,9 +129,17 @@ function namedIn({ configured, adopt }: SourceBookDeps, sources: readonly Source
   return spfSources(all, sources)
 }
 
+/** Returns what the configuration says about this host. */
+const fixedOf = ({ hostname, webHost, nameserver, policies }: SourceBookDeps) => ({
+  hostname,
+  webHost,
+  nameserver,
+  policies,
+})
+
 /** Creates the registry. */
 export function createSourceBook(deps: SourceBookDeps): SourceBook {
-  const { storage, nodeId, clock, hostname, webHost, nameserver, configured, adopt } = deps
+  const { storage, nodeId, clock, configured, adopt } = deps
   let named: readonly string[] = configured
   const list = async (): Promise<Source[]> => {
     const sources = await storage.listSources({}, clock.now())
@@ -155,9 +164,7 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
   }
   return {
     host: {
-      hostname,
-      webHost,
-      nameserver,
+      ...fixedOf(deps),
       get sourceIps() {
         return named
       },

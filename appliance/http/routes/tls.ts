@@ -5,6 +5,7 @@ import { presentList } from '../../api/shared.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../access.ts'
 import { refuse } from '../../mail/refusals.ts'
+import { POLICY_PATH } from '../../senders/senders.ts'
 import * as certificatesApi from '../../api/certificates.ts'
 
 const DAYS = 7
@@ -43,6 +44,22 @@ export function acmeRoutes(app: App, answer: (token: string) => string | undefin
       const found = answer((request.params as { token: string }).token)
       if (found === undefined) throw refuse('unknown_endpoint')
       return reply.type('application/octet-stream').send(found)
+    },
+  )
+}
+
+/**
+ * The route of MTA-STS policies (RFC 8461 §3.3).
+ * @param fileOf returns the policy of a host; null for a host without one
+ */
+export function policyRoutes(app: App, fileOf: (host: string) => string | null): void {
+  app.get(
+    POLICY_PATH,
+    { config: { access: 'public', unmetered: true }, logLevel: 'warn' },
+    async (request, reply) => {
+      const found = fileOf(request.hostname)
+      if (found === null) throw refuse('unknown_endpoint')
+      return reply.type('text/plain; charset=utf-8').send(found)
     },
   )
 }

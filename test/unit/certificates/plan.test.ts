@@ -133,6 +133,20 @@ test('one certificate covers the host and its extra names, and each verified tra
   const host = { id: 'mail.a.test', names: ['mail.a.test', 'www.a.test'] }
   expect(wantedOf(config({}), domains)).toEqual([host, { id: 'links.b.test', names: ['links.b.test'] }])
   expect(wantedOf(config({ tracking_hosts: false }), domains)).toEqual([host])
+  const delegating = (name: string, delegation: string, status: string) =>
+    ({
+      name,
+      returnPath: 'send',
+      delegation,
+      checks: [{ key: `STS mta-sts.send.${name}`, status }],
+    }) as unknown as NonNullable<Parameters<typeof wantedOf>[2]>[number]
+  const all = [
+    delegating('d.test', 'ns', 'verified'),
+    delegating('e.test', 'ns', 'pending'),
+    delegating('f.test', 'cname', 'verified'),
+  ]
+  const policies = [host, { id: 'mta-sts.send.d.test', names: ['mta-sts.send.d.test'] }]
+  expect(wantedOf(config({}), [], all)).toEqual(policies)
   const withFiles = { ...config({}), tls: { cert: '/cert.pem', key: '/key.pem', additional: [] } }
   expect(wantedOf(withFiles, [])).toEqual([{ id: 'www.a.test', names: ['www.a.test'] }])
 })

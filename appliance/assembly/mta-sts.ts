@@ -1,0 +1,64 @@
+/** Publishes an MTA-STS policy (RFC 8461) for each subdomain that a sending domain delegates to our DNS server. */
+import type { SecureContext } from 'node:tls'
+import type { Clock } from '../clock/clock.ts'
+import type { Config } from '../config/config.ts'
+import { policyFile, policyHost } from '../senders/senders.ts'
+import type { Certificates } from '../wire/certificates.ts'
+import { trustedUntil } from '../wire/trial.ts'
+import { isShared } from './node.ts'
+
+/**
+ * Whether this server can serve policies: it gets certificates by itself, and listens for HTTPS. Which port senders reach is
+ * up to the network; a policy that they can't fetch has no effect. With dns-01, a hook would have to publish records in a
+ * zone that we answer for. Several nodes have several names, but a policy comes from one of them.
+ */
+export function servesPolicies(config: Pick<Config, 'acme' | 'http' | 'nameserver' | 'storage'>): boolean {
+  const { acme, http, nameserver } = config
+  const isCertified = acme.agree_terms && acme.challenge !== 'dns-01'
+  return nameserver.zone !== undefined && isCertified && http.tls_listen.length > 0 && !isShared(config)
+}
+
+interface Deps {
+  /** The mail exchanger of all delegated subdomains. */
+  hostname: string
+  certificates: Pick<Certificates, 'contextFor' | 'covers'>
+  clock: Clock
+  /** PEM of an authority that senders trust, for tests. */
+  ca?: string | undefined
+}
+
+/** The policies that are published. */
+export interface Policies {
+  /** Looks at the certificates of the mail exchanger. Call it before `publish`. */
+  refresh(): Promise<void>
+  /** Returns the policy to publish for a subdomain; null if senders couldn't fetch it, for want of a certificate. */
+  publish(apex: string): string | null
+  /** Replaces the subdomains whose policies are served. */
+  serve(apexes: readonly string[]): void
+  /** Returns the policy file that a host serves; null for a host without one. */
+  fileOf(host: string): string | null
+}
+
+/** Creates the policies. None is served before `serve`. */
+export function createPolicies({ hostname, certificates, clock, ca }: Deps): Policies {
+  /** Results by certificate, because a handshake costs a millisecond. */
+  const tried = new WeakMap<SecureContext, Promise<number>>()
+  const until = (context: SecureContext): Promise<number> => {
+    const known = tried.get(context) ?? trustedUntil(context, hostname, ca)
+    tried.set(context, known)
+    return known
+  }
+  let served = new Set<string>()
+  let file = ''
+  return {
+    async refresh() {
+      // Not every sender says which name it wants.
+      const shown = [certificates.contextFor(hostname), certificates.contextFor()]
+      const trusted = Math.min(...(await Promise.all(shown.map(until))))
+      file = policyFile(hostname, trusted, clock.now())
+    },
+    publish: (apex) => (certificates.covers(policyHost(apex)) ? file : null),
+    serve: (apexes) => void (served = new Set(apexes.map(policyHost))),
+    fileOf: (host) => (served.has(host.toLowerCase()) ? file : null),
+  }
+}
