@@ -24,7 +24,8 @@ let unbound: Unbound
 beforeAll(async () => {
   world = await createWorld({ domains: {} })
   const nameserver = { zone: ZONE, listen: [`${freeAddress()}:0`], names: [], rotate_days: 90 }
-  appliance = await startAppliance({ world, config: { nameserver } })
+  const metrics = { listen: ['127.0.0.1:0'] }
+  appliance = await startAppliance({ world, config: { nameserver, metrics } })
   const [address] = appliance.appliance.dns
   ;[ip, port] = address!.split(':') as [string, string]
   const body = { name: 'acme.test', delegation: 'ns', tracking_subdomain: 'links.send' }
@@ -146,4 +147,19 @@ describe('unbound', () => {
       one.close()
     }
   })
+})
+
+test('queries are counted by transport and result', async () => {
+  const counted = async (transport: string, result: string): Promise<number> => {
+    const text = await (await fetch(`${appliance.appliance.metrics[0]}/metrics`)).text()
+    const series = `posthaste_dns_queries_total{transport="${transport}",result="${result}"} `
+    const found = text.split('\n').find((one) => one.startsWith(series))
+    return Number(found?.slice(series.length) ?? 0)
+  }
+  const [answered, refused] = [await counted('tcp', 'NOERROR'), await counted('tcp', 'REFUSED')]
+  await dig(ZONE, 'SOA', '+tcp')
+  await dig(ZONE, 'NS', '+tcp')
+  await dig('example.org', 'A', '+tcp')
+  await expect.poll(() => counted('tcp', 'NOERROR')).toBe(answered + 2)
+  await expect.poll(() => counted('tcp', 'REFUSED')).toBe(refused + 1)
 })
