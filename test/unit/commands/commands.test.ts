@@ -219,6 +219,8 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
       records: expect.any(Array) as unknown[],
       tls: 'opportunistic',
       custom_return_path: 'send',
+      delegation: 'none',
+      delegation_zone: null,
       recommended_records: [expect.objectContaining({ record: 'DMARC', status: 'pending' })],
       dkim_keys: [
         expect.objectContaining({ selector: 'posthaste', state: 'active' }),
