@@ -172,9 +172,9 @@ async function startMaildir(name: string, more: Record<string, string | number>)
 }
 
 async function verifier(): Promise<Record<string, string>> {
-  const { socket, close } = await startOpenDkim(folder, `Mode v\nNameservers ${dns}\nAlwaysAddARHeader yes\n`)
-  cleanup.defer(close)
-  return { smtpd_milters: socket, milter_default_action: 'tempfail' }
+  const milter = await startOpenDkim(folder, `Mode v\nNameservers ${dns}\nAlwaysAddARHeader yes\n`)
+  cleanup.defer(() => milter.close())
+  return { smtpd_milters: milter.socket, milter_default_action: 'tempfail' }
 }
 
 /** Sends one round. Throws if a message is refused. */

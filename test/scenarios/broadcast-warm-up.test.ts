@@ -70,27 +70,28 @@ test('a broadcast takes the days of the warm-up, and everybody gets it', async (
     send: true,
     html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
   })
-  const show = () => call<{ status: string; counts: Record<string, number> }>('GET', `/broadcasts/${id}`)
+  interface Shown {
+    status: string
+    counts: Record<string, number>
+    in_flight: number | null
+  }
+  const show = () => call<Shown>('GET', `/broadcasts/${id}`)
+  /** Advances the clock unless an email is on the wire: its conversation would run into its timeouts. */
+  const later = async () => {
+    const shown = await show()
+    if ((shown.in_flight ?? 0) === 0) await world.clock.advance(10_000)
+    return shown
+  }
   let sum = 0
   for (const share of PLAN) {
     sum = Math.min(sum + share, READERS + 1)
     // Nothing is on the wire any more, so that the jump to the next day interrupts no conversation.
     const delivered = sum - 1
-    await expect
-      .poll(async () => {
-        await world.clock.advance(1000)
-        return show()
-      }, PATIENCE)
-      .toMatchObject({ counts: { delivered }, in_flight: 0 })
+    await expect.poll(later, PATIENCE).toMatchObject({ counts: { delivered }, in_flight: 0 })
     expect(arrived()).toBe(sum)
     if (sum > READERS) break
     expect(await show()).toMatchObject({ status: 'queued' })
     await world.clock.set(midnight() + 1000)
   }
-  await expect
-    .poll(async () => {
-      await world.clock.advance(1000)
-      return show()
-    }, PATIENCE)
-    .toMatchObject({ status: 'sent', counts: { delivered: READERS } })
+  await expect.poll(later, PATIENCE).toMatchObject({ status: 'sent', counts: { delivered: READERS } })
 }, 300_000)

@@ -243,6 +243,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
       priority: 10,
       fqdn: 'send.sender.test',
       required: true,
+      served: false,
       advice: null,
       found: ['10 mail.sender.test'],
       note: null,
