@@ -1,6 +1,11 @@
 /** Reviews and tests of a draft before it is sent, and the drafts that a contact would get. */
 import { Type, type Static } from 'typebox'
-import { LINK_KINDS, PROSPECTS, type Prospect, type Review as Reviewed } from '../mail/broadcast.ts'
+import {
+  LINK_KINDS,
+  RECIPIENT_PREVIEWS,
+  type RecipientPreview,
+  type Review as Reviewed,
+} from '../mail/broadcast.ts'
 import type { WholeForecast } from '../shaping/shaping.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import { Insight } from './insights.ts'
@@ -154,7 +159,7 @@ export const ContactBroadcastList = listOf(
       status: literals(['scheduled', 'draft'], described('The status.')),
       scheduled_at: Nullable(Timestamp, described('When it is sent; null: not scheduled.')),
       prospect: literals(
-        PROSPECTS,
+        RECIPIENT_PREVIEWS,
         described(
           'eligible: the contact would get it · not_in_segment · excluded: in an excluded segment · unsubscribed · topic: opted out of its topic · suppressed: the address is on the suppression list.',
         ),
@@ -182,7 +187,7 @@ export function presentContactBroadcast({
   prospect,
 }: {
   broadcast: Broadcast
-  prospect: Prospect
+  prospect: RecipientPreview
 }): ContactBroadcasts['data'][number] {
   return {
     id,

@@ -3,7 +3,7 @@ import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shar
 import { lightsOf } from '../senders/advised.ts'
 import { maySend } from '../senders/senders.ts'
 import { isBeyondWireFormat, type ExpectedRecord } from '../senders/records.ts'
-import type { WaysOut } from '../senders/reverse-dns.ts'
+import type { SourcesAndPools } from '../senders/reverse-dns.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { DkimKey, presentDkimKey } from './dkim-keys.ts'
@@ -278,7 +278,7 @@ export function presentDomainSummary(domain: StoredDomain): DomainSummary {
 }
 
 /** Formats an element of GET /domains. */
-export const presentListedDomain = (domain: StoredDomain, ways: WaysOut): ListedDomain => ({
+export const presentListedDomain = (domain: StoredDomain, ways: SourcesAndPools): ListedDomain => ({
   ...presentDomainSummary(domain),
   lights: lightsOf(domain, ways),
 })
@@ -293,7 +293,7 @@ export function presentDomain(
   domain: StoredDomain,
   records: readonly ExpectedRecord[],
   keys: readonly Omit<StoredDkimKey, 'privateKey'>[],
-  ways: WaysOut,
+  ways: SourcesAndPools,
   delegationZone: string | null,
 ): Domain {
   const present = (record: ExpectedRecord) => presentRecord(domain, record)

@@ -76,8 +76,8 @@ export const getDomainBodies = operation('GET /domains/:id/bodies', {
   params: path({ id: pathId }),
   response: { 200: DomainBodies },
 })
-export const setDomainBodies = operation('PUT /domains/:id/bodies', {
-  operationId: 'setDomainBodies',
+export const setBodyRetention = operation('PUT /domains/:id/bodies', {
+  operationId: 'setBodyRetention',
   tags: ['Domains'],
   summary: "Set whether a domain's bodies are kept",
   description: 'Applies to new emails. Bodies accepted earlier are kept for their retention period.',

@@ -4,7 +4,7 @@ import {
   NUMBER_SETTINGS,
   WARM_UP,
   writeSettings,
-  type LaneFacts,
+  type LaneSummary,
   type Provider as StoredProvider,
 } from '../shaping/shaping.ts'
 import { LaneDecision } from './timeline.ts'
@@ -218,7 +218,7 @@ export function presentProvider(provider: StoredProvider): Provider {
 }
 
 /** Formats a lane. Not part of the hosted API. */
-export function presentLane(lane: LaneFacts): Lane {
+export function presentLane(lane: LaneSummary): Lane {
   const { warmUp, activity } = lane
   return {
     object: 'lane',

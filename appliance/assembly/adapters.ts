@@ -72,7 +72,7 @@ const FETCH_DEADLINE = 10_000
  * Creates the fetcher for URLs given by callers. `allowNetworks` is for tests: by default, private networks are
  * refused.
  */
-export function openFetch(
+export function createFetcher(
   resolver: Resolver,
   clock: Clock,
   { allowNetworks = [] }: { allowNetworks?: readonly Cidr[] | undefined } = {},

@@ -59,7 +59,7 @@ import { createSubmission } from '../submission/submission.ts'
 import { createTemplates } from '../templates/templates.ts'
 import { createTracking, reachable, type Tracking } from '../tracking/tracking.ts'
 import type { Certificates } from '../wire/certificates.ts'
-import { openDoctor, openFetch, openResolver, openSmtp } from './adapters.ts'
+import { openDoctor, createFetcher, openResolver, openSmtp } from './adapters.ts'
 import { openBroadcasts } from './broadcasts.ts'
 import { openForms } from './forms.ts'
 import { listenHttp, openCertified } from './certificates.ts'
@@ -129,7 +129,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const quotas = createQuotas({ storage, clock, plans: tables.plans })
   const shareOf = (limit: number): number => Math.ceil(limit / ground.heartbeat.alive())
   const rateLimiter = createRateLimiter({ clock, perSecond: () => shareOf(config.limits.rate_per_second) })
-  const fetch = openFetch(resolver, clock, { allowNetworks: options.fetchNetworks })
+  const fetch = createFetcher(resolver, clock, { allowNetworks: options.fetchNetworks })
   const { certificates, acme, policies } = await openCertified(config, ground, sandbox !== null)
   const { tracking, listening } = await openTracking(ground, tables, certificates)
   const { tokens, unsubscribeLink } = await openPreferences(ground, tracking)

@@ -45,7 +45,7 @@ import {
 } from '../storage/sqlite/sqlite.ts'
 import type {
   BackupDone,
-  MoveDone,
+  MoveResult,
   MoveCall,
   ReadOnlyStorage,
   Restored,
@@ -151,7 +151,7 @@ function withSealing<T>(config: Config, work: (storage: SealingStorage) => T, al
 }
 
 /** Returns how secrets are stored, without changing anything. */
-export const lookAtSecrets = (config: Config): SecretsStatus =>
+export const inspectSecrets = (config: Config): SecretsStatus =>
   withSealing(config, (storage) => secretsStatus(keyPlaces(config), storage))
 
 /** Replaces the master key. Rejects with a message for people while a daemon runs. */
@@ -269,7 +269,7 @@ export async function moveStorage(
   to: Config,
   options: MoveCall,
   now: number,
-): Promise<MoveDone> {
+): Promise<MoveResult> {
   const { data_dir: dataDir } = config
   if (config.storage.engine === 'postgres')
     throw new StorageRefused(
@@ -278,7 +278,7 @@ export async function moveStorage(
   if (!hasDatabase(dataDir)) throw new StorageRefused(`There is no database in ${dataDir}.`)
   const refused = armCrashPoint(process.env, dataDir)
   if (refused !== undefined) throw new StorageRefused(refused)
-  const { keyId, trouble } = lookAtSecrets(config)
+  const { keyId, trouble } = inspectSecrets(config)
   if (trouble !== null) throw new StorageRefused(trouble)
   if (keyId === null)
     throw new StorageRefused(`The secrets in ${dataDir} are not encrypted yet. First run: posthaste migrate`)

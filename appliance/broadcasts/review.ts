@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { linksOf } from '../advice/advice.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { isId } from '../mail/ids.ts'
-import type { Prospect, Review } from '../mail/broadcast.ts'
+import type { RecipientPreview, Review } from '../mail/broadcast.ts'
 import { withRules } from '../mail/provider-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
@@ -30,7 +30,7 @@ export interface ReviewMethods {
 /** A draft or scheduled broadcast, for one contact. */
 export interface ContactProspect {
   broadcast: Broadcast
-  prospect: Prospect
+  prospect: RecipientPreview
 }
 
 /** Broadcasts of each status that are compared with a contact. */

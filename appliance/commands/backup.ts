@@ -2,7 +2,7 @@ import { systemClock } from '../clock/clock.ts'
 import { findConfig } from '../config/config.ts'
 import { recordAct } from '../accounts/audit.ts'
 import type { BackupAbout } from '../storage/storage.ts'
-import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { Failure, reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
 import { noteBackup } from './last-backup.ts'
 import { readEncryption } from './key-files.ts'
 import { bytes, createOutput, paragraph, type Output } from './output.ts'
@@ -24,7 +24,7 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
     const { loaded } = findConfig({ file: options.config, env: process.env })
-    const { config, source } = soundConfig(loaded)
+    const { config, source } = requireValidConfig(loaded)
     const { makeBackup, auditLogOf } = await adapters()
     const { bodies, verify, masterKey: withKey } = options
     const encryption = readEncryption(options)

@@ -36,7 +36,7 @@ import { createProviderGate, createSenders, type ProviderGate, type Senders } fr
 import type {
   BackupDone,
   Domain,
-  MoveDone,
+  MoveResult,
   MoveCall,
   ReadOnlyStorage,
   Restored,
@@ -90,8 +90,8 @@ export type Adapters = () => Promise<{
     },
     now: number,
   ) => Promise<Restored>
-  moveStorage: (config: Config, to: Config, options: MoveCall, now: number) => Promise<MoveDone>
-  lookAtSecrets: (config: Config) => SecretsStatus
+  moveStorage: (config: Config, to: Config, options: MoveCall, now: number) => Promise<MoveResult>
+  inspectSecrets: (config: Config) => SecretsStatus
   rekeySecrets: (config: Config, newKeyFile: string | undefined) => Promise<Rekeyed>
   snapshotsOf: (config: Config) => Snapshot[]
   openContactBook: (config: Config, storage: Storage, clock: Clock) => ContactBook
@@ -135,7 +135,7 @@ export interface Context {
 }
 
 /** Throws with all errors if the configuration is invalid. */
-export function soundConfig(loaded: Loaded): Exclude<Loaded, { complaints: unknown }> {
+export function requireValidConfig(loaded: Loaded): Exclude<Loaded, { complaints: unknown }> {
   if (!('complaints' in loaded)) return loaded
   const count = loaded.complaints.length
   const title = `The configuration has ${count === 1 ? 'an error' : `${count} errors`}:`
@@ -156,7 +156,7 @@ export async function withContext(
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
     const { sandbox, loaded } = findConfig({ file: options.config, env: process.env })
-    const { config } = soundConfig(loaded)
+    const { config } = requireValidConfig(loaded)
     if (!options.first && !(await adapters()).hasStorage(config)) throw nothingYet(config, sandbox)
     await using opened = new AsyncDisposableStack()
     const clock = systemClock

@@ -12,7 +12,7 @@ import {
   openStorage,
   reportFailure,
   resolverFor,
-  soundConfig,
+  requireValidConfig,
   type Adapters,
   type CommonOptions,
 } from './context.ts'
@@ -26,7 +26,7 @@ export async function doctor(
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
     const { sandbox, loaded } = findConfig({ file: options.config, env: process.env })
-    const { config } = soundConfig(loaded)
+    const { config } = requireValidConfig(loaded)
     await using opened = new AsyncDisposableStack()
     const clock = systemClock
     const storage = await tryStorage(adapters, config, opened)

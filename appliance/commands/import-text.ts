@@ -7,7 +7,7 @@ import {
   type Report,
   type MoveCount,
 } from '../moving/moving.ts'
-import type { WaysOut } from '../senders/reverse-dns.ts'
+import type { SourcesAndPools } from '../senders/reverse-dns.ts'
 import { presentDomain } from '../api/domains.ts'
 import { paragraph, shorten, table } from './output.ts'
 
@@ -95,7 +95,7 @@ const sharing = ({ name, returnPath }: { name: string; returnPath: string }): st
 export function presentImport(
   report: Report,
   title: Title & { failure: string | null },
-  ways: WaysOut,
+  ways: SourcesAndPools,
 ): object {
   const { base, teamId, dryRun, printed, failure } = title
   return {

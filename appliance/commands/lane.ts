@@ -1,5 +1,5 @@
 import { laneWords } from '../mail/waiting.ts'
-import type { LaneFacts } from '../shaping/shaping.ts'
+import type { LaneSummary } from '../shaping/shaping.ts'
 import { presentLane } from '../api/shaping.ts'
 import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
@@ -32,12 +32,12 @@ export async function resumeLane(context: Context, id: string): Promise<void> {
   tell(context, await shapingOf(context).resumeLane(id))
 }
 
-function tell({ output }: Context, lane: LaneFacts): void {
+function tell({ output }: Context, lane: LaneSummary): void {
   output.object(presentLane(lane))
   output.text(`${lane.id}: ${lane.reason === null ? 'open' : laneWords(lane.reason, lane.name)}`)
 }
 
-function rowOf({ id, allowed, limits, paused, warmUp }: LaneFacts): string[] {
+function rowOf({ id, allowed, limits, paused, warmUp }: LaneSummary): string[] {
   const warm = warmUp === null ? '' : `warm-up day ${warmUp.day}, ${warmUp.sent} of ${warmUp.share}`
   const state =
     paused === null

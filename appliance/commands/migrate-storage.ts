@@ -1,9 +1,9 @@
 import { Option } from 'commander'
 import { systemClock } from '../clock/clock.ts'
 import { findConfig, type Config } from '../config/config.ts'
-import type { MoveDone, MoveCall } from '../storage/storage.ts'
+import type { MoveResult, MoveCall } from '../storage/storage.ts'
 import { refused } from './backup.ts'
-import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { Failure, reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
 import { createOutput, paragraph, table, type Output } from './output.ts'
 import { thisPerson } from './queue-change.ts'
 import type { Registrar } from './registrar.ts'
@@ -35,7 +35,7 @@ async function migrateStorage(options: MigrateStorageOptions, adapters: Adapters
   return reportFailure(output, async () => {
     const { sandbox, loaded } = findConfig({ file: options.config, env: process.env })
     if (sandbox) throw new Failure('There is no configuration file. The sandbox always uses SQLite.')
-    const { config, source } = soundConfig(loaded)
+    const { config, source } = requireValidConfig(loaded)
     const to = targetConfig(options)
     const { moveStorage, databaseName } = await adapters()
     const dryRun = options.dryRun === true
@@ -87,12 +87,12 @@ function targetConfig(options: MigrateStorageOptions): Config {
   })
   const env = { ...process.env, POSTHASTE_STORAGE__ENGINE: 'postgres', ...Object.fromEntries(given) }
   const { loaded } = findConfig({ file: options.config, env })
-  if (!('complaints' in loaded)) return soundConfig(loaded).config
+  if (!('complaints' in loaded)) return requireValidConfig(loaded).config
   const complaints = loaded.complaints.map((one) => ({
     ...one,
     variable: SETTINGS.find(({ variable }) => variable === one.variable)?.option ?? one.variable,
   }))
-  return soundConfig({ complaints }).config
+  return requireValidConfig({ complaints }).config
 }
 
 /** Rethrows an error about the settings with the names of the options. */
@@ -118,11 +118,11 @@ function withoutPassword(text: string): string {
   return url.href
 }
 
-const releaseCommand = ({ moveId, held }: MoveDone): string | null =>
+const releaseCommand = ({ moveId, held }: MoveResult): string | null =>
   held.deliveries === 0 ? null : `posthaste queue undo ${moveId}`
 
 function nextSteps(
-  done: MoveDone,
+  done: MoveResult,
   { data_dir: dataDir }: Config,
   source: string | null,
   lines: [string, string][],

@@ -2,7 +2,7 @@
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { findConfig, sandboxConfig } from '../config/config.ts'
 import type { Permission } from '../storage/storage.ts'
-import { reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
 import { erase } from './erase.ts'
 import type { CrashtestArgs } from './crashtest.ts'
 import { addDomain, listDomains, removeDomain, rotateDomain, showDomain, verifyDomain } from './domain.ts'
@@ -170,7 +170,7 @@ function addServe({ add, finish }: Registrar): void {
             ? { sandbox: true, loaded: sandboxConfig({ env: process.env }) }
             : findConfig({ file, env: process.env })
         const found = find()
-        const { config, notes } = soundConfig(found.loaded)
+        const { config, notes } = requireValidConfig(found.loaded)
         // Loaded on demand: the daemon's object graph would slow down other commands.
         const { serve } = await import('./serve.ts')
         const reread = () => find().loaded

@@ -3,7 +3,7 @@ import { systemClock } from '../clock/clock.ts'
 import { findConfig } from '../config/config.ts'
 import { refused, makeBackup, type BackupOptions } from './backup.ts'
 import type { BackupAbout } from '../storage/storage.ts'
-import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { Failure, reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
 import { readDecryption } from './key-files.ts'
 import { thisPerson } from './queue-change.ts'
 import { createOutput, instant, paragraph } from './output.ts'
@@ -81,7 +81,7 @@ function configuredDirectory({ config: file }: CommonOptions): string {
   const { sandbox, loaded } = findConfig({ file, env: process.env })
   if (sandbox)
     throw new Failure('There is no configuration file. Set the directory: --data-dir /var/lib/posthaste')
-  const { config } = soundConfig(loaded)
+  const { config } = requireValidConfig(loaded)
   if (config.storage.engine === 'postgres')
     throw new Failure(
       'storage.engine is "postgres": restore its database with pg_restore (docs/postgresql.md). To restore a backup of a SQLite database, set the directory with --data-dir.',

@@ -3,7 +3,7 @@ import { recordAct } from '../accounts/audit.ts'
 import { systemClock } from '../clock/clock.ts'
 import { findConfig, type Config } from '../config/config.ts'
 import type { Snapshot } from '../storage/storage.ts'
-import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { Failure, reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
 import { createOutput, instant, paragraph, table } from './output.ts'
 import { thisPerson } from './queue-change.ts'
 import { fileReason } from './failure.ts'
@@ -19,9 +19,11 @@ const SEALED_SINCE = 37
 async function showSecrets(options: CommonOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
-    const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
-    const { lookAtSecrets, snapshotsOf } = await adapters()
-    const { keyId, source, trouble, sealedAt, cleanedAt, counts } = await refused(() => lookAtSecrets(config))
+    const { config } = requireValidConfig(findConfig({ file: options.config, env: process.env }).loaded)
+    const { inspectSecrets, snapshotsOf } = await adapters()
+    const { keyId, source, trouble, sealedAt, cleanedAt, counts } = await refused(() =>
+      inspectSecrets(config),
+    )
     const plain = snapshotsOf(config).filter(({ schema }) => schema < SEALED_SINCE)
     output.object({
       object: 'secrets',
@@ -70,7 +72,7 @@ export interface RekeyOptions extends CommonOptions {
 async function rekeySecrets(options: RekeyOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
-    const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
+    const { config } = requireValidConfig(findConfig({ file: options.config, env: process.env }).loaded)
     const { rekeySecrets, hasStorage } = await adapters()
     if (!hasStorage(config))
       throw new Failure(`There is no database in ${config.data_dir}, so there is nothing to encrypt.`)

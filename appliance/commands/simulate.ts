@@ -14,7 +14,7 @@ import { DEFAULT_POOL, type Source } from '../mail/source.ts'
 import type * as Simulation from '../simulation/simulation.ts'
 import type { Present, SimulationResult } from '../simulation/simulation.ts'
 import type { ReadOnlyStorage } from '../storage/storage.ts'
-import { reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
 import { Failure, fileReason, Misuse } from './failure.ts'
 import { createOutput } from './output.ts'
 import type { Registrar } from './registrar.ts'
@@ -101,7 +101,7 @@ async function simulateCommand(options: SimulateOptions, adapters: Adapters): Pr
   let broken = false
   const code = await reportFailure(output, async () => {
     refuseContradictions(options)
-    const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
+    const { config } = requireValidConfig(findConfig({ file: options.config, env: process.env }).loaded)
     const receivers = loadReceivers(options.receivers)
     const start = options.at ?? Date.now()
     const { hasStorage } = await adapters()

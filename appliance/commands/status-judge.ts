@@ -2,7 +2,7 @@
 import { laneWords } from '../mail/waiting.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { Source } from '../mail/source.ts'
-import type { LaneFacts } from '../shaping/shaping.ts'
+import type { LaneSummary } from '../shaping/shaping.ts'
 import type { Delivery, Domain, Webhook } from '../storage/storage.ts'
 import type { QueueSummary } from '../queue/queue.ts'
 import type { ClientsNote, DaemonRun } from './daemon-file.ts'
@@ -23,7 +23,7 @@ export interface StatusFacts {
   oldest: { delivery: Delivery; why: string | null } | null
   /** When the next delivery is due, regardless of lane limits; null if there is none. */
   nextDue: number | null
-  lanes: LaneFacts[]
+  lanes: LaneSummary[]
   sources: Source[]
   domains: Domain[]
   webhooks: Webhook[]

@@ -1,7 +1,7 @@
 /** Formats the facts of `posthaste status` for people and programs. Pure. */
 import type { Finding } from '../mail/finding.ts'
 import { laneWords } from '../mail/waiting.ts'
-import type { LaneFacts } from '../shaping/shaping.ts'
+import type { LaneSummary } from '../shaping/shaping.ts'
 import { presentDelivery } from '../api/timeline.ts'
 import { presentLane } from '../api/shaping.ts'
 import { presentSource } from '../api/sources.ts'
@@ -115,7 +115,7 @@ function describeOldest({ oldest }: StatusFacts): string[] {
 }
 
 /** Reports whether a lane is paused or its limits are reduced. */
-const isSlowed = ({ paused, allowed, limits }: LaneFacts): boolean =>
+const isSlowed = ({ paused, allowed, limits }: LaneSummary): boolean =>
   paused === null &&
   (allowed.connections < limits.connections || allowed.messagesPerMinute < limits.messagesPerMinute)
 

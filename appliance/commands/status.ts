@@ -13,7 +13,7 @@ import {
 import { createOutput } from './output.ts'
 import {
   reportFailure,
-  soundConfig,
+  requireValidConfig,
   withContext,
   type Adapters,
   type CommonOptions,
@@ -35,7 +35,7 @@ export async function status(options: CommonOptions, adapters: Adapters): Promis
   const output = createOutput(options.json === true)
   let well = true
   const code = await reportFailure(output, async () => {
-    const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
+    const { config } = requireValidConfig(findConfig({ file: options.config, env: process.env }).loaded)
     // Checking the status doesn't create the database; the daemon does when it first starts.
     if (!(await adapters()).hasStorage(config)) {
       output.object({ object: 'status', needs_attention: true, daemon: null, problems: [] })

@@ -8,7 +8,7 @@ import { judgeLedger } from './verdict.ts'
 import { hearOut } from './webhook-events.ts'
 
 /** The traffic that clients and other servers send through the daemon. */
-export interface KilledTraffic {
+export interface CrashTraffic {
   /** Allows the clients to send this many more emails, and other servers this many messages. */
   allow(emails: number, arrivals: number): void
   /** Starts no new messages; resolves when every message has a response. */
@@ -32,7 +32,7 @@ export async function drainMail(
     clock,
     traffic,
     retry,
-  }: { ledger: Ledger; clock: Clock; traffic: KilledTraffic | undefined; retry: () => Promise<void> },
+  }: { ledger: Ledger; clock: Clock; traffic: CrashTraffic | undefined; retry: () => Promise<void> },
 ): Promise<string[]> {
   const late = clock.now() + DRAIN_MS
   let unanswered = true

@@ -4,7 +4,7 @@ import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
 import { killAtCheckpoint, runCommand, startDaemon, type Daemon } from './daemon.ts'
 import type { Asked } from './ask.ts'
-import { drainMail, type KilledTraffic } from './drain.ts'
+import { drainMail, type CrashTraffic } from './drain.ts'
 import type { Exchangers } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
 import { nameOf, type PlannedKill } from './plan.ts'
@@ -46,7 +46,7 @@ export class Killer {
   readonly faults: string[] = []
   /** Duration of each start in milliseconds. */
   readonly starts: number[] = []
-  traffic: KilledTraffic | undefined
+  traffic: CrashTraffic | undefined
   readonly #deps: KillerDeps
   #daemon: Daemon | undefined
   #run = 0

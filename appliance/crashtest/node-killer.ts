@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Asked } from './ask.ts'
 import { runCommand, startDaemon, type Daemon } from './daemon.ts'
-import { drainMail, type KilledTraffic } from './drain.ts'
+import { drainMail, type CrashTraffic } from './drain.ts'
 import type { Exchangers } from './exchanger.ts'
 import type { Kill, Ledger } from './ledger.ts'
 import { nameOfFault, type NodeFault } from './node-plan.ts'
@@ -50,7 +50,7 @@ export class NodeKiller {
   readonly faults: string[] = []
   /** Duration of each start in milliseconds. */
   readonly starts: number[] = []
-  traffic: KilledTraffic | undefined
+  traffic: CrashTraffic | undefined
   readonly #deps: NodeKillerDeps
   #nodes: RunningNode[] = []
 

@@ -52,7 +52,7 @@ function tell(
     case 'delivered':
       return { type: 'email.delivered', data: {} }
     case 'deferred':
-      return !verdict.interrupted && isNews(delivery, verdict.until, now)
+      return !verdict.interrupted && isReportable(delivery, verdict.until, now)
         ? {
             type: 'email.delivery_delayed',
             data: { delay: { attempt: delivery.attempts, nextAttemptAt: verdict.until } },
@@ -73,7 +73,7 @@ function tell(
  * Whether a deferral produces an event: the first one does, then the last one of every day, so that twenty attempts
  * don't produce twenty events.
  */
-function isNews({ attempts, createdAt }: LeasedDelivery, until: number, now: number): boolean {
+function isReportable({ attempts, createdAt }: LeasedDelivery, until: number, now: number): boolean {
   return attempts === 1 || Math.floor((until - createdAt) / day) > Math.floor((now - createdAt) / day)
 }
 

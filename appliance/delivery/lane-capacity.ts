@@ -52,7 +52,7 @@ export function earliest(times: (number | null)[]): number | null {
 const LATELY_MS = 20
 
 /** Returns how much may be leased for a lane beyond its free connections. */
-export const aheadOn = (lane: Lane, { limits }: Provider, now: number): number =>
+export const leaseAheadLimit = (lane: Lane, { limits }: Provider, now: number): number =>
   aheadOf(lane.ended, allowed(lane.state, limits, now).connections, now)
 
 /**

@@ -29,7 +29,7 @@ import {
 } from '../shaping/shaping.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { aheadOn, capacityOf, earliest, endedAlso, isBehind, opensAgainAt } from './lane-capacity.ts'
+import { leaseAheadLimit, capacityOf, earliest, endedAlso, isBehind, opensAgainAt } from './lane-capacity.ts'
 import { LaneMemory, type Lane } from './lane-memory.ts'
 import { Closings, whyClosed } from './late.ts'
 import { LaneTurns } from './lane-turns.ts'
@@ -337,7 +337,7 @@ export class Lanes {
     const lanes = this.#lanesOf(pool, id, [4, 6])
     const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0)
     const free = sum((lane) => capacityOf(lane, provider, now))
-    const ahead = sum((lane) => capacityOf(lane, provider, now, aheadOn(lane, provider, now))) - free
+    const ahead = sum((lane) => capacityOf(lane, provider, now, leaseAheadLimit(lane, provider, now))) - free
     const open = sum((lane) => lane.open)
     return { free, ahead, open, opens: earliest(lanes.map((lane) => opensAgainAt(lane, provider, now))) }
   }

@@ -7,7 +7,7 @@ import type { Mailbox } from '../mail/address.ts'
 import type { Form } from '../mail/form.ts'
 import { escapeHtml } from '../mail/page-frame.ts'
 import { inkOn, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import { SIGN_UP_WORDS } from './words.ts'
+import { SIGN_UP_TEXTS } from './words.ts'
 
 export interface ConfirmationMail {
   form: Pick<Form, 'words'>
@@ -25,7 +25,7 @@ const TEXT = 'margin:0 0 16px;font:15px/1.5 system-ui,sans-serif'
 /** Creates the email. It is private and isn't tracked, because its link makes a decision for the recipient. */
 export function confirmationMail(mail: ConfirmationMail): Submission {
   const { form, team, language, from, to } = mail
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const subject = form.words[language]?.subject ?? words.subject(team)
   return {
     from,
@@ -50,7 +50,7 @@ export function confirmationMail(mail: ConfirmationMail): Submission {
 }
 
 function textOf({ form, team, language, page, url }: ConfirmationMail): string {
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const parts = [
     form.words[language]?.message ?? words.message(team),
     `${words.confirm}:\n${url}`,
@@ -63,7 +63,7 @@ function textOf({ form, team, language, page, url }: ConfirmationMail): string {
 
 /** Styles are inline, because many mail readers ignore other styles. */
 function htmlOf({ form, team, language, page, url }: ConfirmationMail, subject: string): string {
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const lines = (text: string): string => escapeHtml(text).replaceAll('\n', '<br>')
   const paragraph = (text: string, more = '') => `<p style="${TEXT}${more}">${lines(text)}</p>`
   const button = `display:inline-block;padding:10px 18px;border-radius:6px;background:${page.accent};color:${inkOn(page.accent)};font:600 15px/1.3 system-ui,sans-serif;text-decoration:none`

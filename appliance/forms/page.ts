@@ -5,7 +5,7 @@
 import { type FormField, type FormSettings, inputName } from '../mail/form.ts'
 import { escapeHtml, framePage, type RenderedPage } from '../mail/page-frame.ts'
 import type { PageLanguage, UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import { labelOf, SIGN_UP_WORDS } from './words.ts'
+import { labelOf, SIGN_UP_TEXTS } from './words.ts'
 
 /** The team and the design of a form's pages. */
 export interface FormPageView {
@@ -67,7 +67,7 @@ function inputsOf(
   { fields, form, language, numbers }: Pick<InputsView, 'fields' | 'form' | 'language' | 'numbers'>,
   values: Record<string, string>,
 ): string {
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const rows = fields.map(({ name, required }) => {
     const own = inputName(name)
     const kind = numbers.includes(own) ? 'inputmode="decimal"' : 'type="text"'
@@ -83,12 +83,12 @@ function inputsOf(
 }
 
 const trap = (language: PageLanguage, hide: string): string =>
-  `<p ${hide} aria-hidden="true"><label>${escapeHtml(SIGN_UP_WORDS[language].leaveEmpty)} <input name="${TRAP}" tabindex="-1" autocomplete="off"></label></p>`
+  `<p ${hide} aria-hidden="true"><label>${escapeHtml(SIGN_UP_TEXTS[language].leaveEmpty)} <input name="${TRAP}" tabindex="-1" autocomplete="off"></label></p>`
 
 /** Renders the page with the form. */
 export function renderForm(view: InputsView): RenderedPage {
   const { team, form, language, problem, shown } = view
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const own = form.words[language]
   const body = [
     `<p>${escapeHtml(own?.text ?? words.text(team))}</p>`,
@@ -107,7 +107,7 @@ export function renderForm(view: InputsView): RenderedPage {
 
 /** Renders a page with only a message. */
 export function renderMessage(view: FormPageView, message: FormMessage): RenderedPage {
-  const words = SIGN_UP_WORDS[view.language]
+  const words = SIGN_UP_TEXTS[view.language]
   const texts: Record<FormMessage, [title: string, ...paragraphs: string[]]> = {
     sent: [words.sentTitle, words.sentText, words.noMail],
     closed: [words.closedTitle, words.closedText],
@@ -125,7 +125,7 @@ export function renderMessage(view: FormPageView, message: FormMessage): Rendere
  * @param url URL of the form's own page
  */
 export function renderForeign(view: FormPageView, url: string): RenderedPage {
-  const words = SIGN_UP_WORDS[view.language]
+  const words = SIGN_UP_TEXTS[view.language]
   const link = `<p><a href="${escapeHtml(url)}">${escapeHtml(view.form.words[view.language]?.title ?? words.title)}</a></p>`
   return framePage(
     view,
@@ -141,7 +141,7 @@ export function renderForeign(view: FormPageView, url: string): RenderedPage {
  */
 export function renderConfirm(view: FormPageView, address: string): RenderedPage {
   const { team, language } = view
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const body = `<p>${escapeHtml(words.confirmText(team, address))}</p>
 <p>${escapeHtml(words.lifts)}</p>
 <form method="post"><button class="main">${escapeHtml(words.confirm)}</button></form>`
@@ -154,7 +154,7 @@ export function renderConfirm(view: FormPageView, address: string): RenderedPage
  */
 export function renderDone(view: FormPageView, address: string): RenderedPage {
   const { team, language } = view
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const body = `<p role="status">${escapeHtml(words.doneText(team, address))}</p>`
   return framePage(view, words.doneTitle, body, STYLE)
 }
@@ -179,7 +179,7 @@ export function embedCode(
     ...inputsOf(view, {}).split('\n').map(paragraph),
     trap(language, 'style="position:absolute;left:-10000px"'),
     own?.consent ? `<p>${escapeHtml(own.consent)}</p>` : '',
-    `<p><button>${escapeHtml(own?.button ?? SIGN_UP_WORDS[language].button)}</button></p>`,
+    `<p><button>${escapeHtml(own?.button ?? SIGN_UP_TEXTS[language].button)}</button></p>`,
     '</form>',
   ]
   return `${lines.filter((line) => line !== '').join('\n')}\n`
@@ -191,7 +191,7 @@ export function wordingOf({
   form,
   language,
 }: Pick<FormPageView, 'team' | 'form' | 'language'>): string {
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const own = form.words[language]
   const shown = [
     own?.title ?? words.title,

@@ -13,7 +13,7 @@ import { sourceNetwork } from '../wire/networks.ts'
 import { type BookDeps, inputsFor, urlOf } from './book.ts'
 import { TRAP, wordingOf } from './page.ts'
 import type { FormTokens } from './tokens.ts'
-import { labelOf, SIGN_UP_WORDS } from './words.ts'
+import { labelOf, SIGN_UP_TEXTS } from './words.ts'
 
 /** Data of a form that its public page needs. */
 export interface OpenedForm {
@@ -169,7 +169,7 @@ function checkProof(
     return origin !== null && form.origins.includes(origin) ? undefined : { kind: 'foreign' }
   if (now - at >= SOONEST && now - at <= LATEST) return undefined
   const shown = now - at < SOONEST ? proof : tokens.shownAt(form.id, now)
-  return { kind: 'problem', problem: SIGN_UP_WORDS[language].once, shown }
+  return { kind: 'problem', problem: SIGN_UP_TEXTS[language].once, shown }
 }
 
 interface ReadSignup {
@@ -183,7 +183,7 @@ function readSignup(
   { values, language }: Submitted,
   properties: readonly ContactProperty[],
 ): ReadSignup | { problem: string } {
-  const words = SIGN_UP_WORDS[language]
+  const words = SIGN_UP_TEXTS[language]
   const typed = values.get('email')?.trim() ?? ''
   const mailbox = typed.length <= MAX.address ? parseMailbox(typed) : undefined
   if (mailbox?.name !== '') return { problem: words.badEmail }

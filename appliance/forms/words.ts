@@ -41,7 +41,7 @@ export interface SignUpWords {
   ignore: string
 }
 
-export const SIGN_UP_WORDS: Record<PageLanguage, SignUpWords> = {
+export const SIGN_UP_TEXTS: Record<PageLanguage, SignUpWords> = {
   en: {
     title: 'Subscribe',
     text: (team) => `Get email from ${team}.`,

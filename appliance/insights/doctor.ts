@@ -21,7 +21,7 @@ import {
   type OtherTeam,
   type TeamDomain,
   lookAtSource,
-  askSpf,
+  evaluateSpf,
   judgeSpfOfHelo,
 } from '../sources/sources.ts'
 import { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
@@ -307,7 +307,7 @@ async function examineHeloSpf(
     .filter(({ hostname }) => (hostname ?? config.hostname) === name)
     .flatMap(({ ip }) => seenAddresses(ip, host, local(), isPublic).map((seen) => seen.ip))
   if (addressesOf(host).length === 0 || ips.length === 0) return []
-  const facts = [...new Set(ips)].map((ip) => askSpf(resolver, { ip, domain: name, helo: name }))
+  const facts = [...new Set(ips)].map((ip) => evaluateSpf(resolver, { ip, domain: name, helo: name }))
   return [judgeSpfOfHelo(name, await Promise.all(facts))]
 }
 

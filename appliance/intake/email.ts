@@ -36,7 +36,7 @@ export function emailOf(
     teamId: caller.teamId,
     domainId: domain.id,
     apiKeyId: caller.apiKey?.id ?? null,
-    via: viaOf(submission, caller),
+    via: submittedVia(submission, caller),
     from: formatMailbox(submission.from),
     to: submission.to.map(formatMailbox),
     cc: submission.cc.map(formatMailbox),
@@ -64,7 +64,7 @@ export function emailOf(
 }
 
 /** Returns how the email was submitted. */
-export function viaOf(
+export function submittedVia(
   { notice, arrived }: Submission,
   { apiKey }: Caller,
 ): 'notice' | 'smtp' | 'rest' | 'dashboard' {

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { Stream } from '../mail/queue.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import { viaOf } from './email.ts'
+import { submittedVia } from './email.ts'
 import type { Submission } from './submission.ts'
 
 export const FEEDBACK_ID = 'Feedback-ID'
@@ -33,7 +33,7 @@ export function feedbackIdFor(
 /** Returns the field of an email; none if the app has set its own. */
 export function feedbackFields(submission: Submission, caller: Caller): Submission['headers'] {
   if (submission.headers.some(({ name }) => name.toLowerCase() === FEEDBACK_ID.toLowerCase())) return []
-  const via = viaOf(submission, caller)
+  const via = submittedVia(submission, caller)
   return [
     {
       name: FEEDBACK_ID,

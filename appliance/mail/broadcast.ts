@@ -123,7 +123,7 @@ export interface EarlierRates {
 }
 
 /** Whether a contact would get a draft: `eligible`, or the first reason against it. */
-export const PROSPECTS = [
+export const RECIPIENT_PREVIEWS = [
   'eligible',
   'not_in_segment',
   'excluded',
@@ -131,7 +131,7 @@ export const PROSPECTS = [
   'topic',
   'suppressed',
 ] as const
-export type Prospect = (typeof PROSPECTS)[number]
+export type RecipientPreview = (typeof RECIPIENT_PREVIEWS)[number]
 
 /** How many contacts each provider would get of a broadcast to all of a segment. */
 export interface SegmentReach {

@@ -5,7 +5,7 @@
 import type { Resolver } from '../dns/dns.ts'
 import type { Domain, RecordStatus } from '../storage/storage.ts'
 import type { ExpectedRecord } from './records.ts'
-import { reverseDnsOf, type ReverseDns, type WaysOut } from './reverse-dns.ts'
+import { reverseDnsOf, type ReverseDns, type SourcesAndPools } from './reverse-dns.ts'
 import type { RecordOpinion } from './verification.ts'
 
 /** RFC 8461 §3.1, RFC 8460 §3, and the draft for BIMI (default selector). */
@@ -58,7 +58,7 @@ const WORST: readonly RecordStatus[] = ['failed', 'pending', 'temporary_failure'
  * one key published, because mail is signed with that key. A light has a note when no record of the domain would
  * explain it.
  */
-export function lightsOf(domain: Pick<Domain, 'id' | 'teamId' | 'checks'>, ways: WaysOut): Light[] {
+export function lightsOf(domain: Pick<Domain, 'id' | 'teamId' | 'checks'>, ways: SourcesAndPools): Light[] {
   const checks = (kind: string) =>
     domain.checks.filter(({ key }) => key === kind || key.startsWith(`${kind} `))
   const worst = (statuses: RecordStatus[]): RecordStatus =>

@@ -62,7 +62,9 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   const nextCheckAt = Math.min(...times.filter((time): time is number => typeof time === 'number'))
   const { teamId, id } = domain
   const seen = { ...domain, status, checks }
-  const told = isNews(domain, seen) ? eventDomain(seen, expectedRecords(domain, turned, config)) : undefined
+  const told = isReportable(domain, seen)
+    ? eventDomain(seen, expectedRecords(domain, turned, config))
+    : undefined
   const saved = await storage.saveDomainCheck(
     {
       teamId,
@@ -129,7 +131,7 @@ export function eventDomain(domain: Domain, records: readonly ExpectedRecord[]):
 }
 
 /** Whether a webhook should report it: the status of the domain or a record has changed. */
-export function isNews(before: Domain, after: Pick<Domain, 'status' | 'checks'>): boolean {
+export function isReportable(before: Domain, after: Pick<Domain, 'status' | 'checks'>): boolean {
   if (before.status !== after.status) return true
   const statuses = ({ checks }: Pick<Domain, 'checks'>) => new Map(checks.map((one) => [one.key, one.status]))
   const [old, fresh] = [statuses(before), statuses(after)]

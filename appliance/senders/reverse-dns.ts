@@ -16,7 +16,7 @@ import {
 import type { Domain, RecordStatus } from '../storage/storage.ts'
 
 /** All sources, and which mail uses which pool. */
-export interface WaysOut {
+export interface SourcesAndPools {
   sources: readonly Source[]
   assignments: readonly Assignment[]
 }
@@ -50,7 +50,7 @@ const UNUSABLE = 'No sending IP is usable right now, so no mail is sent.'
 /** Combines the results for all pools that a domain uses. Skips suspended IPs. Pure. */
 export function reverseDnsOf(
   { id, teamId }: Pick<Domain, 'id' | 'teamId'>,
-  { sources, assignments }: WaysOut,
+  { sources, assignments }: SourcesAndPools,
 ): ReverseDns {
   const pools = new Set(STREAMS.map((stream) => choosePool(assignments, { teamId, domainId: id, stream })))
   const opinions = [...pools].flatMap((pool) =>

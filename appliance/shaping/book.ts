@@ -36,7 +36,7 @@ export interface ShapingDeps {
 }
 
 /** A lane as shown to people. Times in Unix milliseconds. */
-export interface LaneFacts {
+export interface LaneSummary {
   id: string
   source: string
   /** The pool of the source; null when the source was removed. */
@@ -62,7 +62,7 @@ export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends B
   /** Display name of the provider. */
   name: string
   /** One for each sending IP used so far. */
-  lanes: LaneFacts[]
+  lanes: LaneSummary[]
 }
 
 /** What a source may send to a provider now. */
@@ -90,12 +90,12 @@ export interface ShapingBook {
   /** Changes the given settings; null resets a setting to the table's value. Names and values as in the API. */
   setProvider(id: string, change: Record<string, unknown>): Promise<Provider>
   /** By source and provider; only lanes that have been used. */
-  lanes(): Promise<LaneFacts[]>
+  lanes(): Promise<LaneSummary[]>
   /** Returns what each active source may send now to each provider, also where nothing was sent yet. */
   rates(): Promise<SourceRate[]>
   /** @param minutes null: until resumed */
-  pauseLane(id: string, minutes: number | null): Promise<LaneFacts>
-  resumeLane(id: string): Promise<LaneFacts>
+  pauseLane(id: string, minutes: number | null): Promise<LaneSummary>
+  resumeLane(id: string): Promise<LaneSummary>
   /**
    * Returns the state of each backlog, largest first, then idle lanes.
    * @param idle whether to include idle lanes
@@ -120,7 +120,7 @@ const nameOf = (id: string, providers: Providers): string =>
 const NOTHING_WAITS = { count: 0, due: 0, later: 0, held: 0, inFlight: 0, nextAt: null, sample: null }
 
 /** Whether it uses all connections it may have now. */
-const isBusy = ({ activity, allowed: { connections } }: LaneFacts): boolean =>
+const isBusy = ({ activity, allowed: { connections } }: LaneSummary): boolean =>
   activity !== null && activity.inFlight >= connections
 
 /** The longest pause with an end, in minutes: a week. */
@@ -167,7 +167,7 @@ class Book implements ShapingBook {
     return (await this.#providersNow()).get(id)
   }
 
-  async lanes(): Promise<LaneFacts[]> {
+  async lanes(): Promise<LaneSummary[]> {
     const { providers, records, sources } = await this.#readAll()
     return records.map((record) => this.#factsOf(record, providers, sources))
   }
@@ -189,13 +189,13 @@ class Book implements ShapingBook {
     })
   }
 
-  pauseLane(id: string, minutes: number | null): Promise<LaneFacts> {
+  pauseLane(id: string, minutes: number | null): Promise<LaneSummary> {
     return this.#changeLane(id, (state, now) =>
       pausedBy(state, minutes === null ? null : now + minutes * 60_000, now),
     )
   }
 
-  resumeLane(id: string): Promise<LaneFacts> {
+  resumeLane(id: string): Promise<LaneSummary> {
     return this.#changeLane(id, resumed)
   }
 
@@ -249,7 +249,7 @@ class Book implements ShapingBook {
     return [...counts.map(present), ...[...others.values()].map(present)]
   }
 
-  async #situation(): Promise<{ situation: Situation; lanes: LaneFacts[] }> {
+  async #situation(): Promise<{ situation: Situation; lanes: LaneSummary[] }> {
     const { providers, records, sources } = await this.#readAll()
     const lanes = records.map(({ source, provider, state }) => ({
       source,
@@ -262,11 +262,11 @@ class Book implements ShapingBook {
     }
   }
 
-  async #changeLane(id: string, next: (state: LaneState, now: number) => LaneState): Promise<LaneFacts> {
+  async #changeLane(id: string, next: (state: LaneState, now: number) => LaneState): Promise<LaneSummary> {
     const { storage, clock } = this.#deps
     const named = parseLaneId(id)
     if (!named) throw refuse('not_found', { resource: `Lane ${id}` })
-    let facts: LaneFacts | undefined
+    let facts: LaneSummary | undefined
     await this.#change(async () => {
       const now = clock.now()
       const { providers, records, sources } = await this.#readAll()
@@ -284,7 +284,7 @@ class Book implements ShapingBook {
     return facts!
   }
 
-  #factsOf(record: LaneRecord, providers: Providers, sources: readonly Source[]): LaneFacts {
+  #factsOf(record: LaneRecord, providers: Providers, sources: readonly Source[]): LaneSummary {
     const { clock, activity } = this.#deps
     const now = clock.now()
     const facts = factsOf(record, providers, sources, now)
@@ -361,7 +361,7 @@ function factsOf(
   providers: Providers,
   sources: readonly Source[],
   now: number,
-): Omit<LaneFacts, 'activity'> {
+): Omit<LaneSummary, 'activity'> {
   const provider = providers.get(record.provider)
   const state = readLane(record.state, provider.limits)
   const { connections } = allowed(state, provider.limits, now)

@@ -47,7 +47,7 @@ export { moment, nextMidnight, utcDay } from './warm-up.ts'
 export {
   createShapingBook,
   MOST_PAUSE_MINUTES,
-  type LaneFacts,
+  type LaneSummary,
   type QueueLaneFacts,
   type ShapingBook,
   type SourceRate,

@@ -13,7 +13,7 @@ import {
   type Stream,
 } from '../mail/source.ts'
 import type { SendingHost } from '../senders/records.ts'
-import type { WaysOut } from '../senders/reverse-dns.ts'
+import type { SourcesAndPools } from '../senders/reverse-dns.ts'
 import type { SourceChange, StorageOf } from '../storage/storage.ts'
 import { canonicalIp } from '../wire/networks.ts'
 
@@ -59,7 +59,7 @@ export interface SourceBook {
   remove(ip: string): Promise<Source>
   assignments(): Promise<Assignment[]>
   /** Returns sources and assignments, to show which IPs mail is sent from. */
-  waysOut(): Promise<WaysOut>
+  waysOut(): Promise<SourcesAndPools>
   assign(assignment: NewAssignment): Promise<Assignment>
   unassign(id: string): Promise<void>
 }

@@ -10,7 +10,7 @@ import { familyOf, lookUpHost, seenAddresses, type HostAnswers, type SeenAddress
 import { askBlocklist, judgeListing } from './blocklist.ts'
 import { judgePtr } from './ptr.ts'
 import type { ReturnPath } from './return-paths.ts'
-import { askSpf, judgeSpfOf, judgeSpfOfOther } from './spf.ts'
+import { evaluateSpf, judgeSpfOf, explainOtherTeamSpf } from './spf.ts'
 
 /** Dependencies of a check. */
 export interface SourceCheckDeps {
@@ -71,8 +71,8 @@ async function lookAtPolicy(
   { domain, otherTeam }: ReturnPath,
   { ip, helo, resolver }: { ip: string; helo: string } & Pick<SourceCheckDeps, 'resolver'>,
 ): Promise<Finding> {
-  const facts = await askSpf(resolver, { ip, domain, helo })
-  return otherTeam === null ? judgeSpfOf(facts) : judgeSpfOfOther(facts, otherTeam)
+  const facts = await evaluateSpf(resolver, { ip, domain, helo })
+  return otherTeam === null ? judgeSpfOf(facts) : explainOtherTeamSpf(facts, otherTeam)
 }
 
 /** The finding for a private IP whose public IP is unknown. */

@@ -31,7 +31,7 @@ function asNodeDns(resolver: Pick<Resolver, 'resolve'>): DNSResolver {
 }
 
 /** Evaluates the policy of a return-path domain for mail from `ip`. Never rejects because of DNS. */
-export async function askSpf(
+export async function evaluateSpf(
   resolver: Pick<Resolver, 'resolve'>,
   args: { ip: string; domain: string; helo: string },
 ): Promise<SpfFacts> {
@@ -72,7 +72,7 @@ export function judgeSpfOf({ ip, domain, result }: SpfFacts): Finding {
  * Explains a result for a domain of a team other than the operator's. It decides nothing: otherwise a team could
  * disable IPv6 for everyone with its own record.
  */
-export function judgeSpfOfOther(facts: SpfFacts, team: OtherTeam): Finding {
+export function explainOtherTeamSpf(facts: SpfFacts, team: OtherTeam): Finding {
   const finding = judgeSpfOf(facts)
   return {
     ...finding,

@@ -53,7 +53,7 @@ export type { BroadcastRecipient, ClickedLink, RecipientsArgs, RecipientType } f
 export type { RecipientRow } from './broadcasts/recipient-rows.ts'
 export type { BroadcastEmail } from './spool/enqueue.ts'
 export type { BackupAbout, BackupDone, Restored } from './backup/copy.ts'
-export type { MoveCall, MoveDone } from './move/marker.ts'
+export type { MoveCall, MoveResult } from './move/marker.ts'
 export type { ServedDomain } from './delegation.ts'
 export type { DkimKey, DkimKeyChange } from './dkim-keys.ts'
 export type { Delegation, DkimKeyState } from './values.ts'

@@ -34,7 +34,7 @@ const TOO_MANY = 4
 export type Judge = (visit: Visit, moment: Moment) => Opinion
 
 /** @param rules the first match decides */
-export function createJudge(rules: readonly RobotRule[]): Judge {
+export function createBotClassifier(rules: readonly RobotRule[]): Judge {
   const known = rules.map((rule) => ({ rule, networks: parseNetworks(rule.networks) }))
   return (visit, { now, deliveredAt, links }) => {
     const robot = (seenBy: string): Opinion => ({ robot: true, seenBy })

@@ -4,7 +4,7 @@ import type { RobotRule } from '../mail/robot.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { createHits, type HitDeps, type Hits } from './hits.ts'
 import { unsubscribeLinks, type TrackingPlan } from './rewrite.ts'
-import { createJudge, type Judge } from './robots.ts'
+import { createBotClassifier, type Judge } from './robots.ts'
 import { createNumberedLinks } from './numbered.ts'
 import { openReader, openToken, type HitKind, type Tracked } from './tokens.ts'
 
@@ -59,7 +59,7 @@ export interface TrackingDeps extends Omit<HitDeps, 'judge'> {
 function judges(): (rules: readonly RobotRule[]) => Judge {
   let last: { rules: readonly RobotRule[]; judge: Judge } | undefined
   return (rules) => {
-    if (last?.rules !== rules) last = { rules, judge: createJudge(rules) }
+    if (last?.rules !== rules) last = { rules, judge: createBotClassifier(rules) }
     return last.judge
   }
 }

@@ -4,7 +4,7 @@
  * Sends a `Target` to its parent and logs to standard output, as in production.
  */
 import { join } from 'node:path'
-import { openFetch, openResolver, openSmtp } from '../../appliance/assembly/adapters.ts'
+import { createFetcher, openResolver, openSmtp } from '../../appliance/assembly/adapters.ts'
 import { openStorage } from '../../appliance/assembly/storage.ts'
 import { createAccounts } from '../../appliance/accounts/accounts.ts'
 import { createCapacity } from '../../appliance/capacity/capacity.ts'
@@ -65,7 +65,7 @@ const intake = createIntake({
   mime,
   clock,
   limits: config.limits,
-  fetch: openFetch(resolver, clock),
+  fetch: createFetcher(resolver, clock),
   quotas: createQuotas({ storage, clock, plans: new Map() }),
   wake: () => undefined,
 })

@@ -25,7 +25,7 @@ export function retentionRoutes(app: App, deps: HttpDeps): void {
 
   serve(
     app,
-    api.setDomainBodies,
+    api.setBodyRetention,
     { right: 'erase', audit: { action: 'domain.keep_bodies', noun: 'domain', read: readBodies(deps) } },
     async (request) => {
       const { teamId } = callerOf(request)

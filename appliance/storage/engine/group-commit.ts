@@ -162,7 +162,7 @@ function createApart(
 }
 
 /** Numbers in memory that belong to the transaction. */
-export interface Gathered {
+export interface PendingCounters {
   /** Writes and clears them. */
   write(): void
   /** Clears them after a rollback. */
@@ -174,14 +174,14 @@ class Gathering {
   /** Whether a group commit calls `write` at the end of the transaction. Otherwise, each call is a transaction. */
   grouped = false
   readonly #db: Connection
-  readonly #all = new Map<unknown, Gathered>()
+  readonly #all = new Map<unknown, PendingCounters>()
 
   constructor(db: Connection) {
     this.#db = db
   }
 
   /** Returns the result of `create` for the connection, and calls it only once. */
-  of<T extends Gathered>(create: (db: Connection) => T): T {
+  of<T extends PendingCounters>(create: (db: Connection) => T): T {
     let found = this.#all.get(create) as T | undefined
     if (!found) this.#all.set(create, (found = create(this.#db)))
     return found

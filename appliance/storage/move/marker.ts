@@ -29,7 +29,7 @@ export interface MoveCall {
 }
 
 /** The result of a move, or of its preview. */
-export interface MoveDone {
+export interface MoveResult {
   moveId: string
   /** Whether an earlier call had begun it. */
   resumed: boolean

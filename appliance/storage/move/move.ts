@@ -7,7 +7,7 @@ import { StorageRefused } from '../engine/failures.ts'
 import { packPostgres, PostgresError } from '../postgres/failures.ts'
 import type { PostgresTarget } from '../postgres/client.ts'
 import { lockDataDir } from '../sqlite/directory.ts'
-import { type Move, type MoveCall, type MoveDone, readMove, refuseOtherMove, writeMove } from './marker.ts'
+import { type Move, type MoveCall, type MoveResult, readMove, refuseOtherMove, writeMove } from './marker.ts'
 import { digestOf, RowDigest, type Value } from './rows.ts'
 import { MoveSource } from './source.ts'
 import type { MovedTable } from './tables.ts'
@@ -25,7 +25,7 @@ interface MoveOptions extends MoveCall {
  * starts on either database until it has finished.
  * @throws StorageRefused with the reason
  */
-export async function moveToPostgres(options: MoveOptions, now: number): Promise<MoveDone> {
+export async function moveToPostgres(options: MoveOptions, now: number): Promise<MoveResult> {
   const lock = await lockDataDir(options.dataDir)
   try {
     const known = readMove(options.dataDir)
@@ -56,14 +56,14 @@ interface Parts extends Omit<MoveOptions, 'target'> {
   resumed: boolean
 }
 
-async function moveAll(parts: Parts, now: number): Promise<MoveDone> {
+async function moveAll(parts: Parts, now: number): Promise<MoveResult> {
   const { source, target, move, dataDir, dryRun, resumed } = parts
   // The last step of an earlier call may have been its commit.
   const ended = resumed && target.hasEnded(move)
   const begun = ended || isBegun(parts)
   const counts = source.tables.map((table) => source.count(table, move))
   const held = source.countHeld()
-  const done = (digests: (string | null)[]): MoveDone => ({
+  const done = (digests: (string | null)[]): MoveResult => ({
     moveId: move.id,
     resumed,
     held,

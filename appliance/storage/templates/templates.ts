@@ -20,7 +20,8 @@ export interface TemplateChange {
 }
 
 /** The result of a change. `stale`: someone else changed the template meanwhile. */
-export type TemplateSaved = { kind: 'saved'; template: Template } | { kind: 'absent' | 'taken' | 'stale' }
+export type SaveTemplateResult =
+  { kind: 'saved'; template: Template } | { kind: 'absent' | 'taken' | 'stale' }
 
 /** Stores a template with its first version. The unique alias decides between two callers. */
 async function createTemplate(
@@ -85,7 +86,7 @@ async function updateTemplate(
     keep: number
   },
   now: number,
-): Promise<TemplateSaved> {
+): Promise<SaveTemplateResult> {
   const { teamId, change, author, newVersionId } = args
   const old = await getTemplate(db, { teamId, ref: args.ref })
   if (!old) return { kind: 'absent' }

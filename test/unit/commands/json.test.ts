@@ -123,7 +123,7 @@ const STEPS: Step[] = [
   ['domain verify sender.test', 'getDomain'],
   ['domain rotate sender.test', 'rotateDkimKeys'],
   ['domain delegate sender.test none', 'getDomain'],
-  ['domain bodies sender.test discard', 'setDomainBodies'],
+  ['domain bodies sender.test discard', 'setBodyRetention'],
   ['domain add other.test', 'createDomain'],
   ['domain remove other.test', 'deleteDomain'],
   ['key create --name shop', 'createApiKey'],

@@ -10,7 +10,7 @@ import {
   summarise,
   lookUpHost,
   looksGeneric,
-  askSpf,
+  evaluateSpf,
 } from '../../../appliance/sources/sources.ts'
 
 const HELO = 'mail.acme.example'
@@ -250,7 +250,7 @@ describe('the EHLO name', () => {
 
 describe('SPF for a sending IP', () => {
   const judge = async (domain: string) =>
-    said(judgeSpfOf(await askSpf(names.fresh(), { ip: '2001:db8::1', domain, helo: HELO })))
+    said(judgeSpfOf(await evaluateSpf(names.fresh(), { ip: '2001:db8::1', domain, helo: HELO })))
 
   test('passes by network and by host name', async () => {
     expect(await judge('send.acme.example')).toEqual([

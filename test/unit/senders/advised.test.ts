@@ -4,7 +4,7 @@ import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { lightsOf, lookForAdvised } from '../../../appliance/senders/advised.ts'
 import type { Domain, RecordCheck } from '../../../appliance/storage/storage.ts'
 import { createWorld, type World } from '../../world/world.ts'
-import { isNews } from '../../../appliance/senders/look.ts'
+import { isReportable } from '../../../appliance/senders/look.ts'
 
 let world: World
 const closing: (() => void)[] = []
@@ -89,6 +89,6 @@ test('a status light has a note if no listed record of the domain explains it', 
 test('a change of optional records alone emits no event', () => {
   const domain = (checks: RecordCheck[]) => ({ status: 'verified', checks }) as unknown as Domain
   const before = domain([check('SPF', 'verified')])
-  expect(isNews(before, domain([check('SPF', 'verified'), check('BIMI', 'verified')]))).toBe(false)
-  expect(isNews(before, domain([check('SPF', 'failed'), check('BIMI', 'verified')]))).toBe(true)
+  expect(isReportable(before, domain([check('SPF', 'verified'), check('BIMI', 'verified')]))).toBe(false)
+  expect(isReportable(before, domain([check('SPF', 'failed'), check('BIMI', 'verified')]))).toBe(true)
 })

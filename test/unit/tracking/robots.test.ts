@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadRobots } from '../../../appliance/config/config.ts'
 import { createVisitMemory } from '../../../appliance/tracking/memory.ts'
-import { createJudge, type Moment } from '../../../appliance/tracking/robots.ts'
+import { createBotClassifier, type Moment } from '../../../appliance/tracking/robots.ts'
 import type { Visit } from '../../../appliance/tracking/tracking.ts'
 
 const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36'
@@ -12,7 +12,7 @@ const visit: Visit = { method: 'GET', ip: '192.0.2.1', userAgent: BROWSER, purpo
 const moment: Moment = { now: 60_000, deliveredAt: 0, links: 1 }
 
 describe('bots are distinguished from people', () => {
-  const judge = createJudge(loadRobots())
+  const judge = createBotClassifier(loadRobots())
   const rows: [Partial<Visit>, Partial<Moment>, boolean, string | null][] = [
     [{}, {}, false, null],
     [{ method: 'HEAD' }, {}, true, 'sent a HEAD request'],
@@ -55,7 +55,7 @@ describe('bots are distinguished from people', () => {
       exactAgents: [],
       networks: ['192.0.2.0/24'],
     }
-    const own = createJudge([scanner])
+    const own = createBotClassifier([scanner])
     expect(own(visit, moment)).toEqual({ robot: true, seenBy: 'Scanner' })
     expect(own({ ...visit, ip: '198.51.100.1' }, moment)).toEqual({ robot: false, seenBy: null })
   })
@@ -70,7 +70,7 @@ describe('custom bot rules', () => {
 
   test('are applied first', () => {
     const path = file('[[rule]]\nname = "Ours"\nis = "proxy"\nagents = ["CURL"]\n')
-    expect(createJudge(loadRobots(path))({ ...visit, userAgent: 'curl/8.0' }, moment)).toEqual({
+    expect(createBotClassifier(loadRobots(path))({ ...visit, userAgent: 'curl/8.0' }, moment)).toEqual({
       robot: false,
       seenBy: 'Ours',
     })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { dropAhead, readAhead, takeAhead } from '../../../ui/src/state/ahead.ts'
+import { dropAhead, readAhead, takePreloaded } from '../../../ui/src/state/ahead.ts'
 
 const load = vi.fn(() => Promise.resolve('answer'))
 const domains = { key: 'domains', load }
@@ -15,14 +15,14 @@ test('a running prefetch is not repeated, and its result is used once', async ()
   readAhead([domains])
   readAhead([domains])
   expect(load).toHaveBeenCalledTimes(1)
-  await expect(takeAhead('domains')).resolves.toBe('answer')
-  expect(takeAhead('domains')).toBeUndefined()
+  await expect(takePreloaded('domains')).resolves.toBe('answer')
+  expect(takePreloaded('domains')).toBeUndefined()
 })
 
 test('a prefetch older than two seconds is repeated and not used', () => {
   readAhead([domains])
   vi.advanceTimersByTime(2000)
-  expect(takeAhead('domains')).toBeUndefined()
+  expect(takePreloaded('domains')).toBeUndefined()
   readAhead([domains])
   vi.advanceTimersByTime(2000)
   readAhead([domains])
@@ -34,22 +34,22 @@ test('a prefetch for one page survives a prefetch for another', async () => {
   readAhead([{ key: 'usage', load: () => Promise.resolve('usage') }])
   readAhead([domains])
   expect(load).toHaveBeenCalledTimes(1)
-  await expect(takeAhead('usage')).resolves.toBe('usage')
-  await expect(takeAhead('domains')).resolves.toBe('answer')
+  await expect(takePreloaded('usage')).resolves.toBe('usage')
+  await expect(takePreloaded('domains')).resolves.toBe('answer')
 })
 
 test('a prefetch that failed before it was used is dropped, so that the page loads itself', async () => {
   readAhead([{ key: 'gone', load: () => Promise.reject(new Error('gone')) }])
   await Promise.resolve()
-  expect(takeAhead('gone')).toBeUndefined()
+  expect(takePreloaded('gone')).toBeUndefined()
 })
 
 test('a prefetch that fails while used fails the page, and a newer one stays', async () => {
   const { promise, reject } = Promise.withResolvers<string>()
   readAhead([{ key: 'domains', load: () => promise }])
-  const taken = takeAhead('domains')
+  const taken = takePreloaded('domains')
   readAhead([domains])
   reject(new Error('gone'))
   await expect(taken).rejects.toThrow('gone')
-  await expect(takeAhead('domains')).resolves.toBe('answer')
+  await expect(takePreloaded('domains')).resolves.toBe('answer')
 })

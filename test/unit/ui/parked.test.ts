@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MOST_AWAY, parked, unparked } from '../../../ui/src/state/parked.ts'
+import { MOST_ABSENCE_MS, parked, unparked } from '../../../ui/src/state/parked.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
@@ -7,8 +7,8 @@ describe('an invitation saved during sign-in with a provider', () => {
   test('expires after the time limit', () => {
     const text = parked('the-token', NOW)
     expect(unparked(text, NOW)).toBe('the-token')
-    expect(unparked(text, NOW + MOST_AWAY - 1)).toBe('the-token')
-    expect(unparked(text, NOW + MOST_AWAY)).toBe('')
+    expect(unparked(text, NOW + MOST_ABSENCE_MS - 1)).toBe('the-token')
+    expect(unparked(text, NOW + MOST_ABSENCE_MS)).toBe('')
   })
 
   test.each([null, '', 'token', '[]', '"text"', '{"token":7,"until":9e15}', '{"token":"x"}', 'null'])(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { widestIn } from '../../../ui/src/state/preview-width.ts'
+import { minimumWidth } from '../../../ui/src/state/preview-width.ts'
 
 test.each([
   ['<p>Text</p>', 0],
@@ -14,5 +14,5 @@ test.each([
     0,
   ],
 ])('the minimum width of %s is %i pixels', (html, pixels) => {
-  expect(widestIn(html)).toBe(pixels)
+  expect(minimumWidth(html)).toBe(pixels)
 })

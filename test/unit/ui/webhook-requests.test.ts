@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ofRequests, successShare } from '../../../ui/src/state/webhook-requests.ts'
-import { endpointMistake, eventGroups, refusedField } from '../../../ui/src/state/webhook-form.ts'
+import { endpointError, eventGroups, refusedField } from '../../../ui/src/state/webhook-form.ts'
 
 const day = (count: number, taken: number, median_ms: number | null = 12, p95_ms: number | null = 1240) => ({
   ...{ count, taken, median_ms, p95_ms },
@@ -35,11 +35,11 @@ test('event types are grouped by object', () => {
 })
 
 test('an invalid endpoint URL is reported before sending, and an error is assigned to its field', () => {
-  expect(endpointMistake('  ')).toBe('Enter the endpoint URL.')
+  expect(endpointError('  ')).toBe('Enter the endpoint URL.')
   for (const text of ['app.example.com', 'https:', 'https:///x', 'ftp://a.example/', 'http://[x]/'])
-    expect(endpointMistake(text)).toMatch(/^Enter a full URL/)
+    expect(endpointError(text)).toMatch(/^Enter a full URL/)
   for (const text of ['https://app.example.com/hook', ' http://10.0.0.1:80/ '])
-    expect(endpointMistake(text)).toBe('')
+    expect(endpointError(text)).toBe('')
   expect(refusedField('Invalid `endpoint` field: an https:// URL.')).toBe('endpoint')
   expect(refusedField('Missing `events` field.')).toBe('events')
   expect(refusedField('Invalid `status` field: no.')).toBe(null)

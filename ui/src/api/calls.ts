@@ -89,7 +89,7 @@ export const updateDomain = (domain: string, body: UpdateDomain) =>
 
 export const getDomainBodies = (domain: string) => read<DomainBodies>(`/domains/${id(domain)}/bodies`)
 
-export const setDomainBodies = (domain: string, keep: boolean) =>
+export const setBodyRetention = (domain: string, keep: boolean) =>
   change<DomainBodies>('PUT', `/domains/${id(domain)}/bodies`, { keep })
 
 export const deleteDomain = (domain: string) => change('DELETE', `/domains/${id(domain)}`)

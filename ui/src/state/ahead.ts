@@ -39,7 +39,7 @@ export function readAhead(reads: readonly Read[]): void {
 }
 
 /** Returns the preloaded response for a key; undefined if there is none or it is outdated. */
-export function takeAhead<T>(key: string): Promise<T> | undefined {
+export function takePreloaded<T>(key: string): Promise<T> | undefined {
   const found = asked.get(key)
   asked.delete(key)
   return found && isFresh(found) ? (found.answer as Promise<T>) : undefined

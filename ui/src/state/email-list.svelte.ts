@@ -1,6 +1,6 @@
 import { tick, untrack } from 'svelte'
 import { searchEmails, type EmailSearch, type FoundEmail } from '../api/emails.ts'
-import { takeAhead } from './ahead.ts'
+import { takePreloaded } from './ahead.ts'
 import { afterPart, merged, MOST_ROWS, PART, placeOf, renewed, rowOf, type Loaded } from './email-rows.ts'
 import type { EmailConditions } from '../../../appliance/api/email-search.ts'
 import { alsoForget } from './resource.svelte.ts'
@@ -159,7 +159,7 @@ class List implements EmailList {
 
   /** Returns the preloaded newest rows, if any. */
   #ahead(): Promise<EmailSearch> | undefined {
-    return takeAhead<EmailSearch>(`emails ${this.#plan.key()}`)
+    return takePreloaded<EmailSearch>(`emails ${this.#plan.key()}`)
   }
 
   show(): void {

@@ -1,5 +1,5 @@
 import { afterFrame } from './frames.ts'
-import { returningTo } from './router.svelte.ts'
+import { scrollToRestore } from './router.svelte.ts'
 
 /** Minimum height of a row, in pixels. */
 const LEAST = 32
@@ -16,7 +16,7 @@ export interface Growing<T> {
  * ones.
  */
 export function growing<T>(rows: () => readonly T[]): Growing<T> {
-  let count = $state(Math.ceil((returningTo() + innerHeight) / LEAST))
+  let count = $state(Math.ceil((scrollToRestore() + innerHeight) / LEAST))
   $effect(() => (count < rows().length ? afterFrame(() => (count += STEP)) : undefined))
   return {
     get shown() {

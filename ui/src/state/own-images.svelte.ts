@@ -14,7 +14,7 @@ export const ownImage = (src: string): string | null => [...src.matchAll(OWN)][0
  * Embeds images of this server in HTML for a preview, which can't load anything.
  * @param html a reactive getter
  */
-export function withOwnImages(html: () => string): { readonly html: string } {
+export function embedServerImages(html: () => string): { readonly html: string } {
   let read = $state.raw<ReadonlyMap<string, string>>(new Map())
   const asked = new Set<string>()
   $effect(() => {

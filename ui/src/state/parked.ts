@@ -3,11 +3,11 @@
 /**
  * Maximum age of a stored invitation in milliseconds. A sign-in at a provider may take ten minutes, and may be retried.
  */
-export const MOST_AWAY = 30 * 60_000
+export const MOST_ABSENCE_MS = 30 * 60_000
 
 /** Returns the text to store. `now`: Unix milliseconds. */
 export const parked = (token: string, now: number): string =>
-  JSON.stringify({ token, until: now + MOST_AWAY })
+  JSON.stringify({ token, until: now + MOST_ABSENCE_MS })
 
 /** Returns the token in a text of `parked`; empty if it is too old or invalid. `now`: Unix milliseconds. */
 export function unparked(text: string | null, now: number): string {

@@ -6,7 +6,7 @@ const WIDEST = 1000
 const MARGIN = 16
 
 /** Returns the minimum width of a message in pixels; 0 if it fits any width. */
-export function widestIn(html: string): number {
+export function minimumWidth(html: string): number {
   if (RESPONSIVE.test(html)) return 0
   const widths = [...html.matchAll(FIXED)].map(([, width]) => Number(width))
   const widest = widths.reduce((most, width) => Math.max(most, width), 0)

@@ -64,7 +64,7 @@ export const language = new Remembered<Language>('language', 'curl', (value) =>
 export const way = new Remembered<Way>('way', 'api', (value) => WAYS.some(([known]) => known === value))
 
 /** Applies the theme to the document; "system" removes the attribute. */
-export function showTheme(chosen: Theme): void {
+export function applyTheme(chosen: Theme): void {
   if (chosen === 'system') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = chosen
 }

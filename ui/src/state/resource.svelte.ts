@@ -1,6 +1,6 @@
 import { tick, untrack } from 'svelte'
 import { ApiError } from '../api/client.ts'
-import { dropAhead, takeAhead } from './ahead.ts'
+import { dropAhead, takePreloaded } from './ahead.ts'
 import { restore } from './router.svelte.ts'
 
 /** Data from the server, shown from a cache first, then kept up to date. */
@@ -121,7 +121,7 @@ class Reading<T> implements Resource<T> {
     this.end()
     const mine = (this.#round = new AbortController())
     try {
-      const fresh = await (takeAhead<T>(key) ?? this.#plan.load(mine.signal))
+      const fresh = await (takePreloaded<T>(key) ?? this.#plan.load(mine.signal))
       if (mine.signal.aborted) return
       const first = this.#data === undefined
       this.#data = fresh

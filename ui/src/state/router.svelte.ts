@@ -153,7 +153,7 @@ function remember(): void {
 export const returning = (): boolean => pending !== null
 
 /** Returns the scroll position to restore; 0 if there is none. */
-export const returningTo = (): number => pending?.scroll ?? 0
+export const scrollToRestore = (): number => pending?.scroll ?? 0
 
 /**
  * Maximum number of pixels by which a page may be shorter than before and still be restored, because row heights are

@@ -47,7 +47,7 @@ export function eventGroups(types: readonly string[]): EventGroup[] {
 }
 
 /** Returns the reason why a text isn't a valid endpoint; empty if only the server can decide. */
-export function endpointMistake(text: string): string {
+export function endpointError(text: string): string {
   if (text.trim() === '') return 'Enter the endpoint URL.'
   return /^https?:\/\/[^/]/i.test(text.trim()) && URL.canParse(text.trim())
     ? ''
