@@ -99,7 +99,10 @@ const params = path({ id: pathUuid('The id of the broadcast.') })
 const tags = ['Broadcasts'] as const
 
 export const getBroadcastResults = operation('GET /broadcasts/:id/results', {
-  ...{ operationId: 'getBroadcastResults', tags, summary: 'Get the results of a broadcast', params },
+  operationId: 'getBroadcastResults',
+  tags,
+  summary: 'Get the results of a broadcast',
+  params,
   response: { 200: BroadcastResults },
 })
 const cursors = {
@@ -107,9 +110,13 @@ const cursors = {
   before: text(Type.String(described('The page before this row, exclusive.'))),
 }
 export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients', {
-  ...{ operationId: 'listBroadcastRecipients', tags, summary: 'List recipients of a broadcast', params },
+  operationId: 'listBroadcastRecipients',
+  tags,
+  summary: 'List recipients of a broadcast',
+  params,
   querystring: query({
-    ...{ limit, ...cursors },
+    limit,
+    ...cursors,
     type: choice(TYPES, 'What happened. Required.'),
     email: text(Type.String(described('Part of the address.'))),
     bounce_type: choiceCondition(BOUNCE_TYPES, 'The type of bounce, with `type=bounced`.'),
@@ -127,7 +134,10 @@ export const exportBroadcastRecipients = operation('GET /broadcasts/:id/recipien
   response: { 200: other('text/csv', 'The recipients, with a header row.') },
 })
 export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links', {
-  ...{ operationId: 'listBroadcastLinks', tags, summary: 'List clicked links of a broadcast', params },
+  operationId: 'listBroadcastLinks',
+  tags,
+  summary: 'List clicked links of a broadcast',
+  params,
   querystring: query({ limit, ...cursors }),
   response: { 200: ClickedLinkList },
 })
@@ -142,7 +152,9 @@ export function presentRecipient(
   { id, contactId, email, opens, links, bounceType }: BroadcastRecipient,
 ): Static<typeof Recipient> {
   return {
-    ...{ id, contact_id: contactId, email },
+    id,
+    contact_id: contactId,
+    email,
     ...(type === 'opened' && { count: opens }),
     ...(type === 'clicked' && {
       count: links.reduce((sum, { clicks }) => sum + clicks, 0),

@@ -108,13 +108,21 @@ const params = path({ id: pathUuid('The id of the broadcast.') })
 const tags = ['Broadcasts'] as const
 
 export const testBroadcast = operation('POST /broadcasts/:id/test', {
-  ...{ operationId: 'testBroadcast', tags, summary: 'Send a test of a broadcast', params },
+  operationId: 'testBroadcast',
+  tags,
+  summary: 'Send a test of a broadcast',
+  params,
   description:
     'Sends the draft to up to 5 addresses, with `[Test]` before its subject. Each counts as an email, and a team can send 60 an hour. Not part of the hosted API.',
-  ...{ body: TestBroadcast, response: { 200: BroadcastTested }, errors: ['507'] },
+  body: TestBroadcast,
+  response: { 200: BroadcastTested },
+  errors: ['507'],
 })
 export const reviewBroadcast = operation('GET /broadcasts/:id/review', {
-  ...{ operationId: 'reviewBroadcast', tags, summary: 'Review a draft', params },
+  operationId: 'reviewBroadcast',
+  tags,
+  summary: 'Review a draft',
+  params,
   response: { 200: BroadcastReview },
 })
 

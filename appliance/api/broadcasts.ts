@@ -191,12 +191,17 @@ const tags = ['Broadcasts'] as const
 const ref = { 200: BroadcastRef }
 
 export const createBroadcast = operation('POST /broadcasts', {
-  ...{ operationId: 'createBroadcast', tags, summary: 'Create a broadcast', body: CreateBroadcast },
+  operationId: 'createBroadcast',
+  tags,
+  summary: 'Create a broadcast',
+  body: CreateBroadcast,
   description: 'A draft, unless `send` is true.',
   response: { 201: BroadcastRef },
 })
 export const listBroadcasts = operation('GET /broadcasts', {
-  ...{ operationId: 'listBroadcasts', tags, summary: 'List broadcasts' },
+  operationId: 'listBroadcasts',
+  tags,
+  summary: 'List broadcasts',
   querystring: query({
     ...page,
     status: choiceCondition(BROADCAST_STATUSES, 'Only those with this status.'),
@@ -206,28 +211,47 @@ export const listBroadcasts = operation('GET /broadcasts', {
   response: { 200: BroadcastList },
 })
 export const getBroadcast = operation('GET /broadcasts/:id', {
-  ...{ operationId: 'getBroadcast', tags, summary: 'Get a broadcast', params, response: { 200: Broadcast } },
+  operationId: 'getBroadcast',
+  tags,
+  summary: 'Get a broadcast',
+  params,
+  response: { 200: Broadcast },
 })
 export const updateBroadcast = operation('PATCH /broadcasts/:id', {
-  ...{ operationId: 'updateBroadcast', tags, summary: 'Change a broadcast', params },
-  ...{ body: UpdateBroadcast, response: ref },
+  operationId: 'updateBroadcast',
+  tags,
+  summary: 'Change a broadcast',
+  params,
+  body: UpdateBroadcast,
+  response: ref,
 })
 export const deleteBroadcast = operation('DELETE /broadcasts/:id', {
-  ...{ operationId: 'deleteBroadcast', tags, summary: 'Delete a broadcast', params },
+  operationId: 'deleteBroadcast',
+  tags,
+  summary: 'Delete a broadcast',
+  params,
   description: 'Only drafts and scheduled broadcasts can be deleted.',
   response: { 200: BroadcastDeleted },
 })
 export const sendBroadcast = operation(
   'POST /broadcasts/:id/send',
   {
-    ...{ operationId: 'sendBroadcast', tags, summary: 'Send or schedule a broadcast', params },
+    operationId: 'sendBroadcast',
+    tags,
+    summary: 'Send or schedule a broadcast',
+    params,
     description: 'The content is fixed when sending begins.',
-    ...{ body: Nullable(SendBroadcast), response: ref },
+    body: Nullable(SendBroadcast),
+    response: ref,
   },
   'sending',
 )
 export const cancelBroadcast = operation('POST /broadcasts/:id/cancel', {
-  ...{ operationId: 'cancelBroadcast', tags, summary: 'Cancel a broadcast', params, response: ref },
+  operationId: 'cancelBroadcast',
+  tags,
+  summary: 'Cancel a broadcast',
+  params,
+  response: ref,
   description: 'A scheduled one becomes a draft. One that is being sent stops for good.',
 })
 export const pauseBroadcast = operation('POST /broadcasts/:id/pause', {
@@ -248,7 +272,10 @@ export const resumeBroadcast = operation('POST /broadcasts/:id/resume', {
   response: ref,
 })
 export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
-  ...{ operationId: 'duplicateBroadcast', tags, summary: 'Duplicate a broadcast', params },
+  operationId: 'duplicateBroadcast',
+  tags,
+  summary: 'Duplicate a broadcast',
+  params,
   description:
     'Creates a draft that says the same. With `without`, it excludes a segment of those who did that with the original.',
   body: Nullable(DuplicateBroadcast),
@@ -262,7 +289,11 @@ export function presentBroadcastSummary(one: Stored, nameOf: NameOf): BroadcastS
   const { id, name, segmentId, status: state, createdAt, scheduledAt, finishedAt, topicId, paused } = one
   const skipped = Object.values(one.skipped).reduce((sum, n = 0) => sum + n, 0)
   return {
-    ...{ id, name, audience_id: segmentId, segment_id: segmentId, status: state },
+    id,
+    name,
+    audience_id: segmentId,
+    segment_id: segmentId,
+    status: state,
     created_at: timestamp(createdAt),
     scheduled_at: timestampOrNull(scheduledAt),
     sent_at: timestampOrNull(state === 'sent' ? finishedAt : null),
@@ -297,10 +328,17 @@ export function presentBroadcast(one: Stored, inFlight: number, nameOf: NameOf):
   return {
     object: 'broadcast',
     ...presentBroadcastSummary(one, nameOf),
-    ...{ from, subject, reply_to: replyTo.length > 0 ? replyTo : null, preview_text: previewText },
+    from,
+    subject,
+    reply_to: replyTo.length > 0 ? replyTo : null,
+    preview_text: previewText,
     document: presentDocument(one.document),
     template_id: one.templateId,
-    ...{ html, text: plain, exclude_segment_ids: one.exclude, edits: one.edits, problem: one.problem },
+    html,
+    text: plain,
+    exclude_segment_ids: one.exclude,
+    edits: one.edits,
+    problem: one.problem,
     in_flight: inFlight,
     skipped: { unsubscribed, topic, deleted, canceled },
   }

@@ -304,7 +304,8 @@ const presentSummary = (template: StoredSummary) => ({
 })
 
 export const presentTemplateRef = ({ id }: Pick<StoredSummary, 'id'>): Static<typeof TemplateRef> => ({
-  ...{ object: 'template', id },
+  object: 'template',
+  id,
 })
 
 export const presentTemplateSummary = (template: ListedTemplate): TemplateSummary => ({
@@ -315,10 +316,19 @@ export const presentTemplateSummary = (template: ListedTemplate): TemplateSummar
 })
 
 const presentContent = ({ from, subject, replyTo, html, text, document, variables }: StoredVersion) => ({
-  ...{ from, subject, reply_to: replyTo, html, text, document: presentDocument(document) },
+  from,
+  subject,
+  reply_to: replyTo,
+  html,
+  text,
+  document: presentDocument(document),
   variables: variables.map(({ id, key, type, fallback, createdAt, updatedAt }) => ({
-    ...{ id, key, type, fallback_value: fallback },
-    ...{ created_at: timestamp(createdAt), updated_at: timestamp(updatedAt) },
+    id,
+    key,
+    type,
+    fallback_value: fallback,
+    created_at: timestamp(createdAt),
+    updated_at: timestamp(updatedAt),
   })),
 })
 

@@ -168,7 +168,10 @@ export const rotateWebhookSecret = operation('POST /webhooks/:id/signing-secret/
 export function presentWebhookSetting(webhook: StoredWebhook): WebhookSetting {
   const { id, endpoint, events, broadcasts, status, createdAt, succeededAt, failingSince, disabled } = webhook
   return {
-    ...{ id, endpoint, status, created_at: timestamp(createdAt) },
+    id,
+    endpoint,
+    status,
+    created_at: timestamp(createdAt),
     events: events as WebhookSetting['events'],
     broadcasts,
     last_success_at: timestampOrNull(succeededAt),

@@ -224,7 +224,10 @@ export async function openSourceBook(config: Config, storage: Storage, clock: Cl
   const nodeId = await nodeIdOf(config, storage, clock.now())
   const adopt = (ips: string[]) => storage.adoptSources({ nodeId, ips, lostAfter: LOST_MS }, clock.now())
   const book = createSourceBook({
-    ...{ storage, nodeId, clock, hostname: config.hostname },
+    storage,
+    nodeId,
+    clock,
+    hostname: config.hostname,
     adopt: config.storage.engine === 'postgres' ? adopt : undefined,
     webHost,
     nameserver: nameserverNames(config),

@@ -107,7 +107,7 @@ function operatorParts(ground: Ground, { book }: People, out: WayOut, tables: Li
   const change = (work: () => Promise<void>) => delivery.change(work)
   const activity = (source: string, provider: string) => delivery.laneActivity(source, provider)
   return {
-    shaping: createShapingBook({ ...{ storage, clock, table: tables.providers, change }, activity }),
+    shaping: createShapingBook({ storage, clock, table: tables.providers, change, activity }),
     gate: createProviderGate({ storage, clock, rules: tables.providerRules }),
     queue: createQueueControl({ storage, clock, wake: () => delivery.wake() }),
     sources: heeded(book, () => delivery.changed()),
@@ -301,7 +301,12 @@ async function openTracking(
   const certified = (host: string): boolean =>
     config.http.tls_listen.length === 0 || certificates.covers(host)
   const tracking = createTracking({
-    ...{ storage, clock, log, secret, origin: () => origin, certified },
+    storage,
+    clock,
+    log,
+    secret,
+    origin: () => origin,
+    certified,
     storeIp: config.tracking.store_ip,
     robots,
   })

@@ -126,7 +126,9 @@ export async function openDaemonStorage(
 
 /** Returns the possible locations of the master key. */
 const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }: Config): KeyPlaces => ({
-  ...{ dataDir, keyFile, env: process.env },
+  dataDir,
+  keyFile,
+  env: process.env,
 })
 
 async function unlockSecrets(config: Config, alone: boolean): Promise<Sealer> {

@@ -205,7 +205,9 @@ async function surveyContacts(
   const scaled = (n: number): number => Math.round(n * scale)
   return {
     recipients: {
-      ...{ contacts, eligible: scaled(eligible), estimated: after !== null },
+      contacts,
+      eligible: scaled(eligible),
+      estimated: after !== null,
       out: {
         unsubscribed: scaled(out.unsubscribed),
         topic: scaled(out.topic),

@@ -190,7 +190,7 @@ export async function withContext(
       sources,
       contacts,
       templates: createTemplates({ storage, clock }),
-      broadcasts: createBroadcastBook({ ...{ storage, clock, senders, gate }, tracking: trackingOf(config) }),
+      broadcasts: createBroadcastBook({ storage, clock, senders, gate, tracking: trackingOf(config) }),
       automations: createAutomationBook({ storage, clock }),
       customEvents: createCustomEvents({ storage, clock }),
       forms: createFormBook({ storage, clock, senders, originFor: () => Promise.resolve(originOf(config)) }),

@@ -172,7 +172,13 @@ function readNew(input: TemplateInput, now: number): TemplateChange {
 }
 
 const EMPTY: TemplateContent = {
-  ...{ from: null, subject: null, replyTo: null, html: '', text: null, document: null, variables: [] },
+  from: null,
+  subject: null,
+  replyTo: null,
+  html: '',
+  text: null,
+  document: null,
+  variables: [],
 }
 
 async function add(
@@ -184,8 +190,15 @@ async function add(
   const times = { createdAt: now, updatedAt: now, publishedAt: null }
   const version = { ...EMPTY, ...change.content, id: versionId, templateId: id, author, ...times }
   const template: Template = {
-    ...{ id, teamId, name: change.name ?? '', alias: change.alias ?? null, revision: 1, ...times },
-    ...{ currentVersionId: versionId, publishedVersionId: null, version },
+    id,
+    teamId,
+    name: change.name ?? '',
+    alias: change.alias ?? null,
+    revision: 1,
+    ...times,
+    currentVersionId: versionId,
+    publishedVersionId: null,
+    version,
   }
   const result = await storage.createTemplate({ template, most: MOST }, now)
   if (result === 'taken') throw refuse('alias_taken', { alias: template.alias ?? '' })

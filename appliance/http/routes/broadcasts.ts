@@ -15,7 +15,8 @@ import { serve } from '../serve.ts'
 import { countTests } from '../rate.ts'
 
 const which = (request: FastifyRequest) => ({
-  ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
+  teamId: callerOf(request).teamId,
+  id: (request.params as { id: string }).id,
 })
 const ref = (id: string) => presentRef('broadcast', id)
 
@@ -206,18 +207,16 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
     return reviewApi.presentReview(review, forecast, Math.max(review.scheduledAt ?? 0, clock.now()))
   })
   serve(app, resultApi.getBroadcastResults, {}, async (request) => {
-    const broadcast = await broadcasts.getBroadcast(which(request))
-    const providers = await broadcasts.providerResults(which(request))
+    const about = which(request)
+    const broadcast = await broadcasts.getBroadcast(about)
+    const providers = await broadcasts.providerResults(about)
     const backlogs = await shaping.backlog(backlogsOf(providers), false)
-    return resultApi.presentResults(
-      await broadcasts.broadcastReach(which(request)),
-      providers,
-      {
-        curve: await broadcasts.curve(which(request)),
-        earlier: await broadcasts.earlierRates(which(request)),
-      },
-      { broadcast, lanes: lanesOf(backlogs, await shaping.rates()), now: clock.now() },
-    )
+    const reach = await broadcasts.broadcastReach(about)
+    const curve = await broadcasts.curve(about)
+    const earlier = await broadcasts.earlierRates(about)
+    const lanes = lanesOf(backlogs, await shaping.rates())
+    const present = { broadcast, lanes, now: clock.now() }
+    return resultApi.presentResults(reach, providers, { curve, earlier }, present)
   })
   serve(app, resultApi.listBroadcastRecipients, {}, async (request) => {
     await broadcasts.getBroadcast(which(request))
@@ -230,7 +229,12 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
       throw refuse('invalid_parameter', { parameter: 'bounce_type', expected: 'only with `type=bounced`' })
     const kinds = { permanent: 'Permanent', transient: 'Transient', undetermined: 'Undetermined' } as const
     const page = await broadcasts.listRecipients({
-      ...{ ...which(request), limit, after, before, type, email },
+      ...which(request),
+      limit,
+      after,
+      before,
+      type,
+      email,
       bounceType: bounceType && kinds[bounceType],
     })
     return presentList(
@@ -246,7 +250,10 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
     const most = end === undefined ? limit : Math.max(1, end - offset)
     const page = await broadcasts.listClickedLinks({ ...which(request), offset, limit: most })
     const rows = page.items.map(({ url, clicks, uniqueClicks }, at) => ({
-      ...{ id: cursorOf(offset + at), url, clicks, unique_clicks: uniqueClicks },
+      id: cursorOf(offset + at),
+      url,
+      clicks,
+      unique_clicks: uniqueClicks,
     }))
     return presentList(rows, end === undefined ? page.hasMore : offset > 0)
   })

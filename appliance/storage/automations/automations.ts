@@ -88,13 +88,11 @@ async function insertVersion(
   await db
     .insertInto('automation_versions')
     .values({
-      ...{
-        id,
-        team_id: teamId,
-        automation_id: automationId,
-        content: JSON.stringify(graph),
-        created_at: now,
-      },
+      id,
+      team_id: teamId,
+      automation_id: automationId,
+      content: JSON.stringify(graph),
+      created_at: now,
     })
     .execute()
   await db.deleteFrom('automation_triggers').where('automation_id', '=', automationId).execute()

@@ -125,7 +125,11 @@ async function broadcastLoad(db: Db, { id }: { id: string }): Promise<Record<str
 
 /** Why the remaining recipients get nothing. */
 const CANCELED = {
-  ...{ phase: 'queue', host: null, ip: null, reply: null, by: 'sender' },
+  phase: 'queue',
+  host: null,
+  ip: null,
+  reply: null,
+  by: 'sender',
   note: 'the broadcast was canceled',
 } as const
 

@@ -74,7 +74,10 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
     for (const contactId of deleted) skip(contactId, 'deleted')
     const optOuts = findOptOuts(
       emails.map(({ teamId, deliveries, broadcast: { contactId } }) => ({
-        ...{ teamId, topicId: broadcast.topic_id, address: deliveries[0]!.recipient, contactId },
+        teamId,
+        topicId: broadcast.topic_id,
+        address: deliveries[0]!.recipient,
+        contactId,
       })),
     )
     const going = emails.filter(({ id: emailId, broadcast: { contactId } }, at) => {

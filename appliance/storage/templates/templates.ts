@@ -38,9 +38,16 @@ async function createTemplate(
   const inserted = await db
     .insertInto('templates')
     .values({
-      ...{ id: template.id, team_id: teamId, name: template.name, alias, current_version_id: version.id },
-      ...{ published_version_id: null, published_at: null, revision: template.revision },
-      ...{ created_at: template.createdAt, updated_at: template.updatedAt },
+      id: template.id,
+      team_id: teamId,
+      name: template.name,
+      alias,
+      current_version_id: version.id,
+      published_version_id: null,
+      published_at: null,
+      revision: template.revision,
+      created_at: template.createdAt,
+      updated_at: template.updatedAt,
     })
     .onConflict((conflict) => conflict.columns(['team_id', 'alias']).doNothing())
     .executeTakeFirstOrThrow()
@@ -63,8 +70,14 @@ async function insertVersion(
   await db
     .insertInto('template_versions')
     .values({
-      ...{ id, team_id: teamId, template_id: templateId, ...contentColumns(content), author },
-      ...{ created_at: now, updated_at: now, published_at: null },
+      id,
+      team_id: teamId,
+      template_id: templateId,
+      ...contentColumns(content),
+      author,
+      created_at: now,
+      updated_at: now,
+      published_at: null,
     })
     .execute()
 }
@@ -108,9 +121,11 @@ async function updateTemplate(
   await db
     .updateTable('templates')
     .set({
-      ...{ name: change.name ?? old.name, alias: change.alias === undefined ? old.alias : change.alias },
-      ...{ current_version_id: makesDraft ? newVersionId : old.currentVersionId },
-      ...{ revision: old.revision + 1, updated_at: now },
+      name: change.name ?? old.name,
+      alias: change.alias === undefined ? old.alias : change.alias,
+      current_version_id: makesDraft ? newVersionId : old.currentVersionId,
+      revision: old.revision + 1,
+      updated_at: now,
     })
     .where('id', '=', old.id)
     .execute()
