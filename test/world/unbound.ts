@@ -36,7 +36,7 @@ export async function startUnbound({ zones, delegated, until }: UnboundOptions):
   }
   await writeFile(join(folder, 'root'), '. 300 IN NS root.test.\nroot.test. 300 IN A 127.255.255.254\n')
   const port = likelyFreePort()
-  const stub = delegated.server.replace(/:(\d+)$/, '@$1')
+  const nameserver = delegated.server.replace(/:(\d+)$/, '@$1')
   const lines = [
     'server:',
     ...[`directory: "${folder}"`, 'username: ""', 'chroot: ""', `pidfile: "${folder}/pid"`],
@@ -49,7 +49,7 @@ export async function startUnbound({ zones, delegated, until }: UnboundOptions):
       ...[`name: "${name}"`, `zonefile: "${join(folder, name)}"`, 'for-downstream: no', 'for-upstream: yes'],
       'fallback-enabled: no',
     ]),
-    ...delegated.names.flatMap((name) => ['stub-zone:', `name: "${name}"`, `stub-addr: ${stub}`]),
+    ...delegated.names.flatMap((name) => ['stub-zone:', `name: "${name}"`, `stub-addr: ${nameserver}`]),
     'remote-control:',
     'control-enable: no',
   ]
