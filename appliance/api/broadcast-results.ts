@@ -65,7 +65,9 @@ export const BroadcastResults = Type.Object(
         complained: count('Reported as spam.'),
         state: Nullable(
           Type.String(),
-          described('What those in the queue wait for, in a sentence. null: none wait, or it is paused.'),
+          described(
+            'What the queued emails wait for, in a sentence. null if none wait or the broadcast is paused.',
+          ),
         ),
         until: Nullable(Timestamp, described('The time in `state`; null: there is none.')),
       }),

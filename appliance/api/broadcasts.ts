@@ -169,7 +169,10 @@ export const Broadcast = Type.Object(
     html: Nullable(Type.String(), described('The HTML.')),
     text: Nullable(Type.String(), described('The plain text.')),
     document: StoredDocument,
-    template_id: Nullable(Id, described('The template that the content was made from; null: none.')),
+    template_id: Nullable(
+      Id,
+      described('The template that the content was made from; null if there is none.'),
+    ),
     exclude_segment_ids: Type.Array(Id, described('Segments whose contacts get nothing.')),
     edits: Type.Integer(described('Raised by each change of the draft.')),
     problem: Nullable(Type.String(), described('Why it failed.')),

@@ -122,7 +122,7 @@ export const Domain = Type.Object(
     }),
     delegation,
     delegation_zone: Nullable(Type.String(), {
-      description: "The zone of the server's own DNS server; null: it has none.",
+      description: "The zone that this server's DNS server answers for; null if that server is off.",
     }),
     dkim_keys: Type.Array(DkimKey, { description: 'Its DKIM keys: current, previous and next.' }),
     status_since: Timestamp,

@@ -8,9 +8,10 @@ import { trustedUntil } from '../wire/trial.ts'
 import { isShared } from './node.ts'
 
 /**
- * Whether this server can serve policies: it gets certificates by itself, and listens for HTTPS. Which port senders reach is
- * up to the network; a policy that they can't fetch has no effect. With dns-01, a hook would have to publish records in a
- * zone that we answer for. Several nodes have several names, but a policy comes from one of them.
+ * Reports whether this server can serve policies, which requires ACME certificates and an HTTPS listener. The listener's
+ * port isn't checked, because a firewall or container may forward 443 to it; a policy that senders can't fetch has no
+ * effect. With dns-01, a hook would have to publish records in a zone that this server answers for. With several nodes, a
+ * policy would name only one of the mail exchangers.
  */
 export function servesPolicies(config: Pick<Config, 'acme' | 'http' | 'nameserver' | 'storage'>): boolean {
   const { acme, http, nameserver } = config
@@ -29,9 +30,9 @@ interface Deps {
 
 /** The policies that are published. */
 export interface Policies {
-  /** Looks at the certificates of the mail exchanger. Call it before `publish`. */
+  /** Checks the certificates of the mail exchanger. Call it before `publish`. */
   refresh(): Promise<void>
-  /** Returns the policy to publish for a subdomain; null if senders couldn't fetch it, for want of a certificate. */
+  /** Returns the policy to publish for a subdomain; null if senders couldn't fetch it because there is no certificate. */
   publish(apex: string): string | null
   /** Replaces the subdomains whose policies are served. */
   serve(apexes: readonly string[]): void
@@ -52,7 +53,7 @@ export function createPolicies({ hostname, certificates, clock, ca }: Deps): Pol
   let file = ''
   return {
     async refresh() {
-      // Not every sender says which name it wants.
+      // Some senders send no SNI.
       const shown = [certificates.contextFor(hostname), certificates.contextFor()]
       const trusted = Math.min(...(await Promise.all(shown.map(until))))
       file = policyFile(hostname, trusted, clock.now())

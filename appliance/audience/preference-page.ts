@@ -24,7 +24,7 @@ export interface PageView {
   language: PageLanguage
   page: UnsubscribePage
   unsubscribed: boolean
-  /** The topic of the email that contained the link; null: none. */
+  /** The topic of the email that contained the link; null if there is none. */
   topic: PageTopic | null
   topics: PageTopic[]
   notice: PageNotice | null

@@ -16,7 +16,7 @@ export interface OpenedPreferences {
   /** Recipient's address, masked because mail gets forwarded. */
   address: string
   unsubscribed: boolean
-  /** The topic of the email that contained the link; null: none, or it was deleted. */
+  /** The topic of the email that contained the link; null if there was none or it was deleted. */
   topic: PageTopic | null
   /** The topics that the person can choose from. */
   topics: PageTopic[]
@@ -26,7 +26,7 @@ export interface OpenedPreferences {
 export interface Visitor {
   ip: string
   userAgent: string | null
-  /** Id of the text that the person saw; null: none. */
+  /** Id of the text that the person saw; null if there is none. */
   wording: string | null
 }
 
@@ -36,7 +36,7 @@ export interface PreferenceMethods {
   /** Stores a choice made on the page, which may also lift an opt-out. Returns false for an invalid token. */
   changePreferences(args: { token: string; change: PreferenceChange; visitor: Visitor }): Promise<boolean>
   /**
-   * Opts out of the token's topic, or of all email if the token has none or the topic was deleted. Idempotent. Returns
+   * Opts out of the token's topic. Without a topic, or if it was deleted, opts out of all email. Idempotent. Returns
    * false for an invalid token.
    */
   unsubscribeOneClick(args: { token: string; visitor: Visitor }): Promise<boolean>

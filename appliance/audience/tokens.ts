@@ -26,7 +26,7 @@ export interface PreferencesTarget {
   address: string
   /** The topic that one-click opts out of; null: all email. */
   topicId: string | null
-  /** The email that contained the link; null: none. */
+  /** The email that contained the link; null if there is none. */
   sourceId: string | null
 }
 

@@ -52,7 +52,7 @@ const ReceiverSchema = Type.Object(
 )
 type Written = Static<typeof ReceiverSchema>
 
-/** Used when an entry has none. */
+/** Default for entries that don't set it. */
 const UNKNOWN = '550 5.1.1 <{recipient}>: Recipient address rejected: User unknown'
 const FULL = '452 4.2.2 <{recipient}>: Mailbox full'
 const ESTIMATE = 'estimate'

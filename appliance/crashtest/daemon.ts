@@ -7,7 +7,7 @@ import { CRASH_POINT_VARIABLE } from '../watch/crash-points.ts'
 
 const PROGRAM = join(import.meta.dirname, '..', 'main.ts')
 const STARTED = '"msg":"started"'
-/** Number of characters of output kept, to show why a daemon exited by itself. */
+/** Number of characters of output to keep, to show why a daemon exited unexpectedly. */
 const TAIL = 4000
 
 /** Returns an environment for child processes without variables that configure the daemon or set a crash point. */

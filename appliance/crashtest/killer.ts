@@ -42,7 +42,7 @@ const RETRY_EVERY = 8
 const SETTLE_DOWN_MS = 10
 
 export class Killer {
-  /** Problems other than lost mail: a daemon that didn't start, or exited by itself. */
+  /** Problems other than lost mail: a daemon that didn't start, or exited unexpectedly. */
   readonly faults: string[] = []
   /** Duration of each start in milliseconds. */
   readonly starts: number[] = []

@@ -31,7 +31,7 @@ export interface OpenedForm {
 export interface Submitted {
   values: URLSearchParams
   language: PageLanguage
-  /** Origin of the site with the form, as reported by the browser; null: none. */
+  /** Origin of the site with the form, as reported by the browser; null if there is none. */
   origin: string | null
   ip: string
 }

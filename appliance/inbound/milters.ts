@@ -58,7 +58,7 @@ const BODY_BYTES = 65_535
 /** A filter's verdict on a message. */
 interface Verdict {
   result: Exclude<MilterResult, 'failed'>
-  /** The filter's own reply or reason; null: none. */
+  /** The filter's own reply or reason; null if there is none. */
   reason: string | null
   edits: HeaderEdit[]
 }

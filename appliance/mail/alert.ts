@@ -46,7 +46,7 @@ export interface Alert {
   /** The maximum value that receivers accept, in the same unit; null: there is no such limit. */
   limit: number | null
   openedAt: number
-  /** Since when the value has been low enough to close the alert; null: it isn't. */
+  /** When the value fell below the closing level; null if it hasn't. */
   calmSince: number | null
   /** When the alert closed; null while it is open. */
   closedAt: number | null

@@ -118,7 +118,7 @@ export interface ReachedStep {
   status: 'pending' | 'waiting'
   /** When to go on with it, in Unix milliseconds. */
   dueAt: number
-  /** The event that it waits for; null: none. */
+  /** The event that it waits for; null if there is none. */
   eventName: string | null
 }
 

@@ -180,7 +180,7 @@ export interface Review {
   pool: string
   /** Emails per hour at most; null: as fast as the lanes allow. */
   hourlyRate: number | null
-  /** When it is scheduled for (Unix milliseconds); null: it isn't. */
+  /** Scheduled time (Unix milliseconds); null if it isn't scheduled. */
   scheduledAt: number | null
   links: DraftLink[]
   /** Merge tags with how many checked contacts lack a value of their own. */

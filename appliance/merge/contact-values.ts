@@ -4,7 +4,7 @@ import type { MergeValue, MergeValues } from './source.ts'
 /** A contact property, as needed for tags. */
 export interface MergeProperty {
   key: string
-  /** The fallback of the property; null: none. */
+  /** The fallback of the property; null if there is none. */
   fallback: string | number | null
 }
 

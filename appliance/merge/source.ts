@@ -9,7 +9,7 @@ export type MergeKind = 'html' | 'text' | 'header'
 /** A tag of a source. */
 export interface MergeTag {
   key: string
-  /** The fallback in the source; null: none. */
+  /** The fallback in the source; null if there is none. */
   fallback: string | null
   /** Its context in HTML; `text` in other sources. */
   place: HtmlPlace

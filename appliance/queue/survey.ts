@@ -24,7 +24,7 @@ export interface CountedLane {
   held: number
   inFlight: number
   oldestAt: number
-  /** When the first of `later` is due; null: none. */
+  /** When the first of `later` is due; null if there is none. */
   nextAt: number | null
   /** ID of the oldest delivery, preferably one that was attempted and is waiting. */
   sampleId: string

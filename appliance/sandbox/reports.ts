@@ -20,7 +20,7 @@ interface Source {
   ip: string
   count: number
   disposition: 'none' | 'quarantine'
-  /** Domains for which DKIM and SPF pass; null: none. */
+  /** Domains for which DKIM and SPF pass; null if there is none. */
   dkim: string | null
   spf: string | null
 }

@@ -212,7 +212,7 @@ const delegationRecords = (fqdn: string, { nameserver }: SendingHost): Draft[] =
     fqdn,
     value: name,
     priority: null,
-    // The records of the return path are checked themselves, whoever publishes them.
+    // The records of the return path are checked themselves, no matter who publishes them.
     required: false,
     label: 'recommended',
     advice:

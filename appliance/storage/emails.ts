@@ -47,7 +47,7 @@ export interface EmailSummary {
   lastEvent: LastEvent
   scheduledAt: number | null
   createdAt: number
-  /** Id of the email's broadcast; null: none. */
+  /** Id of the email's broadcast; null if there is none. */
   broadcastId: string | null
 }
 
@@ -62,9 +62,9 @@ export interface Email extends EmailSummary {
   returnPath: string
   /** Bytes of the message. */
   size: number
-  /** Id of the email's topic; null: none. */
+  /** Id of the email's topic; null if there is none. */
   topicId: string | null
-  /** The email's template; null: none. */
+  /** The email's template; null if there is none. */
   template: { id: string; versionId: string } | null
 }
 

@@ -35,7 +35,7 @@ export interface CountedUnder {
   domainId: string
   /** Empty if the event is about several recipients. */
   provider: string
-  /** Id of the email's broadcast; null: none. */
+  /** Id of the email's broadcast; null if there is none. */
   broadcastId: string | null
   /** Number of recipients that the event is about. Default: 1. */
   amount?: number

@@ -20,7 +20,7 @@ export interface RequestLogSummary {
    * FROM:<a@b.example>`.
    */
   endpoint: string
-  /** The query string, truncated and without secrets; null: none. */
+  /** The query string, truncated and without secrets; null if there is none. */
   query: string | null
   /** The HTTP status or the SMTP reply code. */
   status: number

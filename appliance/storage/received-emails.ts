@@ -28,7 +28,7 @@ export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   authentication: Authentication
   /** The spam filter's verdict; null: no filter was asked. */
   spam: SpamVerdict | null
-  /** ID of the team's email that this one replies to; null: none. */
+  /** ID of the team's email that this one replies to; null if there is none. */
   answers: string | null
   /** False if only this row is stored, because the domain doesn't keep content. */
   hasContent: boolean

@@ -31,7 +31,7 @@ export interface TemplateRequest {
   text?: string | null
 }
 
-/** A request with its content and its template; null: none. */
+/** A request with its content and its template; null if there is none. */
 export interface Filled<T> {
   body: T
   template: { id: string; versionId: string } | null

@@ -13,7 +13,7 @@ import { readStsPolicy, readStsRecord } from './sts.ts'
  * 8460 §4.3).
  */
 export interface StsState {
-  /** The policy in effect; null when the domain has none, or it couldn't be fetched. */
+  /** The policy in effect; null if the domain publishes no policy or it couldn't be fetched. */
   held: StoredStsPolicy | null
   trouble: StsTrouble | null
 }

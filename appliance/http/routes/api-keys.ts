@@ -19,8 +19,8 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
       const permission = request.body.permission?.toLowerCase()
       const domainId = domain_id === undefined || domain_id === '' ? null : domain_id
       if (domainId !== null && !isId(domainId)) throw refuse('invalid_id', { parameter: 'domain_id' })
-      // A full-access key has an admin's rights, whoever uses it. Otherwise, a developer could gain these rights
-      // through a key.
+      // A full-access key has an admin's rights, so only admins may create one. A developer could otherwise use a key to
+      // gain these rights.
       if (permission !== 'sending_access') demand(request, 'operate')
       const { teamId } = callerOf(request)
       const { key, token } = await senders.createKey({

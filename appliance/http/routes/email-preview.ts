@@ -7,7 +7,7 @@ import type { LinkDeps } from './attachments.ts'
 
 /**
  * Content security policy for an untrusted page: its own origin, no scripts, no forms, only images. The page is shown
- * in a frame of the dashboard, and is just as restricted when opened by itself.
+ * in a frame of the dashboard, and is just as restricted outside that frame.
  */
 const POLICY =
   "default-src 'none'; img-src http: https: data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox"

@@ -12,7 +12,7 @@ export interface Consent {
   contactId: string
   /** A topic; null: everything. */
   topicId: string | null
-  /** The choice before; null: none. */
+  /** The choice before; null if there is none. */
   was: Subscription | null
   subscription: Subscription
   origin: ConsentOrigin

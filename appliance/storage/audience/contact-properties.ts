@@ -12,7 +12,7 @@ export interface ContactProperty {
   /** The key of stored values. Never reused, not even from a deleted property. */
   label: string
   type: PropertyType
-  /** Value for contacts without one; null: none. */
+  /** Value for contacts without one; null if there is none. */
   fallback: PropertyValue | null
   createdAt: number
 }

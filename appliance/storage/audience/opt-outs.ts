@@ -8,7 +8,7 @@ import { addCounts, type Delta } from './counts.ts'
 /** The kept opt-outs of an address. */
 export interface KeptOptOuts {
   hash: string
-  /** The opt-out of everything; null: none. */
+  /** The opt-out of everything; null if there is none. */
   ofAll: OptOut | null
   topics: (OptOut & { topicId: string })[]
 }

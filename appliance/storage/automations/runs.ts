@@ -22,7 +22,7 @@ export interface AutomationRunStep {
   key: string
   type: StepType
   status: RunStepStatus
-  /** When the step is due; null: it has ended. */
+  /** When the step is due; null if it has ended. */
   dueAt: number | null
   output: Record<string, unknown> | null
   error: Record<string, unknown> | null

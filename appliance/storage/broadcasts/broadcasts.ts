@@ -28,7 +28,7 @@ export interface Broadcast {
   content: BroadcastContent
   /** JSON of the document that HTML and text were compiled from; null: they were written as code. */
   document: string | null
-  /** The template that the content was made from; null: none. */
+  /** The template that the content was made from; null if there is none. */
   templateId: string | null
   /** Incremented by each change of the draft. */
   edits: number

@@ -202,7 +202,7 @@ async function insertMembers(
   return rows.flatMap(({ skipped }) => (skipped === null ? [] : { skipped, n: 1 }))
 }
 
-/** Returns why a contact is skipped; null: it isn't. */
+/** Returns why a contact is skipped; null if it isn't. */
 function skipOf(
   { unsubscribed_at: unsubscribedAt, subscription }: Member,
   preset: Subscription | null,

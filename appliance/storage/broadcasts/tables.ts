@@ -35,7 +35,7 @@ export interface BroadcastsTable {
   /** JSON: PauseFigures. */
   pause_figures: string | null
   resumed_at: number | null
-  /** JSON: ProviderHolds; null: none. */
+  /** JSON: ProviderHolds; null if there is none. */
   holds: string | null
   problem: string | null
   tested_at: number | null

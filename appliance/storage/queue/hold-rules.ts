@@ -74,7 +74,7 @@ interface RuleRow {
   tag_value: string | null
 }
 
-/** Returns the id of the rule that holds a delivery; null: none. */
+/** Returns the id of the rule that holds a delivery; null if there is none. */
 export type Holding = (delivery: { domain: string; provider: string }) => string | null
 
 const none: Holding = () => null

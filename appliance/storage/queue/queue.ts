@@ -26,7 +26,7 @@ export interface SurveyGroup {
   state: 'waiting' | 'held' | 'in_flight'
   /** Number of deliveries that were attempted. */
   attempted: number
-  /** Number of deliveries due later, and when the first of them is due; null: none. */
+  /** Number of deliveries due later, and when the first of them is due; null if there is none. */
   later: number
   nextAt: number | null
   /** The oldest delivery, preferably one that was attempted and is waiting. */

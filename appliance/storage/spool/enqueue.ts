@@ -107,7 +107,7 @@ interface Stopped {
   id: string
   canceled: 0 | 1
   paused: 0 | 1
-  /** JSON: ProviderHolds; null: none. */
+  /** JSON: ProviderHolds; null if there is none. */
   holds: string | null
 }
 

@@ -40,9 +40,9 @@ export interface LeasedDelivery {
   leaseUntil: number
   /** Empty for a report. */
   returnPath: string
-  /** The time that the sender chose, for the Date field; null: none. */
+  /** The time that the sender chose, for the Date field; null if there is none. */
   scheduledAt: number | null
-  /** Address for reports; null: none. */
+  /** Address for reports; null if there is none. */
   reportTo: string | null
   /** The sender's requests for reports, for the message and this recipient. */
   dsn: EnvelopeDsn & RecipientDsn

@@ -18,9 +18,9 @@ export interface OutboxEvent {
   email:
     | (Pick<NewEmail, 'via' | 'from' | 'to' | 'subject' | 'messageId' | 'tags' | 'headers'> & {
         createdAt: number
-        /** Template of the email; null: none. */
+        /** Template of the email; null if there is none. */
         templateId: string | null
-        /** Broadcast of the email; null: none. */
+        /** Broadcast of the email; null if there is none. */
         broadcastId: string | null
       })
     | null
