@@ -27,17 +27,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      only: { type: 'string', multiple: true, default: [] },
-      seconds: { type: 'string' },
-      soak: { type: 'boolean', default: false },
-      list: { type: 'boolean', default: false },
-      fuzz: { type: 'string' },
-      count: { type: 'string', default: '100000' },
-      seed: { type: 'string', default: '1' },
-    },
-  })
+  const values = readOptions()
+  if (values === null) return wrong(USAGE)
   if (values.list) return list()
   const seconds = number(values.seconds ?? (values.soak ? '600' : '10'))
   const unknown = values.only.find((name) => !(name in ATTACKS))
@@ -59,6 +50,25 @@ async function main(): Promise<number> {
     show(outcome)
   }
   return missed > 0 ? 1 : 0
+}
+
+/** Reads the command line. Returns null if it has an unknown option. */
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: 'string', multiple: true, default: [] },
+        seconds: { type: 'string' },
+        soak: { type: 'boolean', default: false },
+        list: { type: 'boolean', default: false },
+        fuzz: { type: 'string' },
+        count: { type: 'string', default: '100000' },
+        seed: { type: 'string', default: '1' },
+      },
+    }).values
+  } catch {
+    return null
+  }
 }
 
 function list(): number {
