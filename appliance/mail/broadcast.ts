@@ -70,8 +70,8 @@ export function pauseSentence(reason: PauseReason, figures: PauseFigures | null)
 /** Says what happens to the emails that are on the wire when a broadcast pauses. */
 export const onTheWire = (count: number): string =>
   count === 1
-    ? '1 email is on the wire and will finish.'
-    : `${count.toLocaleString('en')} emails are on the wire and will finish.`
+    ? '1 email is in flight and will still be sent.'
+    : `${count.toLocaleString('en')} emails are in flight and will still be sent.`
 
 /** A schedule missed by more than this waits for confirmation (milliseconds). */
 export const LATE_MS = 3_600_000

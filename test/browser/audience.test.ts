@@ -89,7 +89,7 @@ test('checks pasted addresses line by line and adds them to a segment', async ()
   const text = 'Ada <ada@reader.example>, ben@reader.example\nout@reader.example;gone@reader.example\nnobody'
   await page.getByLabel('Addresses').fill(text)
   const verdicts = page
-    .getByRole('list', { name: 'Addresses and what is known of them' })
+    .getByRole('list', { name: 'Addresses and what is known about them' })
     .getByRole('listitem')
   await expect.poll(() => verdicts.count()).toBe(5)
   expect((await verdicts.allInnerTexts()).map((one) => one.replaceAll(/\s+/g, ' ').trim())).toEqual([

@@ -393,6 +393,6 @@ test('tests an automation without waits and emails, and retries a failed run', a
   await status('failed')
   await why.waitFor()
   await press('Retry the failed step')
-  await toast('The run goes on.')
+  await toast('The run continues.')
   await expect.poll(async () => (await runs('failed')).length).toBe(1)
 })

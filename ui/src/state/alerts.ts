@@ -12,10 +12,14 @@ export const ALERT_CHOICES = [
 
 /** The kinds of alerts, with the labels used in the settings. */
 export const ALERT_KIND_CHOICES: readonly { value: Alert['kind']; words: string; hint: string }[] = [
-  { value: 'bounces', words: 'Bounces', hint: 'Many emails of a domain bounce.' },
-  { value: 'complaints', words: 'Spam complaints', hint: 'Many readers report emails of a domain as spam.' },
+  { value: 'bounces', words: 'Bounces', hint: 'Many emails from a domain bounce.' },
+  {
+    value: 'complaints',
+    words: 'Spam complaints',
+    hint: 'Many readers report emails from a domain as spam.',
+  },
   { value: 'deferrals', words: 'Deferrals', hint: 'A mailbox provider defers most mail.' },
-  { value: 'bulk', words: 'Bulk mail', hint: 'A domain soon has to meet the rules for bulk senders.' },
+  { value: 'bulk', words: 'Bulk mail', hint: 'A domain will soon have to meet the rules for bulk senders.' },
   { value: 'dns', words: 'DNS records', hint: 'A record of a verified domain is missing or invalid.' },
   { value: 'dmarc', words: 'DMARC reports', hint: 'Messages in reports fail DMARC.' },
   { value: 'tls', words: 'TLS reports', hint: 'Connections to your mail server fail.' },

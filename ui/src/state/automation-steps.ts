@@ -34,7 +34,7 @@ export const STEP_HINTS: Record<Exclude<StepType, 'trigger'>, string> = {
   send_email: 'Sends a published template.',
   delay: 'Waits for minutes, hours or days.',
   wait_for_event: 'Waits until an event arrives or the time runs out.',
-  condition: 'Continues in one of two ways.',
+  condition: 'Continues on one of two branches.',
   contact_update: 'Sets names, properties or the opt-out.',
   add_to_segment: 'Adds the contact to a segment.',
   contact_delete: 'Deletes the contact and ends the run.',

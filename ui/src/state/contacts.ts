@@ -154,7 +154,7 @@ export const CONTACTS_ACTIONS: readonly ContactsActLook[] = [
     words: 'Unsubscribe',
     title: 'Unsubscribe contacts',
     done: 'unsubscribed.',
-    effect: 'They get no broadcasts any more. You can subscribe them again only one by one.',
+    effect: 'They no longer get broadcasts. You can subscribe them again only one by one.',
     danger: true,
   },
   {
@@ -162,8 +162,7 @@ export const CONTACTS_ACTIONS: readonly ContactsActLook[] = [
     words: 'Delete',
     title: 'Delete contacts',
     done: 'deleted.',
-    effect:
-      'Their properties and segments are lost. What they opted out of is kept, should they be added again.',
+    effect: 'Their properties and segments are lost. Their opt-outs are kept in case they’re added again.',
     danger: true,
   },
 ]

@@ -46,7 +46,7 @@ export const SETTINGS: Record<string, { title: string; settings: Setting[] }> = 
         label: 'Width (px)',
         kind: 'number',
         empty: null,
-        hint: 'Empty: as wide as there is room.',
+        hint: 'Empty: the full width.',
       },
       align,
       href(),
@@ -83,7 +83,7 @@ export const SETTINGS: Record<string, { title: string; settings: Setting[] }> = 
     title: 'Footer',
     settings: [
       align,
-      { name: 'unsubscribe', label: 'Words of the unsubscribe link', kind: 'line', hint: 'Empty: no link.' },
+      { name: 'unsubscribe', label: 'Text of the unsubscribe link', kind: 'line', hint: 'Empty: no link.' },
     ],
   },
   variable: {

@@ -28,7 +28,7 @@ export const FIELDS = [
   ['email', 'Address'],
   ['first_name', 'First name'],
   ['last_name', 'Last name'],
-  ['unsubscribed', 'Who opted out'],
+  ['unsubscribed', 'Opt-out'],
   ['property', 'Property'],
 ] as const
 
@@ -51,8 +51,8 @@ export const guessed = ({ columns }: Pick<ContactImportPreview, 'columns'>): Map
 const MARKS = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' } as const
 
 const EXPORTS = {
-  mailchimp: 'This is an export of Mailchimp. ',
-  listmonk: 'This is an export of listmonk. ',
+  mailchimp: 'This is an export from Mailchimp. ',
+  listmonk: 'This is an export from listmonk. ',
   hosted: 'This is an export of contacts. ',
 } as const
 
