@@ -132,7 +132,7 @@ export const exportBroadcastRecipients = operation('GET /broadcasts/:id/recipien
   description:
     'All recipients with what happened, also those that got nothing. Only owners and admins, and API keys with full access. Not part of the hosted API.',
   params,
-  querystring: query({ type: choiceCondition(TYPES, 'Only those to whom this happened.') }),
+  querystring: query({ type: choiceCondition(TYPES, 'Only recipients with this result.') }),
   response: { 200: other('text/csv', 'The recipients, with a header row.') },
 })
 export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links', {

@@ -98,7 +98,7 @@ export const setProviderRules = operation('PUT /provider-rules', {
 export const getDomainProviderRules = operation('GET /domains/:id/provider-rules', {
   operationId: 'getDomainProviderRules',
   tags: ['Domains'],
-  summary: 'Check a domain by the rules of mailbox providers',
+  summary: 'Check a domain against the rules of mailbox providers',
   description:
     'By the last checks of its records and IPs, the volume of the last 24 hours and the complaints of 7 days. Not part of the hosted API.',
   params: path({ id: pathId }),

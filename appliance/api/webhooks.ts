@@ -17,7 +17,7 @@ const events = Type.Array(literals(WEBHOOK_EVENTS), { description: 'Event types 
 const given = Type.Array(Type.String(), { description: 'Event types to send: one or more.' })
 const broadcasts = Type.Boolean({
   description:
-    'Whether events of emails of broadcasts are sent to it. A broadcast to many contacts has several events for each. Not part of the hosted API.',
+    'Whether to send events of broadcast emails to it. A broadcast to many contacts has several events for each. Not part of the hosted API.',
 })
 const status = literals(['enabled', 'disabled'], {
   description:
@@ -52,7 +52,7 @@ export const UpdateWebhook = Type.Object(
     events: Type.Optional(Nullable(given, { description: 'New event types; null: unchanged.' })),
     broadcasts: Type.Optional(
       Nullable(Type.Boolean(), {
-        description: 'Whether events of emails of broadcasts are sent to it; null: unchanged.',
+        description: 'Whether to send events of broadcast emails to it; null: unchanged.',
       }),
     ),
     status: Type.Optional(

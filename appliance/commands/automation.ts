@@ -36,7 +36,7 @@ export function addAutomations({ group, addInTeam, does, doesTo, doesWith }: Reg
   one('run', 'Show a run with its steps')
     .addArgument(new Argument('<run>', 'ID of the run').argParser(parseId))
     .action(doesWith(showRun))
-  one('retry', 'Let a failed run go on with the step that failed')
+  one('retry', 'Retry a failed run from the step that failed')
     .addArgument(new Argument('<run>', 'ID of the run').argParser(parseId))
     .action(doesWith(retryRun))
   one('test', 'Show what a run would do, without waits, emails or changes')

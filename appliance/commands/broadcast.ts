@@ -31,8 +31,8 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
   one('review', 'Check a draft: findings, recipients, and how long sending takes').action(
     doesTo(reviewBroadcast),
   )
-  one('export', 'Print the recipients of a broadcast as CSV, with what happened')
-    .addOption(new Option('--type <type>', 'Only those to whom this happened').choices(TYPES))
+  one('export', 'Print the recipients of a broadcast as CSV, with their results')
+    .addOption(new Option('--type <type>', 'Only recipients with this result').choices(TYPES))
     .action(doesWith(exportRecipients))
   one('send', 'Send a draft; the running server checks it once more')
     .option('--at <time>', 'Send it later: ISO 8601, or words such as "in 2 hours"')
@@ -45,7 +45,9 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
   one('rate', 'Limit how many emails of a broadcast are sent per hour')
     .addArgument(new Argument('<emails-per-hour>', 'From 1 to 1000000, or none').argParser(parseRate))
     .action(doesWith(setRate))
-  one('cancel', 'End a broadcast; emails that were sent stay sent').action(doesTo(cancelBroadcast))
+  one('cancel', 'Stop a broadcast permanently; emails already sent are not affected').action(
+    doesTo(cancelBroadcast),
+  )
 }
 
 const DEFAULT_LIMIT = 100

@@ -17,7 +17,7 @@ export function addEvents({ group, addInTeam, does, doesWith }: Registrar): void
   addInTeam('show', 'Show a custom event with its schema', events)
     .argument('<event>', 'Name or ID')
     .action(doesWith(showEvent))
-  addInTeam('sent', 'List what was sent of a custom event in the last 30 days, newest first', events)
+  addInTeam('sent', 'List the sent events of one name in the last 30 days, newest first', events)
     .argument('<event>', 'Name or ID')
     .option(...limit)
     .action(doesWith(listSent))

@@ -16,7 +16,7 @@ export function addForms({ group, addInTeam, does, doesTo }: Registrar): void {
   one('show', 'Show a sign-up form').action(doesTo(showForm))
   one('html', 'Print a sign-up form as HTML for a website').action(doesTo(printForm))
   one('enable', 'Let a form take sign-ups').action(doesTo(enableForm))
-  one('disable', 'Stop a form from taking sign-ups').action(doesTo(disableForm))
+  one('disable', 'Stop a form from accepting sign-ups').action(doesTo(disableForm))
   one('remove', 'Delete a form; its contacts stay').action(doesTo(removeForm))
 }
 

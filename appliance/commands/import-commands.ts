@@ -32,7 +32,7 @@ export function addImport({ addInTeam, does }: Registrar): void {
     )
     .option(
       '--overwrite',
-      'Change what is already here to what the hosted service has; opt-outs stay (default: leave it unchanged)',
+      'Replace existing objects with those of the hosted service; opt-outs stay (default: leave it unchanged)',
     )
     .option('--secrets <file>', 'Append new tokens and signing secrets to this file instead of printing them')
     .option('--zone <file>', 'Write the DNS records to publish to this file instead of printing them')

@@ -22,7 +22,11 @@ export function addTeam({ group, add, addInTeam, does, doesTo, doesWith }: Regis
   addInTeam('provider-rules', 'Show the rules of mailbox providers for senders', team).action(
     does(showProviderRules),
   )
-  addInTeam('set-provider-rules', 'Set what happens to bulk mail that breaks these rules', team)
+  addInTeam(
+    'set-provider-rules',
+    'Set what happens to bulk mail that breaks rules of mailbox providers',
+    team,
+  )
     .addArgument(new Argument('<mode>', 'Refuse it, warn of it, or neither').choices(RULE_MODES))
     .action(doesTo(setProviderRules))
 }

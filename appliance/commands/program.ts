@@ -199,7 +199,9 @@ function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): vo
   on('delegate', "Let the server's own DNS server publish records of a domain")
     .addArgument(new Argument('<what>', 'Which records').choices(['none', 'cname', 'ns']))
     .action(doesWith(delegateDomain))
-  on('provider-rules', 'Check a domain by the rules of mailbox providers').action(doesTo(domainProviderRules))
+  on('provider-rules', 'Check a domain against the rules of mailbox providers').action(
+    doesTo(domainProviderRules),
+  )
   on('reputation', 'Show how receivers treat the mail of a domain, and what changed when')
     .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
     .action(doesWith(domainReputation))
@@ -238,7 +240,7 @@ function addTemplates({ group, addInTeam, does, doesTo }: Registrar): void {
   addInTeam('show', 'Show a template with its variables', templates)
     .argument('<template>', 'Alias or ID')
     .action(doesTo(showTemplate))
-  addInTeam('publish', 'Make the draft of a template the version that is sent', templates)
+  addInTeam('publish', 'Publish the draft of a template', templates)
     .argument('<template>', 'Alias or ID')
     .action(doesTo(publishTemplate))
 }

@@ -45,18 +45,18 @@ export interface SimulateOptions extends CommonOptions, TeamOption {
 export function addSimulate({ addInTeam, finish }: Registrar, adapters: Adapters): void {
   addInTeam(
     'simulate',
-    'Simulate a broadcast that is sent now; sends and changes nothing. Exit code 1 if a published limit would be broken',
+    'Simulate sending a broadcast now; sends and changes nothing. Exit code 1 if a published limit would be broken',
   )
     .option('--volume <count>', `Number of recipients, at most ${MOST_VOLUME}`, parseVolume)
     .option('--segment <id>', 'Providers as in this segment (default: a typical list)', parseId)
     .option('--contacts <file>', 'Providers as in this list, an address at the start of each line')
     .option('--domain <name>', 'Sending domain, which may have its own pool of IPs (default: any)')
     .option('--bounces <percent>', 'Recipients that do not exist', parsePercent, 1)
-    .option('--transactional <count>', 'Other emails per hour meanwhile', parseOther, 300)
+    .option('--transactional <count>', 'Other emails per hour during the broadcast', parseOther, 300)
     .option('--days <count>', `Simulated days, at most ${MOST_DAYS}`, parseDays, 30)
     .option('--at <time>', 'Start, ISO 8601 (default: now)', parseTime)
     .option('--seed <number>', 'Random seed; the same seed and start give the same result', parseSeed, 1)
-    .option('--receivers <file>', 'Models of the receivers (default: the shipped receivers.toml)')
+    .option('--receivers <file>', 'Models of the receivers (default: the built-in receivers.toml)')
     .option('--plot <file>', 'Also draw the progress as SVG')
     .action(async (options: SimulateOptions) => finish(await simulateCommand(options, adapters)))
 }

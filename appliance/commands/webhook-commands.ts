@@ -15,16 +15,16 @@ export function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Regist
   addInTeam('add', 'Add a webhook', commands)
     .argument('<url>', 'https:// URL on a public host, or a host in webhooks.allow_networks')
     .option('--events <types>', 'Comma-separated event types (default: all email events)')
-    .option('--without-broadcasts', 'Send no events of emails of broadcasts to it')
+    .option('--without-broadcasts', 'Send no events of broadcast emails to it')
     .action(
       doesWith((context, [url], options: webhook.AddOptions) => webhook.addWebhook(context, url!, options)),
     )
-  addInTeam('set', 'Change what is sent to a webhook, and where', commands)
+  addInTeam('set', 'Change the URL and the events of a webhook', commands)
     .addArgument(id())
     .option('--url <url>', 'New URL')
     .option('--events <types>', 'Comma-separated event types')
     .addOption(
-      new Option('--broadcasts <on|off>', 'Whether events of emails of broadcasts are sent to it').choices([
+      new Option('--broadcasts <on|off>', 'Whether to send events of broadcast emails to it').choices([
         'on',
         'off',
       ]),
