@@ -58,17 +58,23 @@ export type Alert = Static<typeof Alert>
 export const AlertList = listOf(Alert, 'alerts')
 
 const email = Type.Boolean(described('Whether the team’s owners get emails about alerts.'))
-const muted = Type.Array(alertKind, described('Kinds that the team is not notified of, by email or webhook.'))
+const muted = Type.Array(
+  alertKind,
+  described('Kinds that the team is not notified about, by email or webhook.'),
+)
 
 /** GET and PUT /alert-settings. Not part of the hosted API. */
 export const AlertSettings = Type.Object(
   { object: kind('alert_settings'), email, muted },
-  described('What a team is notified of.'),
+  described('Which alerts a team is notified about.'),
 )
 export type AlertSettings = Static<typeof AlertSettings>
 
 /** PUT /alert-settings */
-export const UpdateAlertSettings = Type.Object({ email, muted }, described('What the team is notified of.'))
+export const UpdateAlertSettings = Type.Object(
+  { email, muted },
+  described('Which alerts the team is notified about.'),
+)
 
 const tags = ['Alerts'] as const
 
@@ -97,7 +103,7 @@ export const getAlert = operation('GET /alerts/:id', {
 export const getAlertSettings = operation('GET /alert-settings', {
   operationId: 'getAlertSettings',
   tags,
-  summary: 'Get what the team is notified of',
+  summary: 'Get the alert settings',
   description: 'Not part of the hosted API.',
   response: { 200: AlertSettings },
 })
@@ -105,7 +111,7 @@ export const getAlertSettings = operation('GET /alert-settings', {
 export const setAlertSettings = operation('PUT /alert-settings', {
   operationId: 'setAlertSettings',
   tags,
-  summary: 'Set what the team is notified of',
+  summary: 'Set the alert settings',
   description: 'Applies to alerts that open from now on. Not part of the hosted API.',
   body: UpdateAlertSettings,
   response: { 200: AlertSettings },

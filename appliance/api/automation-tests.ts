@@ -16,7 +16,7 @@ export const TestAutomation = Type.Object(
   {
     event: event('The event that starts the run: one of its triggers.'),
     contact_id: optionalText('The contact to run it for. Either this or `email`.'),
-    email: optionalText('The address to run it for, also of nobody who is a contact yet.'),
+    email: optionalText('The address to run it for. It doesn’t have to be a contact.'),
     payload: payloadInput,
     arrivals: Type.Optional(
       Nullable(
@@ -45,7 +45,7 @@ export const AutomationTestRun = Type.Object(
     object: kind('automation_test_run'),
     status: literals(
       RUN_STATUSES.filter((one) => one !== 'running'),
-      described('cancelled: a step needs the contact, which a step before deleted.'),
+      described('cancelled: a step needs the contact, which an earlier step deleted.'),
     ),
     started_at: Timestamp,
     completed_at: Timestamp,

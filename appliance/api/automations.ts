@@ -22,7 +22,7 @@ const reference = { object: kind('automation'), id: Id }
 const automationName = Type.String({ description: 'Name, at most 255 characters.', examples: ['Welcome'] })
 const status = literals(
   AUTOMATION_STATUSES,
-  described('enabled: events start runs · disabled: they don’t, and runs that began go on.'),
+  described('enabled: events start runs · disabled: they don’t, but current runs continue.'),
 )
 const stepKey = Type.String(described('A key of your own, unique in the automation.'))
 const stepType = literals(STEP_TYPES, described('What the step does.'))
@@ -96,13 +96,13 @@ const number = (description: string) => Type.Integer(described(description))
 /** Numbers of runs. */
 export const AutomationRunCounts = Type.Object(
   {
-    running: number('Runs that go on now.'),
+    running: number('Active runs.'),
     completed: number('Ended.'),
     failed: number('Ended by an error.'),
     cancelled: number('Ended by a stop, or because the contact was deleted.'),
     most: number('How many are counted at most, the newest first. A sum that reaches it may be larger.'),
   },
-  described('Numbers of runs of the last 30 days. Not part of the hosted API.'),
+  described('Counts of runs of the last 30 days. Not part of the hosted API.'),
 )
 
 const summary = {
@@ -143,13 +143,13 @@ export const AutomationCounts = Type.Object(
         key: Type.String(described('The key of the step.')),
         waiting: number('Runs that are at this step now.'),
         completed: number('Runs that completed it.'),
-        failed: number('Runs that it ended by an error.'),
+        failed: number('Runs that failed at it.'),
         skipped: number('Runs in which there was nothing to do.'),
       }),
-      described('The steps of the present version.'),
+      described('The steps of the current version.'),
     ),
   },
-  described('Numbers of an automation, of its runs of the last 30 days.'),
+  described('Counts of an automation, for its runs of the last 30 days.'),
 )
 
 const runSummary = {
@@ -199,7 +199,7 @@ export const AutomationRunRetried = Type.Object(
     id: Id,
     status: Type.Literal('running', described('Always running.')),
   },
-  described('The run that goes on.'),
+  described('The run, which continues.'),
 )
 
 const automationId = pathUuid('The id of the automation.')
@@ -221,7 +221,7 @@ export const listAutomations = operation('GET /automations', {
   querystring: query({
     ...page,
     status: choice(AUTOMATION_STATUSES, 'Only automations with this status.'),
-    counts: flag(false, 'true: with numbers of their runs. Not part of the hosted API.'),
+    counts: flag(false, 'true: with counts of their runs. Not part of the hosted API.'),
   }),
   response: { 200: AutomationList },
 })
@@ -235,7 +235,7 @@ export const getAutomation = operation('GET /automations/:automation_id', {
 export const countAutomation = operation('GET /automations/:automation_id/counts', {
   operationId: 'countAutomation',
   tags,
-  summary: 'Count the runs of an automation and what became of each step',
+  summary: 'Count the runs of an automation and the results of its steps',
   description: 'Not part of the hosted API.',
   params,
   response: { 200: AutomationCounts },
@@ -269,7 +269,7 @@ export const stopAutomation = operation('POST /automations/:automation_id/stop',
   operationId: 'stopAutomation',
   tags,
   summary: 'Stop an automation',
-  description: 'Disables it and ends its runs: no step of them is done from now on.',
+  description: 'Disables it and ends its runs: none of their steps runs from now on.',
   params,
   response: { 200: AutomationStopped },
 })

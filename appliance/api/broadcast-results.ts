@@ -59,7 +59,7 @@ export const BroadcastResults = Type.Object(
         name: Type.String(described('Its display name.')),
         emails: count('Emails to it.'),
         waiting: count('In the queue.'),
-        deferred: count('Of those in the queue, the ones to be tried again later.'),
+        deferred: count('Of those in the queue, the ones to be retried later.'),
         delivered: count('Delivered.'),
         bounced: count('Bounced.'),
         complained: count('Reported as spam.'),
@@ -130,7 +130,7 @@ export const exportBroadcastRecipients = operation('GET /broadcasts/:id/recipien
   tags,
   summary: 'Export recipients of a broadcast',
   description:
-    'All recipients with what happened, also those that got nothing. Only owners and admins, and API keys with full access. Not part of the hosted API.',
+    'All recipients with their results, including those that got nothing. Only owners and admins, and API keys with full access. Not part of the hosted API.',
   params,
   querystring: query({ type: choiceCondition(TYPES, 'Only recipients with this result.') }),
   response: { 200: other('text/csv', 'The recipients, with a header row.') },

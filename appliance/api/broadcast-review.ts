@@ -57,7 +57,7 @@ export const BroadcastReview = Type.Object(
       {
         hours: Nullable(
           Type.Number(),
-          described('Hours until the last email was tried; null: not known, or more than 60 days.'),
+          described('Hours until the last email was attempted; null: not known, or more than 60 days.'),
         ),
         done_at: Nullable(
           Timestamp,
@@ -69,7 +69,7 @@ export const BroadcastReview = Type.Object(
     links: Type.Array(
       Type.Object({
         text: Type.String(
-          described('What readers click, or the description of the image; empty: there is neither.'),
+          described('The text of the link, or the description of its image; empty: neither.'),
         ),
         url: Type.String(described('Where it leads, with merge tags as they are in the draft.')),
         kind: literals(
@@ -85,7 +85,7 @@ export const BroadcastReview = Type.Object(
     tags: Type.Array(
       Type.Object({
         key: Type.String(described('The name in the tag.')),
-        fallback: Nullable(Type.String(), described('What it says in place of a value.')),
+        fallback: Nullable(Type.String(), described('Used for contacts without a value.')),
         missing: count('Contacts without a value.'),
         known: Type.Boolean(described('Whether there is a field or property of that name.')),
       }),
@@ -101,7 +101,7 @@ export const BroadcastReview = Type.Object(
       described('What some contacts would get.'),
     ),
   },
-  described('A look at a draft before it is sent.'),
+  described('A review of a draft before it is sent.'),
 )
 
 const params = path({ id: pathUuid('The id of the broadcast.') })
@@ -182,7 +182,7 @@ export type ContactBroadcasts = Static<typeof ContactBroadcastList>
 export const listContactBroadcasts = operation('GET /contacts/:id/broadcasts', {
   operationId: 'listContactBroadcasts',
   tags: ['Contacts'],
-  summary: 'List what a contact would get',
+  summary: 'List the next broadcasts of a contact',
   description:
     'The newest 20 scheduled broadcasts, then the newest 20 drafts, with whether the contact would get each if it were sent now. Not part of the hosted API.',
   params: path({ id: pathText('The id or the address of the contact.') }),

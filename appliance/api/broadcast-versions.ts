@@ -38,7 +38,7 @@ export const BroadcastVersion = Type.Object(
     broadcast_id: Id,
     ...summary,
     from: Type.String(described('The From field.')),
-    reply_to: Nullable(Type.Array(Type.String()), described('Where answers go.')),
+    reply_to: Nullable(Type.Array(Type.String()), described('Address for replies.')),
     preview_text: Nullable(Type.String(), described('The preview text.')),
     html: Nullable(Type.String(), described('The HTML.')),
     text: Nullable(Type.String(), described('The plain text.')),
@@ -68,7 +68,7 @@ export const listBroadcastVersions = operation('GET /broadcasts/:id/versions', {
   tags,
   summary: 'List the versions of a draft',
   description:
-    'The last 50. The newest is what the draft says now. Changes by one author within 5 minutes are one version. Not part of the hosted API.',
+    'The last 50. The newest has the current content. Changes by one author within 5 minutes are one version. Not part of the hosted API.',
   params,
   querystring: query(page),
   response: { 200: BroadcastVersionList },
@@ -86,7 +86,7 @@ export const restoreBroadcastVersion = operation('POST /broadcasts/:id/versions/
   tags,
   summary: 'Restore a version of a draft',
   description:
-    'The draft says what the version said: sender, subject, preview text and content. Who gets it stays. Not part of the hosted API.',
+    'The draft gets the version’s sender, subject, preview text and content. Its recipients don’t change. Not part of the hosted API.',
   params: versionParams,
   body: Nullable(RestoreBroadcastVersion),
   response: { 200: BroadcastRef },

@@ -32,13 +32,13 @@ const draftFields = {
   from: optionalText('The From field: `Name <address>` or an address of a verified domain.'),
   subject: optionalText('The subject. May contain merge tags.'),
   reply_to: Type.Optional(
-    Nullable(Type.Union([Type.String(), Type.Array(Type.String())]), described('Where answers go.')),
+    Nullable(Type.Union([Type.String(), Type.Array(Type.String())]), described('Address for replies.')),
   ),
   preview_text: optionalText('What mail programs show after the subject in lists.'),
   html: optionalText('The HTML, with merge tags such as `{{{FIRST_NAME|there}}}`.'),
   text: optionalText('Plain text. null: generated from the HTML; "": none.'),
   document: GivenDocument,
-  topic_id: optionalText('The topic it is about: who opted out of it gets nothing. null: none.'),
+  topic_id: optionalText('The topic it is about: contacts who opted out of it get nothing. null: none.'),
   emails_per_hour: Type.Optional(
     Nullable(
       Type.Integer(),
@@ -54,7 +54,7 @@ export const CreateBroadcast = Type.Object(
   {
     ...draftFields,
     template_id: optionalText(
-      'Id or alias of the template that you made the content from, so that the template says where it is used. It sets no content.',
+      'Id or alias of the template that you made the content from, so that the template says where it is used. It doesn’t set the content.',
     ),
     send: Type.Optional(Nullable(Type.Boolean(), described('true: send it at once, or at `scheduled_at`.'))),
     scheduled_at: optionalText('When to send it, as in `POST /emails`. Needs `send`.'),
@@ -107,7 +107,7 @@ const reference = { object: kind('broadcast'), id: Id }
 export const BroadcastRef = Type.Object(reference, described('The broadcast.'))
 /** POST /broadcasts/:id/pause */
 export const BroadcastPaused = Type.Object(
-  { ...reference, in_flight: count('Emails on the wire, or waiting for a connection. They finish.') },
+  { ...reference, in_flight: count('Emails in flight, or waiting for a connection. They are still sent.') },
   described('The paused broadcast.'),
 )
 export const BroadcastDeleted = Type.Object(
@@ -164,7 +164,7 @@ export const Broadcast = Type.Object(
     ...summary,
     from: Type.String(described('The From field.')),
     subject: Type.String(described('The subject.')),
-    reply_to: Nullable(Type.Array(Type.String()), described('Where answers go.')),
+    reply_to: Nullable(Type.Array(Type.String()), described('Address for replies.')),
     preview_text: Nullable(Type.String(), described('The preview text.')),
     html: Nullable(Type.String(), described('The HTML.')),
     text: Nullable(Type.String(), described('The plain text.')),
@@ -176,7 +176,7 @@ export const Broadcast = Type.Object(
     exclude_segment_ids: Type.Array(Id, described('Segments whose contacts get nothing.')),
     edits: Type.Integer(described('Raised by each change of the draft.')),
     problem: Nullable(Type.String(), described('Why it failed.')),
-    in_flight: count('Emails on the wire, or waiting for a connection. A pause lets them finish.'),
+    in_flight: count('Emails in flight, or waiting for a connection. A pause doesn’t stop them.'),
     skipped: Type.Object(
       Object.fromEntries(SKIP_REASONS.map((reason) => [reason, count('Contacts.')])) as Record<
         (typeof SKIP_REASONS)[number],
@@ -255,7 +255,7 @@ export const cancelBroadcast = operation('POST /broadcasts/:id/cancel', {
   summary: 'Cancel a broadcast',
   params,
   response: ref,
-  description: 'A scheduled one becomes a draft. One that is being sent stops for good.',
+  description: 'A scheduled broadcast becomes a draft. One that is being sent stops permanently.',
 })
 export const pauseBroadcast = operation('POST /broadcasts/:id/pause', {
   operationId: 'pauseBroadcast',
@@ -263,7 +263,7 @@ export const pauseBroadcast = operation('POST /broadcasts/:id/pause', {
   summary: 'Pause a broadcast',
   params,
   response: { 200: BroadcastPaused },
-  description: 'Emails that are on their way finish. The others wait.',
+  description: 'Emails in flight are still sent. The others wait.',
 })
 export const resumeBroadcast = operation('POST /broadcasts/:id/resume', {
   operationId: 'resumeBroadcast',
@@ -280,7 +280,7 @@ export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
   summary: 'Duplicate a broadcast',
   params,
   description:
-    'Creates a draft that says the same. With `without`, it excludes a segment of those who did that with the original.',
+    'Creates a draft with the same content. With `without`, it excludes a segment of those who opened or clicked the original.',
   body: Nullable(DuplicateBroadcast),
   response: ref,
 })

@@ -60,7 +60,7 @@ const filter = Type.Object(
     topic_id: Type.Optional(Type.String({ description: 'Only contacts with a choice for this topic.' })),
     subscription: Type.Optional(literals(SUBSCRIPTIONS, { description: 'Which choice. Default: opt_in.' })),
     suppressed: Type.Optional(
-      Type.Boolean({ description: 'true: this server sends nothing to the address; false: not so.' }),
+      Type.Boolean({ description: 'true: this server sends nothing to the address; false: it does.' }),
     ),
     rules: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
@@ -98,7 +98,7 @@ export const ChangeContacts = Type.Object(
     ...picked,
     action: literals(CONTACTS_ACTIONS, {
       description:
-        'add_to_segment, remove_from_segment: `segment_id` · opt_in, opt_out: `topic_id` · unsubscribe: of everything · delete. opt_in lifts no opt-out.',
+        'add_to_segment, remove_from_segment: `segment_id` · opt_in, opt_out: `topic_id` · unsubscribe: of everything · delete. opt_in doesn’t lift an opt-out.',
     }),
     segment_id: Type.Optional(Type.String({ description: 'The segment.' })),
     topic_id: Type.Optional(Type.String({ description: 'The topic.' })),
@@ -115,7 +115,7 @@ export const ContactsChanged = Type.Object(
   {
     object: kind('contacts_changed'),
     contacts: Type.Integer({
-      description: 'Contacts that are now as asked, whether or not they were before.',
+      description: 'Contacts that are now in the requested state, including those that already were.',
     }),
     next: Nullable(Id, {
       description: 'More may match: pass it as `after`. null: all were changed.',
@@ -138,7 +138,7 @@ export const CountContacts = Type.Object(
 export const ContactsCounted = Type.Object(
   {
     object: kind('contacts_counted'),
-    contacts: Type.Integer({ description: 'Contacts that match, of those that this request looked at.' }),
+    contacts: Type.Integer({ description: 'Contacts that match, of those that this request checked.' }),
     sample: Type.Array(Type.String(), { description: 'Addresses of the newest 5 of them.' }),
     next: Nullable(Id, {
       description: 'More may match: pass it as `after` and add the numbers. null: all were counted.',
@@ -171,7 +171,7 @@ export const countMatchingContacts = operation('POST /contacts/batch/count', {
   tags,
   summary: 'Count matching contacts',
   description:
-    'Each request looks at 40,000 contacts; repeat it with `after` until `next` is null. Nothing is changed. Not part of the hosted API.',
+    'Each request checks 40,000 contacts; repeat it with `after` until `next` is null. Nothing is changed. Not part of the hosted API.',
   body: CountContacts,
   response: { 200: ContactsCounted },
 })
@@ -180,7 +180,7 @@ export const changeContacts = operation('POST /contacts/batch/change', {
   tags,
   summary: 'Change several contacts',
   description:
-    'Each as if it were changed alone, with its webhook events. With `filter`, each request changes at most 500; repeat it with `after` until `next` is null. Not part of the hosted API.',
+    'Each contact is changed as by a separate request, with its webhook events. With `filter`, each request changes at most 500; repeat it with `after` until `next` is null. Not part of the hosted API.',
   body: ChangeContacts,
   response: { 200: ContactsChanged },
 })

@@ -58,12 +58,12 @@ export const ContactImportSummary = Type.Object(
   {
     object: kind('contact_import_summary'),
     id: Id,
-    counts: Type.Object(importCounts, { description: 'What would become of the rows.' }),
+    counts: Type.Object(importCounts, { description: 'Expected results of the rows.' }),
     unsubscribed_kept: Type.Integer({
       description: 'Contacts that opted out before, and would stay opted out.',
     }),
     unsubscribed_new: Type.Integer({ description: 'Contacts that the import would opt out.' }),
-    duplicates: Type.Integer({ description: 'Rows whose address stands further up in the file as well.' }),
+    duplicates: Type.Integer({ description: 'Rows whose address also appears earlier in the file.' }),
     new_properties: Type.Array(Type.String(), {
       description: 'Keys of contact properties that would be created.',
     }),
@@ -106,7 +106,7 @@ export const summarizeContactImport = operation('POST /contacts/imports/:id/summ
   tags,
   summary: 'Summarize an import before it starts',
   description:
-    'Reads the whole file and writes nothing: about 10 seconds for a million rows. Not part of the hosted API.',
+    'Reads the whole file and writes nothing. A million rows take about 10 seconds. Not part of the hosted API.',
   params: importParams,
   body: ImportSettings,
   errors: ['409'],

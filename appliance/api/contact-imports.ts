@@ -75,7 +75,7 @@ const settings = {
       Type.Array(
         Type.Object({
           id: Type.String({ description: 'Topic id.' }),
-          subscription: literals(SUBSCRIPTIONS, { description: 'opt_in lifts no opt-out.' }),
+          subscription: literals(SUBSCRIPTIONS, { description: 'opt_in doesn’t lift an opt-out.' }),
         }),
         { maxItems: 100 },
       ),
@@ -84,7 +84,7 @@ const settings = {
   ),
   consent: Type.Optional(
     Nullable(Type.String({ maxLength: MAX_CONSENT }), {
-      description: `How these people agreed to get mail, in at most ${MAX_CONSENT} characters. It is kept with the import, which the consent log names. Not part of the hosted API.`,
+      description: `How these people agreed to get mail, in at most ${MAX_CONSENT} characters. It is stored with the import, which the consent log names. Not part of the hosted API.`,
     }),
   ),
 }
@@ -139,9 +139,9 @@ export const ContactImport = Type.Object(
     status: literals(IMPORT_STATUSES, { description: 'State of the import.' }),
     created_at: Timestamp,
     completed_at: Nullable(Timestamp, { description: 'When it completed or failed.' }),
-    counts: Type.Object(importCounts, { description: 'What became of the rows.' }),
+    counts: Type.Object(importCounts, { description: 'Results of the rows.' }),
     unsubscribed_kept: count('Contacts that had opted out before, and still are.'),
-    duplicates: count('Rows whose address stands further up in the file as well. The last row wins.'),
+    duplicates: count('Rows whose address also appears earlier in the file. The last row wins.'),
     file_name: Type.String({ description: 'Name of the file.' }),
     file_bytes: count('Size of the file in UTF-8, in bytes.'),
     processed_bytes: count('How much of the file was processed, in bytes.'),
@@ -149,7 +149,7 @@ export const ContactImport = Type.Object(
     on_conflict: onConflict,
     rejects: count('Rows in `GET /contacts/imports/:id/rejects.csv`. The first 10,000 are kept, for 7 days.'),
     error: Nullable(Type.String(), { description: 'Why it failed.' }),
-    waiting: Nullable(Type.String(), { description: 'Why it does not go on at present; null: it does.' }),
+    waiting: Nullable(Type.String(), { description: 'Why it is waiting; null: it is not.' }),
     undo_until: Nullable(Timestamp, {
       description: 'Until when it can be undone; null: it has not ended, created no contact, or was undone.',
     }),
@@ -159,7 +159,7 @@ export const ContactImport = Type.Object(
       description: 'Who started it: an address, or the name of an API key; null: not known.',
     }),
     consent: Nullable(Type.String(), {
-      description: 'How these people agreed to get mail; null: nothing was said.',
+      description: 'How these people agreed to get mail; null: not given.',
     }),
   },
   { description: 'An import.' },

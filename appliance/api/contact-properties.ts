@@ -15,7 +15,7 @@ const key = Type.String({
 const type = literals(PROPERTY_TYPES, { description: 'Type of its values. Cannot be changed later.' })
 const value = Type.Union([Type.String(), Type.Number()])
 const fallback = Nullable(value, {
-  description: 'What stands for a missing value, of the type of the property; null: nothing.',
+  description: 'Used for contacts without a value; has the type of the property. null: nothing.',
 })
 
 /** POST /contact-properties */

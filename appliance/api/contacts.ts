@@ -38,7 +38,7 @@ export const contactFields = {
   unsubscribed: Type.Optional(
     Nullable(Type.Boolean(), {
       description:
-        'true: gets no broadcasts. false lifts no opt-out when the contact exists already: change the contact for that.',
+        'true: gets no broadcasts. false doesn’t lift the opt-out of an existing contact; to lift it, change the contact.',
     }),
   ),
   properties,
@@ -202,7 +202,7 @@ const flag = (description: string) =>
 
 const filter = {
   segment_id: id('Only contacts in this segment.'),
-  unsubscribed: flag('true: only who opted out of everything; false: only others.'),
+  unsubscribed: flag('true: only contacts who opted out of everything; false: only others.'),
 }
 
 /** Maximum number of characters of a search text. */
@@ -235,7 +235,7 @@ function readRulesText(given: string, parameter: string): unknown {
 /** The filter parameters of a search. */
 const conditions = {
   ...filter,
-  suppressed: flag('true: only who is on the suppression list; false: only others.'),
+  suppressed: flag('true: only contacts on the suppression list; false: only others.'),
   text: optional(
     Type.String({ description: 'What the address or a name must contain.', maxLength: MAX_SEARCH }),
     readSearch,

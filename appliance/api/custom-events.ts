@@ -70,7 +70,7 @@ export const SendEvent = Type.Object(
   {
     event: Type.String(described('The name of the event.')),
     contact_id: optionalText('The contact that it is about. Either this or `email`.'),
-    email: optionalText('The address that it is about, also of nobody who is a contact yet.'),
+    email: optionalText('The address that it is about. It doesn’t have to be a contact.'),
     payload: payloadInput,
   },
   described('An event to send.'),
@@ -144,14 +144,14 @@ export const deleteEvent = operation('DELETE /events/:identifier', {
   operationId: 'deleteEvent',
   tags,
   summary: 'Delete a custom event',
-  description: 'What was sent of it stays, and it can still be sent, with any payload.',
+  description: 'Its sent events stay. It can still be sent, with any payload.',
   params,
   response: { 200: EventDeleted },
 })
 export const listSentEvents = operation('GET /events/:identifier/sent', {
   operationId: 'listSentEvents',
   tags,
-  summary: 'List what was sent of a custom event',
+  summary: 'List the sent events of one name',
   description: 'The last 30 days. Not part of the hosted API.',
   params,
   querystring: query(page),

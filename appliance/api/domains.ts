@@ -48,7 +48,7 @@ export type DomainRecord = Static<typeof DomainRecord>
 
 const ability = (what: string) => literals(['enabled', 'disabled'], { description: what })
 const OF_SENDING = 'Whether the domain can send.'
-const OF_RECEIVING = 'Whether the domain receives mail, at any address (docs/inbound.md).'
+const OF_RECEIVING = 'Whether the domain receives mail, at any address (docs/receiving.md).'
 const sending = ability(OF_SENDING)
 const receiving = ability(OF_RECEIVING)
 

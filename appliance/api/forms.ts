@@ -18,7 +18,7 @@ import {
 } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
-const USUAL = 'null: the usual text.'
+const USUAL = 'null: the default text.'
 const own = (what: string, most: string) =>
   Nullable(Type.String(), described(`${what}, at most ${most} characters; ${USUAL}`))
 const texts = {
@@ -42,7 +42,7 @@ const texts = {
 const Words = Type.Object(texts, described('Your own texts in one language.'))
 const GivenWords = Type.Partial(
   Type.Object(texts),
-  described('Your own texts in one language; absent: the usual text.'),
+  described('Your own texts in one language; absent: the default text.'),
 )
 
 const Field = Type.Object(
@@ -53,7 +53,7 @@ const Field = Type.Object(
     }),
     required: Type.Boolean(described('Whether it can’t be left empty.')),
   },
-  described('A value that the form asks for besides the address.'),
+  described('A field of the form besides the address.'),
 )
 const name = Type.String({
   description: 'For your team only. At most 100 characters.',
@@ -65,13 +65,13 @@ const from = Type.String({
 })
 const status = literals(
   FORM_STATUSES,
-  described('disabled: it takes no sign-ups. Links in emails still work.'),
+  described('disabled: it accepts no sign-ups. Links in emails still work.'),
 )
 const ids = (what: string) => Type.Array(Type.String(), described(what))
 const SEGMENTS = 'Segments without rules that people are added to, at most 20.'
 const TOPICS = 'Topics that people are subscribed to, at most 20.'
-const FIELDS = 'What the form asks for besides the address, in order, at most 20.'
-const LANGUAGES = `Languages of the page and the email: ${PAGE_LANGUAGES.join(', ')}. The first is for browsers that ask for none of them.`
+const FIELDS = 'Fields of the form besides the address, in order, at most 20.'
+const LANGUAGES = `Languages of the page and the email: ${PAGE_LANGUAGES.join(', ')}. The first is used for browsers that request none of them.`
 const ORIGINS = 'Other sites that may contain the form, at most 20, such as `https://acme.com`.'
 
 /** GET /forms/:id. Not part of the hosted API. */

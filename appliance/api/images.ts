@@ -66,7 +66,7 @@ export const showImage = operation(
     operationId: 'showImage',
     tags,
     summary: 'Get an image',
-    description: 'The target of `url`. Requires no key, as readers of emails have none.',
+    description: 'The target of `url`. Requires no key, because readers of emails have none.',
     params: path({ name: pathText('The id of the image, and the ending of its type.') }),
     response: { 200: other('image/*', 'The image.') },
   },

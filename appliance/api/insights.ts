@@ -12,7 +12,7 @@ export const Insight = Type.Object(
     verdict: literals(
       VERDICTS,
       described(
-        'block: it can’t be sent like this. attention: receivers may mind it. advice: it could be better. pass: no problem.',
+        'block: it can’t be sent like this. attention: receivers or readers may object. advice: it could be better. pass: no problem.',
       ),
     ),
     note: Type.String(described('What was found, as a sentence.')),
@@ -39,7 +39,7 @@ export const getEmailInsights = operation('GET /emails/:id/insights', {
   tags,
   summary: 'Get advice on an email',
   description:
-    'Checks sender, subject, size, links, images and parts of an email, with the present state of its domain. Not part of the hosted API.',
+    'Checks sender, subject, size, links, images and parts of an email, with the current state of its domain. Not part of the hosted API.',
   params: path({ id: pathId }),
   response: { 200: Insights },
 })

@@ -19,7 +19,7 @@ export const TAGS = [
   { name: 'Contact properties', description: 'The properties that contacts can have.' },
   { name: 'Forms', description: 'Sign-up forms with double opt-in.' },
   { name: 'Broadcasts', description: 'One email to each contact of a segment.' },
-  { name: 'Alerts', description: 'What is about to go wrong with the mail of a team.' },
+  { name: 'Alerts', description: 'Problems with the mail of a team, before a limit is reached.' },
   { name: 'Automations', description: 'Steps that run for a contact when an event arrives.' },
   { name: 'Events', description: 'Custom events: what apps tell about contacts.' },
   { name: 'Images', description: 'Images that emails show.' },

@@ -24,7 +24,7 @@ const list = <T extends Parameters<typeof Type.Array>[0]>(of: T, description: st
 
 const Email = Type.Object(
   { ...FoundEmail.properties, timeline: Timeline },
-  { description: 'An email to the address, and what became of it.' },
+  { description: 'An email to the address, and its results.' },
 )
 
 /** GET /contacts/:id/export.json */
@@ -48,7 +48,7 @@ export const PersonData = Type.Object(
         'How many items of each kind name the address, in logs, webhooks and received mail, too. An erasure would change or remove them.',
     }),
   },
-  { description: 'Everything that the team keeps about a person.' },
+  { description: 'Everything that the team stores about a person.' },
 )
 
 export const exportPerson = operation('GET /contacts/:id/export.json', {
@@ -56,7 +56,7 @@ export const exportPerson = operation('GET /contacts/:id/export.json', {
   tags: ['Contacts'],
   summary: "Export a person's data",
   description:
-    'Everything kept about an address, for a request of access: the contact, what they agreed to, and all emails to them. Takes an address that is no contact, too. Only owners and admins, and API keys with full access. Not part of the hosted API.',
+    'Everything stored about an address, to answer a request for access: the contact, what they agreed to, and all emails to them. Also works for an address that is not a contact. Only owners and admins, and API keys with full access. Not part of the hosted API.',
   params: contactParams,
   response: { 200: PersonData },
 })

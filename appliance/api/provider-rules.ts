@@ -47,12 +47,12 @@ export const ProviderRules = Type.Object(
       described('All rules.'),
     ),
   },
-  described('The rules of mailbox providers, and what the team does about them.'),
+  described('The rules of mailbox providers, and the mode of the team.'),
 )
 export type ProviderRules = Static<typeof ProviderRules>
 
 /** PUT /provider-rules */
-export const UpdateProviderRules = Type.Object({ mode }, described('What the team does about the rules.'))
+export const UpdateProviderRules = Type.Object({ mode }, described('The mode of the team.'))
 
 /** GET /domains/:id/provider-rules. Not part of the hosted API. */
 export const DomainProviderRules = Type.Object(
@@ -72,7 +72,7 @@ export const DomainProviderRules = Type.Object(
     ),
     insights: Type.Array(Insight, described('One for each check; none if the mode is off.')),
   },
-  described('How the mail of a domain stands with the rules of mailbox providers.'),
+  described('Whether the mail of a domain meets the rules of mailbox providers.'),
 )
 export type DomainProviderRules = Static<typeof DomainProviderRules>
 
@@ -80,7 +80,7 @@ export const getProviderRules = operation('GET /provider-rules', {
   operationId: 'getProviderRules',
   tags: ['Domains'],
   summary: 'Get the rules of mailbox providers',
-  description: 'With the sources, and what the team does about them. Not part of the hosted API.',
+  description: 'With their sources, and the mode of the team. Not part of the hosted API.',
   response: { 200: ProviderRules },
 })
 
@@ -100,7 +100,7 @@ export const getDomainProviderRules = operation('GET /domains/:id/provider-rules
   tags: ['Domains'],
   summary: 'Check a domain against the rules of mailbox providers',
   description:
-    'By the last checks of its records and IPs, the volume of the last 24 hours and the complaints of 7 days. Not part of the hosted API.',
+    'Based on the last checks of its records and IPs, the volume of the last 24 hours and the complaints of 7 days. Not part of the hosted API.',
   params: path({ id: pathId }),
   response: { 200: DomainProviderRules },
 })

@@ -60,7 +60,7 @@ export const setReceivingRules = operation('PUT /domains/:id/receiving-rules', {
   operationId: 'setReceivingRules',
   tags: ['Receiving'],
   summary: "Replace a domain's receiving rules",
-  description: 'They hold from the next message on. Not part of the hosted API.',
+  description: 'They apply from the next message on. Not part of the hosted API.',
   params,
   body: UpdateReceivingRules,
   response: { 200: ReceivingRules },

@@ -57,7 +57,7 @@ const DmarcRecord = Type.Object(
     spf_result: Type.String({ description: 'Its result.' }),
     reason: Type.String({ description: 'Why the receiver deviated from the policy; empty: it did not.' }),
   },
-  { description: 'Messages that fared alike.' },
+  { description: 'Messages with the same result.' },
 )
 const TlsRecord = Type.Object(
   {
@@ -67,7 +67,7 @@ const TlsRecord = Type.Object(
     reason: Type.String({ description: "The reporter's reason; empty: none." }),
     sessions: Count('Sessions.'),
   },
-  { description: 'Sessions that fared alike.' },
+  { description: 'Sessions with the same result.' },
 )
 
 /** GET /domains/:id/reports/:report_id */

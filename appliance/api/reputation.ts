@@ -47,7 +47,7 @@ export const DomainReputation = Type.Object(
       Type.Object({ date: Day, ...counts }),
       described('Every day of the period, oldest first.'),
     ),
-    totals: Type.Object(counts, described('All days of the period together.')),
+    totals: Type.Object(counts, described('Totals of the period.')),
     providers: Type.Array(
       Type.Object({ ...provider, ...counts }),
       described('The last 7 days by mailbox provider, the 20 largest first.'),
@@ -92,7 +92,7 @@ export const SourceReputation = Type.Object(
       Type.Object({ date: Day, ...results }),
       described('Every day of the period, oldest first.'),
     ),
-    totals: Type.Object(results, described('All days of the period together.')),
+    totals: Type.Object(results, described('Totals of the period.')),
     providers: Type.Array(
       Type.Object({ ...provider, ...results }),
       described('The period by mailbox provider, the largest first.'),

@@ -47,7 +47,7 @@ export const SegmentReach = Type.Object(
     estimated: Type.Boolean(described('Whether the numbers are estimated from the newest contacts.')),
     providers: providerForecast,
   },
-  described('Where the contacts of a segment get their mail.'),
+  described('Mailbox providers of the contacts of a segment.'),
 )
 export type SegmentReach = Static<typeof SegmentReach>
 
@@ -62,7 +62,7 @@ export const SegmentDays = Type.Object(
         contacts: Nullable(
           Type.Integer(),
           described(
-            'Contacts of the segment at the last look of that day; null: nobody looked, or there was no segment.',
+            'Contacts of the segment at the last count of that day; null: not counted, or there was no segment.',
           ),
         ),
       }),

@@ -109,7 +109,7 @@ export const SendEmail = Type.Object(
       Nullable(
         Type.String(),
         described(
-          'The topic that the email is about. Recipients who opted out of it, or of everything, are not sent to; who is no contact gets it if the default of the topic is `opt_in`.',
+          'The topic that the email is about. Nothing is sent to recipients who opted out of it or of everything. An address that is not a contact gets it if the default of the topic is `opt_in`.',
         ),
       ),
     ),

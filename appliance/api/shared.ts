@@ -53,7 +53,7 @@ export const listOf = <T extends TSchema>(item: T, what: string, contents = 'Thi
 export const GivenDocument = Type.Optional(
   Type.Unknown({
     description:
-      'The document of the editor. `html` and `text` are compiled from it and can’t be given beside it. null, or `html` or `text` alone: the content is code from now on.',
+      'The document of the editor. `html` and `text` are compiled from it and can’t be given together with it. null, or `html` or `text` alone: the content is code from now on.',
   }),
 )
 /** An editor document in a response. */

@@ -234,7 +234,7 @@ export const deleteTemplate = operation('DELETE /templates/:id', {
   tags,
   summary: 'Delete a template',
   description:
-    'Deletes all its versions. Emails that were made from it stay. Refused while an enabled automation sends it.',
+    'Deletes all its versions. Emails already created from it stay. Refused while an enabled automation sends it.',
   params,
   response: { 200: TemplateDeleted },
   errors: ['409'],
@@ -243,7 +243,7 @@ export const publishTemplate = operation('POST /templates/:id/publish', {
   operationId: 'publishTemplate',
   tags,
   summary: 'Publish a template',
-  description: 'Makes the draft the version that is sent.',
+  description: 'From then on, emails use the content of the draft.',
   params,
   response: { 200: TemplateRef },
 })

@@ -14,7 +14,7 @@ const VISIBILITY =
 const visibility = literals(VISIBILITIES, { description: VISIBILITY })
 const byDefault = literals(SUBSCRIPTIONS, {
   description:
-    'opt_in: everyone gets it until they opt out, also contacts that existed before · opt_out: only who subscribed. Cannot be changed later.',
+    'opt_in: everyone gets it until they opt out, also contacts that existed before · opt_out: only those who subscribed. Cannot be changed later.',
 })
 
 /** POST /topics */

@@ -11,7 +11,7 @@ const colors = {
   text_color: color('Text. Its contrast to the background must be at least 4.5:1', '#1b1c1f'),
   accent_color: color('Main button. Its contrast to the background must be at least 3:1', '#4353d6'),
 }
-const OWN = 'null: the usual text.'
+const OWN = 'null: the default text.'
 const OwnWords = Type.Object(
   {
     title: Nullable(Type.String(), { description: `Heading, at most 100 characters; ${OWN}` }),
@@ -20,10 +20,10 @@ const OwnWords = Type.Object(
   { description: 'Your own texts in one language.' },
 )
 const defaultLanguage = literals(PAGE_LANGUAGES, {
-  description: "Language for browsers that ask for none of the page's languages.",
+  description: "Language for browsers that request none of the page's languages.",
 })
 const LOGO = 'PNG, JPEG, GIF or WebP image of at most 64 KB, as a `data:` URL in base64'
-const POSTAL = 'Postal address at the foot of the page, at most 300 characters'
+const POSTAL = 'Postal address at the bottom of the page, at most 300 characters'
 
 /** GET and PATCH /unsubscribe-page. Not part of the hosted API. */
 export const UnsubscribePage = Type.Object(
@@ -71,7 +71,7 @@ export const updateUnsubscribePage = operation('PATCH /unsubscribe-page', {
   tags,
   summary: 'Change the look of the preference page',
   description:
-    'Takes effect at once, for links in mail that was sent before as well. Not part of the hosted API.',
+    'Takes effect at once, also for links in mail that was sent before. Not part of the hosted API.',
   body: UpdateUnsubscribePage,
   response: { 200: UnsubscribePage },
 })
