@@ -28,7 +28,7 @@ export const ContactsChecked = listOf(
         'new: no contact has it · known: a contact has it · unsubscribed: opted out of everything, also as an earlier contact · suppressed: this server sends nothing to it · invalid: not an address.',
     }),
   }),
-  'what is known of the addresses, always the only one',
+  'what is known about the addresses, always the only one',
   'One for each address, in the order of the request.',
 )
 export type ContactsChecked = Static<typeof ContactsChecked>

@@ -20,7 +20,7 @@ export const SignInProvider = Type.Object(
 )
 
 /** GET /session/providers */
-export const SignInProviderList = listOf(SignInProvider, 'Identity providers, as configured')
+export const SignInProviderList = listOf(SignInProvider, 'the configured identity providers')
 
 /** POST /session/oidc/:id */
 export const StartProviderSignIn = Type.Object({ next }, { description: 'A sign-in request.' })
@@ -60,7 +60,7 @@ export const Identity = Type.Object(
 )
 
 /** GET /account/identities */
-export const IdentityList = listOf(Identity, 'Your linked accounts')
+export const IdentityList = listOf(Identity, 'your linked accounts')
 
 /** DELETE /account/identities/:id */
 export const IdentityUnlinked = Type.Object(

@@ -57,7 +57,7 @@ export const Provider = Type.Object(
   { description: 'A mailbox provider and its limits.' },
 )
 export type Provider = Static<typeof Provider>
-export const ProviderList = listOf(Provider, 'Mailbox providers.')
+export const ProviderList = listOf(Provider, 'mailbox providers')
 
 const optional = (at: number) =>
   Type.Optional(Nullable(number(at), { description: NUMBER_SETTINGS[at]!.description }))
@@ -136,7 +136,7 @@ export const Lane = Type.Object(
   { description: 'The limits from one sending IP to one provider.' },
 )
 export type Lane = Static<typeof Lane>
-export const LaneList = listOf(Lane, 'Lanes.')
+export const LaneList = listOf(Lane, 'lanes')
 
 const tags = ['Providers and lanes'] as const
 
