@@ -24,7 +24,7 @@ export function adviseOn(message: Message, domain: SenderDomain | undefined, siz
   const megabytes = Math.ceil(size / 1024 / 1024)
   return byUrgency([
     insight('sender', domain ? null : 'block', {
-      note: 'The From address is of no domain of this team.',
+      note: 'The From domain doesn’t belong to this team.',
       why: 'It can’t be sent.',
       fix: 'Add the domain under Domains, or change the From address.',
       well: 'The domain belongs to this team.',
@@ -34,7 +34,7 @@ export function adviseOn(message: Message, domain: SenderDomain | undefined, siz
       note: `The message has ${megabytes} MB.`,
       why: 'Many receivers refuse messages of more than 10 to 25 MB.',
       fix: 'Link to large files instead.',
-      well: 'The size of the message is no problem.',
+      well: 'The message is small enough.',
     }),
   ])
 }

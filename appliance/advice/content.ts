@@ -47,7 +47,7 @@ function subjectChecks({ subject, html, text }: Message): Insight[] {
       evidence: [subject],
     }),
     insight('placeholder', placeholder === undefined ? null : 'attention', {
-      note: 'A placeholder seems to be left in the text.',
+      note: 'The text seems to contain a placeholder.',
       why: 'Readers would see it instead of what it stands for.',
       fix: 'Replace it. Merge tags have three braces, such as {{{contact.first_name}}}.',
       well: 'No placeholder is left.',
@@ -63,13 +63,13 @@ function sizeChecks({ html, text }: Message, { images, text: seen }: Page): Insi
   return [
     insight('content', html || text ? null : 'block', {
       note: 'The email is empty.',
-      why: 'Filters take empty emails for a test by spammers.',
+      why: 'Filters treat empty emails as tests by spammers.',
       fix: 'Write its content.',
       well: 'The email has content.',
     }),
     insight('size', size > CLIPPED ? 'attention' : null, {
-      note: `The HTML has ${kilobytes} KB. Gmail hides what comes after 100 KB.`,
-      why: 'What is hidden includes the end, often with the unsubscribe link.',
+      note: `The HTML has ${kilobytes} KB. Gmail hides everything after 100 KB.`,
+      why: 'The hidden part often includes the unsubscribe link.',
       fix: 'Shorten it, or link to the rest.',
       well: html
         ? `The HTML has ${kilobytes} KB, well within what Gmail shows.`
@@ -95,7 +95,7 @@ function partChecks({ html, text }: Message, page: Page): Insight[] {
     }),
     insight('alike', unlike ? 'attention' : null, {
       note: 'Plain text and HTML say different things.',
-      why: 'Filters take that for an attempt to hide something.',
+      why: 'Filters treat that as an attempt to hide something.',
       fix: 'Say the same in both parts.',
       well: 'Plain text and HTML don’t contradict each other.',
     }),

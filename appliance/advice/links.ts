@@ -35,7 +35,7 @@ function brokenChecks(targets: string[], images: Page['images']): Insight[] {
     }),
     insight('images', lost.length > 0 ? 'attention' : null, {
       note: `Readers can’t load some images: ${named(lost)}.`,
-      why: 'A mail client shows an empty frame there.',
+      why: 'Mail clients show an empty frame instead.',
       fix: 'Upload the images, or give them addresses that begin with https://.',
       well: images.length === 0 ? 'There are no images.' : 'All images can be loaded.',
       evidence: lost,
@@ -69,10 +69,10 @@ function hostChecks(links: Page['links'], own: string): Insight[] {
       },
     ),
     insight('link-text', misleading.length > 0 ? 'attention' : null, {
-      note: 'The text of a link shows another domain than the link leads to.',
+      note: 'The text of a link shows a different domain from its target.',
       why: 'Phishing does that, so filters and readers distrust it.',
-      fix: 'Show the address that the link leads to, or words.',
-      well: 'No link shows another domain than it leads to.',
+      fix: 'Show the target of the link, or use words.',
+      well: 'No link shows a different domain from its target.',
       evidence: misleading.map(({ href, text }) => `${text.trim()} leads to ${href.trim()}`),
     }),
     insight('lookalike', lookalike.length > 0 ? 'attention' : null, {
@@ -94,23 +94,23 @@ function styleChecks(targets: string[], images: Page['images']): Insight[] {
   return [
     insight('shortener', short.length > 0 ? 'attention' : null, {
       note: `A link goes through a shortener: ${named(short)}.`,
-      why: 'Link shorteners hide the target, so they are often taken for spam.',
+      why: 'Link shorteners hide the target, so filters often treat them as spam.',
       fix: 'Link to the full address.',
       well: 'No link goes through a shortener.',
       evidence: short,
     }),
     insight('http', plain.length > 0 ? 'attention' : null, {
       note: `Some links or images use http: ${named(plain)}.`,
-      why: 'Browsers warn of them, and some mail clients don’t load such images.',
+      why: 'Browsers warn about them, and some mail clients don’t load such images.',
       fix: 'Use https.',
       well: 'All links use https.',
       evidence: plain,
     }),
     insight('embedded', embedded.length > 0 ? 'attention' : null, {
-      note: 'Some images are written into the HTML as data: URLs.',
+      note: 'Some images are embedded in the HTML as data: URLs.',
       why: 'Gmail and Outlook don’t show them.',
       fix: 'Attach the images and link to them with cid:, or link to them with https.',
-      well: 'No image is written into the HTML.',
+      well: 'No image is embedded in the HTML.',
     }),
   ]
 }

@@ -27,16 +27,16 @@ function addressChecks(from: string): Insight[] {
   const other = shown !== undefined && shown.toLowerCase() !== mailbox?.address.toLowerCase()
   return [
     insight('reply', NO_REPLY.test(mailbox?.local ?? '') ? 'attention' : null, {
-      note: 'Readers cannot answer a no-reply address, and trust it less.',
-      why: 'Answers tell providers that mail is wanted.',
+      note: 'Readers can’t reply to a no-reply address, and trust it less.',
+      why: 'Replies show providers that mail is wanted.',
       fix: 'Send from an address that somebody reads.',
       well: 'Readers can answer.',
     }),
     insight('display-name', other ? 'attention' : null, {
-      note: 'The name of the sender shows another address.',
+      note: 'The sender’s name contains another address.',
       why: 'Phishing does that, so filters distrust it.',
       fix: 'Use the name of a person or company.',
-      well: 'The name of the sender isn’t another address.',
+      well: 'The sender’s name doesn’t contain another address.',
       evidence: [shown ?? ''],
     }),
   ]
@@ -52,7 +52,7 @@ function domainChecks(domain: SenderDomain): Insight[] {
     ...(checked ? [alignment(name, wrong)] : []),
     insight('subdomain', getDomain(name) === name ? 'advice' : null, {
       note: `The emails come from ${name} itself, not from a subdomain.`,
-      why: 'A subdomain keeps the reputation of automatic email apart from that of your people.',
+      why: 'A subdomain keeps the reputation of automatic email separate from that of personal mail.',
       fix: `Send from a subdomain such as mail.${name}.`,
       well: `The emails come from a subdomain.`,
     }),
@@ -66,9 +66,9 @@ const alignment = (name: string, missing: 'DMARC' | 'SPF' | null): Insight =>
       missing === 'DMARC'
         ? `${name} has no valid DMARC record. Gmail, Yahoo and Outlook reject bulk mail without one.`
         : `Emails pass DMARC by their signature alone: the return path of ${name} has no valid SPF record.`,
-    why: 'Receivers trust a sender that proves its domain in both ways.',
+    why: 'Receivers trust a sender more if it proves its domain in both ways.',
     fix: `Publish the ${missing ?? ''} record shown for ${name} under Domains.`,
-    well: `Signature and return path match ${name}, as DMARC demands.`,
+    well: `Signature and return path match ${name}, as DMARC requires.`,
   })
 
 function trackingChecks(

@@ -42,7 +42,7 @@ export function alertNotice(
     action: url === null ? null : { label: 'Show alerts', url },
     after: [
       'You get this email because you are an owner of the team. At most one such email is sent in an hour.',
-      'To choose what you are notified of, open Settings > Alerts.',
+      'To choose what you are notified about, open Settings > Alerts.',
     ],
     // A crash may come before it is noted as sent.
     once: `alerts ${to} ${ids[0] ?? ''} ${ids.at(-1) ?? ''} ${ids.length}`,

@@ -133,7 +133,7 @@ function dnsReading(domain: Domain, delivered: number): Reading {
     note:
       names.length > 0
         ? `Records with problems: ${names.join(', ')}.`
-        : 'The last check found problems. The next one decides.',
+        : 'The last check found problems. The next check will confirm or clear them.',
   }
 }
 
@@ -189,7 +189,7 @@ const queueReading = (old: number): Reading => ({
   subject: { type: 'queue', id: '', name: 'Queue' },
   value: old,
   limit: null,
-  note: `${number(old)} deliveries were attempted and still wait after more than 4 hours.`,
+  note: `${number(old)} deliveries were attempted and are still queued after more than 4 hours.`,
 })
 
 const scoped = (scope: AlertScope, readings: readonly Reading[]): AlertReading[] =>

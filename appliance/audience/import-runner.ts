@@ -96,7 +96,7 @@ async function runTurn(deps: ImportRunnerDeps, job: ContactImport, going: () => 
 function reasonOf(error: unknown): string {
   if (error instanceof Refusal) return error.message
   if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-    return 'The file is no longer there. Upload it again: rows that were imported already are not doubled.'
+    return 'The file is no longer there. Upload it again: rows that were already imported are not imported twice.'
   throw error
 }
 

@@ -82,8 +82,8 @@ function audienceChecks({ sender, eligible, topic }: CheckFacts): Insight[] {
     insight('topic', topic ? null : 'attention', {
       note: 'No topic is chosen: the unsubscribe link stops all broadcasts to a reader.',
       why: 'Readers who dislike one subject unsubscribe from everything.',
-      fix: 'Choose a topic under Settings, so that readers can unsubscribe from it only.',
-      well: 'Readers can unsubscribe from the topic alone.',
+      fix: 'Choose a topic under Settings, so that readers can unsubscribe from just that topic.',
+      well: 'Readers can unsubscribe from just the topic.',
     }),
   ]
 }
@@ -94,7 +94,7 @@ function routineChecks({ tested, repeats }: CheckFacts): Insight[] {
   return [
     insight('tested', tested ? null : 'attention', {
       note: 'No test was sent since the last change.',
-      why: 'Mail clients show emails differently than the editor.',
+      why: 'Mail clients display emails differently from the editor.',
       fix: 'Send a test to yourself, and read it in your mail program.',
       well: 'A test was sent since the last change.',
     }),
@@ -104,7 +104,7 @@ function routineChecks({ tested, repeats }: CheckFacts): Insight[] {
       fix: repeats?.segment
         ? 'Check that it isn’t sent twice, or wait a day.'
         : 'Exclude the segment that has it under Settings, if contacts are in both.',
-      well: 'Nothing like it was sent in the last 24 hours.',
+      well: 'No similar broadcast was sent in the last 24 hours.',
     }),
   ]
 }
@@ -132,8 +132,8 @@ function partChecks({ html, text }: BroadcastContent, facts: CheckFacts): Insigh
     }),
     insight('address', address && shown ? null : 'attention', {
       note: address
-        ? 'Your postal address is not in the email. Many countries demand it.'
-        : 'No postal address is set. Many countries demand one in the email.',
+        ? 'Your postal address is not in the email. Many countries require it.'
+        : 'No postal address is set. Many countries require one in the email.',
       why: 'Laws such as CAN-SPAM require it.',
       fix: address
         ? 'Add it at the end.'
@@ -142,12 +142,12 @@ function partChecks({ html, text }: BroadcastContent, facts: CheckFacts): Insigh
     }),
     insight('tags', unknownTags.length > 0 ? 'attention' : null, {
       note: `No contact has a value for ${listed(unknownTags)}.`,
-      why: 'Everybody would read the fallback, or nothing.',
+      why: 'Everybody would see the fallback, or nothing.',
       fix: 'Correct the name, or create the property under Audience.',
       well: 'All tags are known.',
     }),
     insight('fallback', bareTags.length > 0 ? 'attention' : null, {
-      note: `Some contacts have no value for ${listed(bareTags)}, and would read nothing there.`,
+      note: `Some contacts have no value for ${listed(bareTags)}, and would see nothing there.`,
       why: 'A gap in a sentence looks careless.',
       fix: 'Add a fallback, such as {{{contact.first_name|there}}}.',
       well: 'Each tag has a value or a fallback for everybody.',

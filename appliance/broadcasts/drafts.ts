@@ -231,7 +231,7 @@ async function compiledDraft({ document: given, ...draft }: DraftInput): Promise
   if (given === undefined || given === null) return { ...draft, document: null }
   for (const [field, value] of Object.entries({ html, text }))
     if (value)
-      throw refuse('invalid_field', { field, expected: 'absent beside `document`, which it is made from' })
+      throw refuse('invalid_field', { field, expected: 'absent, because it is made from `document`' })
   const { document, preheader, ...compiled } = await compileGiven(given, { preheader: false })
   const preview = previewText === undefined && preheader !== '' ? { previewText: preheader } : {}
   return { ...draft, document, content: { ...draft.content, ...compiled, ...preview } }

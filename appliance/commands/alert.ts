@@ -19,7 +19,7 @@ import { parseCount, parseId } from './values.ts'
 
 /** Registers `alert`. */
 export function addAlerts({ group, addInTeam, does, doesTo }: Registrar): void {
-  const alerts = group('alert', 'See what is about to go wrong, and choose what to be notified of')
+  const alerts = group('alert', 'List alerts, and choose which ones to be notified about')
   addInTeam('list', 'List alerts, newest first', alerts)
     .addOption(new Option('--status <status>', 'Only with this status').choices(ALERT_STATUSES))
     .addOption(new Option('--kind <kind>', 'Only of this kind').choices(ALERT_KINDS))

@@ -18,7 +18,7 @@ import { parseCount, parseId } from './values.ts'
 
 /** Registers `automation`. */
 export function addAutomations({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const automations = group('automation', 'Look at automations and their runs, enable and stop them')
+  const automations = group('automation', 'View, enable and stop automations, and view their runs')
   const limit = ['--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount] as const
   addInTeam('list', 'List automations, newest first', automations)
     .addOption(new Option('--status <status>', 'Only with this status').choices(AUTOMATION_STATUSES))
@@ -137,7 +137,7 @@ async function retryRun(
   const { id: teamId } = await team()
   await automations.retry({ teamId, id, runId })
   output.object({ object: 'automation_run', id: runId, status: 'running' })
-  output.text('Retried. Show the run to see how it goes on.')
+  output.text('Retried. Show the run to see how it continues.')
 }
 
 async function testAutomation(

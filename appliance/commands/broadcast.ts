@@ -16,7 +16,7 @@ import { shapingOf } from './provider.ts'
 
 /** Registers `broadcast`. */
 export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const broadcasts = group('broadcast', 'Look at broadcasts, send, pause and cancel them')
+  const broadcasts = group('broadcast', 'View, send, pause and cancel broadcasts')
   addInTeam('list', 'List broadcasts, newest first', broadcasts)
     .addOption(
       new Option('--status <status>', 'Only broadcasts with this status').choices(BROADCAST_STATUSES),

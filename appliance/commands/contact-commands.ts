@@ -24,7 +24,7 @@ export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Regist
     .addArgument(new Argument('<import>', 'Import ID').argParser(parseId))
     .action(doesTo(contact.undoImport))
   addInTeam('export', "Print contacts as CSV, or all of one person's data as JSON", contacts)
-    .argument('[contact]', 'Email address or ID: print everything kept about this person')
+    .argument('[contact]', 'Email address or ID: print everything stored about this person')
     .addOption(inSegment())
     .action(doesWith(contact.exportContacts))
 

@@ -21,7 +21,7 @@ export async function delegateDomain(context: Context, given: string[]): Promise
   output.text(
     ...paragraph(
       what === 'none'
-        ? `The owner of ${domain.name} publishes all its records. The present keys sign until the records of the new ones are found. Publish these records:`
+        ? `The owner of ${domain.name} publishes all its records. The current keys sign until the records of the new ones are found. Publish these records:`
         : `The DNS server for ${zone} publishes records of ${domain.name} and replaces the DKIM keys on schedule. Publish these records once:`,
     ),
     '',

@@ -10,7 +10,7 @@ import type { Context } from './context.ts'
 
 /** Registers `email`. */
 export function addEmails({ group, addInTeam, doesWith }: Registrar): void {
-  const emails = group('email', 'Look at sent emails')
+  const emails = group('email', 'View sent emails')
   addInTeam('export', 'Print all that is known about an email, for a support ticket', emails)
     .addArgument(new Argument('<id>', 'ID of the email').argParser(parseId))
     .option('--html', 'Print a page to read, instead of JSON')

@@ -9,7 +9,7 @@ import { parseCount } from './values.ts'
 
 /** Registers `event`. */
 export function addEvents({ group, addInTeam, does, doesWith }: Registrar): void {
-  const events = group('event', 'Look at custom events, and send one')
+  const events = group('event', 'View and send custom events')
   const limit = ['--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount] as const
   addInTeam('list', 'List custom events, newest first', events)
     .option(...limit)

@@ -9,13 +9,13 @@ import { parseId } from './values.ts'
 
 /** Registers `form`. */
 export function addForms({ group, addInTeam, does, doesTo }: Registrar): void {
-  const forms = group('form', 'Look at sign-up forms, enable and disable them')
+  const forms = group('form', 'View, enable and disable sign-up forms')
   addInTeam('list', 'List sign-up forms, newest first', forms).action(does(listForms))
   const one = (name: string, words: string) =>
     addInTeam(name, words, forms).addArgument(new Argument('<id>', 'ID from the list').argParser(parseId))
   one('show', 'Show a sign-up form').action(doesTo(showForm))
   one('html', 'Print a sign-up form as HTML for a website').action(doesTo(printForm))
-  one('enable', 'Let a form take sign-ups').action(doesTo(enableForm))
+  one('enable', 'Let a form accept sign-ups').action(doesTo(enableForm))
   one('disable', 'Stop a form from accepting sign-ups').action(doesTo(disableForm))
   one('remove', 'Delete a form; its contacts stay').action(doesTo(removeForm))
 }
@@ -67,7 +67,7 @@ async function setStatus(context: Context, id: string, status: 'enabled' | 'disa
   const { forms, output, team } = context
   const { id: teamId } = await team()
   output.object(presentForm(await forms.update({ teamId, id, input: { status } })))
-  output.text(status === 'enabled' ? 'Enabled.' : 'Disabled. It takes no more sign-ups.')
+  output.text(status === 'enabled' ? 'Enabled.' : 'Disabled. It no longer accepts sign-ups.')
 }
 
 const enableForm = (context: Context, id: string): Promise<void> => setStatus(context, id, 'enabled')

@@ -14,7 +14,7 @@ import { instant, table } from './output.ts'
 
 /** Registers `inbound`. */
 export function addInbound({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const inbound = group('inbound', 'Look at received email, and set receiving rules')
+  const inbound = group('inbound', 'View received email, and manage receiving rules')
   addInTeam('list', 'List received emails, newest first', inbound)
     .option('--search <text>', 'Only emails whose sender, recipient or subject contains this text')
     .option('--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount)

@@ -27,7 +27,7 @@ export function addTeam({ group, add, addInTeam, does, doesTo, doesWith }: Regis
     'Set what happens to bulk mail that breaks rules of mailbox providers',
     team,
   )
-    .addArgument(new Argument('<mode>', 'Refuse it, warn of it, or neither').choices(RULE_MODES))
+    .addArgument(new Argument('<mode>', 'Refuse it, warn about it, or neither').choices(RULE_MODES))
     .action(doesTo(setProviderRules))
 }
 

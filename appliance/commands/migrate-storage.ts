@@ -141,7 +141,7 @@ function nextSteps(
     ...(release === null
       ? ['Then start Posthaste. No deliveries were queued.']
       : [
-          'Then start Posthaste, look at what came over, and send what is on hold:',
+          'Then start Posthaste, check the moved data, and release the held deliveries:',
           '',
           '  posthaste queue list --state held',
           `  ${release}`,

@@ -7,8 +7,8 @@ import { paragraph, table } from './output.ts'
 
 const WORDS: Record<RuleMode, string> = {
   block: 'Bulk mail that breaks a rule is refused.',
-  warn: 'Reviews and insights warn of bulk mail that breaks a rule.',
-  off: 'Mail is not checked by these rules.',
+  warn: 'Reviews and insights warn about bulk mail that breaks a rule.',
+  off: 'Mail is not checked against these rules.',
 }
 
 /** Runs `team provider-rules`. */

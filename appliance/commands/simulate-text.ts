@@ -63,8 +63,8 @@ function totalLines(result: SimulationResult, days: number): string[] {
     ...paragraph(`${sum(({ delivered }) => delivered)} delivered. ${first} ${last}`),
     ...paragraph(
       transactional.p95 === null
-        ? 'No transactional mail meanwhile.'
-        : `Transactional mail meanwhile: ${transactional.mail} emails; delay p50 ${duration(transactional.p50!)}, p95 ${duration(transactional.p95)}, longest ${duration(transactional.longest!)}.`,
+        ? 'No transactional mail.'
+        : `Transactional mail: ${transactional.mail} emails; delay p50 ${duration(transactional.p50!)}, p95 ${duration(transactional.p95)}, longest ${duration(transactional.longest!)}.`,
     ),
   ]
 }

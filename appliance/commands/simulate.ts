@@ -142,7 +142,7 @@ const sourceWords = ({ sources }: SimulationResult): string =>
 
 function refuseContradictions({ volume, segment, contacts }: SimulateOptions): void {
   if (segment !== undefined && contacts !== undefined)
-    throw new Misuse('--segment and --contacts exclude each other.')
+    throw new Misuse('--segment and --contacts cannot be combined.')
   if (volume === undefined && segment === undefined && contacts === undefined)
     throw new Misuse(
       '--volume is missing: the number of recipients. Or name a list: --segment or --contacts.',

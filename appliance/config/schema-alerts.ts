@@ -13,7 +13,7 @@ const ownPercent = (description: string) =>
 const least = (initial: number, description: string) =>
   Type.Integer({ minimum: 1, maximum: 1_000_000, default: initial, description })
 
-const closes = 'An alert closes after its value was below this for 30 minutes, in percent.'
+const closes = 'An alert closes when its value has been below this percentage for 30 minutes.'
 
 /** `[alerts]`: the levels at which alerts open and close. */
 export const alertsSection = section(
@@ -21,47 +21,47 @@ export const alertsSection = section(
   {
     bounces_opens_percent: percent(
       3,
-      'Permanent bounces among the emails of a domain in 24 hours, in percent, from which an alert opens.',
+      "An alert opens when this percentage of a domain's emails in 24 hours bounces permanently.",
     ),
     bounces_closes_percent: percent(2, closes),
-    bounces_least: least(100, 'Fewer emails than this in 24 hours open no alert about bounces.'),
+    bounces_least: least(100, 'With fewer emails than this in 24 hours, no alert about bounces opens.'),
     complaints_opens_percent: ownPercent(
-      'Delivered emails of a domain in 7 days that were reported as spam, in percent, from which an alert opens. Default: a third of the lowest limit in the provider rules, such as 0.1.',
+      "An alert opens when this percentage of a domain's delivered emails in 7 days is reported as spam. Default: a third of the lowest limit in the provider rules, such as 0.1.",
     ),
     complaints_closes_percent: ownPercent(
-      'An alert about complaints closes after its value was below this for 30 minutes, in percent. Default: a fifth of the lowest limit in the provider rules, such as 0.06.',
+      'An alert about complaints closes when its value has been below this percentage for 30 minutes. Default: a fifth of the lowest limit in the provider rules, such as 0.06.',
     ),
-    complaints_least: least(4, 'Fewer complaints than this in 7 days open no alert.'),
+    complaints_least: least(4, 'With fewer complaints than this in 7 days, no alert opens.'),
     deferrals_opens_percent: percent(
       70,
-      'Deferrals among the results at a mailbox provider in the last hour, in percent, from which an alert opens. Greylisting alone causes 50.',
+      'An alert opens when this percentage of the results at a mailbox provider in the last hour are deferrals. Greylisting alone causes 50%.',
     ),
     deferrals_closes_percent: percent(40, closes),
-    deferrals_least: least(50, 'Fewer results than this in an hour open no alert about deferrals.'),
+    deferrals_least: least(50, 'With fewer results than this in an hour, no alert about deferrals opens.'),
     bulk_opens_percent: percent(
       80,
-      "Messages to a provider in 24 hours, in percent of the number from which its rules for bulk mail apply. From this on, an alert opens if the domain's mail would break a rule.",
+      "An alert opens when a domain's messages to a provider in 24 hours reach this percentage of the number from which the provider's rules for bulk mail apply, if its mail would break a rule.",
     ),
     bulk_closes_percent: percent(60, closes),
     dmarc_opens_percent: percent(
       10,
-      'Messages that failed in DMARC reports of 7 days, in percent, from which an alert opens.',
+      'An alert opens when this percentage of the messages in DMARC reports of 7 days failed.',
     ),
     dmarc_closes_percent: percent(5, closes),
-    dmarc_least: least(100, 'Fewer messages than this in DMARC reports of 7 days open no alert.'),
+    dmarc_least: least(100, 'With fewer messages than this in DMARC reports of 7 days, no alert opens.'),
     tls_opens_percent: percent(
       10,
-      'Sessions that failed in TLS reports of 7 days, in percent, from which an alert opens.',
+      'An alert opens when this percentage of the sessions in TLS reports of 7 days failed.',
     ),
     tls_closes_percent: percent(5, closes),
-    tls_least: least(20, 'Fewer sessions than this in TLS reports of 7 days open no alert.'),
+    tls_least: least(20, 'With fewer sessions than this in TLS reports of 7 days, no alert opens.'),
     queue_opens: least(
       20,
-      'Deliveries that were attempted and still wait after 4 hours, from which an alert opens.',
+      'An alert opens when this many deliveries were attempted and are still queued after 4 hours.',
     ),
     queue_closes: least(
       10,
-      'An alert about the queue closes after fewer deliveries than this were waiting for 30 minutes.',
+      'An alert about the queue closes when there have been fewer such deliveries than this for 30 minutes.',
     ),
   },
 )

@@ -69,7 +69,7 @@ export const SIGN_UP_TEXTS: Record<PageLanguage, SignUpWords> = {
     usedTitle: 'This link doesn’t work anymore',
     usedText: 'It was already used, or is older than 7 days. If you aren’t subscribed yet, sign up again.',
     closedTitle: 'This form is closed',
-    closedText: 'It doesn’t take sign-ups at the moment.',
+    closedText: 'It isn’t accepting sign-ups at the moment.',
     busyTitle: 'Too many sign-ups',
     busyText: 'Nothing was changed. Try again in an hour.',
     foreignTitle: 'You can’t sign up from that site',

@@ -88,7 +88,7 @@ function reasonAgainst({ mailFrom, spam }: ReceivedEmail, bytes: Uint8Array): st
   const first = (name: string) => (allOf(header, name)[0] ?? '').trim().toLowerCase()
   if (allOf(header, MARK.toLowerCase()).length > 0) return 'It was forwarded before, so this is a mail loop.'
   if (spam?.flagged) return 'The spam filter marked it as spam.'
-  if (mailFrom === '') return 'It has the null sender, as bounces have.'
+  if (mailFrom === '') return 'It has the null sender, like a bounce.'
   if (first('content-type').startsWith('multipart/report')) return 'It is a report about another message.'
   const automatic = first('auto-submitted').split(/[\s;(]/)[0]!
   return ['', 'no'].includes(automatic)

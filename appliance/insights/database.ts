@@ -40,7 +40,7 @@ function judgeDatabase(server: DatabaseServer): Finding {
     return warning('Nearly all connections are in use. Raise max_connections, or find out who uses them.')
   if (respondedIn > SLOW_MS)
     return warning(
-      'Each accepted email waits for several round trips. Move the database server nearer, or find out what slows it down.',
+      'Each accepted email waits for several round trips. Move the database server closer, or find out what slows it down.',
     )
   if (asyncStandbys > 0)
     return warning(

@@ -14,7 +14,7 @@ export async function askSpamFilter(url: string): Promise<FilterAnswer> {
     const response = await fetch(new URL('/ping', url), { redirect: 'error', signal })
     const text = (await response.text()).trim()
     if (response.ok && text === 'pong') return { kind: 'up' }
-    return { kind: 'down', reason: `answers with status ${response.status}, and is not rspamd` }
+    return { kind: 'down', reason: `answers with status ${response.status}, so it is not rspamd` }
   } catch (error) {
     const { name, cause } = error as Error & { cause?: { code?: string } }
     const code = cause?.code

@@ -167,12 +167,12 @@ export const ALERT_FIXES: Readonly<Record<AlertKind, string>> = {
   bounces: 'Stop mailing to addresses that bounce, and find out where they came from.',
   complaints: 'Send only to people who asked for it, and make unsubscribing easy.',
   deferrals: 'Send less to this provider until it accepts mail again, and read its replies under Queue.',
-  bulk: 'Fix what the domain’s tab Reputation shows before its mail counts as bulk mail.',
+  bulk: 'Fix the problems shown in the domain’s Reputation tab before its mail counts as bulk mail.',
   dns: 'Publish the record as the domain’s page shows it.',
   dmarc:
-    'Look in the domain’s tab Reports for the sender: your own service needs records, anybody else is forging it.',
-  tls: 'Look in the domain’s tab Reports for the reason, usually the certificate of your mail server.',
-  queue: 'Read under Queue why the deliveries wait.',
+    'Find the sender in the domain’s Reports tab. If it is your own service, it needs records; anybody else is forging the domain.',
+  tls: 'Find the reason in the domain’s Reports tab. It is usually the certificate of your mail server.',
+  queue: 'See under Queue why the deliveries wait.',
   blocklist: 'Find out what was sent, stop it, then ask the blocklist to remove the IP.',
 }
 

@@ -57,13 +57,13 @@ export function pauseSentence(reason: PauseReason, figures: PauseFigures | null)
     case 'person':
       return 'Somebody paused it.'
     case 'bounces':
-      return `${share} bounced, which harms your reputation. Check where the addresses come from before you go on.`
+      return `${share} bounced, which harms your reputation. Check where the addresses come from before you continue.`
     case 'complaints':
-      return `${share} were reported as spam. Going on would harm your reputation.`
+      return `${share} were reported as spam. Continuing would harm your reputation.`
     case 'late':
       return 'Its time passed more than an hour ago, while the server was down. Send it now, or choose another time.'
     case 'restored':
-      return 'It was restored from a backup. Whoever got it after the backup was made would get it again.'
+      return 'It was restored from a backup. Contacts who got it after the backup would get it again.'
   }
 }
 

@@ -135,7 +135,7 @@ async function createReader(deps: MoveDeps, refs: Refs, count: MoveCount): Promi
       for (const [key, contactsWithIt] of dropped)
         count.notes.push({
           what: key.slice(0, 60),
-          text: `the value of ${contactsWithIt} contacts is not taken: no contact property of this type has the key here`,
+          text: `the value of ${contactsWithIt} contacts is not imported: no contact property of this type has the key here`,
         })
     },
   }

@@ -182,15 +182,16 @@ function takeCampaign(one: Wire, { found, people, templates }: CampaignDeps): vo
   const name = text(one.name) ?? ''
   const note = (note: string) => found.notes.push({ kind: 'broadcasts', what: name, text: note })
   const [first, ...others] = objectsIn(one.lists ?? []).flatMap((list) => text(list.name) ?? [])
-  if (others.length > 0) note(`it goes to one segment, ${first}; there it also had ${others.join(', ')}`)
+  if (others.length > 0)
+    note(`it goes to one segment, ${first}; in listmonk it also had ${others.join(', ')}`)
   const template = templates.find(({ id }) => id === one.template_id)
   if (typeof one.template_id === 'number' && !template)
-    note('its template is not in the files; only its content is taken')
+    note('its template is not in the files; only its content is imported')
   const isPlain = one.content_type === 'plain' || one.content_type === 'markdown'
   const body = text(one.body) ?? ''
   // Uses a function, because the body may contain `$&`.
   const whole = template && !isPlain ? (text(template.body) ?? '').replace(CONTENT, () => body) : body
-  if (one.content_type === 'markdown') note('its Markdown is taken as plain text')
+  if (one.content_type === 'markdown') note('its Markdown is imported as plain text')
   const subject = fromGoTemplate(text(one.subject) ?? '')
   const content = fromGoTemplate(whole)
   const alternative = fromGoTemplate(text(one.altbody) ?? '')

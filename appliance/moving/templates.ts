@@ -34,7 +34,7 @@ export async function moveTemplates(deps: MoveDeps, count: MoveCount): Promise<v
     if (wire.has_unpublished_versions === true)
       count.notes.push({
         what: name,
-        text: 'it has unpublished changes there; what the API returns is published',
+        text: 'it has unpublished changes there; the content that the API returns is published here',
       })
   }
   const making: Making<TemplateSummary> = {

@@ -285,7 +285,7 @@ function aliasAdvice(
     return { label: null, advice: 'Posthaste replaces the key behind this record from time to time.' }
   return {
     label: 'next key',
-    advice: 'Needed when Posthaste replaces the key. Publish it now, and never touch it again.',
+    advice: 'Needed when Posthaste replaces the key. Publish it now, and leave it unchanged.',
   }
 }
 

@@ -18,7 +18,7 @@ export async function withDocument(
     return { ...change, content: { ...change.content, document: null } }
   for (const [field, value] of Object.entries({ html, text }))
     if (value !== undefined && value !== null)
-      throw refuse('invalid_field', { field, expected: 'absent beside `document`, which it is made from' })
+      throw refuse('invalid_field', { field, expected: 'absent, because it is made from `document`' })
   const { preheader: _, ...compiled } = await compileGiven(document, { preheader: true })
   if (compiled.html.length > MAX_CONTENT)
     throw refuse('invalid_field', {

@@ -243,7 +243,7 @@ test('a broadcast pauses itself when its emails bounce, with the reason', async 
       expect((await client.broadcasts.get(id)).data).toMatchObject({
         status: 'queued',
         pause_reason:
-          '12 of the last 12 emails bounced, which harms your reputation. Check where the addresses come from before you go on.',
+          '12 of the last 12 emails bounced, which harms your reputation. Check where the addresses come from before you continue.',
         counts: { bounced: 12 },
       }),
     { timeout: 30_000, interval: 50 },

@@ -85,7 +85,11 @@ test('a provider that defers most attempts opens an alert, but half or a paused 
 test.each([
   ['a missing DKIM record', { checks: [check('DKIM a', 'pending')] }, 'DKIM (missing)'],
   ['a wrong SPF record', { checks: [check('SPF', 'failed')] }, 'SPF (invalid)'],
-  ['a first bad check', { suspect: { status: 'failed' as const, since: T0 } }, 'The next one decides'],
+  [
+    'a first bad check',
+    { suspect: { status: 'failed' as const, since: T0 } },
+    'The next check will confirm or clear them',
+  ],
 ])('a verified domain with %s opens an alert', (_, more, words) => {
   const [[kind, note] = []] = opened({ domains: [{ ...domain, ...more }] })
   expect(kind).toBe('dns')

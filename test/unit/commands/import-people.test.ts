@@ -223,7 +223,7 @@ describe('import from listmonk', () => {
     expect(said(printed.broadcasts!.reasons)).toEqual([expect.stringMatching(/^Lost: .*segment_id/)])
     expect(said(printed.broadcasts!.notes)).toEqual(
       expect.arrayContaining([
-        'Spring: it goes to one segment, Newsletter; there it also had Offers',
+        'Spring: it goes to one segment, Newsletter; in listmonk it also had Offers',
         'Clever: rewrite before sending: {{ if .Subscriber.Attribs.city }}, {{ end }}',
         '1 broadcast: sent in the hosted service; here a draft, which is not sent',
       ]),

@@ -52,7 +52,7 @@ describe('simulate', () => {
     expect(stdout).toMatch(/^RECEIVER +MAIL +DAY 1 +DONE +REFUSED +DEFERRED +PEAK +BROKEN$/m)
     expect(stdout).toMatch(/^Gmail +18\d +18\d +.* no$/m)
     expect(stdout).toMatch(/^\d+ delivered\. Every recipient was attempted after /m)
-    expect(stdout).toMatch(/^Transactional mail meanwhile/m)
+    expect(stdout).toMatch(/^Transactional mail: /m)
     expect(stdout).toContain('No published limit was broken.')
     expect(stdout).toContain('Emails delivered in each')
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
@@ -158,7 +158,7 @@ describe('simulate', () => {
     [['--volume', '10', '--transactional', '-1'], 'Expected a whole number from 0 to 99999.'],
     [
       ['--segment', '0197c3e2-5a71-7000-8000-1c2d3e4f5061', '--contacts', 'x'],
-      '--segment and --contacts exclude each other.',
+      '--segment and --contacts cannot be combined.',
     ],
   ])('%j is wrong usage', async (args, why) => {
     const { code, stdout, stderr } = await run(...args)

@@ -64,8 +64,8 @@ test('an older document does not replace what somebody else has written', async 
 
 test.each([
   [{ document: { version: 1, content: [{ type: 'x' }] } }, 'Invalid `document.content[0].type` field: '],
-  [{ document: given, html: 'Other' }, 'Invalid `html` field: absent beside `document`'],
-  [{ document: given, text: 'Other' }, 'Invalid `text` field: absent beside `document`'],
+  [{ document: given, html: 'Other' }, 'Invalid `html` field: absent, because it is made from `document`'],
+  [{ document: given, text: 'Other' }, 'Invalid `text` field: absent, because it is made from `document`'],
 ])('%j is refused', async (body, message) => {
   const id = await make({ document: given })
   const { status, json } = await change(id, body)

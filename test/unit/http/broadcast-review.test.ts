@@ -50,7 +50,7 @@ test('the review knows whether a test was sent since the content changed', async
 test('a broadcast like one of the last 24 hours is noticed', async () => {
   const others = await made('/segments', { name: 'Others' })
   const [same, elsewhere] = [await draft({ subject: 'Summer' }), await draft({ segment_id: others })]
-  const well = 'Nothing like it was sent in the last 24 hours.'
+  const well = 'No similar broadcast was sent in the last 24 hours.'
   expect(await noteOf(same, 'repeat')).toBe(well)
   const sent = await draft({ name: 'First' })
   expect((await api.call('POST', `/broadcasts/${sent}/send`)).status).toBe(200)

@@ -26,7 +26,7 @@ test('the insights of a sent email match those before sending', async () => {
   expect((after.json as Advice).insights[0]).toEqual({
     ...{ id: 'http', verdict: 'attention' },
     note: 'Some links or images use http: http://acme.example/.',
-    why: 'Browsers warn of them, and some mail clients don’t load such images.',
+    why: 'Browsers warn about them, and some mail clients don’t load such images.',
     fix: 'Use https.',
     evidence: ['http://acme.example/'],
   })

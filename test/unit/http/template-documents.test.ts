@@ -107,6 +107,6 @@ test.each([
 test.each(['html', 'text'])('rejects %s next to a document', async (field) => {
   const body = { name: 'Order', document: given, [field]: 'Other' }
   expect((await api.call('POST', '/templates', body)).json).toMatchObject({
-    message: `Invalid \`${field}\` field: absent beside \`document\`, which it is made from.`,
+    message: `Invalid \`${field}\` field: absent, because it is made from \`document\`.`,
   })
 })

@@ -148,7 +148,7 @@ test('doctor reports whether rspamd answers, and how mail is handled if not', as
   answer = { status: 404, body: 'no' }
   expect(await judge(url, 'accept')).toMatchObject({
     status: 'warning',
-    found: `rspamd at ${url} answers with status 404, and is not rspamd. Received mail is accepted without a verdict.`,
+    found: `rspamd at ${url} answers with status 404, so it is not rspamd. Received mail is accepted without a verdict.`,
   })
   const unused = createServer().listen(0, '127.0.0.1')
   await once(unused, 'listening')

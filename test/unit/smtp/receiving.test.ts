@@ -191,7 +191,7 @@ describe('mail to a receiving domain', () => {
       { subject: 'Nightly', reason: 'It is automatic mail (Auto-Submitted: auto-generated).' },
       { subject: 'Away', reason: 'It is automatic mail (Auto-Submitted: auto-replied).' },
       { subject: 'Loop', reason: 'It was forwarded before, so this is a mail loop.' },
-      { subject: 'Returned', reason: 'It has the null sender, as bounces have.' },
+      { subject: 'Returned', reason: 'It has the null sender, like a bounce.' },
     ])
     expect(help).toMatchObject({ subject: 'Help', to: 'bo@far.example', state: 'sent' })
     const sent = (await door.emails()).find(({ tags }) => tags.some(({ name }) => name === 'forwarded'))!
