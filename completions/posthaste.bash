@@ -14,7 +14,7 @@ _posthaste_commands() {
         'email') echo 'export' ;;
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
-        'broadcast') echo 'list show review export send pause resume rate cancel' ;;
+        'broadcast') echo 'list show review export send pause resume rate winner cancel' ;;
         'automation') echo 'list show runs run retry test enable stop' ;;
         'form') echo 'list show html enable disable remove' ;;
         'alert') echo 'list show settings mute unmute email' ;;
@@ -109,6 +109,7 @@ _posthaste_options() {
         'broadcast pause') echo '-c --config --json --team --help' ;;
         'broadcast resume') echo '-c --config --json --team --provider --help' ;;
         'broadcast rate') echo '-c --config --json --team --help' ;;
+        'broadcast winner') echo '-c --config --json --team --help' ;;
         'broadcast cancel') echo '-c --config --json --team --help' ;;
         'automation') echo '--help' ;;
         'automation list') echo '-c --config --json --team --status --limit --help' ;;
@@ -311,6 +312,7 @@ _posthaste_values() {
         'broadcast resume --team') echo '@any' ;;
         'broadcast resume --provider') echo '@any' ;;
         'broadcast rate --team') echo '@any' ;;
+        'broadcast winner --team') echo '@any' ;;
         'broadcast cancel --team') echo '@any' ;;
         'automation list --team') echo '@any' ;;
         'automation list --status') echo 'enabled disabled' ;;
@@ -602,6 +604,7 @@ _posthaste_arguments() {
         'segment import') echo '@file' ;;
         'topic import') echo '@file' ;;
         'inbound add-rule') echo 'keep forward webhook refuse drop' ;;
+        'broadcast winner') echo 'A B C D' ;;
         'alert mute') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;
         'alert unmute') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;
         'alert email') echo 'on off' ;;

@@ -1,9 +1,11 @@
 /** The results, recipients and clicked links of a broadcast. */
 import { Type, type Static } from 'typebox'
+import { variantName, VARIANTS } from '../mail/ab-test.ts'
 import type { BroadcastReach, CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
 import type { Broadcast, BroadcastRecipient, RecipientRow } from '../storage/storage.ts'
 import { laneSentence, type lanesOf } from './broadcast-lanes.ts'
 import { csvRecord } from '../mail/csv.ts'
+import { AbTestResults } from './broadcast-ab-test.ts'
 import { operation, other } from './operation.ts'
 import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
 import { count, described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
@@ -23,6 +25,7 @@ export const Recipient = Type.Object(
     contact_id: Nullable(Id, described('null: the address has no contact any more.')),
     email: Type.String(described('The address.')),
     count: Type.Optional(count('How often it was opened or clicked.')),
+    variant: Type.Optional(literals(VARIANTS, described('The variant of the A/B test that it got.'))),
     bounce_type: Type.Optional(literals(BOUNCE_TYPES, described('The type of bounce.'))),
     clicked_links: Type.Optional(
       Type.Array(
@@ -94,6 +97,7 @@ export const BroadcastResults = Type.Object(
       },
       described('Medians of the rates of the last broadcasts that were sent before this one, 0 to 1.'),
     ),
+    ab_test: AbTestResults,
   },
   described('Results.'),
 )
@@ -151,12 +155,13 @@ export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links',
  */
 export function presentRecipient(
   type: (typeof TYPES)[number],
-  { id, contactId, email, opens, links, bounceType }: BroadcastRecipient,
+  { id, contactId, email, opens, variant, links, bounceType }: BroadcastRecipient,
 ): Static<typeof Recipient> {
   return {
     id,
     contact_id: contactId,
     email,
+    ...(variant !== null && { variant: variantName(variant) }),
     ...(type === 'opened' && { count: opens }),
     ...(type === 'clicked' && {
       count: links.reduce((sum, { clicks }) => sum + clicks, 0),
@@ -179,6 +184,7 @@ export const presentRecipientRow = (row: RecipientRow) => ({
   clicks: row.clicks,
   unsubscribed: row.unsubscribed,
   bounce_type: row.bounceType?.toLowerCase() ?? '',
+  variant: row.variant === null ? '' : variantName(row.variant),
 })
 
 const COLUMNS = [
@@ -192,6 +198,7 @@ const COLUMNS = [
   'clicks',
   'unsubscribed',
   'bounce_type',
+  'variant',
 ] as const
 
 /** The header row of the file. */
@@ -208,6 +215,7 @@ interface Situation {
   broadcast: Pick<Broadcast, 'status' | 'paused' | 'holds'>
   lanes: ReturnType<typeof lanesOf>
   now: number
+  abTest: AbTestResults
 }
 
 /** Formats the response of GET /broadcasts/:id/results. */
@@ -215,7 +223,7 @@ export const presentResults = (
   reach: BroadcastReach,
   providers: ProviderResult[],
   { curve, earlier }: { curve: CurvePoint[]; earlier: EarlierRates },
-  { broadcast, lanes, now }: Situation,
+  { broadcast, lanes, now, abTest }: Situation,
 ): Static<typeof BroadcastResults> => ({
   ...reach,
   providers: providers.map((row, at) => {
@@ -227,4 +235,5 @@ export const presentResults = (
   }),
   first_48_hours: curve.map(({ at, ...counts }) => ({ at: timestamp(at), ...counts })),
   earlier,
+  ab_test: abTest,
 })

@@ -25,6 +25,7 @@ export const TestBroadcast = Type.Object(
         described('Who gets it: at most 5 addresses. Required.'),
       ),
     ),
+    variant: Type.Optional(Type.String(described('The variant of its A/B test, such as `B`. Default: A.'))),
     contact_id: optionalText('Id or address of the contact whose values it has. Default: sample values.'),
   },
   described('A test of a broadcast.'),
@@ -57,7 +58,9 @@ export const BroadcastReview = Type.Object(
       {
         hours: Nullable(
           Type.Number(),
-          described('Hours until the last email was attempted; null: not known, or more than 60 days.'),
+          described(
+            'Hours until the last email was attempted, with the wait of an A/B test; null: not known, or more than 60 days.',
+          ),
         ),
         done_at: Nullable(
           Timestamp,
@@ -138,11 +141,11 @@ export const countEligible = operation('GET /broadcasts/:id/eligible', {
 
 /** Formats the response of GET /broadcasts/:id/review. @param startsAt when sending begins (Unix milliseconds) */
 export function presentReview(
-  { findings, recipients, providers, links, tags: used, looked, samples }: Reviewed,
+  { findings, recipients, providers, links, tags: used, looked, samples, waitHours }: Reviewed,
   forecast: WholeForecast,
   startsAt: number,
 ): Static<typeof BroadcastReview> {
-  const { hours } = forecast
+  const hours = forecast.hours === null ? null : forecast.hours + waitHours
   return {
     findings,
     recipients,

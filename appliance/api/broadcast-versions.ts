@@ -4,6 +4,7 @@ import type {
   BroadcastVersion as Stored,
   BroadcastVersionSummary as StoredSummary,
 } from '../storage/storage.ts'
+import { AbTest, presentAbTest } from './broadcast-ab-test.ts'
 import { BroadcastRef } from './broadcasts.ts'
 import { operation } from './operation.ts'
 import { page, path, pathUuid, query } from './parameters.ts'
@@ -43,6 +44,7 @@ export const BroadcastVersion = Type.Object(
     html: Nullable(Type.String(), described('The HTML.')),
     text: Nullable(Type.String(), described('The plain text.')),
     document: StoredDocument,
+    ab_test: AbTest,
   },
   described('A version of a draft, with its content.'),
 )
@@ -115,5 +117,6 @@ export function presentBroadcastVersion(version: Stored): BroadcastVersion {
     html,
     text,
     document: presentDocument(version.document),
+    ab_test: presentAbTest(version.content.abTest),
   }
 }

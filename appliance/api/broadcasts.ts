@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox'
 import { complaintWarning, holdSentence } from '../mail/brakes.ts'
 import { BROADCAST_STATUSES, DEEDS, pauseSentence, SKIP_REASONS } from '../mail/broadcast.ts'
 import type { Broadcast as Stored } from '../storage/storage.ts'
+import { AbTest, GivenAbTest, presentAbTest } from './broadcast-ab-test.ts'
 import { operation } from './operation.ts'
 import { choiceCondition, id, page, path, pathUuid, query, text } from './parameters.ts'
 import {
@@ -47,6 +48,7 @@ const draftFields = {
       ),
     ),
   ),
+  ab_test: GivenAbTest,
 }
 
 /** POST /broadcasts */
@@ -169,6 +171,7 @@ export const Broadcast = Type.Object(
     html: Nullable(Type.String(), described('The HTML.')),
     text: Nullable(Type.String(), described('The plain text.')),
     document: StoredDocument,
+    ab_test: AbTest,
     template_id: Nullable(
       Id,
       described('The template that the content was made from; null if there is none.'),
@@ -336,6 +339,7 @@ export function presentBroadcast(one: Stored, inFlight: number, nameOf: NameOf):
     reply_to: replyTo.length > 0 ? replyTo : null,
     preview_text: previewText,
     document: presentDocument(one.document),
+    ab_test: presentAbTest(one.content.abTest),
     template_id: one.templateId,
     html,
     text: plain,

@@ -1,5 +1,6 @@
 /** Accepted emails. Sending: sending.ts. Search: email-search.ts. History: timeline.ts. */
 import { Type, type Static } from 'typebox'
+import { type VariantName, VARIANTS } from '../mail/ab-test.ts'
 import { LAST_EVENTS } from '../mail/event.ts'
 import { RECIPIENT_STATUSES } from '../mail/recipient-status.ts'
 import type {
@@ -68,6 +69,9 @@ export const Email = Type.Object(
     html: Nullable(Type.String(), described('The HTML, as sent; null: none.')),
     text: Nullable(Type.String(), described('The plain text, as sent; null: none.')),
     tags: Type.Array(TagSchema, described('The tags of the email.')),
+    variant: Type.Optional(
+      literals(VARIANTS, described('The variant of the A/B test of its broadcast. Absent: none.')),
+    ),
     template: Type.Optional(
       Type.Object(
         {
@@ -258,14 +262,23 @@ export function presentEmailSummary(email: StoredSummary): EmailSummary {
   }
 }
 
-/** Formats the response of GET /emails/:id. @param content the body of the email */
-export function presentEmail(email: StoredEmail, content: Pick<Email, 'html' | 'text'>): Email {
+/**
+ * Formats the response of GET /emails/:id.
+ * @param content the body of the email
+ * @param variant of an A/B test; null: none
+ */
+export function presentEmail(
+  email: StoredEmail,
+  content: Pick<Email, 'html' | 'text'>,
+  variant: VariantName | null = null,
+): Email {
   return {
     object: 'email',
     ...presentEmailSummary(email),
     html: content.html,
     text: content.text,
     tags: email.tags,
+    ...(variant !== null && { variant }),
     ...(email.template && { template: { id: email.template.id, version_id: email.template.versionId } }),
   }
 }

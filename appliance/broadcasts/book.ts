@@ -4,6 +4,7 @@
  */
 import { checkSchedule, readSchedule } from '../intake/intake.ts'
 import type { BroadcastRef } from '../storage/storage.ts'
+import { type AbTestMethods, abTestMethods } from './ab-results.ts'
 import { type ControlMethods, controlMethods } from './control.ts'
 import { type DraftMethods, draftMethods, refuseUnless } from './drafts.ts'
 import { type ReachMethods, reachMethods } from './reach.ts'
@@ -14,7 +15,7 @@ import { sendableFrom, type SendingDeps } from './sending.ts'
 export type { DraftInput } from './drafts.ts'
 
 export interface BroadcastBook
-  extends DraftMethods, ControlMethods, ResultMethods, ReviewMethods, ReachMethods {
+  extends DraftMethods, ControlMethods, ResultMethods, ReviewMethods, AbTestMethods, ReachMethods {
   /**
    * Schedules a draft: for now, or for a time in the format of `POST /emails`. Returns that time (Unix milliseconds).
    * The daemon checks the draft again before it sends it.
@@ -34,6 +35,7 @@ export function createBroadcastBook(deps: SendingDeps): BroadcastBook {
     ...controlMethods(deps, () => undefined),
     ...resultMethods(deps),
     ...reviewMethods(deps),
+    ...abTestMethods(deps, () => undefined),
     ...reachMethods(deps),
     async scheduleBroadcast({ teamId, id, at }) {
       const broadcast = await drafts.getBroadcast({ teamId, id })

@@ -1,4 +1,5 @@
 /** Broadcasts: one email to each contact of a segment, from the draft to the results. */
+import { type AbTestMethods, abTestMethods } from './ab-results.ts'
 import { type DraftMethods, draftMethods } from './drafts.ts'
 import { createBroadcastMail, type MailDeps } from './mail.ts'
 import { type ResultMethods, resultMethods } from './results.ts'
@@ -20,6 +21,7 @@ export interface Broadcasts
     SendingMethods,
     ResultMethods,
     ReviewMethods,
+    AbTestMethods,
     ReachMethods {
   /**
    * Returns the message of an email: the stored bytes, or composed from a stored record. Undefined if its broadcast was
@@ -44,6 +46,7 @@ export function createBroadcasts(deps: BroadcastsDeps): Broadcasts {
     ...sendingMethods(deps, () => runner.wake()),
     ...resultMethods(deps),
     ...reviewMethods(deps),
+    ...abTestMethods(deps, () => runner.wake()),
     ...reachMethods(deps),
     messageOf: (emailId, stored) => mail.messageOf(emailId, stored),
     start: () => runner.start(),

@@ -7,6 +7,7 @@ import { isId, newId } from '../mail/ids.ts'
 import { imagesIn } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Broadcast, BroadcastAnswer, BroadcastRef, Storage, VersionRecord } from '../storage/storage.ts'
+import { type AbTestInput, readAbTest } from './ab-draft.ts'
 import { segmentOfDeed } from './deeds.ts'
 import { mailboxOf, parseContent } from './revision.ts'
 
@@ -28,6 +29,8 @@ export interface DraftInput {
   document?: unknown
   /** Emails per hour at most; null: as fast as the lanes allow. */
   hourlyRate?: number | null | undefined
+  /** Null: no A/B test. */
+  abTest?: AbTestInput | null | undefined
 }
 
 export interface DraftMethods {
@@ -113,7 +116,7 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     const { teamId, name, segmentId, exclude, topicId, content, document, templateId, hourlyRate } = broadcast
     const draft = { teamId, name, segmentId, exclude, topicId, content, document, templateId, hourlyRate }
     const made = { id: newId(now), ...draft, createdAt: now }
-    await keepImages({ storage, clock }, teamId, content.html)
+    await keepImages({ storage, clock }, teamId, htmlOf(content))
     await storage.createBroadcast({ broadcast: made, version: versionBy(author, now) }, now)
     return get(made)
   }
@@ -137,7 +140,7 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     async updateBroadcast({ teamId, id, draft: given, author, edits }) {
       const draft = await compiledDraft(given)
       await check({ storage, clock }, teamId, draft)
-      await keepImages({ storage, clock }, teamId, draft.content.html)
+      await keepImages({ storage, clock }, teamId, htmlOf(draft.content))
       const name = draft.name === undefined ? undefined : readName(draft.name, false)
       const { segmentId, exclude, topicId, document, hourlyRate } = draft
       const content = Object.keys(draft.content).length === 0 ? undefined : draft.content
@@ -219,13 +222,27 @@ function checkBroadcast({ name = '', content }: Pick<DraftInput, 'name' | 'conte
 }
 
 /** A draft with a compiled document. */
-type CompiledDraft = Omit<DraftInput, 'document'> & { document?: string | null }
+type CompiledDraft = Omit<DraftInput, 'document' | 'abTest'> & { document?: string | null }
+
+/** Returns the HTML of all variants of a draft. */
+export const htmlOf = ({ html, abTest }: Partial<BroadcastContent>): string =>
+  [html ?? '', ...(abTest?.variants ?? []).map(({ body }) => body?.html ?? '')].join('\n')
 
 /**
  * Compiles the document of a draft. Its preheader becomes the preview text, which `withPreview` puts into the HTML of
  * each email. Content written as code removes the document.
  */
-async function compiledDraft({ document: given, ...draft }: DraftInput): Promise<CompiledDraft> {
+async function compiledDraft({ abTest, ...plain }: DraftInput): Promise<CompiledDraft> {
+  const compiled = await compiledContent(plain)
+  if (abTest === undefined) return compiled
+  const read = abTest === null ? null : await readAbTest(abTest)
+  return { ...compiled, content: { ...compiled.content, abTest: read } }
+}
+
+async function compiledContent({
+  document: given,
+  ...draft
+}: Omit<DraftInput, 'abTest'>): Promise<CompiledDraft> {
   const { html, text, previewText } = draft.content
   if (given === undefined && html === undefined && text === undefined) return draft
   if (given === undefined || given === null) return { ...draft, document: null }
@@ -241,8 +258,8 @@ function wholeContent(content: Partial<BroadcastContent>): BroadcastContent {
   const { from, subject } = content
   if (from === undefined || from === '') throw refuse('missing_field', { field: 'from' })
   if (subject === undefined || subject === '') throw refuse('missing_field', { field: 'subject' })
-  const { replyTo = [], previewText = null, html = null, text = null } = content
-  return { from, subject, replyTo, previewText, html, text }
+  const { replyTo = [], previewText = null, html = null, text = null, abTest } = content
+  return { from, subject, replyTo, previewText, html, text, ...(abTest && { abTest }) }
 }
 
 async function check(
@@ -283,7 +300,8 @@ function checkMailbox(field: string, text: string): void {
     throw refuse('invalid_field', { field, expected: 'an address without merge tags' })
 }
 
-function checkContent(content: Partial<BroadcastContent>): void {
+/** @param at where the content is in the request, such as `ab_test.variants[0].` */
+function checkContent(content: Partial<BroadcastContent>, at = ''): void {
   const { from, subject, replyTo = [], previewText, html = null, text = null } = content
   if (from !== undefined) checkMailbox('from', from)
   if (replyTo.length > MAX_REPLY_TO)
@@ -296,9 +314,20 @@ function checkContent(content: Partial<BroadcastContent>): void {
     ['text', text ?? '', MAX.body],
   ] as const
   for (const [field, value, most] of lines)
-    if (value.length > most) throw refuse('invalid_field', { field, expected: `at most ${most} characters` })
-  if (subject === '') throw refuse('missing_field', { field: 'subject' })
+    if (value.length > most)
+      throw refuse('invalid_field', { field: at + field, expected: `at most ${most} characters` })
+  if (subject === '') throw refuse('missing_field', { field: `${at}subject` })
   if (subject !== undefined && /[\r\n]/.test(subject))
-    throw refuse('invalid_field', { field: 'subject', expected: 'one line' })
-  parseContent({ subject: subject ?? '', html, text })
+    throw refuse('invalid_field', { field: `${at}subject`, expected: 'one line' })
+  parseContent({ subject: subject ?? '', html, text }, at)
+  for (const [index, variant] of (content.abTest?.variants ?? []).entries()) {
+    const { html: own = null, text: plain = null } = variant.body ?? {}
+    const said = {
+      subject: variant.subject ?? undefined,
+      previewText: variant.previewText,
+      html: own,
+      text: plain,
+    }
+    checkContent(said, `ab_test.variants[${index}].`)
+  }
 }

@@ -3,18 +3,22 @@
  * contact would get.
  */
 import { setImmediate } from 'node:timers/promises'
+import { variantContents } from '../mail/ab-content.ts'
+import { VARIANTS } from '../mail/ab-test.ts'
 import { linksOf } from '../advice/advice.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { isId } from '../mail/ids.ts'
-import type { RecipientPreview, Review } from '../mail/broadcast.ts'
+import type { BroadcastContent, DraftLink, RecipientPreview, Review } from '../mail/broadcast.ts'
+import { byUrgency, type Insight } from '../mail/insight.ts'
 import { withRules } from '../mail/provider-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import type { Broadcast, BroadcastRef, Candidate, Domain } from '../storage/storage.ts'
+import { abTestInsights } from './ab-draft.ts'
 import { noBroadcast } from './drafts.ts'
-import { checkDraft, type Repeat } from './checks.ts'
+import { checkDraft, type CheckFacts, type Repeat } from './checks.ts'
 import { parseContent, propertiesOf, type Revision } from './revision.ts'
 import type { SendingDeps } from './sending.ts'
 
@@ -54,10 +58,11 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
       const { teamId } = caller
       const broadcast = await storage.getBroadcast({ teamId, id }, clock.now())
       if (!broadcast) throw noBroadcast()
-      const { subject, html, text } = parseContent(broadcast.content)
-      const sources = [subject, html, text].filter((source) => source !== null)
+      const sources = sourcesOf(broadcast.content)
+      const variants = variantContents(broadcast.content).slice(1)
       const properties = propertiesOf(await storage.listContactProperties({ teamId }, clock.now()))
-      const survey = await surveyContacts(deps, broadcast, sources, properties)
+      const read = { sources, others: variants.flatMap(sourcesOf) }
+      const survey = await surveyContacts(deps, broadcast, read, properties)
       const sender = await senderProblem(deps, caller, broadcast)
       const assignments = await storage.listAssignments({}, clock.now())
       const pool = choosePool(assignments, {
@@ -65,7 +70,7 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
         domainId: sender.domain?.id ?? null,
         stream: 'broadcast',
       })
-      const findings = checkDraft(broadcast.content, {
+      const facts: CheckFacts = {
         sender: sender.problem,
         unknownTags: survey.tags.filter(({ known }) => !known).map(({ key }) => key),
         bareTags: survey.tags.filter(isBare(properties)).map(({ key }) => key),
@@ -75,10 +80,13 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
         domain: sender.domain,
         tested: broadcast.testedAt !== null,
         repeats: await lastLike(deps, broadcast),
-      })
+      }
       const { domain } = sender
+      const findings = checkVariants(broadcast.content, variants, facts)
       const { hourlyRate, scheduledAt } = broadcast
-      const going = { pool, hourlyRate, scheduledAt, links: linksOf(broadcast.content) }
+      const links = linksOfAll([broadcast.content, ...variants])
+      const waitHours = broadcast.content.abTest?.waitHours ?? 0
+      const going = { pool, hourlyRate, scheduledAt, waitHours, links }
       if (!domain) return { findings, ...going, ...survey }
       const ruled = await gate.standing({ domain, broadcast: { origin: tracking.originFor(domain) } })
       return { findings: withRules(findings, ruled.insights), ...going, ...survey }
@@ -87,7 +95,7 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
     async countEligible(ref) {
       const broadcast = isId(ref.id) ? await storage.getBroadcast(ref, clock.now()) : undefined
       if (!broadcast) throw noBroadcast()
-      return (await surveyContacts(deps, broadcast, [], [])).recipients
+      return (await surveyContacts(deps, broadcast, { sources: [], others: [] }, [])).recipients
     },
 
     async contactProspects({ teamId, contactId }) {
@@ -104,6 +112,38 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
       )
     },
   }
+}
+
+const sourcesOf = (content: BroadcastContent): MergeSource[] => {
+  const { subject, html, text } = parseContent(content)
+  return [subject, html, text].filter((source) => source !== null)
+}
+
+/** Returns the links of variant A, and those that only others have. */
+const linksOfAll = ([content, ...variants]: BroadcastContent[]): DraftLink[] => {
+  const links = linksOf(content!)
+  for (const link of variants.flatMap(linksOf))
+    if (!links.some(({ url, text }) => url === link.url && text === link.text)) links.push(link)
+  return links
+}
+
+/** Checks a draft, and adds what only its variants have. */
+function checkVariants(
+  content: BroadcastContent,
+  variants: readonly BroadcastContent[],
+  facts: CheckFacts,
+): Insight[] {
+  const findings = checkDraft(content, facts)
+  const known = new Set(findings.map(({ id, note }) => `${id} ${note}`))
+  const others = variants.flatMap((variant, index) =>
+    checkDraft(variant, facts)
+      .filter(({ id, note, verdict }) => verdict !== 'pass' && !known.has(`${id} ${note}`))
+      .map((one) => {
+        const name = VARIANTS[index + 1]!
+        return { ...one, id: `${one.id}_${name}`, note: `Variant ${name}: ${one.note}` }
+      }),
+  )
+  return byUrgency([...findings, ...others, ...abTestInsights(content, facts)])
 }
 
 /** Reports whether a tag would be empty for some contact. */
@@ -170,12 +210,12 @@ function readerFor(key: string, properties: Revision['properties']) {
 async function surveyContacts(
   { storage, clock }: SendingDeps,
   { teamId, segmentId, exclude, topicId }: Broadcast,
-  sources: MergeSource[],
+  { sources, others }: { sources: MergeSource[]; others: MergeSource[] },
   properties: Revision['properties'],
 ): Promise<Pick<Review, 'recipients' | 'providers' | 'tags' | 'looked' | 'samples'>> {
   const out = { unsubscribed: 0, topic: 0, suppressed: 0, excluded: 0 }
   const providers = new Map<string, number>()
-  const tags = tagsOf(...sources)
+  const tags = tagsOf(...sources, ...others)
     .filter(({ key }) => !LINKS.includes(key))
     .map(({ key, fallback }) => ({ key, fallback, missing: 0, read: readerFor(key, properties) }))
   const samples: Candidate[] = []

@@ -18,7 +18,7 @@ import {
 import type { ContactProperty } from '../storage/storage.ts'
 
 /** As it is stored. */
-export interface Revision extends Omit<BroadcastContent, 'previewText'> {
+export interface Revision extends Omit<BroadcastContent, 'previewText' | 'abTest'> {
   domainId: string
   /** Domain of the return path. */
   returnPathHost: string
@@ -76,12 +76,15 @@ export function parseRevision(revision: Revision): ParsedRevision {
   }
 }
 
-/** Refuses: `merge_tag`, `invalid_field`. */
-export function parseContent({ subject, html, text }: Pick<BroadcastContent, 'subject' | 'html' | 'text'>) {
+/** Refuses: `merge_tag`, `invalid_field`. @param at where the content is in a request */
+export function parseContent(
+  { subject, html, text }: Pick<BroadcastContent, 'subject' | 'html' | 'text'>,
+  at = '',
+) {
   return {
-    subject: parseMerge('header', subject, 'subject'),
-    html: html === null || html === '' ? null : parseMerge('html', html, 'html'),
-    text: text === null || text === '' ? null : parseMerge('text', text, 'text'),
+    subject: parseMerge('header', subject, `${at}subject`),
+    html: html === null || html === '' ? null : parseMerge('html', html, `${at}html`),
+    text: text === null || text === '' ? null : parseMerge('text', text, `${at}text`),
   }
 }
 

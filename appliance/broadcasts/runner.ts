@@ -15,6 +15,7 @@ import type { Broadcast, BroadcastEmail, WaitingRecipient } from '../storage/sto
 import { dutyOf, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
+import { abTestStep, type AbTurn, endTestSending } from './ab-run.ts'
 import { createLoads, type Loads, restAfter } from './load.ts'
 import { type BroadcastMail, messageIdOf, unsubscribeLink, writeRecord } from './mail.ts'
 import { recount } from './results.ts'
@@ -113,7 +114,9 @@ function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean>
       deps.wake()
     }
     const more = await expand(deps, broadcast)
-    return (await enqueue(deps, broadcast, { windowsFor: await windows(), loads })) || more
+    const test = broadcast.content.abTest ? await abTestStep(deps, broadcast) : null
+    if (test === 'again' || test === 'waits') return test === 'again' || more
+    return (await enqueue(deps, broadcast, { windowsFor: await windows(), loads, test })) || more
   }
 }
 
@@ -170,9 +173,13 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacit
     windows: capacity.windowsFor(revision.pool),
     loads: capacity.loads,
   })
-  const found = await storage.waitingRecipients({ id, closed: places.closed, most: places.most }, clock.now())
+  const { test } = capacity
+  const tested = test?.tested ?? false
+  const wanted = { id, closed: places.closed, most: places.most, tested }
+  const found = await storage.waitingRecipients(wanted, clock.now())
   if (found.length === 0) {
-    if (expandedAt !== null && places.idle && !places.first) await finish(deps, broadcast)
+    if (tested) await endTestSending(deps, broadcast)
+    else if (expandedAt !== null && places.idle && !places.first) await finish(deps, broadcast)
     return false
   }
   if (!(await deps.hasRoom())) {
@@ -181,11 +188,18 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacit
   }
   const batch = places.take(found)
   const emails: BroadcastEmail[] = []
-  for (const one of batch) if (one.contact) emails.push(await emailFor(deps, broadcast, revision, one))
+  for (const one of batch) {
+    if (!one.contact) continue
+    const revisionId = test?.revisionFor(one) ?? broadcast.revisionId!
+    const own = test ? await mail.revision(revisionId) : revision
+    if (!own) return false
+    emails.push(await emailFor(deps, { ...broadcast, revisionId }, own, one))
+  }
   const deleted = batch.flatMap(({ contactId, contact }) => (contact ? [] : [contactId]))
   const taken = new Set(batch)
   const moved = found.filter((one) => one.moved && !taken.has(one))
-  const done = await storage.enqueueBroadcast({ id, emails, deleted, moved }, clock.now())
+  const untested = test ? batch.filter((one) => test.isUntested(one)).map((one) => one.contactId) : undefined
+  const done = await storage.enqueueBroadcast({ id, emails, deleted, moved, untested }, clock.now())
   if (done && done.enqueued > 0) {
     const providers = batch.map(({ provider }) => provider)
     capacity.loads.add(id, providers)
@@ -199,6 +213,8 @@ interface Capacity {
   /** Returns the limits for a pool. */
   windowsFor: (pool: string) => Windows
   loads: Loads
+  /** Null: it has no A/B test. */
+  test: AbTurn | null
 }
 
 /** Returns the free capacity for each provider. */

@@ -1,7 +1,10 @@
 /** Renders a draft for one recipient, for a test before it is sent. */
 import { PREFERENCES_PATH } from '../audience/audience.ts'
 import { isId } from '../mail/ids.ts'
+import { variantContents } from '../mail/ab-content.ts'
+import { VARIANTS } from '../mail/ab-test.ts'
 import { parseMailbox } from '../mail/address.ts'
+import type { BroadcastContent } from '../mail/broadcast.ts'
 import { refuse } from '../mail/refusals.ts'
 import { renderMerge } from '../merge/merge.ts'
 import type { BroadcastRef } from '../storage/storage.ts'
@@ -23,20 +26,30 @@ export interface SampleMethods {
   /**
    * Renders the draft with the values of a contact, or with sample values.
    *
-   * @param args contact: its id or address; null: sample values
+   * @param args contact: its id or address; null: sample values; variant: the name of one of its A/B test
    *
-   * Refuses: `not_found` (broadcast, contact), `missing_content`, refusals of `senders.authorize`.
+   * Refuses: `not_found` (broadcast, contact), `invalid_field` (variant), `missing_content`, refusals of `senders.authorize`.
    */
   sampleBroadcast(args: {
     caller: Caller
     id: string
     contact: string | null
+    variant?: string | undefined
   }): Promise<{ sample: SampleEmail; edits: number }>
   /** Records that a test was sent. @param args edits: the version of the draft that the sample was made from */
   noteBroadcastTest(args: BroadcastRef & { edits: number }): Promise<void>
 }
 
 const SOMEBODY = { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace', properties: {} }
+
+/** Refuses: `invalid_field` (variant). */
+function variantOf(content: BroadcastContent, name: string): BroadcastContent {
+  const contents = variantContents(content)
+  const found = contents[(VARIANTS as readonly string[]).indexOf(name)]
+  const expected = VARIANTS.slice(0, contents.length).join(', ')
+  if (!found) throw refuse('invalid_field', { field: 'variant', expected })
+  return found
+}
 
 export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps): SampleMethods {
   const contactOf = async (teamId: string, contact: string) => {
@@ -46,11 +59,11 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
     return found
   }
   return {
-    async sampleBroadcast({ caller, id, contact }) {
+    async sampleBroadcast({ caller, id, contact, variant = VARIANTS[0] }) {
       const { teamId } = caller
       const broadcast = isId(id) ? await storage.getBroadcast({ teamId, id }, clock.now()) : undefined
       if (!broadcast) throw noBroadcast()
-      const { from, replyTo, previewText, html, text } = broadcast.content
+      const { from, replyTo, previewText, subject, html, text } = variantOf(broadcast.content, variant)
       if (!html && !text) throw refuse('missing_content')
       const domain = await senders.authorize(caller, { domain: parseMailbox(from)!.domain })
       const reader = contact === null ? SOMEBODY : await contactOf(teamId, contact)
@@ -64,7 +77,7 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
       const known = { ...reader, contactId: '', properties: Object.fromEntries(own) }
       const values = valuesFor(known, properties, link)
       const shown = html ? withPreview(html, previewText) : null
-      const parsed = parseContent({ subject: `[Test] ${broadcast.content.subject}`, html: shown, text })
+      const parsed = parseContent({ subject: `[Test] ${subject}`, html: shown, text })
       const sample = {
         from,
         reply_to: replyTo,

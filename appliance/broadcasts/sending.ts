@@ -1,15 +1,18 @@
 /** Sends and schedules broadcasts. */
 import { checkSchedule, readSchedule, textFrom } from '../intake/intake.ts'
+import { variantContents } from '../mail/ab-content.ts'
 import { parseMailbox } from '../mail/address.ts'
+import type { BroadcastContent } from '../mail/broadcast.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { returnPathHost } from '../mail/return-path.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import type { ProviderGate, Senders } from '../senders/senders.ts'
-import type { Broadcast } from '../storage/storage.ts'
+import type { Broadcast, Domain } from '../storage/storage.ts'
 import { numberedLinks, type Tracking } from '../tracking/tracking.ts'
 import { type ControlMethods, controlMethods } from './control.ts'
+import { checkAbTest } from './ab-draft.ts'
 import { hasUnsubscribeLink, UNSUBSCRIBE_TAG } from './checks.ts'
 import { type BroadcastDeps, noBroadcast, refuseUnless } from './drafts.ts'
 import { propertiesOf, type Revision, withPreview } from './revision.ts'
@@ -69,8 +72,9 @@ async function start(deps: SendingDeps, broadcast: Broadcast, caller: Caller): P
   const { teamId, id, edits } = broadcast
   const frozen = await freeze(deps, broadcast, caller)
   const now = clock.now()
-  const revision = { id: newId(now), content: JSON.stringify(frozen) }
-  refuseUnless(await storage.startBroadcast({ teamId, id, edits, revision }, now), 'broadcast_started')
+  const [revision, ...variants] = frozen.map((one) => ({ id: newId(now), content: JSON.stringify(one) }))
+  const starting = { teamId, id, edits, revision: revision!, variants }
+  refuseUnless(await storage.startBroadcast(starting, now), 'broadcast_started')
 }
 
 /**
@@ -92,27 +96,29 @@ export async function startScheduled(deps: SendingDeps, broadcast: Broadcast): P
 /**
  * Returns the domain that a draft is sent from.
  *
- * Refuses: `missing_content`, `broadcast_without_unsubscribe`, `provider_rules`, refusals of `senders.authorize`.
+ * Refuses: `missing_content`, `broadcast_without_unsubscribe`, `provider_rules`, refusals of `senders.authorize`,
+ * `invalid_field` (a variant of its A/B test).
  */
 export async function sendableFrom(
   { senders, tracking, gate }: Pick<SendingDeps, 'senders' | 'tracking' | 'gate'>,
-  { content: { from, html, text } }: Broadcast,
+  { content }: Pick<Broadcast, 'content'>,
   caller: Caller,
 ): ReturnType<Senders['authorize']> {
+  const { from, html, text } = content
   if (!html && !text) throw refuse('missing_content')
   if (!hasUnsubscribeLink({ html, text }))
     throw refuse('broadcast_without_unsubscribe', { tag: UNSUBSCRIBE_TAG })
   const domain = await senders.authorize(caller, { domain: parseMailbox(from)!.domain })
+  checkAbTest(content, domain)
   await gate.permit({ domain, broadcast: { origin: tracking.originFor(domain) } })
   return domain
 }
 
-/** Builds the revision from the current state. */
-async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): Promise<Revision> {
+/** Builds the revisions from the current state: one for each variant. */
+async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): Promise<Revision[]> {
   const { storage, clock, tracking } = deps
   const now = clock.now()
   const { teamId, segmentId, topicId, content } = broadcast
-  const { previewText, html, text, ...rest } = content
   const domain = await sendableFrom(deps, broadcast, caller)
   const origin = tracking.originFor(domain)
   if (origin === null) throw refuse('broadcast_without_link')
@@ -121,12 +127,7 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
   const topic = topicId === null ? undefined : await storage.getTopic({ teamId, id: topicId }, now)
   if (topicId !== null && !topic) throw refuse('not_found', { resource: 'Topic' })
   const assignments = await storage.listAssignments({}, now)
-  const shown = html === null ? null : withPreview(html, previewText)
-  return {
-    ...rest,
-    html: shown,
-    links: domain.clickTracking && shown !== null ? numberedLinks(shown) : [],
-    text: text ?? (await textFrom(html!)),
+  const frozen = {
     domainId: domain.id,
     returnPathHost: returnPathHost(domain),
     origin,
@@ -136,5 +137,24 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
     topicId,
     list: { id: topic?.id ?? segment.id, name: topic?.name ?? segment.name },
     properties: propertiesOf(await storage.listContactProperties({ teamId }, now)),
+  }
+  const revisions: Revision[] = []
+  for (const one of variantContents(content)) revisions.push({ ...(await bodyOf(one, domain)), ...frozen })
+  return revisions
+}
+
+/** Returns what an email says, with its tracked links. */
+async function bodyOf(
+  { from, subject, replyTo, previewText, html, text }: BroadcastContent,
+  { clickTracking }: Pick<Domain, 'clickTracking'>,
+): Promise<Pick<Revision, 'from' | 'subject' | 'replyTo' | 'html' | 'links' | 'text'>> {
+  const shown = html === null ? null : withPreview(html, previewText)
+  return {
+    from,
+    subject,
+    replyTo,
+    html: shown,
+    links: clickTracking && shown !== null ? numberedLinks(shown) : [],
+    text: text ?? (await textFrom(html!)),
   }
 }

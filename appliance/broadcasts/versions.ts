@@ -8,7 +8,7 @@ import type {
   Page,
   PageArgs,
 } from '../storage/storage.ts'
-import { type BroadcastDeps, keepImages, noBroadcast, refuseUnless, versionBy } from './drafts.ts'
+import { type BroadcastDeps, htmlOf, keepImages, noBroadcast, refuseUnless, versionBy } from './drafts.ts'
 
 export interface VersionMethods {
   /** Lists versions, newest first. Refuses: `not_found`. */
@@ -46,10 +46,11 @@ export function versionMethods({ storage, clock }: BroadcastDeps): VersionMethod
     },
     async restoreBroadcastVersion({ version, author, edits, ...ref }) {
       const { content, document } = await getBroadcastVersion({ ...ref, version })
-      await keepImages({ storage, clock }, ref.teamId, content.html)
+      await keepImages({ storage, clock }, ref.teamId, htmlOf(content))
       const now = clock.now()
       const made = { ...versionBy(author, now), together: 0 }
-      const change = { content, document }
+      // A version without an A/B test ends that of the draft.
+      const change = { content: { abTest: null, ...content }, document }
       const answer = await storage.updateBroadcast({ ...ref, change, edits, version: made }, now)
       refuseUnless(answer, 'broadcast_started')
     },

@@ -82,6 +82,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
   'broadcast pause': { action: 'broadcast.pause', noun: 'broadcast' },
   'broadcast resume': { action: 'broadcast.resume', noun: 'broadcast' },
   'broadcast rate': { action: 'broadcast.update', noun: 'broadcast' },
+  'broadcast winner': { action: 'broadcast.choose_variant', noun: 'broadcast' },
   'broadcast cancel': { action: 'broadcast.cancel', noun: 'broadcast' },
   'template publish': { action: 'template.publish', noun: 'template' },
   'suppression add': suppression('create'),

@@ -1,10 +1,12 @@
 /** The commands about broadcasts. */
 import { parseCount, parseId, parseRate } from './values.ts'
+import { VARIANTS } from '../mail/ab-test.ts'
 import { BROADCAST_STATUSES, onTheWire } from '../mail/broadcast.ts'
 import { hoursInWords, limitWords } from '../mail/forecast-words.ts'
 import type { Registrar } from './registrar.ts'
 import { Argument, Option } from 'commander'
 import { presentRecipientRow, recipientColumns, recipientRecord, TYPES } from '../api/broadcast-results.ts'
+import { type AbTestResults, presentAbTestResults } from '../api/broadcast-ab-test.ts'
 import { presentReview } from '../api/broadcast-review.ts'
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
 import { presentList, presentRef } from '../api/shared.ts'
@@ -45,6 +47,9 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
   one('rate', 'Limit how many emails of a broadcast are sent per hour')
     .addArgument(new Argument('<emails-per-hour>', 'From 1 to 1000000, or none').argParser(parseRate))
     .action(doesWith(setRate))
+  one('winner', 'Choose the variant of an A/B test that the rest gets')
+    .addArgument(new Argument('<variant>', 'Name of the variant').choices(VARIANTS))
+    .action(doesWith(chooseWinner))
   one('cancel', 'Stop a broadcast permanently; emails already sent are not affected').action(
     doesTo(cancelBroadcast),
   )
@@ -120,6 +125,24 @@ async function showBroadcast(context: Context, id: string): Promise<void> {
     ...(shown.problem === null ? [] : [`Why failed: ${shown.problem}`]),
   ]
   for (const reason of reasons) output.text('', ...paragraph(reason))
+  const test = presentAbTestResults(found, await broadcasts.abTestResult(found))
+  if (test) output.text('', ...testLines(test))
+}
+
+/** Formats how an A/B test stands. */
+function testLines({ variants, reason, decides_at: decidesAt }: NonNullable<AbTestResults>): string[] {
+  const rows = variants.map((one) => [
+    one.variant,
+    String(one.sent),
+    String(one.delivered),
+    String(one.clicked),
+    String(one.unsubscribed),
+    String(one.complained),
+    one.subject,
+  ])
+  const head = ['VARIANT', 'SENT', 'DELIVERED', 'CLICKED', 'UNSUBSCRIBED', 'COMPLAINED', 'SUBJECT']
+  const next = decidesAt === null ? [] : ['', `The winner is chosen at ${decidesAt}.`]
+  return [...table(head, rows), ...(reason === null ? next : ['', ...paragraph(reason)])]
 }
 
 /** Runs `broadcast review`: prints what the review page of a draft shows. */
@@ -152,11 +175,9 @@ async function reviewBroadcast(context: Context, id: string): Promise<void> {
     hoursInWords(hours) + limitWords(hours, by),
   ])
   if (providers.length > 0) output.text('', ...table(['PROVIDER', 'CONTACTS', 'SENDING TIME'], providers))
-  if (forecast.hours !== null)
-    output.text(
-      '',
-      `Done about ${instant(startsAt + forecast.hours * 3_600_000)}. Transactional mail is not delayed.`,
-    )
+  const { hours: all } = shown.forecast
+  if (all !== null)
+    output.text('', `Done about ${instant(startsAt + all * 3_600_000)}. Transactional mail is not delayed.`)
 }
 
 /** Runs `broadcast export`. */
@@ -241,6 +262,18 @@ async function setRate({ broadcasts, output, team }: Context, [id = '', rate = '
       ? `${name} has no rate of its own.`
       : `${name}: at most ${hourlyRate.toLocaleString('en')} ${hourlyRate === 1 ? 'email' : 'emails'} per hour.`,
   )
+}
+
+/** Runs `broadcast winner`. */
+async function chooseWinner(
+  { broadcasts, output, team }: Context,
+  [id = '', variant = '']: string[],
+): Promise<void> {
+  const { id: teamId } = await team()
+  const { name } = await broadcasts.getBroadcast({ teamId, id })
+  await broadcasts.chooseVariant({ teamId, id, variant })
+  output.object(presentRef('broadcast', id))
+  output.text(`The rest of ${name} gets variant ${variant}.`)
 }
 
 /** Runs `broadcast cancel`. */

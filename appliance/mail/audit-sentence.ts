@@ -179,6 +179,11 @@ const SENTENCES: Record<AuditAction, Say> = {
       : ['started', 'start', 'requiring two-step sign-in for the team'],
   'team.set_up': simple('set up', 'set up', (name) => `this server with the team${quoted(name)}`),
   'broadcast.cancel': simple('canceled', 'cancel', (name) => `the broadcast${quoted(name)}`),
+  'broadcast.choose_variant': ({ name, details }) => [
+    'chose',
+    'choose',
+    `${after('variant', textOf(details.variant) || argument(details, 1)) || 'a variant'} for the rest of the broadcast${quoted(name)}`,
+  ],
   'broadcast.create': simple('created', 'create', (name) => `the broadcast${quoted(name)}`),
   'broadcast.delete': simple('deleted', 'delete', (name) => `the broadcast${quoted(name)}`),
   'broadcast.export': simple(

@@ -39,6 +39,7 @@ export const AUDIT_ACTIONS = [
   'backup.create',
   'backup.restore',
   'broadcast.cancel',
+  'broadcast.choose_variant',
   'broadcast.create',
   'broadcast.delete',
   'broadcast.export',

@@ -1,4 +1,5 @@
 /** Shared vocabulary of broadcasts: states, content, and why one pauses. Pure. */
+import type { AbTest } from './ab-test.ts'
 import type { Insight } from './insight.ts'
 
 /** States in the API. `queued`: sending, or paused while sending. */
@@ -29,6 +30,8 @@ export interface BroadcastContent {
   html: string | null
   /** Null: generated from the HTML. Empty: no text part. */
   text: string | null
+  /** Null or absent: no A/B test. */
+  abTest?: AbTest | null
 }
 
 /** The figures that made a brake pause a broadcast. */
@@ -182,6 +185,8 @@ export interface Review {
   hourlyRate: number | null
   /** Scheduled time (Unix milliseconds); null if it isn't scheduled. */
   scheduledAt: number | null
+  /** How long the rest waits for the winner of an A/B test, in hours; 0 without one. */
+  waitHours: number
   links: DraftLink[]
   /** Merge tags with how many checked contacts lack a value of their own. */
   tags: { key: string; fallback: string | null; missing: number; known: boolean }[]

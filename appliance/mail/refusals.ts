@@ -290,6 +290,12 @@ export const REFUSALS = {
     '554 5.7.1',
     'This broadcast is not paused for {provider}.',
   ),
+  ab_test_over: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    'This broadcast has no A/B test that waits for a winner.',
+  ),
   broadcast_without_unsubscribe: entry(
     'validation_error',
     403,

@@ -33,6 +33,7 @@ import { methods as automationCounts } from './automations/counts.ts'
 import { methods as automationRuns } from './automations/runs.ts'
 import { methods as customEvents } from './automations/custom-events.ts'
 import { methods as sentEvents } from './automations/sent-events.ts'
+import { methods as abTests } from './broadcasts/ab-tests.ts'
 import { methods as broadcasts } from './broadcasts/broadcasts.ts'
 import { methods as broadcastCandidates } from './broadcasts/candidates.ts'
 import { methods as broadcastExpansion } from './broadcasts/expansion.ts'
@@ -106,6 +107,7 @@ export const nouns = {
   automationCounts,
   automationRuns,
   automations,
+  abTests,
   broadcastCandidates,
   broadcastMetrics,
   broadcastExpansion,

@@ -45,6 +45,7 @@ export type { NewRun, SendingStep, StepEffect, StepResult } from './automations/
 export type { AutomationRun, AutomationRunStep, ContactRun } from './automations/runs.ts'
 export type { CustomEvent } from './automations/custom-events.ts'
 export type { SentEvent } from './automations/sent-events.ts'
+export type { AbTestState } from './broadcasts/ab-tests.ts'
 export type { Broadcast, BroadcastAnswer, BroadcastRef, NewBroadcast } from './broadcasts/broadcasts.ts'
 export type { BroadcastVersion, BroadcastVersionSummary, VersionRecord } from './broadcasts/versions.ts'
 export type { Candidate } from './broadcasts/candidates.ts'

@@ -79,6 +79,25 @@ export function racesOfBroadcasts(race: Racing): void {
       expect(await lease(T0 + 2 * MINUTE)).toEqual([])
     })
 
+    race('draws an A/B test once, and stores one winner', async ({ storage, atOnce }) => {
+      const { teamId, draft, join, waiting } = await broadcastStage(storage)
+      for (let n = 0; n < 4; n++) await join()
+      const id = await draft()
+      const revision = () => ({ id: newId(T0), content: '{}' })
+      const starting = { teamId, id, edits: 0, revision: revision(), variants: [revision()] }
+      await storage.startBroadcast(starting, T0)
+      while ((await storage.expandBroadcast({ id, most: 10 }, T0)) === 'more');
+      const draw = (at: typeof storage) => at.drawAbTest({ id, share: 50, most: 10 }, T0)
+      expect(sorted(await atOnce(draw, draw))).toEqual(['all', 'stopped'])
+      const variants = (await waiting(id)).map(({ variant }) => variant ?? -1)
+      expect(variants.sort()).toEqual([-1, -1, 0, 1])
+      const decide = (winner: number) => (at: typeof storage) =>
+        at.decideAbTest({ teamId, id, choice: { winner, reason: 'person', counts: [] } }, T0)
+      const answers = await atOnce(decide(0), decide(1))
+      expect(sorted(answers)).toEqual(['done', 'wrong_status'])
+      expect((await storage.getAbTest({ id }, T0))!.choice!.winner).toBe(answers.indexOf('done'))
+    })
+
     race('holds one provider while another one is resumed', async ({ storage, atOnce }) => {
       const { teamId, sending, get } = await broadcastStage(storage)
       const id = await sending()

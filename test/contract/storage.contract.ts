@@ -8,6 +8,7 @@ import { audienceContract } from './audience.contract.ts'
 import { auditContract } from './audit.contract.ts'
 import { contactBatchesContract } from './contact-batches.contract.ts'
 import { contactImportsContract } from './contact-imports.contract.ts'
+import { abTestsContract } from './ab-tests.contract.ts'
 import { broadcastRateContract } from './broadcast-rate.contract.ts'
 import { broadcastRulesContract } from './broadcast-rules.contract.ts'
 import { complaintsContract } from './complaints.contract.ts'
@@ -75,6 +76,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   templates: templatesContract,
   templateUses: templateUsesContract,
   audit: auditContract,
+  abTests: abTestsContract,
   broadcasts: broadcastsContract,
   broadcastHolds: broadcastHoldsContract,
   broadcastVersions: broadcastVersionsContract,

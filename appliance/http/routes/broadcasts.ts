@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcasts.ts'
 import * as resultApi from '../../api/broadcast-results.ts'
 import * as reviewApi from '../../api/broadcast-review.ts'
+import { chooseVariant, type GivenAbTest, presentAbTestResults } from '../../api/broadcast-ab-test.ts'
 import { backlogsOf, lanesOf } from '../../api/broadcast-lanes.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
 import { readRequest } from '../../intake/intake.ts'
@@ -47,7 +48,7 @@ const timeOf = (body: { scheduled_at?: string | null } | null | undefined): stri
 /** Converts a body to the fields of a draft. */
 function draftOf(body: api.UpdateBroadcast) {
   const { name, segment_id, audience_id, exclude_segment_ids, topic_id, reply_to } = body
-  const { from, subject, preview_text, html, text, document, emails_per_hour: hourlyRate } = body
+  const { from, subject, preview_text, html, text, document, emails_per_hour: hourlyRate, ab_test } = body
   const replies = typeof reply_to === 'string' ? [reply_to] : reply_to
   const said = <T>(key: string, value: T | null | undefined, none: T | null) =>
     value === undefined ? {} : { [key]: value ?? none }
@@ -59,6 +60,7 @@ function draftOf(body: api.UpdateBroadcast) {
     topicId: topic_id === '' ? null : topic_id,
     document,
     hourlyRate,
+    abTest: ab_test && abTestOf(ab_test),
     content: {
       ...(typeof from === 'string' && { from }),
       ...(typeof subject === 'string' && { subject }),
@@ -69,6 +71,22 @@ function draftOf(body: api.UpdateBroadcast) {
     },
   }
 }
+
+/** Converts an A/B test of a body. */
+const abTestOf = ({ share, wait_hours: waitHours, variants = [] }: GivenAbTest & object) => ({
+  share,
+  waitHours,
+  variants: variants.map(
+    ({ from_name: fromName, subject, preview_text: previewText, html, text, document }) => ({
+      fromName,
+      subject,
+      previewText,
+      html,
+      text,
+      document,
+    }),
+  ),
+})
 
 function draftRoutes(app: App, deps: HttpDeps): void {
   const { broadcasts, shaping } = deps
@@ -133,10 +151,18 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   const canceled = { right: 'send', audit: { action: 'broadcast.cancel', ...about } } as const
   const paused = { right: 'send', audit: { action: 'broadcast.pause', ...about } } as const
   const resumed = { right: 'send', audit: { action: 'broadcast.resume', ...about } } as const
+  const chosen = { right: 'send', audit: { action: 'broadcast.choose_variant', ...about } } as const
   serve(app, api.sendBroadcast, sent, async (request) => {
     const scheduledAt = timeOf(request.body)
     const edits = request.body?.edits
     await broadcasts.sendBroadcast({ caller: callerOf(request), id: request.params.id, scheduledAt, edits })
+    return ref(request.params.id)
+  })
+  serve(app, chooseVariant, chosen, async (request) => {
+    const { variant } = request.body
+    await broadcasts.getBroadcast(which(request))
+    if (variant === undefined || variant === '') throw refuse('missing_field', { field: 'variant' })
+    await broadcasts.chooseVariant({ ...which(request), variant })
     return ref(request.params.id)
   })
   serve(app, api.cancelBroadcast, canceled, async (request) => {
@@ -185,7 +211,8 @@ function testRoute(app: App, deps: HttpDeps): void {
     const caller = callerOf(request)
     const { id } = request.params
     const contact = request.body.contact_id ?? null
-    const { sample, edits } = await broadcasts.sampleBroadcast({ caller, id, contact })
+    const { variant } = request.body
+    const { sample, edits } = await broadcasts.sampleBroadcast({ caller, id, contact, variant })
     const to = [request.body.to ?? []].flat()
     if (to.length === 0) throw refuse('missing_field', { field: 'to' })
     if (to.length > MOST_TESTS) throw refuse('too_many_recipients', { field: 'to', limit: MOST_TESTS })
@@ -215,7 +242,8 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
     const curve = await broadcasts.curve(about)
     const earlier = await broadcasts.earlierRates(about)
     const lanes = lanesOf(backlogs, await shaping.rates())
-    const present = { broadcast, lanes, now: clock.now() }
+    const abTest = presentAbTestResults(broadcast, await broadcasts.abTestResult(broadcast))
+    const present = { broadcast, lanes, now: clock.now(), abTest }
     return resultApi.presentResults(reach, providers, { curve, earlier }, present)
   })
   serve(app, resultApi.listBroadcastRecipients, {}, async (request) => {

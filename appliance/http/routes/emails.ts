@@ -90,7 +90,11 @@ function changingRoutes(app: App, { schedules }: HttpDeps): void {
   })
 }
 
-function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents: Contents): void {
+function readingRoutes(
+  app: App,
+  { storage, shaping, clock, broadcasts }: HttpDeps,
+  contents: Contents,
+): void {
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
@@ -106,7 +110,9 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents
 
   serve(app, api.getEmail, {}, async (request) => {
     const email = await find(callerOf(request).teamId, request.params.id)
-    return api.presentEmail(email, await contents.of(email))
+    const isOfBroadcast = email.broadcastId !== null
+    const variant = isOfBroadcast ? await broadcasts.variantOfEmail({ emailId: email.id }) : null
+    return api.presentEmail(email, await contents.of(email), variant)
   })
 
   serve(app, getTimeline, {}, async (request) => {

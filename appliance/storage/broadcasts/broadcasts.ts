@@ -237,7 +237,8 @@ async function updateBroadcast(
   if (hourlyRate !== undefined && !PACED.includes(current.status)) return 'wrong_status'
   const onlyName = [segmentId, exclude, topicId, content, document].every((value) => value === undefined)
   if (!onlyName && current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
-  const said = { ...current.content, ...content }
+  const { abTest, ...plain } = { ...current.content, ...content }
+  const said = abTest ? { ...plain, abTest } : plain
   const written = JSON.stringify(said)
   const isRewritten = written !== JSON.stringify(current.content)
   await db

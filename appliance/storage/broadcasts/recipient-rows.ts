@@ -20,6 +20,8 @@ export interface RecipientRow {
   opens: number
   clicks: number
   unsubscribed: boolean
+  /** Index of the variant that it got in an A/B test, or after it; null: no test, or nothing yet. */
+  variant: number | null
   /** For emails that bounced. */
   bounceType: 'Permanent' | 'Transient' | 'Undetermined' | null
 }
@@ -31,7 +33,8 @@ async function broadcastRecipientRows(
 ): Promise<RecipientRow[]> {
   const broadcast = await db
     .selectFrom('broadcasts')
-    .select('seq')
+    .leftJoin('broadcast_ab_tests as t', 't.broadcast_id', 'broadcasts.id')
+    .select(['seq', 't.winner'])
     .where('team_id', '=', teamId)
     .where('id', '=', id)
     .executeTakeFirst()
@@ -40,7 +43,7 @@ async function broadcastRecipientRows(
     .selectFrom('broadcast_recipients as r')
     .leftJoin('emails as e', 'e.id', 'r.email_id')
     .leftJoin('contacts as c', (join) => join.onRef('c.id', '=', 'r.contact_id').on('c.team_id', '=', teamId))
-    .select(['r.contact_id', 'r.email_id', 'r.skipped', 'r.opens', 'r.clicks', 'r.unsubscribed'])
+    .select(['r.contact_id', 'r.email_id', 'r.skipped', 'r.opens', 'r.clicks', 'r.unsubscribed', 'r.variant'])
     .select(['e.to_header', 'e.last_event', 'e.sent_at', 'c.email'])
     .where('r.broadcast', '=', broadcast.seq)
     .where('r.contact_id', '>', after)
@@ -61,6 +64,7 @@ async function broadcastRecipientRows(
     opens: row.opens,
     clicks: row.clicks,
     unsubscribed: row.unsubscribed === 1,
+    variant: row.email_id === null ? null : (row.variant ?? broadcast.winner),
     bounceType: bounces.get(row.email_id ?? '')?.bounce?.type ?? null,
   }))
 }

@@ -16,6 +16,8 @@ export interface WaitingRecipient {
   provider: string
   /** Whether it is stored under another provider. */
   moved: boolean
+  /** Index of its variant in an A/B test; null: it has none. */
+  variant: number | null
   /** Null: the contact was deleted. */
   contact: {
     email: string
@@ -28,11 +30,11 @@ export interface WaitingRecipient {
 
 /**
  * Lists waiting recipients, taking turns between providers.
- * @param args closed: providers that accept no more now; most: limit for each provider
+ * @param args closed: providers that accept no more now; most: limit for each provider; tested: only those of an A/B test
  */
 async function waitingRecipients(
   db: Db,
-  { id, closed, most }: { id: string; closed: string[]; most: number },
+  { id, closed, most, tested = false }: { id: string; closed: string[]; most: number; tested?: boolean },
 ): Promise<WaitingRecipient[]> {
   const broadcast = await db
     .selectFrom('broadcasts')
@@ -42,25 +44,26 @@ async function waitingRecipients(
   if (!broadcast) return []
   const shut = new Set(closed)
   const found: WaitingRecipient[] = []
-  for (const bucket of await bucketsOf(db, broadcast.seq)) {
+  for (const bucket of await bucketsOf(db, broadcast.seq, tested)) {
     if (shut.has(bucket)) continue
-    const rows = await db
+    let query = db
       .selectFrom('broadcast_recipients as r')
       .leftJoin('contacts as c', (join) =>
         join.onRef('c.id', '=', 'r.contact_id').on('c.team_id', '=', broadcast.team_id),
       )
-      .select(['r.contact_id', 'c.email', 'c.first_name', 'c.last_name', 'c.properties'])
+      .select(['r.contact_id', 'r.variant', 'c.email', 'c.first_name', 'c.last_name', 'c.properties'])
       .where('r.broadcast', '=', broadcast.seq)
       .where('r.bucket', '=', bucket)
       .orderBy('r.contact_id')
       .limit(most)
-      .execute()
+    if (tested) query = query.where('r.variant', 'is not', null)
+    const rows = await query.execute()
     const domains = rows.flatMap(({ email }) => (email === null ? [] : [addressDomain(email)]))
     const providers = bucket === '' ? await providersOf(db, domains) : new Map<string, string>()
     for (const row of rows) {
       const known = row.email === null ? undefined : providers.get(addressDomain(row.email))
       const provider = known ?? bucket
-      const { contact_id: contactId, email } = row
+      const { contact_id: contactId, email, variant } = row
       const contact =
         email === null
           ? null
@@ -70,14 +73,14 @@ async function waitingRecipients(
               lastName: row.last_name,
               properties: JSON.parse(row.properties!) as Record<string, PropertyValue>,
             }
-      found.push({ contactId, provider, moved: provider !== bucket, contact })
+      found.push({ contactId, provider, moved: provider !== bucket, variant, contact })
     }
   }
   return found
 }
 
 /** Lists the providers of waiting recipients, with one index step for each. */
-async function bucketsOf(db: Db, seq: number): Promise<string[]> {
+async function bucketsOf(db: Db, seq: number, tested: boolean): Promise<string[]> {
   const buckets: string[] = []
   for (;;) {
     let query = db
@@ -85,6 +88,7 @@ async function bucketsOf(db: Db, seq: number): Promise<string[]> {
       .select('bucket')
       .where('broadcast', '=', seq)
       .where('bucket', 'is not', null)
+    if (tested) query = query.where('variant', 'is not', null)
     const before = buckets.at(-1)
     if (before !== undefined) query = query.where('bucket', '>', before)
     const row = await query.orderBy('bucket').limit(1).executeTakeFirst()

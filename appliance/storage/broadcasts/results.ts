@@ -117,6 +117,8 @@ export interface BroadcastRecipient {
   contactId: string | null
   email: string
   opens: number
+  /** Index of the variant that it got in an A/B test, or after it; null: no test. */
+  variant: number | null
   /** How often each link was clicked, for recipients that clicked. */
   links: { url: string; clicks: number }[]
   /** For recipients that bounced. */
@@ -139,12 +141,13 @@ async function listBroadcastRecipients(
 ): Promise<Page<BroadcastRecipient>> {
   const broadcast = await db
     .selectFrom('broadcasts')
-    .select('seq')
+    .leftJoin('broadcast_ab_tests as t', 't.broadcast_id', 'broadcasts.id')
+    .select(['seq', 't.winner'])
     .where('team_id', '=', args.teamId)
     .where('id', '=', id)
     .executeTakeFirst()
   if (!broadcast) return { items: [], hasMore: false }
-  const { seq } = broadcast
+  const { seq, winner } = broadcast
   let query = db
     .selectFrom('emails as e')
     .innerJoin('broadcast_recipients as r', (join) =>
@@ -153,7 +156,7 @@ async function listBroadcastRecipients(
     .leftJoin('contacts as c', (join) =>
       join.onRef('c.id', '=', 'e.contact_id').on('c.team_id', '=', args.teamId),
     )
-    .select(['e.id', 'e.contact_id', 'e.to_header', 'r.opens', 'c.id as known'])
+    .select(['e.id', 'e.contact_id', 'e.to_header', 'r.opens', 'r.variant', 'c.id as known'])
     .where('e.broadcast_id', '=', id)
   if (type === 'sent') query = query.where('e.sent_at', 'is not', null).where('e.last_event', '<>', 'queued')
   if (type === 'delivered')
@@ -183,7 +186,8 @@ async function listBroadcastRecipients(
     .orderBy('e.id', upwards ? 'asc' : 'desc')
     .limit(limit + 1)
     .execute()
-  const items = await withDetails(db, seq, type, rows.slice(0, limit))
+  const shown = rows.slice(0, limit).map((row) => ({ ...row, variant: row.variant ?? winner }))
+  const items = await withDetails(db, seq, type, shown)
   return { items: upwards ? items.reverse() : items, hasMore: rows.length > limit }
 }
 
@@ -192,6 +196,7 @@ interface RecipientRow {
   contact_id: string | null
   to_header: string
   opens: number
+  variant: number | null
   known: string | null
 }
 
@@ -203,11 +208,12 @@ async function withDetails(
 ): Promise<BroadcastRecipient[]> {
   const bounces = type === 'bounced' ? await bouncesOf(db, rows) : new Map<string, EventData>()
   const clicks = type === 'clicked' ? await clicksOf(db, seq, rows) : []
-  return rows.map(({ id, contact_id: contactId, to_header: to, opens, known }) => ({
+  return rows.map(({ id, contact_id: contactId, to_header: to, opens, variant, known }) => ({
     id,
     contactId: known,
     email: (JSON.parse(to) as string[])[0]!,
     opens,
+    variant,
     links: clicks.flatMap((one) =>
       one.contact_id === contactId ? [{ url: one.url, clicks: one.clicks }] : [],
     ),

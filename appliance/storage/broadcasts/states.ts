@@ -2,6 +2,7 @@
 import type { ProviderHolds } from '../../mail/brakes.ts'
 import type { BroadcastStatus, PauseFigures, PauseReason } from '../../mail/broadcast.ts'
 import type { Db } from '../schema.ts'
+import { startAbTest } from './ab-tests.ts'
 import { type BroadcastAnswer, type BroadcastRef, getBroadcast } from './broadcasts.ts'
 
 /** Schedules a draft, or reschedules a scheduled broadcast, which ends a pause. */
@@ -27,9 +28,16 @@ async function answer(db: Db, ref: BroadcastRef, changed: bigint): Promise<Broad
   return (await getBroadcast(db, ref)) ? 'wrong_status' : 'unknown'
 }
 
+/** What an email says, as JSON. */
+interface StoredRevision {
+  id: string
+  content: string
+}
+
 /**
  * Starts a draft or a scheduled broadcast: freezes its content, and its contacts become recipients from now on.
  * `stale`: the draft changed after the revision was made.
+ * @param args variants: the other revisions of an A/B test
  */
 async function startBroadcast(
   db: Db,
@@ -38,23 +46,29 @@ async function startBroadcast(
     id,
     edits,
     revision,
-  }: BroadcastRef & { edits: number; revision: { id: string; content: string } },
+    variants = [],
+  }: BroadcastRef & { edits: number; revision: StoredRevision; variants?: StoredRevision[] },
   now: number,
 ): Promise<BroadcastAnswer> {
   const current = await getBroadcast(db, { teamId, id })
   if (!current) return 'unknown'
   if (current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
   if (current.edits !== edits) return 'stale'
+  const revisions = [revision, ...variants]
   await db
     .insertInto('broadcast_revisions')
-    .values({
-      id: revision.id,
-      broadcast_id: id,
-      team_id: teamId,
-      content: revision.content,
-      created_at: now,
-    })
+    .values(
+      revisions.map((one) => ({
+        id: one.id,
+        broadcast_id: id,
+        team_id: teamId,
+        content: one.content,
+        created_at: now,
+      })),
+    )
     .execute()
+  if (variants.length > 0)
+    await startAbTest(db, { broadcastId: id, revisions: revisions.map((one) => one.id) })
   await db
     .updateTable('broadcasts')
     .set({ status: 'queued', started_at: now, revision_id: revision.id, ...going, updated_at: now })

@@ -80,6 +80,25 @@ export interface BroadcastRecipientsTable {
   opens: Generated<number>
   clicks: Generated<number>
   unsubscribed: Generated<0 | 1>
+  variant: number | null
+}
+
+export interface BroadcastAbTestsTable {
+  broadcast_id: string
+  /** JSON: string[]. */
+  revisions: string
+  cursor: Generated<string>
+  seen: Generated<number>
+  tested: Generated<number>
+  drawn_at: number | null
+  tried_at: number | null
+  winner: number | null
+  decided_at: number | null
+  /** JSON: Choice. */
+  choice: string | null
+  /** JSON: VariantCounts[]. */
+  counts: string | null
+  counted_at: number | null
 }
 
 export interface BroadcastLinksTable {
@@ -101,6 +120,7 @@ export interface BroadcastTables {
   broadcast_revisions: BroadcastRevisionsTable
   broadcast_versions: BroadcastVersionsTable
   broadcast_recipients: BroadcastRecipientsTable
+  broadcast_ab_tests: BroadcastAbTestsTable
   broadcast_links: BroadcastLinksTable
   broadcast_clicks: BroadcastClicksTable
 }

@@ -18,6 +18,8 @@ export interface EnqueueArgs {
   deleted: string[]
   /** Recipients whose provider is known now. */
   moved: { contactId: string; provider: string }[]
+  /** Recipients that were drawn for an A/B test, but get the winner. */
+  untested?: string[] | undefined
 }
 
 /** The result of a step; undefined: the broadcast was paused or has ended, and nothing changed. */
@@ -52,6 +54,9 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
   const move = db.prepare<[string, number, string]>(
     'update broadcast_recipients set bucket = ? where broadcast = ? and contact_id = ? and bucket is not null',
   )
+  const untest = db.prepare<[number, string]>(
+    'update broadcast_recipients set variant = null where broadcast = ? and contact_id = ? and bucket is not null',
+  )
   const count = db.prepare(
     'update broadcasts set enqueued = enqueued + ?, skipped = ?, next_at = ? where id = ?',
   )
@@ -59,11 +64,12 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
   const heedSuppressions = createHeedSuppressions(db)
   const insert = createInsertEmails(db)
 
-  return ({ id, emails, deleted, moved }, now) => {
+  return ({ id, emails, deleted, moved, untested = [] }, now) => {
     const broadcast = find.get(id)
     if (!broadcast) return undefined
     const { seq } = broadcast
     for (const { contactId, provider } of moved) move.run(provider, seq, contactId)
+    for (const contactId of untested) untest.run(seq, contactId)
     const skips = JSON.parse(broadcast.skipped) as Partial<Record<SkipReason, number>>
     let skipped = 0
     const skip = (contactId: string, reason: SkipReason): void => {

@@ -5,7 +5,7 @@ import { newDomain } from '../../contract/fixtures.ts'
 import { installation, posthaste, type Run } from './program.ts'
 
 let config: string
-const [going, draft, ready] = [newId(1), newId(2), newId(4)]
+const [going, draft, ready, tested] = [newId(1), newId(2), newId(4), newId(5)]
 
 beforeAll(async () => {
   const made = installation()
@@ -25,12 +25,23 @@ beforeAll(async () => {
     [going, 'Autumn'],
     [draft, 'Winter'],
     [ready, 'Spring'],
+    [tested, 'Summer'],
   ] as const) {
     const text = name === 'Spring' ? 'Leave: {{{UNSUBSCRIBE_URL}}}' : 'Hello'
     const content = { ...texts, text, subject: `${name} news` }
     const broadcast = { ...about, id, name, segmentId, exclude: [], topicId: null, content, document: null }
     await storage.createBroadcast({ broadcast }, 0)
   }
+  const variant = { fromName: null, subject: 'Other news', previewText: null, body: null }
+  const abTest = { share: 20, waitHours: 4, variants: [variant] }
+  const change = { content: { abTest } }
+  expect(await storage.updateBroadcast({ teamId, id: tested, change }, 0)).toBe('done')
+  const [first, second] = [
+    { id: newId(0), content: '{}' },
+    { id: newId(0), content: '{}' },
+  ]
+  const starting = { teamId, id: tested, edits: 1, revision: first, variants: [second] }
+  expect(await storage.startBroadcast(starting, 0)).toBe('done')
   const revision = { id: newId(0), content: '{}' }
   expect(await storage.startBroadcast({ teamId, id: going, edits: 0, revision }, 0)).toBe('done')
   const held = { google: { count: 12, of: 40 } }
@@ -62,7 +73,8 @@ test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
   expect(await rate('none')).toMatchObject({ code: 0, stdout: 'Autumn has no rate of its own.\n' })
   expect((await run(['broadcast', 'show', going])).stdout).not.toContain('Emails per hour')
   expect((await rate('0')).stderr).toContain('Expected a whole number from 1 to 1000000, or none.')
-  const head = 'email,contact_id,email_id,status,reason,sent_at,opens,clicks,unsubscribed,bounce_type\n'
+  const head =
+    'email,contact_id,email_id,status,reason,sent_at,opens,clicks,unsubscribed,bounce_type,variant\n'
   expect(await run(['broadcast', 'export', going])).toMatchObject({ code: 0, stdout: head })
   expect(await run(['broadcast', 'cancel', going])).toMatchObject({ code: 0, stdout: 'Canceled Autumn.\n' })
   expect(await status()).toBe('canceled')
@@ -116,4 +128,18 @@ test('what is not being sent is not paused, and what is not there is refused wit
     stderr: 'Broadcast not found. See: posthaste broadcast list\n',
   })
   expect(await run(['broadcast', 'list', '--limit', '101'])).toMatchObject({ code: 1 })
+})
+
+test('an A/B test is shown with its variants, and its winner can be chosen once', async () => {
+  const shown = async () => (await run(['broadcast', 'show', tested])).stdout
+  expect(await shown()).toMatch(/^VARIANT +SENT +DELIVERED +CLICKED +UNSUBSCRIBED +COMPLAINED +SUBJECT$/m)
+  expect(await shown()).toMatch(/^B +0 +0 +0 +0 +0 +Other news$/m)
+  const winner = (id: string, variant: string) => run(['broadcast', 'winner', id, variant])
+  expect((await winner(tested, 'E')).stderr).toContain('Allowed choices are A, B, C, D.')
+  expect((await winner(tested, 'C')).stderr).toContain('Invalid `variant` field: A, B.')
+  expect((await winner(going, 'A')).stderr).toContain('no A/B test that waits for a winner')
+  const stdout = 'The rest of Summer gets variant B.\n'
+  expect(await winner(tested, 'B')).toMatchObject({ code: 0, stdout })
+  expect(await winner(tested, 'A')).toMatchObject({ code: 1 })
+  expect(await shown()).toContain('Somebody chose variant B. Clicks: A 0 of 0, B 0 of 0.')
 })

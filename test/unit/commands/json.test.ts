@@ -192,6 +192,7 @@ const STEPS: Step[] = [
   ['broadcast pause $broadcast', 'pauseBroadcast'],
   ['broadcast resume $broadcast', 'resumeBroadcast'],
   ['broadcast cancel $broadcast', 'cancelBroadcast'],
+  ['broadcast winner $tested B', 'chooseBroadcastVariant'],
   ['inbound list', 'listReceivedEmails'],
   ['inbound show $received', 'getReceivedEmail'],
   ['inbound add-rule sender.test * refuse', 'setReceivingRules'],

@@ -23,6 +23,7 @@ export async function prepareObjects(storage: Storage): Promise<[string, string]
     ...(await prepareAutomation(storage)),
     ['draft', await prepareBroadcast(storage, 'draft')],
     ['broadcast', await prepareBroadcast(storage, 'queued')],
+    ['tested', await prepareBroadcast(storage, 'queued')],
   ]
 }
 
@@ -162,7 +163,11 @@ async function prepareBroadcast(storage: Storage, status: 'draft' | 'queued'): P
   const draft = { ...about, id, name: 'News', segmentId, exclude: [], topicId: null, content, document: null }
   await storage.createBroadcast({ broadcast: draft }, now)
   if (status === 'draft') return id
+  const variant = { fromName: null, subject: 'Other', previewText: null, body: null }
+  const abTest = { share: 20, waitHours: 4, variants: [variant] }
+  await storage.updateBroadcast({ teamId: team!.id, id, change: { content: { abTest } } }, now)
   const revision = { id: revisionId, content: '{}' }
-  await storage.startBroadcast({ teamId: team!.id, id, edits: 0, revision }, now)
+  const variants = [{ id: newId(now), content: '{}' }]
+  await storage.startBroadcast({ teamId: team!.id, id, edits: 1, revision, variants }, now)
   return id
 }

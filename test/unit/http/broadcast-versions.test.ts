@@ -54,6 +54,7 @@ test('a draft keeps what it said, with who changed it, and says it again when it
     html: '<p>1</p>',
     text: null,
     document: null,
+    ab_test: null,
   })
   expect(await restore(id, before[1]!.id)).toMatchObject({ status: 200, json: { object: 'broadcast', id } })
   expect(await read(id)).toMatchObject({ subject: 'One', html: '<p>1</p>', edits: 3, segment_id: segmentId })

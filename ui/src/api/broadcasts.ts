@@ -110,6 +110,10 @@ export async function pauseBroadcast(id: string): Promise<string> {
 export const resumeBroadcast = (id: string, provider?: string) =>
   change('POST', `${at(id)}/resume`, provider === undefined ? undefined : { provider })
 
+/** Sends a variant of an A/B test to the rest. @param variant its name */
+export const chooseVariant = (id: string, variant: string) =>
+  change('POST', `${at(id)}/ab-test/winner`, { variant })
+
 export const cancelBroadcast = (id: string) => change('POST', `${at(id)}/cancel`)
 
 /** The address of a CSV file with all recipients. */

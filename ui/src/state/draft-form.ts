@@ -1,6 +1,6 @@
 /** A broadcast draft as a form, and the changes to save. Pure. */
-import type { UpdateBroadcast } from '../../../appliance/api/broadcasts.ts'
-import type { Broadcast } from '../api/broadcasts.ts'
+import type { Broadcast, UpdateBroadcast } from '../../../appliance/api/broadcasts.ts'
+import { abTestFormOf, type AbTestForm, givenAbTest } from './ab-test-form.ts'
 
 /** Form values of a draft. */
 export interface DraftForm {
@@ -20,6 +20,8 @@ export interface DraftForm {
   text: string | null
   /** The source that the server compiles into HTML and text; null if they are written as code. */
   document: Record<string, unknown> | null
+  /** Null: no A/B test. */
+  abTest: AbTestForm | null
 }
 
 /** Returns the form of a saved draft. */
@@ -35,6 +37,7 @@ export const formOf = (draft: Broadcast): DraftForm => ({
   html: draft.html ?? '',
   text: draft.text,
   document: draft.document,
+  abTest: abTestFormOf(draft.ab_test),
 })
 
 const bodyOf = (form: DraftForm): UpdateBroadcast => ({
@@ -46,6 +49,7 @@ const bodyOf = (form: DraftForm): UpdateBroadcast => ({
   subject: form.subject,
   reply_to: form.replyTo.split(',').flatMap((one) => one.trim() || []),
   preview_text: form.preview || null,
+  ab_test: givenAbTest(form.abTest),
   ...(form.document === null ? { html: form.html || null, text: form.text } : { document: form.document }),
 })
 

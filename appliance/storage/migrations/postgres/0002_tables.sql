@@ -1047,7 +1047,7 @@ CREATE TABLE broadcast_recipients (
   skipped text check (skipped in ('unsubscribed', 'topic', 'deleted', 'canceled')),
   opens bigint not null default 0,
   clicks bigint not null default 0,
-  unsubscribed bigint not null default 0 check (unsubscribed in (0, 1)),
+  unsubscribed bigint not null default 0 check (unsubscribed in (0, 1)), variant bigint,
   primary key (broadcast, contact_id)
 );
 
@@ -1437,3 +1437,21 @@ CREATE TABLE dns_serial (
   serial bigint not null,
   digest text not null
 );
+
+CREATE TABLE broadcast_ab_tests (
+  broadcast_id text primary key not null references broadcasts (id) on delete cascade,
+  revisions text not null,
+  cursor text not null default '',
+  seen bigint not null default 0,
+  tested bigint not null default 0,
+  drawn_at bigint,
+  tried_at bigint,
+  winner bigint check (winner >= 0),
+  decided_at bigint,
+  choice text,
+  counts text,
+  counted_at bigint,
+  check ((winner is null) = (decided_at is null))
+);
+
+CREATE INDEX broadcast_recipients_variant on broadcast_recipients (broadcast, bucket, contact_id) where variant is not null;
