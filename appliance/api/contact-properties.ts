@@ -46,13 +46,15 @@ export const ContactProperty = Type.Object(
     }),
     used_in: Type.Array(
       Type.Object({
-        object: literals(['template', 'broadcast', 'segment'], { description: 'What it is.' }),
+        object: literals(['template', 'broadcast', 'segment', 'form', 'automation'], {
+          description: 'What it is.',
+        }),
         id: Id,
         name: Type.String({ description: 'Its name.' }),
       }),
       {
         description:
-          'Templates, broadcasts that are not sent yet, and rules of segments that use it; at most 20 of each, newest first. Not part of the hosted API.',
+          'Templates, broadcasts that are not sent yet, rules of segments, sign-up forms and automations that use it; at most 20 of each, newest first. Not part of the hosted API.',
       },
     ),
   },

@@ -24,7 +24,8 @@ export type {
   ContactFilter,
   ContactsFound,
 } from './audience/contact-list.ts'
-export type { ContactProperty, PropertyUse } from './audience/contact-properties.ts'
+export type { ContactProperty } from './audience/contact-properties.ts'
+export type { PropertyUse } from './audience/property-uses.ts'
 export type { Contact, ContactRef } from './audience/contact-rows.ts'
 export type { ContactChange, NewContact } from './audience/contacts.ts'
 export type { AudienceDay, ContactCounts } from './audience/counts.ts'

@@ -2,6 +2,7 @@
 import type { Selectable } from 'kysely'
 import type { PropertyType, PropertyValue } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
+import { propertyUses } from './property-uses.ts'
 import type { ContactPropertiesTable } from './tables.ts'
 
 export interface ContactProperty {
@@ -69,72 +70,6 @@ async function createContactProperty(
     .onConflict((conflict) => conflict.columns(['team_id', 'key']).doNothing())
     .executeTakeFirstOrThrow()
   return inserted.numInsertedOrUpdatedRows === 0n ? 'taken' : 'created'
-}
-
-/** Where a property is used. */
-export interface PropertyUse {
-  kind: 'template' | 'broadcast' | 'segment'
-  id: string
-  name: string
-}
-
-/**
- * Lists the templates, the broadcasts that aren't sent yet and the segments that use a property, at most `most` of
- * each, newest first.
- */
-async function propertyUses(
-  db: Db,
-  { teamId, key, most }: { teamId: string; key: string; most: number },
-): Promise<PropertyUse[]> {
-  const tag = new RegExp(String.raw`\{\{\{[ \t]*contact\.(?:properties\.)?${key}[ \t]*(?:\||\}\}\})`)
-  const within = (...sources: (string | null)[]) =>
-    sources.some((source) => source !== null && tag.test(source))
-  const versions = await db
-    .selectFrom('templates as t')
-    .innerJoin('template_versions as v', (join) =>
-      join.on((on) =>
-        on.or([
-          on('v.id', '=', on.ref('t.current_version_id')),
-          on('v.id', '=', on.ref('t.published_version_id')),
-        ]),
-      ),
-    )
-    .select(['t.id', 't.name', 'v.subject', 'v.html', 'v.text'])
-    .where('t.team_id', '=', teamId)
-    .orderBy('t.id', 'desc')
-    .execute()
-  const drafts = await db
-    .selectFrom('broadcasts')
-    .select(['id', 'name', 'content'])
-    .where('team_id', '=', teamId)
-    .where('status', 'in', ['draft', 'scheduled'])
-    .orderBy('id', 'desc')
-    .execute()
-  const ruled = await db
-    .selectFrom('segments')
-    .select(['id', 'name', 'filter'])
-    .where('team_id', '=', teamId)
-    .where('filter', 'is not', null)
-    .orderBy('id', 'desc')
-    .execute()
-  const uses = (kind: PropertyUse['kind'], rows: { id: string; name: string }[]) => {
-    const once = new Map(rows.map(({ id, name }) => [id, name]))
-    return [...once].slice(0, most).map(([id, name]) => ({ kind, id, name }))
-  }
-  return [
-    ...uses(
-      'template',
-      versions.filter(({ subject, html, text }) => within(subject, html, text)),
-    ),
-    ...uses(
-      'broadcast',
-      drafts.filter(({ content }) => within(content)),
-    ),
-    ...uses(
-      'segment',
-      ruled.filter(({ filter }) => filter!.includes(`"contact.properties.${key}"`)),
-    ),
-  ]
 }
 
 /**

@@ -190,7 +190,7 @@ test('a contact has a list of what it would get', async () => {
   expect((await api.call('GET', '/contacts/nobody@customer.example/broadcasts')).status).toBe(404)
 })
 
-test('a property says which templates, drafts and segments use it', async () => {
+test('a property says which templates, drafts, segments, forms and automations use it', async () => {
   const property = await made('/contact-properties', { key: 'plan', type: 'string' })
   await made('/contact-properties', { key: 'planned', type: 'string' })
   const uses = async () => {
@@ -204,10 +204,35 @@ test('a property says which templates, drafts and segments use it', async () => 
   const broadcast = await draft({ name: 'About plans', subject: 'Your {{{contact.plan}}}' })
   const filter = { type: 'rule', field: 'contact.properties.plan', operator: 'eq', value: 'pro' }
   const ruled = await made('/segments', { name: 'On a plan', filter })
+  const form = await made('/forms', {
+    name: 'Choose a plan',
+    from: 'news@acme.example',
+    fields: [{ name: 'plan', required: true }],
+  })
+  await made('/forms', {
+    name: 'Planned',
+    from: 'news@acme.example',
+    fields: [{ name: 'planned', required: true }],
+  })
+  const automation = (name: string, type: string, config: object) =>
+    made('/automations', {
+      name,
+      steps: [
+        { key: 'start', type: 'trigger', config: { event_name: 'joined' } },
+        { key: 'end', type, config },
+      ],
+      connections: [{ from: 'start', to: 'end' }],
+    })
+  await automation('Sets planned', 'contact_update', { properties: { planned: 'plan' } })
+  const sets = await automation('Sets the plan', 'contact_update', { properties: { plan: 'pro' } })
+  const asks = await automation('Asks for the plan', 'condition', filter)
   expect(await uses()).toEqual([
     { object: 'template', id: template, name: 'Plans' },
     { object: 'broadcast', id: broadcast, name: 'About plans' },
     { object: 'segment', id: ruled, name: 'On a plan' },
+    { object: 'form', id: form, name: 'Choose a plan' },
+    { object: 'automation', id: asks, name: 'Asks for the plan' },
+    { object: 'automation', id: sets, name: 'Sets the plan' },
   ])
 })
 

@@ -50,11 +50,12 @@ test('the last engagement is the later of open and click', () => {
 })
 
 test('uses of a property are counted by kind', () => {
-  const many = (object: 'template' | 'segment' | 'broadcast', n: number) =>
+  const many = (object: Parameters<typeof usesSentence>[0][number]['object'], n: number) =>
     Array.from({ length: n }, () => ({ object }))
   expect(usesSentence([])).toBe('nothing')
   expect(usesSentence([...many('segment', 1), ...many('template', 2)])).toBe('2 templates, 1 segment')
   expect(usesSentence([...many('broadcast', 20), ...many('template', 1)])).toBe('1 template, 20+ drafts')
+  expect(usesSentence([...many('automation', 2), ...many('form', 1)])).toBe('1 form, 2 automations')
 })
 
 const rule = (field: string, operator: string, value?: string | number) => ({

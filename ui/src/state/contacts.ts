@@ -84,6 +84,8 @@ const USES = [
   ['template', '1 template', 'templates'],
   ['broadcast', '1 draft', 'drafts'],
   ['segment', '1 segment', 'segments'],
+  ['form', '1 form', 'forms'],
+  ['automation', '1 automation', 'automations'],
 ] as const
 
 /** Counts the objects that use a property, such as `2 templates, 1 draft`. */
