@@ -37,6 +37,19 @@ export function racesOfForms(race: Racing): void {
     expect(await storage.getForm({ teamId: team.id, id: form.id }, T0)).toMatchObject({ submitted: 2 })
   })
 
+  race('stores one sign-up for an address through two forms', async ({ storage, atOnce }) => {
+    const { team } = await makeTeam(storage)
+    const [one, other] = [await storeForm(storage, team.id), await storeForm(storage, team.id)]
+    const email = `${unique('ada')}@example.com`
+    const signups = [newSignup(one.id, { email }), newSignup(other.id, { email })] as const
+    const submit = (signup: (typeof signups)[0]) => (at: Storage) => at.submitSignup({ signup }, T0)
+    expect(await atOnce(submit(signups[0]), submit(signups[1]))).toEqual(['taken', 'taken'])
+    const found = await Promise.all(signups.map(({ id }) => storage.getSignup({ id }, T0)))
+    expect(found.filter(Boolean)).toHaveLength(1)
+    for (const { id } of [one, other])
+      expect(await storage.getForm({ teamId: team.id, id }, T0)).toMatchObject({ submitted: 1 })
+  })
+
   race('a form that is deleted during an update stays deleted', async ({ storage, atOnce }) => {
     const teamId = (await makeTeam(storage)).team.id
     const create = (at: Storage) => at.createForm({ form: newForm(teamId), most: 9 }, T0)
