@@ -8,6 +8,7 @@ import type { ConsentAct } from '../mail/audience.ts'
 import { type AutomationGraph, errorBrake, WATCHED_RUNS } from '../mail/automation.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal } from '../mail/refusals.ts'
+import { suppressionKey } from '../mail/suppression.ts'
 import type {
   ContactProperty,
   EventWork,
@@ -23,9 +24,9 @@ import { createWorker, type Worker } from '../watch/worker.ts'
 import { type AutomationBook, type BookDeps, createAutomationBook } from './book.ts'
 import { decide, type Decision, failed, resumeBy, runsOf } from './decide.ts'
 
-/** Number of steps and events read at a time, and number processed concurrently. */
+/** Number of steps and events read at a time, and number processed concurrently, which share commits. */
 const BATCH = 200
-const AT_ONCE = 20
+const AT_ONCE = 50
 /** Maximum number of automation versions kept in memory. */
 const VERSIONS = 200
 /** How long to wait before retrying an email that can't be accepted now, in milliseconds. */
@@ -78,16 +79,31 @@ function createRunner(deps: RunnerDeps): Worker {
     if (stopped) await storage.cancelStoppedRuns({ most: BATCH }, clock.now())
     if (events.length + due.length === 0 || !(await onDuty())) return stopped
     run.begin()
-    // A contact's events must be processed in order.
-    for (const work of events) if (going()) await run.take(work)
-    for (let at = 0; at < due.length && going(); at += AT_ONCE)
-      await Promise.all(due.slice(at, at + AT_ONCE).map((one) => run.proceed(one)))
+    // A contact's events must be processed in order; those of different contacts share a commit.
+    await atOnce([...Map.groupBy(events, contactOf).values()], going, async (works) => {
+      for (const work of works) if (going()) await run.take(work)
+    })
+    await atOnce(due, going, (one) => run.proceed(one))
     return going()
   }
   const next = (): Promise<number | undefined> => storage.nextAutomationStep({}, clock.now())
   const trouble = 'automations are delayed: the storage is not responding; no run is lost'
   return createWorker({ step, next, clock, log, pollMs, trouble })
 }
+
+/** Calls `work` for all items, `AT_ONCE` of them at a time, until `going` is false. */
+async function atOnce<T>(
+  items: readonly T[],
+  going: () => boolean,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  for (let at = 0; at < items.length && going(); at += AT_ONCE)
+    await Promise.all(items.slice(at, at + AT_ONCE).map(work))
+}
+
+/** Identifies the contact of an event, also one that doesn't exist yet. */
+const contactOf = ({ event, contact }: EventWork): string =>
+  contact?.id ?? event.contactId ?? `${event.teamId} ${suppressionKey(event.email)}`
 
 /** Recorded in the consent log. A person's own opt-out is never lifted. */
 const actOf = (automationId: string | null): ConsentAct => ({

@@ -67,8 +67,16 @@ const begun = () => count('select count(*) as n from automation_runs')
 const ended = (key: string) =>
   count('select count(*) as n from automation_run_steps where key = ? and completed_at is not null', key)
 
+/**
+ * Waits until `enough` is true. It may read whole tables, so it rests twenty times as long as it takes: otherwise it
+ * would compete with the daemon, and keep SQLite from starting a new log.
+ */
 async function until(enough: () => boolean): Promise<void> {
-  while (!enough()) await sleep(5)
+  for (;;) {
+    const before = performance.now()
+    if (enough()) return
+    await sleep(5 + 20 * (performance.now() - before))
+  }
 }
 
 /** Kills the daemon several times while `done` rises to the number of runs, then lets it finish. */
