@@ -42,7 +42,7 @@ test('creates a template and edits its content', async () => {
   await press('Create template')
   await status('draft')
   await field('Alias').fill('order')
-  await field('From').fill(`Acme <hello@${posthaste.domain}>`)
+  await page.getByRole('combobox', { name: 'From' }).fill(`Acme <hello@${posthaste.domain}>`)
   await field('Subject').fill('Order {{{NUMBER}}}')
   await field('HTML').fill('<p>Hi {{{contact.first_name|you}}}: {{{ITEM}}')
   await press('Save draft')
