@@ -90,6 +90,23 @@ export function conditionOf({ join, rows }: RuleRows): Rules {
   return rules.length === 1 ? rules[0]! : { type: join, rules }
 }
 
+/**
+ * Returns the path of a rule in the condition that `conditionOf` returns, such as `rules[1].rules[0]`; empty for a
+ * single rule.
+ * @param place the position of the rule, such as `2.1`
+ */
+export function rulePath(given: RuleRows, place: string): string {
+  const path: string[] = []
+  let group: RuleRows | undefined = given
+  for (const at of place.split('.').map((part) => Number(part) - 1)) {
+    if (!group) break
+    if (group.rows.length > 1) path.push(`rules[${at}]`)
+    const one: RuleRow | RuleRows | undefined = group.rows[at]
+    group = one && isGroup(one) ? one : undefined
+  }
+  return path.join('.')
+}
+
 export const BLANK_RULE: RuleRow = { field: '', operator: 'eq', value: '' }
 
 /**
