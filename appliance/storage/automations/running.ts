@@ -322,7 +322,7 @@ export function createTakeStep(db: Connection): (step: SendingStep) => boolean {
     `update automation_run_steps set output = ?
      where run_id = ? and key = ? and due_at is not null and output is null
        and exists (select 1 from automation_runs r join automations a on a.id = r.automation_id
-         join contacts c on c.id = r.contact_id
+         join contacts c on c.team_id = r.team_id and c.id = r.contact_id
          where r.id = automation_run_steps.run_id and r.status = 'running'
            and (a.stopped_at is null or r.created_at > a.stopped_at) and c.unsubscribed_at is null)`,
   )

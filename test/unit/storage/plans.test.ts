@@ -2,6 +2,7 @@ import Database from 'better-sqlite3'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createTakeStep } from '../../../appliance/storage/automations/running.ts'
 import { dropQueue } from '../../../appliance/storage/queue/drop.ts'
 import { holdQueue, place, releaseQueue, retryQueue } from '../../../appliance/storage/queue/queue.ts'
 import { createLease, nextDue } from '../../../appliance/storage/spool/lease.ts'
@@ -146,6 +147,16 @@ describe('query plans with 200,000 waiting deliveries use indexes', () => {
     expect(spoken.flatMap((sql) => plan(sql, []))).toEqual([
       'SEARCH webhook_attempts USING INDEX webhook_attempts_webhook (webhook_id=? AND id>?)',
     ])
+  })
+
+  test('for the email of a step of an automation', () => {
+    const spoken: string[] = []
+    const watched = new Database(file, { verbose: (sql) => spoken.push(String(sql)) })
+    expect(createTakeStep(watched)({ runId: 'r', key: 'k', output: {} })).toBe(false)
+    watched.close()
+    const details = spoken.flatMap((sql) => plan(sql, []))
+    expect(details).toContain('SEARCH c USING INDEX sqlite_autoindex_contacts_1 (team_id=? AND id=?)')
+    for (const detail of details) expect(detail).not.toMatch(/SCAN/)
   })
 
   test('a lease of 13 messages takes the oldest with the other recipients of their emails', () => {
