@@ -49,6 +49,13 @@ const draftFields = {
     ),
   ),
   ab_test: GivenAbTest,
+  archive: Type.Optional(
+    Type.Boolean(
+      described(
+        'Whether it is in the public archive once it is sent, if the team enabled that. Not part of the hosted API.',
+      ),
+    ),
+  ),
 }
 
 /** POST /broadcasts */
@@ -72,7 +79,7 @@ export const UpdateBroadcast = Type.Object(
     ),
   },
   described(
-    'What to change. Once sending has begun, only the name can be changed, and the rate until it is sent.',
+    'What to change. Once sending has begun, only the name and `archive` can be changed, and the rate until it is sent.',
   ),
 )
 export type UpdateBroadcast = Static<typeof UpdateBroadcast>
@@ -135,6 +142,7 @@ const summary = {
     Type.Integer(),
     described('Emails per hour at most; null: as fast as the lanes allow.'),
   ),
+  archive: Type.Boolean(described('Whether it is in the public archive once it is sent.')),
   paused_at: Nullable(Timestamp, described('When it was paused; null: it is not paused.')),
   pause_reason: Nullable(Type.String(), described('Why it is paused, in a sentence.')),
   paused_providers: Type.Array(
@@ -177,6 +185,10 @@ export const Broadcast = Type.Object(
       described('The template that the content was made from; null if there is none.'),
     ),
     exclude_segment_ids: Type.Array(Id, described('Segments whose contacts get nothing.')),
+    archive_url: Nullable(
+      Type.String(),
+      described('Its page in the public archive, since sending began; null: it has none.'),
+    ),
     edits: Type.Integer(described('Raised by each change of the draft.')),
     problem: Nullable(Type.String(), described('Why it failed.')),
     in_flight: count('Emails in flight, or waiting for a connection. A pause doesn’t stop them.'),
@@ -305,6 +317,7 @@ export function presentBroadcastSummary(one: Stored, nameOf: NameOf): BroadcastS
     sent_at: timestampOrNull(state === 'sent' ? finishedAt : null),
     topic_id: topicId,
     emails_per_hour: one.hourlyRate,
+    archive: one.archivedAt !== null,
     paused_at: timestampOrNull(paused?.at ?? null),
     pause_reason: paused && pauseSentence(paused.reason, paused.figures),
     paused_providers: state === 'queued' ? presentHolds(one.holds, nameOf) : [],
@@ -327,8 +340,13 @@ const presentHolds = (holds: Stored['holds'], nameOf: NameOf): BroadcastSummary[
     return { provider, name, paused_at: timestamp(heldAt), reason: holdSentence(name, figures) }
   })
 
-/** Formats a broadcast with its content. */
-export function presentBroadcast(one: Stored, inFlight: number, nameOf: NameOf): Broadcast {
+/** Formats a broadcast with its content. @param archiveUrl its page in the archive; null: it has none */
+export function presentBroadcast(
+  one: Stored,
+  inFlight: number,
+  nameOf: NameOf,
+  archiveUrl: string | null,
+): Broadcast {
   const { from, subject, replyTo, previewText, html, text: plain } = one.content
   const { unsubscribed = 0, topic = 0, deleted = 0, canceled = 0 } = one.skipped
   return {
@@ -344,6 +362,7 @@ export function presentBroadcast(one: Stored, inFlight: number, nameOf: NameOf):
     html,
     text: plain,
     exclude_segment_ids: one.exclude,
+    archive_url: archiveUrl,
     edits: one.edits,
     problem: one.problem,
     in_flight: inFlight,

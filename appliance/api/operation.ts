@@ -18,6 +18,7 @@ export const TAGS = [
   { name: 'Topics', description: 'What contacts choose to get mail about.' },
   { name: 'Contact properties', description: 'The properties that contacts can have.' },
   { name: 'Forms', description: 'Sign-up forms with double opt-in.' },
+  { name: 'Archive', description: 'The public archive of broadcasts.' },
   { name: 'Broadcasts', description: 'One email to each contact of a segment.' },
   { name: 'Alerts', description: 'Problems with the mail of a team, before a limit is reached.' },
   { name: 'Automations', description: 'Steps that run for a contact when an event arrives.' },

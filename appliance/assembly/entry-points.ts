@@ -61,7 +61,7 @@ import { createTracking, reachable, type Tracking } from '../tracking/tracking.t
 import type { Certificates } from '../wire/certificates.ts'
 import { openDoctor, createFetcher, openResolver, openSmtp } from './adapters.ts'
 import { openBroadcasts } from './broadcasts.ts'
-import { openForms } from './forms.ts'
+import { openPublicPages } from './public-pages.ts'
 import { listenHttp, openCertified } from './certificates.ts'
 import { createLook } from './monitoring.ts'
 import {
@@ -159,7 +159,7 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     webhooks: ground.events.webhooks,
     erasures: openErasures(ground),
     audience: openAudience(ground, tokens),
-    forms: await openForms(ground, { intake, senders, tracking, shareOf }),
+    ...(await openPublicPages(ground, { intake, senders, tracking, shareOf })),
     ...openAutomations(ground, intake),
     broadcasts: openBroadcasts({ ...ground, senders, gate, tracking, tokens, wake, shaping }),
     retention: retentionOf(ground),

@@ -11,6 +11,7 @@ import { type SendingMethods, sendingMethods } from './sending.ts'
 import { type VersionMethods, versionMethods } from './versions.ts'
 
 export { isRecord } from './mail.ts'
+export { publishedContent } from './published.ts'
 export { createWindows, type LaneRate } from './windows.ts'
 
 export interface Broadcasts

@@ -1,6 +1,7 @@
 /** Checks a draft for errors and possible improvements. Pure. */
 import { checkMessage, type SenderDomain } from '../advice/advice.ts'
 import type { BroadcastContent } from '../mail/broadcast.ts'
+import { ARCHIVE_KEY } from '../merge/merge.ts'
 import { byUrgency, insight, type Insight } from '../mail/insight.ts'
 
 /** The facts that the checks need in addition to the content. */
@@ -22,6 +23,8 @@ export interface CheckFacts {
   tested: boolean
   /** The last broadcast to the same segment or with the same subject; undefined: no recent one. */
   repeats: Repeat | undefined
+  /** Whether it links to its page in the archive, but won't have one. */
+  emptyArchiveLink: boolean
 }
 
 export interface Repeat {
@@ -49,6 +52,7 @@ export function checkDraft(content: BroadcastContent, facts: CheckFacts): Insigh
     ...routineChecks(facts),
     ...partChecks(content, facts),
     previewCheck(content),
+    ...archiveChecks(facts),
     ...checkMessage({ ...content, text: textOf(content) }, facts.domain),
   ])
 }
@@ -64,6 +68,19 @@ const previewCheck = ({ previewText }: BroadcastContent): Insight =>
     fix: 'Write a preview text.',
     well: 'There is a preview text.',
   })
+
+/** A check of the link to the archive, only if it is broken: most broadcasts have none. */
+const archiveChecks = ({ emptyArchiveLink }: CheckFacts): Insight[] =>
+  emptyArchiveLink
+    ? [
+        insight('archive', 'attention', {
+          note: `The link {{{${ARCHIVE_KEY}}}} would be empty: this broadcast won’t be in the public archive.`,
+          why: 'Readers who click it see nothing.',
+          fix: 'Enable the archive and publish this broadcast in it, or remove the link.',
+          well: '',
+        }),
+      ]
+    : []
 
 function audienceChecks({ sender, eligible, topic }: CheckFacts): Insight[] {
   return [

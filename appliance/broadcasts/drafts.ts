@@ -31,6 +31,8 @@ export interface DraftInput {
   hourlyRate?: number | null | undefined
   /** Null: no A/B test. */
   abTest?: AbTestInput | null | undefined
+  /** Whether it is published in the team's archive once it is sent. Copies aren't. */
+  archive?: boolean | undefined
 }
 
 export interface DraftMethods {
@@ -115,7 +117,7 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     const now = clock.now()
     const { teamId, name, segmentId, exclude, topicId, content, document, templateId, hourlyRate } = broadcast
     const draft = { teamId, name, segmentId, exclude, topicId, content, document, templateId, hourlyRate }
-    const made = { id: newId(now), ...draft, createdAt: now }
+    const made = { id: newId(now), ...draft, archivedAt: broadcast.archivedAt, createdAt: now }
     await keepImages({ storage, clock }, teamId, htmlOf(content))
     await storage.createBroadcast({ broadcast: made, version: versionBy(author, now) }, now)
     return get(made)
@@ -134,7 +136,7 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
       await check({ storage, clock }, teamId, checked)
       const name = draft.name === undefined || draft.name === '' ? content.subject : draft.name
       const templateId = await templateOf({ storage, clock }, teamId, draft.template)
-      const made = { ...(checked as Broadcast), teamId, templateId }
+      const made = { ...(checked as Broadcast), teamId, templateId, archivedAt: publishedAt(draft, clock) }
       return store({ ...made, name: readName(name, draft.name === undefined) }, author)
     },
     async updateBroadcast({ teamId, id, draft: given, author, edits }) {
@@ -142,9 +144,9 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
       await check({ storage, clock }, teamId, draft)
       await keepImages({ storage, clock }, teamId, htmlOf(draft.content))
       const name = draft.name === undefined ? undefined : readName(draft.name, false)
-      const { segmentId, exclude, topicId, document, hourlyRate } = draft
+      const { segmentId, exclude, topicId, document, hourlyRate, archive } = draft
       const content = Object.keys(draft.content).length === 0 ? undefined : draft.content
-      const change = { name, segmentId, exclude, topicId, content, document, hourlyRate }
+      const change = { name, segmentId, exclude, topicId, content, document, hourlyRate, archive }
       const now = clock.now()
       const version = versionBy(author, now)
       const answer = await storage.updateBroadcast({ teamId, id, change, edits, version }, now)
@@ -158,10 +160,14 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
       const suffix = without === undefined ? ' (copy)' : ` (not ${without})`
       const name = original.name.slice(0, MAX.name - suffix.length).toWellFormed() + suffix
       const exclude = await exclusions({ storage, clock }, original, without)
-      return store({ ...original, name, exclude }, author)
+      return store({ ...original, name, exclude, archivedAt: null }, author)
     },
   }
 }
+
+/** Returns when a new draft is published in the archive; null: it isn't. */
+const publishedAt = ({ archive }: Pick<DraftInput, 'archive'>, clock: Clock): number | null =>
+  archive === true ? clock.now() : null
 
 /** Returns the id of a template. Refuses: `not_found`. */
 async function templateOf(

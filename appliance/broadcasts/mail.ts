@@ -114,7 +114,8 @@ function draftOf(
 ) {
   const { sender, replies, parsed, properties, origin } = revision
   const link = unsubscribeLink(tokens, revision, { teamId, reader, emailId })
-  const values = valuesFor(reader, properties, link)
+  const links = { unsubscribe: link, archive: revision.archiveUrl }
+  const values = valuesFor(reader, properties, links)
   const headers = headersOf(revision, { teamId, broadcastId, link })
   const numbered = revision.numbers && { revisionId, numbers: revision.numbers }
   const plan =

@@ -12,13 +12,14 @@ import type { BroadcastContent, DraftLink, RecipientPreview, Review } from '../m
 import { byUrgency, type Insight } from '../mail/insight.ts'
 import { withRules } from '../mail/provider-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
+import { ARCHIVE_KEY, LINK_KEYS, type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import type { Broadcast, BroadcastRef, Candidate, Domain } from '../storage/storage.ts'
 import { abTestInsights } from './ab-draft.ts'
 import { noBroadcast } from './drafts.ts'
 import { checkDraft, type CheckFacts, type Repeat } from './checks.ts'
+import { archiveUrlOf } from './published.ts'
 import { parseContent, propertiesOf, type Revision } from './revision.ts'
 import type { SendingDeps } from './sending.ts'
 
@@ -80,6 +81,7 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
         domain: sender.domain,
         tested: broadcast.testedAt !== null,
         repeats: await lastLike(deps, broadcast),
+        emptyArchiveLink: await hasEmptyArchiveLink(deps, broadcast, [...sources, ...read.others]),
       }
       const { domain } = sender
       const findings = checkVariants(broadcast.content, variants, facts)
@@ -171,6 +173,16 @@ async function senderProblem(
   }
 }
 
+/** Reports whether it links to its page in the archive, but won't have one. */
+async function hasEmptyArchiveLink(
+  deps: SendingDeps,
+  broadcast: Broadcast,
+  sources: MergeSource[],
+): Promise<boolean> {
+  if (!tagsOf(...sources).some(({ key, fallback }) => key === ARCHIVE_KEY && fallback === null)) return false
+  return (await archiveUrlOf(deps, broadcast, '')) === null
+}
+
 /** Returns the last broadcast to the same segment, else the last with the same subject. */
 async function lastLike(
   { storage, clock }: SendingDeps,
@@ -197,7 +209,7 @@ const FIELDS: Record<string, (one: Candidate) => string | null> = {
   EMAIL: ({ email }) => email,
   'contact.email': ({ email }) => email,
 }
-const LINKS = ['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL']
+const LINKS: readonly string[] = [...LINK_KEYS, ARCHIVE_KEY]
 
 /** Returns a function that reads the value of a tag; undefined if no contact can have one. */
 function readerFor(key: string, properties: Revision['properties']) {

@@ -6,6 +6,7 @@ import { type Mailbox, parseMailbox } from '../mail/address.ts'
 import type { BroadcastContent } from '../mail/broadcast.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import {
+  ARCHIVE_KEY,
   contactValues,
   LINK_KEYS,
   type MergeProperty,
@@ -25,6 +26,8 @@ export interface Revision extends Omit<BroadcastContent, 'previewText' | 'abTest
   /** Origin of links; null: there is no public one. */
   origin: string | null
   tracking: { opens: boolean; clicks: boolean }
+  /** Its page in the public archive. Null, or absent in old revisions: it had none. */
+  archiveUrl?: string | null
   /** Tracked links, by their number. Absent in old revisions, whose tokens contain the address. */
   links?: string[]
   /** The pool of sending IPs. */
@@ -131,14 +134,22 @@ export function readerOf(
   }
 }
 
+/** The links that tags stand for; null: there is none. */
+export interface MergeLinks {
+  unsubscribe: string | null
+  /** The page in the public archive. */
+  archive: string | null | undefined
+}
+
 /** Returns the values for a recipient. A tag without a value becomes empty, so that no recipient sees a tag. */
 export function valuesFor(
   reader: Reader,
   properties: readonly MergeProperty[],
-  unsubscribeUrl: string | null,
+  { unsubscribe, archive = null }: MergeLinks,
 ): MergeValues {
-  const values = contactValues(reader, properties, unsubscribeUrl)
-  return (key) => values(key) ?? { text: null, fallback: null, raw: false }
+  const values = contactValues(reader, properties, unsubscribe)
+  const none = { text: null, fallback: null, raw: false }
+  return (key) => (key === ARCHIVE_KEY ? { ...none, text: archive } : (values(key) ?? none))
 }
 
 /**

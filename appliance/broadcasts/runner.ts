@@ -272,7 +272,8 @@ async function emailFor(
   const link = revision.linkInSubject
     ? unsubscribeLink(tokens, revision, { teamId, reader, emailId: id })
     : null
-  const subject = subjectFor(revision, valuesFor(reader, revision.properties, link))
+  const links = { unsubscribe: link, archive: revision.archiveUrl }
+  const subject = subjectFor(revision, valuesFor(reader, revision.properties, links))
   const size = (revision.html?.length ?? 0) + (revision.text?.length ?? 0)
   return {
     id,

@@ -11,6 +11,7 @@ import type { BroadcastRef } from '../storage/storage.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import { noBroadcast } from './drafts.ts'
 import { parseContent, propertiesOf, subjectFor, valuesFor, withPreview } from './revision.ts'
+import { archiveUrlOf } from './published.ts'
 import type { SendingDeps } from './sending.ts'
 
 /** An email in the format of `POST /emails`. */
@@ -73,9 +74,11 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
         return value === undefined ? [] : [[key, value] as const]
       })
       // The token belongs to no contact, so the link changes nothing.
-      const link = `${tracking.originFor(domain) ?? ''}${PREFERENCES_PATH}test`
+      const origin = tracking.originFor(domain)
+      const unsubscribe = `${origin ?? ''}${PREFERENCES_PATH}test`
+      const archive = await archiveUrlOf({ storage, clock }, broadcast, origin)
       const known = { ...reader, contactId: '', properties: Object.fromEntries(own) }
-      const values = valuesFor(known, properties, link)
+      const values = valuesFor(known, properties, { unsubscribe, archive })
       const shown = html ? withPreview(html, previewText) : null
       const parsed = parseContent({ subject: `[Test] ${subject}`, html: shown, text })
       const sample = {

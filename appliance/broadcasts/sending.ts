@@ -5,6 +5,7 @@ import { parseMailbox } from '../mail/address.ts'
 import type { BroadcastContent } from '../mail/broadcast.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
+import { ARCHIVE_KEY } from '../merge/merge.ts'
 import { returnPathHost } from '../mail/return-path.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
@@ -15,6 +16,7 @@ import { type ControlMethods, controlMethods } from './control.ts'
 import { checkAbTest } from './ab-draft.ts'
 import { hasUnsubscribeLink, UNSUBSCRIBE_TAG } from './checks.ts'
 import { type BroadcastDeps, noBroadcast, refuseUnless } from './drafts.ts'
+import { archiveUrlOf } from './published.ts'
 import { propertiesOf, type Revision, withPreview } from './revision.ts'
 
 export interface SendingDeps extends BroadcastDeps {
@@ -114,6 +116,13 @@ export async function sendableFrom(
   return domain
 }
 
+/** Returns the links that are the same for all recipients, with the one to the archive if the HTML has it. */
+function linksIn(html: string, archiveUrl: string | null): string[] {
+  const links = numberedLinks(html)
+  const more = archiveUrl !== null && html.includes(ARCHIVE_KEY) && !links.includes(archiveUrl)
+  return more ? [...links, archiveUrl] : links
+}
+
 /** Builds the revisions from the current state: one for each variant. */
 async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): Promise<Revision[]> {
   const { storage, clock, tracking } = deps
@@ -122,6 +131,7 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
   const domain = await sendableFrom(deps, broadcast, caller)
   const origin = tracking.originFor(domain)
   if (origin === null) throw refuse('broadcast_without_link')
+  const archiveUrl = await archiveUrlOf(deps, broadcast, origin)
   const segment = await storage.getSegment({ teamId, id: segmentId }, now)
   if (!segment) throw refuse('not_found', { resource: 'Segment' })
   const topic = topicId === null ? undefined : await storage.getTopic({ teamId, id: topicId }, now)
@@ -131,6 +141,7 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
     domainId: domain.id,
     returnPathHost: returnPathHost(domain),
     origin,
+    archiveUrl,
     tracking: { opens: domain.openTracking, clicks: domain.clickTracking },
     pool: choosePool(assignments, { teamId, domainId: domain.id, stream: 'broadcast' }),
     apiKeyId: caller.apiKey?.id ?? null,
@@ -139,7 +150,8 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
     properties: propertiesOf(await storage.listContactProperties({ teamId }, now)),
   }
   const revisions: Revision[] = []
-  for (const one of variantContents(content)) revisions.push({ ...(await bodyOf(one, domain)), ...frozen })
+  for (const one of variantContents(content))
+    revisions.push({ ...(await bodyOf(one, domain, archiveUrl)), ...frozen })
   return revisions
 }
 
@@ -147,6 +159,7 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
 async function bodyOf(
   { from, subject, replyTo, previewText, html, text }: BroadcastContent,
   { clickTracking }: Pick<Domain, 'clickTracking'>,
+  archiveUrl: string | null,
 ): Promise<Pick<Revision, 'from' | 'subject' | 'replyTo' | 'html' | 'links' | 'text'>> {
   const shown = html === null ? null : withPreview(html, previewText)
   return {
@@ -154,7 +167,7 @@ async function bodyOf(
     subject,
     replyTo,
     html: shown,
-    links: clickTracking && shown !== null ? numberedLinks(shown) : [],
+    links: clickTracking && shown !== null ? linksIn(shown, archiveUrl) : [],
     text: text ?? (await textFrom(html!)),
   }
 }

@@ -3,6 +3,7 @@ import { lineOfRule } from '../mail/receiving-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
+import { presentArchive } from '../api/archive.ts'
 import { presentFormSetting } from '../api/forms.ts'
 import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentSource } from '../api/sources.ts'
@@ -34,6 +35,7 @@ const READS: Record<string, Read> = {
     const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)
     return key && presentApiKeySetting(key)
   },
+  archive: async ({ archive }, _named, teamId) => presentArchive(await archive.get({ teamId })),
   form: async ({ forms }, id, teamId) => presentFormSetting(await forms.get({ teamId, id })),
   webhook: async ({ webhooks }, id, teamId) => presentWebhookSetting(await webhooks.get({ teamId, id })),
   source: async ({ sources }, ip) => presentSource(await sources.get(ip)),

@@ -50,6 +50,8 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
   one('winner', 'Choose the variant of an A/B test that the rest gets')
     .addArgument(new Argument('<variant>', 'Name of the variant').choices(VARIANTS))
     .action(doesWith(chooseWinner))
+  one('publish', 'Show a broadcast in the public archive once it is sent').action(doesTo(publishBroadcast))
+  one('withdraw', 'Take a broadcast out of the public archive').action(doesTo(withdrawBroadcast))
   one('cancel', 'Stop a broadcast permanently; emails already sent are not affected').action(
     doesTo(cancelBroadcast),
   )
@@ -91,11 +93,12 @@ async function listBroadcasts(
 
 /** Runs `broadcast show`. */
 async function showBroadcast(context: Context, id: string): Promise<void> {
-  const { broadcasts, output, team } = context
+  const { archive, broadcasts, output, team } = context
   const { id: teamId } = await team()
   const found = await broadcasts.refreshed(await broadcasts.getBroadcast({ teamId, id }))
   const inFlight = await broadcasts.inFlight({ teamId, id })
-  const shown = presentBroadcast(found, inFlight, await shapingOf(context).names())
+  const url = await archive.pageUrl(found)
+  const shown = presentBroadcast(found, inFlight, await shapingOf(context).names(), url)
   output.object(shown)
   const facts = [
     ['Name', shown.name],
@@ -109,6 +112,7 @@ async function showBroadcast(context: Context, id: string): Promise<void> {
     ['Segment', shown.segment_id],
     ['Recipients', String(shown.recipients)],
     ...(shown.emails_per_hour === null ? [] : [['Emails per hour', `at most ${shown.emails_per_hour}`]]),
+    ['In the archive', shown.archive ? (shown.archive_url ?? 'once it is sent') : 'no'],
     ...Object.entries(shown.counts).map(([event, count]) => [`Emails ${event}`, String(count)]),
     ...(shown.in_flight === 0 ? [] : [['On the wire', String(shown.in_flight)]]),
     ['Unsubscribed', String(shown.unsubscribed)],
@@ -274,6 +278,31 @@ async function chooseWinner(
   await broadcasts.chooseVariant({ teamId, id, variant })
   output.object(presentRef('broadcast', id))
   output.text(`The rest of ${name} gets variant ${variant}.`)
+}
+
+/** Runs `broadcast publish`. */
+async function publishBroadcast(context: Context, id: string): Promise<void> {
+  const { archive, broadcasts, output, team } = context
+  const { id: teamId } = await team()
+  const { name } = await broadcasts.getBroadcast({ teamId, id })
+  const draft = { content: {}, archive: true }
+  await broadcasts.updateBroadcast({ teamId, id, draft, author: 'command line' })
+  output.object(presentRef('broadcast', id))
+  const url = await archive.pageUrl(await broadcasts.getBroadcast({ teamId, id }))
+  const { status } = await archive.get({ teamId })
+  const enable = 'The archive is disabled. To enable it: posthaste archive enable'
+  output.text(`${name} is in the archive${url === null ? ' once it is sent.' : `: ${url}`}`)
+  if (status === 'disabled') output.text(enable)
+}
+
+/** Runs `broadcast withdraw`. */
+async function withdrawBroadcast({ broadcasts, output, team }: Context, id: string): Promise<void> {
+  const { id: teamId } = await team()
+  const { name } = await broadcasts.getBroadcast({ teamId, id })
+  const draft = { content: {}, archive: false }
+  await broadcasts.updateBroadcast({ teamId, id, draft, author: 'command line' })
+  output.object(presentRef('broadcast', id))
+  output.text(`${name} is not in the archive. Its page is offline.`)
 }
 
 /** Runs `broadcast cancel`. */

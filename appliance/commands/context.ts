@@ -7,6 +7,7 @@ import {
   createCustomEvents,
   type CustomEvents,
 } from '../automations/book.ts'
+import { type ArchiveBook, createArchiveBook } from '../archive/book.ts'
 import { createFormBook, type FormBook } from '../forms/book.ts'
 import { type BroadcastBook, createBroadcastBook } from '../broadcasts/book.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
@@ -122,6 +123,7 @@ export interface Context {
   automations: AutomationBook
   customEvents: CustomEvents
   forms: FormBook
+  archive: ArchiveBook
   gate: ProviderGate
   webhooks: Webhooks
   /** Created on first use. */
@@ -194,6 +196,7 @@ export async function withContext(
       automations: createAutomationBook({ storage, clock }),
       customEvents: createCustomEvents({ storage, clock }),
       forms: createFormBook({ storage, clock, senders, originFor: () => Promise.resolve(originOf(config)) }),
+      archive: createArchiveBook({ storage, clock, tracking: trackingOf(config) }),
       gate,
       webhooks: hooks.webhooks,
       output,

@@ -38,6 +38,7 @@ import {
 import { addContacts } from './contact-commands.ts'
 import { addAlerts } from './alert.ts'
 import { addAutomations } from './automation.ts'
+import { addArchive } from './archive.ts'
 import { addForms } from './form.ts'
 import { addBroadcasts } from './broadcast.ts'
 import { addEmails } from './email.ts'
@@ -80,6 +81,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addBroadcasts(registrar)
   addAutomations(registrar)
   addForms(registrar)
+  addArchive(registrar)
   addAlerts(registrar)
   addEvents(registrar)
   addSuppressions(registrar)

@@ -21,6 +21,7 @@ const OPEN = [
   '/.well-known/mta-sts.txt',
   '/downloads/',
   '/shared/',
+  '/a/',
   '/f/',
   '/i/',
   '/l/',

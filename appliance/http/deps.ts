@@ -25,6 +25,7 @@ import type { ShapingBook } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { AutomationBook, CustomEvents } from '../automations/book.ts'
+import type { PublicArchives } from '../archive/archive.ts'
 import type { Forms } from '../forms/forms.ts'
 import type { Broadcasts } from '../broadcasts/broadcasts.ts'
 import type { Templates } from '../templates/templates.ts'
@@ -102,6 +103,7 @@ export interface HttpDeps {
   automations: AutomationBook
   customEvents: CustomEvents
   forms: Omit<Forms, 'start' | 'close'>
+  archive: PublicArchives
   intake: Intake
   /** Parses stored messages. */
   mime: MimeReader

@@ -17,7 +17,7 @@ export function tagAnswers(app: App): void {
     }
     const tag = `W/"${payload.length.toString(16)}-${hash('sha1', payload, 'base64url')}"`
     void reply.header('etag', tag)
-    if (!names(request.headers['if-none-match'], tag)) {
+    if (!namesTag(request.headers['if-none-match'], tag)) {
       done(null, payload)
       return
     }
@@ -35,7 +35,7 @@ function isTagged({ method }: FastifyRequest, reply: FastifyReply, payload: unkn
 }
 
 /** Whether If-None-Match contains the tag. Uses weak comparison, without `W/` (RFC 9110 §8.8.3.2). */
-function names(field: string | undefined, tag: string): boolean {
+export function namesTag(field: string | undefined, tag: string): boolean {
   if (field === undefined) return false
   const opaque = tag.slice(2)
   return field

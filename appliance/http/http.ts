@@ -41,6 +41,8 @@ import { emailRoutes } from './routes/emails.ts'
 import { providerRuleRoutes } from './routes/provider-rules.ts'
 import { erasureRoutes, retentionRoutes } from './routes/retention.ts'
 import { invitationRoutes } from './routes/invitations.ts'
+import { archiveRoutes } from './routes/archive.ts'
+import { archivePageRoutes } from './routes/archive-pages.ts'
 import { formRoutes } from './routes/forms.ts'
 import { signUpRoutes } from './routes/sign-ups.ts'
 import { imageRoutes } from './routes/images.ts'
@@ -249,6 +251,8 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   preferenceRoutes(app, deps)
   formRoutes(app, deps)
   signUpRoutes(app, deps)
+  archiveRoutes(app, deps)
+  archivePageRoutes(app, deps)
   suppressionRoutes(app, deps)
   erasureRoutes(app, deps)
   webhookRoutes(app, deps)

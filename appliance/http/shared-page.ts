@@ -13,8 +13,14 @@ export const PAGE_POLICY =
  * Content security policy of the email itself, even when someone opens its URL without the page: no scripts, no forms,
  * and no content from other servers. Links may open another window, outside the sandbox.
  */
-export const CONTENT_POLICY =
-  "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox"
+export const CONTENT_POLICY = contentPolicy('data:')
+
+/** The same for mail that a team published: images are loaded, as in a mail program. */
+export const PUBLISHED_POLICY = contentPolicy('data: https: http:')
+
+function contentPolicy(images: string): string {
+  return `default-src 'none'; img-src ${images}; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox`
+}
 
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }

@@ -117,6 +117,7 @@ export const RESERVED_KEYS = [
   'EMAIL',
   'UNSUBSCRIBE_URL',
   'RESEND_UNSUBSCRIBE_URL',
+  'POSTHASTE_ARCHIVE_URL',
   'contact',
   'this',
 ] as const

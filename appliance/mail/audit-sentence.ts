@@ -202,6 +202,7 @@ const SENTENCES: Record<AuditAction, Say> = {
   'topic.create': simple('created', 'create', (name) => `the topic${quoted(name)}`),
   'topic.delete': simple('deleted', 'delete', (name) => `the topic${quoted(name)}`),
   'topic.update': simple('changed', 'change', (name) => `the topic${quoted(name)}`),
+  'archive.update': account('changed', 'change', 'the public archive'),
   'unsubscribe_page.update': account('changed', 'change', 'the unsubscribe page'),
   'user.password': simple('set', 'set', (name) => `a new password for ${name}`),
   'user.reset_factors': simple('removed', 'remove', (name) => `the second steps of ${name}`),

@@ -31,6 +31,7 @@ export const AUDIT_ACTIONS = [
   'api_key.create',
   'api_key.delete',
   'api_key.update',
+  'archive.update',
   'automation.create',
   'automation.delete',
   'automation.retry',

@@ -34,11 +34,15 @@ export interface PageFrame {
   language: PageLanguage
   /** The team's name; empty: the page shows no name. */
   team: string
+  /** More elements of the head, as HTML. */
+  head?: string
+  /** Whether search engines may list the page; absent: no. */
+  indexed?: boolean
 }
 
 /** Renders a page around its content, which must be HTML. `more` is additional CSS for this page. */
 export function framePage(
-  { page, language, team }: PageFrame,
+  { page, language, team, head = '', indexed = false }: PageFrame,
   heading: string,
   body: string,
   more = '',
@@ -52,10 +56,9 @@ export function framePage(
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex, nofollow">
-<meta name="referrer" content="no-referrer">
+${indexed ? '' : '<meta name="robots" content="noindex, nofollow">\n'}<meta name="referrer" content="no-referrer">
 <title>${escapeHtml(heading)}${name && ` · ${name}`}</title>
-<style>${style}</style>
+${head && `${head}\n`}<style>${style}</style>
 </head>
 <body>
 ${name && `<header>${logo}</header>`}

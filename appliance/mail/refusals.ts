@@ -558,6 +558,12 @@ export const REFUSALS = {
     '554 5.5.1',
     'Another template already has the alias `{alias}`.',
   ),
+  slug_taken: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'The archive of another team already has the slug `{slug}`.',
+  ),
   template_changed: entry(
     'validation_error',
     409,

@@ -30,6 +30,9 @@ const FIELDS = {
 /** Keys of the unsubscribe link. */
 export const LINK_KEYS: ReadonlySet<string> = new Set(['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL'])
 
+/** Key of the link to a broadcast's page in the team's public archive. */
+export const ARCHIVE_KEY = 'POSTHASTE_ARCHIVE_URL'
+
 const stranger = (text: string | null, fallback: string | null = null): MergeValue => ({
   text: text === '' ? null : text,
   fallback,

@@ -7,7 +7,13 @@ import { refuse } from '../mail/refusals.ts'
 import { headerValue, htmlValue, oneLine, plainValue } from './escape.ts'
 import { MAX_MERGED, type MergeKind, type MergeSource, type MergeTag, type MergeValues } from './source.ts'
 
-export { contactValues, LINK_KEYS, type MergeContact, type MergeProperty } from './contact-values.ts'
+export {
+  ARCHIVE_KEY,
+  contactValues,
+  LINK_KEYS,
+  type MergeContact,
+  type MergeProperty,
+} from './contact-values.ts'
 export { type MergeKind, type MergeSource, type MergeValues, parseMerge, tagsOf } from './source.ts'
 export {
   checkValues,

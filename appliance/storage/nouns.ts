@@ -34,6 +34,7 @@ import { methods as automationRuns } from './automations/runs.ts'
 import { methods as customEvents } from './automations/custom-events.ts'
 import { methods as sentEvents } from './automations/sent-events.ts'
 import { methods as abTests } from './broadcasts/ab-tests.ts'
+import { methods as archives } from './broadcasts/archives.ts'
 import { methods as broadcasts } from './broadcasts/broadcasts.ts'
 import { methods as broadcastCandidates } from './broadcasts/candidates.ts'
 import { methods as broadcastExpansion } from './broadcasts/expansion.ts'
@@ -114,6 +115,7 @@ export const nouns = {
   broadcastRecipients,
   broadcastRecipientRows,
   broadcastResults,
+  archives,
   broadcasts,
   broadcastStates,
   broadcastVersions,

@@ -3,6 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import {
+  ARCHIVE_KEY,
   checkValues,
   contactValues,
   type MergeContact,
@@ -73,6 +74,7 @@ export function createFill({ storage, clock }: FillDeps): Fill {
     const reader = readsContact(sources) ? await readerOf({ storage, clock }, body, teamId) : undefined
     const values: MergeValues = (key) => {
       if (isUnsubscribeTag(key)) return sent === 'draft' ? NOWHERE : UNSUBSCRIBE
+      if (key === ARCHIVE_KEY) return NO_PAGE
       return variables(key) ?? (isOfContact(key) ? reader?.(key) : undefined)
     }
     return {
@@ -87,6 +89,9 @@ const isUnsubscribeTag = (key: string): boolean => ['UNSUBSCRIBE_URL', 'RESEND_U
 const UNSUBSCRIBE = { text: '{{{UNSUBSCRIBE_URL}}}', fallback: null, raw: true }
 /** In a test, the link does nothing. */
 const NOWHERE = { text: '#', fallback: null, raw: true }
+
+/** Only broadcasts have a page in the archive. */
+const NO_PAGE = { text: null, fallback: null, raw: false }
 
 const isGiven = (value: string | null | undefined): boolean =>
   value !== null && value !== undefined && value !== ''

@@ -7,6 +7,7 @@ import { racesOfAlerts } from './races-alerts.contract.ts'
 import { racesOfAudience } from './races-audience.contract.ts'
 import { racesOfAutomations } from './races-automations.contract.ts'
 import { racesOfBroadcasts } from './races-broadcasts.contract.ts'
+import { racesOfArchives } from './races-archives.contract.ts'
 import { racesOfForms } from './races-forms.contract.ts'
 import { racesOfHousekeeping } from './races-housekeeping.contract.ts'
 import { racesOfImports } from './races-imports.contract.ts'
@@ -21,6 +22,7 @@ const parts: Record<string, (race: Racing) => void> = {
   accounts: racesOfAccounts,
   alerts: racesOfAlerts,
   audience: racesOfAudience,
+  archives: racesOfArchives,
   forms: racesOfForms,
   imports: racesOfImports,
   automations: racesOfAutomations,

@@ -5,6 +5,7 @@ import { accountsContract } from './accounts.contract.ts'
 import { audienceListsContract } from './audience-lists.contract.ts'
 import { topicMailContract } from './topic-mail.contract.ts'
 import { audienceContract } from './audience.contract.ts'
+import { archivesContract } from './archives.contract.ts'
 import { auditContract } from './audit.contract.ts'
 import { contactBatchesContract } from './contact-batches.contract.ts'
 import { contactImportsContract } from './contact-imports.contract.ts'
@@ -77,6 +78,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   templateUses: templateUsesContract,
   audit: auditContract,
   abTests: abTestsContract,
+  archives: archivesContract,
   broadcasts: broadcastsContract,
   broadcastHolds: broadcastHoldsContract,
   broadcastVersions: broadcastVersionsContract,

@@ -36,9 +36,9 @@ export function broadcastRoutes(app: App, deps: HttpDeps): void {
 export const broadcastReader =
   ({ broadcasts }: HttpDeps) =>
   async (request: FastifyRequest) => {
-    const { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour } =
+    const { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour, archive } =
       api.presentBroadcastSummary(await broadcasts.getBroadcast(which(request)), String)
-    return { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour }
+    return { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour, archive }
   }
 
 /** Returns the time to send at. Typed clients send "" for unset fields. */
@@ -61,6 +61,7 @@ function draftOf(body: api.UpdateBroadcast) {
     document,
     hourlyRate,
     abTest: ab_test && abTestOf(ab_test),
+    archive: body.archive,
     content: {
       ...(typeof from === 'string' && { from }),
       ...(typeof subject === 'string' && { subject }),
@@ -89,7 +90,7 @@ const abTestOf = ({ share, wait_hours: waitHours, variants = [] }: GivenAbTest &
 })
 
 function draftRoutes(app: App, deps: HttpDeps): void {
-  const { broadcasts, shaping } = deps
+  const { archive, broadcasts, shaping } = deps
   const read = broadcastReader(deps)
   const noun = 'broadcast' as const
   const created = { right: 'send', audit: { action: 'broadcast.create', noun } } as const
@@ -122,7 +123,8 @@ function draftRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.getBroadcast, {}, async (request) => {
     const found = await broadcasts.refreshed(await broadcasts.getBroadcast(which(request)))
     const inFlight = await broadcasts.inFlight(which(request))
-    return api.presentBroadcast(found, inFlight, await shaping.names())
+    const archiveUrl = await archive.pageUrl(found)
+    return api.presentBroadcast(found, inFlight, await shaping.names(), archiveUrl)
   })
   const updated = { right: 'send', audit: { action: 'broadcast.update', noun, read } } as const
   serve(app, api.updateBroadcast, updated, async (request) => {

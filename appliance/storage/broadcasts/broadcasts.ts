@@ -64,6 +64,8 @@ export interface Broadcast {
   hourlyRate: number | null
   /** When its next email may be queued, by the rate; null: at once. */
   nextAt: number | null
+  /** When it was published in the team's archive; null: it isn't. */
+  archivedAt: number | null
 }
 
 /** Identifies a broadcast of a team. */
@@ -113,6 +115,7 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
   countedAt: row.counted_at,
   hourlyRate: row.hourly_rate,
   nextAt: row.next_at,
+  archivedAt: row.archived_at,
 })
 
 /** What broadcasts to list. */
@@ -165,7 +168,7 @@ export type NewBroadcast = Pick<
   Broadcast,
   'id' | 'teamId' | 'name' | 'segmentId' | 'exclude' | 'topicId' | 'content' | 'document' | 'createdAt'
 > &
-  Partial<Pick<Broadcast, 'templateId' | 'hourlyRate'>>
+  Partial<Pick<Broadcast, 'templateId' | 'hourlyRate' | 'archivedAt'>>
 
 /** Stores a draft. @param args version: records its first version; undefined: none */
 async function createBroadcast(
@@ -174,7 +177,7 @@ async function createBroadcast(
   now: number,
 ): Promise<void> {
   const { id, teamId, name, segmentId, exclude, topicId, content, document, createdAt } = broadcast
-  const { templateId = null, hourlyRate = null } = broadcast
+  const { templateId = null, hourlyRate = null, archivedAt = null } = broadcast
   await db
     .insertInto('broadcasts')
     .values({
@@ -189,6 +192,7 @@ async function createBroadcast(
       document,
       template_id: templateId,
       hourly_rate: hourlyRate,
+      archived_at: archivedAt,
       created_at: createdAt,
       updated_at: createdAt,
     })
@@ -205,6 +209,8 @@ export interface BroadcastChange {
   content?: Partial<BroadcastContent> | undefined
   document?: string | null | undefined
   hourlyRate?: number | null | undefined
+  /** Whether it is published in the team's archive. */
+  archive?: boolean | undefined
 }
 
 /** A change of a broadcast by a caller. */
@@ -221,7 +227,8 @@ const PACED: readonly BroadcastStatus[] = ['draft', 'scheduled', 'queued']
 export type BroadcastAnswer = 'done' | 'unknown' | 'wrong_status' | 'stale'
 
 /**
- * Changes a broadcast. After it has started, only the name can change, and the rate while it is being sent.
+ * Changes a broadcast. After it has started, only the name can change, whether it is in the archive, and the rate while
+ * it is being sent.
  * @param args edits: the version that the caller read; undefined: any. version: records what the draft says now;
  * undefined: no version is recorded
  */
@@ -257,10 +264,17 @@ async function updateBroadcast(
     })
     .where('id', '=', id)
     .execute()
+  if (change.archive !== undefined) await publish(db, current, change.archive, now)
   const draft = { id, teamId, content: said, document: document === undefined ? current.document : document }
   if (version && (isRewritten || draft.document !== current.document))
     await recordVersion(db, draft, version, now)
   return 'done'
+}
+
+/** Publishes a broadcast in the archive, or withdraws it. One that is published keeps its time. */
+async function publish(db: Db, { id, archivedAt }: Broadcast, archive: boolean, now: number): Promise<void> {
+  const at = archive ? (archivedAt ?? now) : null
+  await db.updateTable('broadcasts').set({ archived_at: at }).where('id', '=', id).execute()
 }
 
 /** Records that a test was sent, unless the draft changed since it was read. */

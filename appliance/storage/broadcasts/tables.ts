@@ -46,6 +46,7 @@ export interface BroadcastsTable {
   counted_at: number | null
   hourly_rate: number | null
   next_at: number | null
+  archived_at: number | null
 }
 
 export interface BroadcastRevisionsTable {
@@ -115,7 +116,16 @@ export interface BroadcastClicksTable {
   clicks: number
 }
 
+export interface ArchivesTable {
+  team_id: string
+  slug: string | null
+  /** JSON: ArchiveSettings. */
+  settings: string
+  updated_at: number
+}
+
 export interface BroadcastTables {
+  archives: ArchivesTable
   broadcasts: BroadcastsTable
   broadcast_revisions: BroadcastRevisionsTable
   broadcast_versions: BroadcastVersionsTable

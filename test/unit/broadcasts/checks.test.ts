@@ -11,7 +11,9 @@ const good = {
 }
 const facts = {
   ...{ sender: null, unknownTags: [], bareTags: [], eligible: 3, topic: true, postalAddress: '1 Quay St' },
-  ...{ tested: true, repeats: undefined },
+  tested: true,
+  repeats: undefined,
+  emptyArchiveLink: false,
   domain: {
     ...{ name: 'news.example.com', openTracking: false, clickTracking: false, trackingSubdomain: null },
     checks: ['DMARC', 'SPF'].map((key) => ({ key, status: 'verified' })),
@@ -86,6 +88,10 @@ test.each([
 test('unknown tags and tags without a fallback get attention', () => {
   expect(wrong({}, { unknownTags: ['SHOE'] })).toEqual(['attention tags'])
   expect(wrong({}, { bareTags: ['FIRST_NAME'] })).toEqual(['attention fallback'])
+})
+
+test('a link to the archive that would be empty gets attention', () => {
+  expect(wrong({}, { emptyArchiveLink: true })).toEqual(['attention archive'])
 })
 
 test('web, mail, phone, anchor and variable links pass', () => {

@@ -69,6 +69,7 @@ const NO_ACT = [
   ...['broadcast list', 'broadcast show', 'broadcast review'],
   ...['automation list', 'automation show', 'automation runs', 'automation run', 'automation test'],
   ...['alert list', 'alert show', 'alert settings'],
+  'archive show',
   ...['form list', 'form show', 'form html'],
   ...['event list', 'event show', 'event sent', 'event send'],
   ...['secrets status', 'secrets rekey'],

@@ -267,7 +267,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     audience,
     templates,
     automations,
-    forms: signUps.forms,
+    ...signUps,
     customEvents: createCustomEvents({ storage, clock }),
     broadcasts,
     retention: {

@@ -80,6 +80,7 @@ describe('GET /openapi.json', () => {
     )
     expect(routes.sort()).toEqual([
       'http/dashboard.ts',
+      'http/routes/archive-pages.ts',
       'http/routes/preferences.ts',
       'http/routes/shares.ts',
       'http/routes/sign-ups.ts',

@@ -175,6 +175,7 @@ test.each<[AuditAction, Partial<Said>, string]>([
     { before: { plan: 'free' }, target: 'plan pro' },
     'changed the plan of the team from free to pro',
   ],
+  ['archive.update', {}, 'changed the public archive'],
   ['form.create', { before: undefined, after: { name: 'News' } }, 'created the sign-up form “News”'],
   ['form.update', { before: { name: 'News' } }, 'changed the sign-up form “News”'],
   ['form.delete', { before: { name: 'News' } }, 'deleted the sign-up form “News”'],

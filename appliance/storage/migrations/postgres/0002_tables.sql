@@ -1021,7 +1021,7 @@ CREATE TABLE broadcasts (
   pause_figures text,
   problem text,
   counts text,
-  counted_at bigint, document text, tested_at bigint, resumed_at bigint, holds text, reach text, template_id text, hourly_rate bigint check (hourly_rate > 0), next_at bigint,
+  counted_at bigint, document text, tested_at bigint, resumed_at bigint, holds text, reach text, template_id text, hourly_rate bigint check (hourly_rate > 0), next_at bigint, archived_at bigint,
   check ((paused_at is null) = (pause_reason is null))
 );
 
@@ -1455,3 +1455,11 @@ CREATE TABLE broadcast_ab_tests (
 );
 
 CREATE INDEX broadcast_recipients_variant on broadcast_recipients (broadcast, bucket, contact_id) where variant is not null;
+CREATE TABLE archives (
+  team_id text primary key not null references teams (id) on delete cascade,
+  slug text unique,
+  settings text not null,
+  updated_at bigint not null
+);
+
+CREATE INDEX broadcasts_archived on broadcasts (team_id, started_at, id) where archived_at is not null;

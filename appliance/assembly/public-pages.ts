@@ -1,5 +1,6 @@
-/** Opens sign-up forms. */
+/** Opens what strangers see of teams: sign-up forms and archives. */
 import { randomBytes } from 'node:crypto'
+import { createArchives, type PublicArchives } from '../archive/archive.ts'
 import { createForms, createFormTokens, type Forms } from '../forms/forms.ts'
 import type { Intake } from '../intake/intake.ts'
 import type { Senders } from '../senders/senders.ts'
@@ -16,8 +17,18 @@ interface FormParts {
   shareOf: (limit: number) => number
 }
 
+/** Opens sign-up forms and archives. */
+export async function openPublicPages(
+  ground: Ground,
+  parts: FormParts,
+): Promise<{ forms: Forms; archive: PublicArchives }> {
+  const { storage, clock } = ground
+  const archive = createArchives({ storage, clock, tracking: parts.tracking })
+  return { forms: await openForms(ground, parts), archive }
+}
+
 /** Opens the forms, with links on the tracking host of the sender's domain, and sends their confirmation emails. */
-export async function openForms(ground: Ground, { tracking, ...parts }: FormParts): Promise<Forms> {
+async function openForms(ground: Ground, { tracking, ...parts }: FormParts): Promise<Forms> {
   const { storage, clock, started, options } = ground
   const secret = await storage.secret({ name: 'forms', fresh: randomBytes(32) }, clock.now())
   const forms = createForms({

@@ -1,0 +1,92 @@
+/** The public archive of a team's broadcasts. */
+import { Type, type Static } from 'typebox'
+import type { ArchiveDetails } from '../mail/archive.ts'
+import { ARCHIVE_LIMITS, ARCHIVE_STATUSES } from '../mail/archive.ts'
+import { operation } from './operation.ts'
+import { described, kind, literals, Nullable, optionalText, Timestamp } from './shared.ts'
+import { timestampOrNull } from './timestamp.ts'
+
+const { title, description, slug, shortestSlug } = ARCHIVE_LIMITS
+const SLUG = `Part of its URL: ${shortestSlug} to ${slug} lower-case letters, digits and single hyphens, unique on this server`
+const TITLE = `Heading of its pages, at most ${title} characters; null: the team’s name.`
+const DESCRIPTION = `Text below the heading, at most ${description} characters; null: none.`
+const DOMAIN = 'A domain of the team, whose tracking host is in its URL; null: this server’s own host.'
+const FORM = 'The sign-up form that its pages link to; null: none.'
+const INDEXED = 'Whether search engines may list its pages.'
+const status = literals(ARCHIVE_STATUSES, described('disabled: its pages and its feed don’t exist.'))
+
+/** GET and PATCH /archive. Not part of the hosted API. */
+export const Archive = Type.Object(
+  {
+    object: kind('archive'),
+    status,
+    slug: Nullable(Type.String(), described(`${SLUG}; null until it is first enabled.`)),
+    title: Nullable(Type.String(), described(TITLE)),
+    description: Nullable(Type.String(), described(DESCRIPTION)),
+    domain: Nullable(Type.String(), described(DOMAIN)),
+    form_id: Nullable(Type.String(), described(FORM)),
+    indexed: Type.Boolean(described(INDEXED)),
+    url: Nullable(
+      Type.String(),
+      described('Its first page; null: it is disabled, or the server has no public address.'),
+    ),
+    feed_url: Nullable(Type.String(), described('Its Atom feed; null without `url`.')),
+    updated_at: Nullable(Timestamp, described('Last change; null: never changed.')),
+  },
+  described('The public archive of a team’s broadcasts.'),
+)
+export type Archive = Static<typeof Archive>
+
+/** PATCH /archive */
+export const UpdateArchive = Type.Object(
+  {
+    status: Type.Optional(status),
+    slug: Type.Optional(
+      Type.String(
+        described(
+          `${SLUG}. Links to broadcasts in sent mail lead to the new URL. Default: made from the team’s name.`,
+        ),
+      ),
+    ),
+    title: optionalText(TITLE),
+    description: optionalText(DESCRIPTION),
+    domain: optionalText(DOMAIN),
+    form_id: optionalText(FORM),
+    indexed: Type.Optional(Type.Boolean(described(INDEXED))),
+  },
+  described('What to change. Other fields stay the same.'),
+)
+export type UpdateArchive = Static<typeof UpdateArchive>
+
+const tags = ['Archive'] as const
+
+export const getArchive = operation('GET /archive', {
+  operationId: 'getArchive',
+  tags,
+  summary: 'Get the public archive',
+  description: 'Not part of the hosted API.',
+  response: { 200: Archive },
+})
+export const updateArchive = operation('PATCH /archive', {
+  operationId: 'updateArchive',
+  tags,
+  summary: 'Change the public archive',
+  description:
+    'It shows the sent broadcasts with `archive`: true. Takes effect at once. Not part of the hosted API.',
+  body: UpdateArchive,
+  response: { 200: Archive },
+})
+
+export const presentArchive = (archive: ArchiveDetails): Archive => ({
+  object: 'archive',
+  status: archive.status,
+  slug: archive.slug,
+  title: archive.title,
+  description: archive.description,
+  domain: archive.domain,
+  form_id: archive.formId,
+  indexed: archive.indexed,
+  url: archive.url,
+  feed_url: archive.feedUrl,
+  updated_at: timestampOrNull(archive.updatedAt),
+})
