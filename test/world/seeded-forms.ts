@@ -1,12 +1,12 @@
 import type { TestAppliance } from './appliance.ts'
 import { NEWS } from './seeded-mail.ts'
 
-/** Creates a sign-up form of the shop, with a topic of its own. Returns its ID. */
+/** Creates a sign-up form of the shop, with a topic of its own, and the public archive that links to it. Returns the form's ID. */
 export async function seedForm(posthaste: TestAppliance): Promise<string> {
   const made = async (path: string, body: unknown) =>
     (await posthaste.call<{ id: string }>('POST', path, body)).body.id
   const topic = await made('/topics', { name: 'Letters from the quay', default_subscription: 'opt_out' })
-  return made('/forms', {
+  const form = await made('/forms', {
     name: 'Footer of the shop',
     from: `Harbour Books <news@${NEWS}>`,
     topic_ids: [topic],
@@ -23,4 +23,13 @@ export async function seedForm(posthaste: TestAppliance): Promise<string> {
     },
     allowed_origins: ['https://harbour-books.example'],
   })
+  await posthaste.call('PATCH', '/archive', {
+    status: 'enabled',
+    slug: 'harbour-books',
+    description: 'New books, and readings by the sea.',
+    form_id: form,
+  })
+  const sent = await posthaste.call<{ data: { id: string }[] }>('GET', '/broadcasts?status=sent')
+  for (const { id } of sent.body.data) await posthaste.call('PATCH', `/broadcasts/${id}`, { archive: true })
+  return form
 }

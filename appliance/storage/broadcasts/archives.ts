@@ -60,20 +60,25 @@ async function updateArchive(
   return archive
 }
 
-/** Selects the published broadcasts whose content is frozen. */
+/** Selects the published broadcasts whose content is frozen, with the winner of an A/B test. */
 const published = (db: Db) =>
   db
-    .selectFrom('broadcasts')
-    .select(['id', 'team_id', 'revision_id', 'status', 'started_at'])
-    .where('archived_at', 'is not', null)
-    .where('revision_id', 'is not', null)
+    .selectFrom('broadcasts as b')
+    .leftJoin('broadcast_ab_tests as t', 't.broadcast_id', 'b.id')
+    .select(['b.id', 'b.team_id', 'b.revision_id', 'b.status', 'b.started_at', 't.revisions', 't.winner'])
+    .where('b.archived_at', 'is not', null)
+    .where('b.revision_id', 'is not', null)
 
 type Published = Awaited<ReturnType<ReturnType<typeof published>['executeTakeFirstOrThrow']>>
+
+/** Returns the frozen content that the archive shows: that of the winner of an A/B test, else that of variant A. */
+const contentOf = ({ revision_id, revisions, winner }: Published): string =>
+  winner === null || revisions === null ? revision_id! : (JSON.parse(revisions) as string[])[winner]!
 
 const toArchived = (row: Published): ArchivedBroadcast => ({
   id: row.id,
   teamId: row.team_id,
-  revisionId: row.revision_id!,
+  revisionId: contentOf(row),
   status: row.status,
   startedAt: row.started_at!,
 })
@@ -86,17 +91,17 @@ async function listArchived(
   db: Db,
   { teamId, after, most }: { teamId: string; after?: ArchiveCursor | undefined; most: number },
 ): Promise<ArchivedBroadcast[]> {
-  let query = published(db).where('team_id', '=', teamId).where('status', '=', 'sent')
+  let query = published(db).where('b.team_id', '=', teamId).where('b.status', '=', 'sent')
   if (after !== undefined) {
     const { startedAt, id } = after
     query = query.where((row) =>
       row.or([
-        row('started_at', '<', startedAt),
-        row.and([row('started_at', '=', startedAt), row('id', '<', id)]),
+        row('b.started_at', '<', startedAt),
+        row.and([row('b.started_at', '=', startedAt), row('b.id', '<', id)]),
       ]),
     )
   }
-  const rows = await query.orderBy('started_at', 'desc').orderBy('id', 'desc').limit(most).execute()
+  const rows = await query.orderBy('b.started_at', 'desc').orderBy('b.id', 'desc').limit(most).execute()
   return rows.map(toArchived)
 }
 
@@ -106,8 +111,8 @@ async function listArchived(
  */
 async function findArchived(db: Db, { id }: { id: string }): Promise<ArchivedBroadcast | undefined> {
   const row = await published(db)
-    .where('id', '=', id)
-    .where('status', 'in', ['queued', 'sent'])
+    .where('b.id', '=', id)
+    .where('b.status', 'in', ['queued', 'sent'])
     .executeTakeFirst()
   return row && toArchived(row)
 }

@@ -59,6 +59,7 @@ const KINDS: Record<Noun, string> = {
   event: 'Custom events',
   automation: 'Automations',
   broadcast: 'Broadcasts',
+  archive: 'Public archive',
   template: 'Templates',
   contact_property: 'Contact properties',
   unsubscribe_page: 'Unsubscribe page',

@@ -40,6 +40,7 @@ const PAGES: readonly Page[] = [
   { pattern: '/audience/segments/:id', load: () => import('../pages/Segment.svelte') },
   { pattern: '/audience/forms/:id', load: () => import('../pages/SignUpForm.svelte'), rare: true },
   { pattern: '/broadcasts', load: () => import('../pages/Broadcasts.svelte') },
+  { pattern: '/broadcasts/archive', load: () => import('../pages/Archive.svelte'), rare: true },
   { pattern: '/broadcasts/:id', load: () => import('../pages/Broadcast.svelte') },
   { pattern: '/templates', load: () => import('../pages/Templates.svelte') },
   { pattern: '/templates/:id', load: () => import('../pages/Template.svelte'), rare: true },

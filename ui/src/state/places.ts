@@ -77,12 +77,13 @@ export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: bo
   return sandbox ? [...places, INBOX] : places
 }
 
-/** Tabs of the audience, in the palette. */
-const AUDIENCE: readonly Place[] = [
+/** Pages below others, in the palette. */
+const WITHIN: readonly Place[] = [
   { path: '/audience/segments', label: 'Audience: Segments', icon: Contact },
   { path: '/audience/topics', label: 'Audience: Topics', icon: Contact },
   { path: '/audience/properties', label: 'Audience: Properties', icon: Contact },
   { path: '/audience/forms', label: 'Audience: Forms', icon: Contact },
+  { path: '/broadcasts/archive', label: 'Broadcasts: Public archive', icon: Megaphone },
 ]
 
 /** Actions that can be started from any page. */
@@ -131,7 +132,7 @@ export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Ac
     ...openSettings()
       .filter(({ id }) => id !== 'team')
       .map(({ id, label }) => ({ path: `/settings/${id}`, label: `Settings: ${label}`, icon: Settings })),
-    ...AUDIENCE,
+    ...WITHIN,
     { path: '/account', label: 'Your account', icon: CircleUser },
     ...(session?.teams ?? [])
       .filter(({ id }) => id !== session?.team.id)

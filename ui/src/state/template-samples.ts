@@ -1,6 +1,7 @@
 /** Previews of templates with sample values, and what uses templates in words. Pure. */
 import type { Template, TemplateSummary } from '../../../appliance/api/templates.ts'
 import {
+  ARCHIVE_KEY,
   type MergeKind,
   type MergeValues,
   parseMerge,
@@ -69,6 +70,10 @@ export function undeclared({ subject, html, text, variables }: Content): string[
   })
   return [...new Set(keys)].filter(
     (key) =>
-      !known.has(key) && !key.startsWith('contact.') && !(key in SAMPLES) && !key.endsWith('UNSUBSCRIBE_URL'),
+      !known.has(key) &&
+      !key.startsWith('contact.') &&
+      !(key in SAMPLES) &&
+      !key.endsWith('UNSUBSCRIBE_URL') &&
+      key !== ARCHIVE_KEY,
   )
 }
