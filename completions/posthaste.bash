@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation form alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor simulate crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation form archive alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor simulate crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate delegate provider-rules reputation insights bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
@@ -14,9 +14,10 @@ _posthaste_commands() {
         'email') echo 'export' ;;
         'inbound') echo 'list show rules add-rule remove-rule' ;;
         'template') echo 'list show publish' ;;
-        'broadcast') echo 'list show review export send pause resume rate winner cancel' ;;
+        'broadcast') echo 'list show review export send pause resume rate winner publish withdraw cancel' ;;
         'automation') echo 'list show runs run retry test enable stop' ;;
         'form') echo 'list show html enable disable remove' ;;
+        'archive') echo 'show enable disable set' ;;
         'alert') echo 'list show settings mute unmute email' ;;
         'event') echo 'list show sent send' ;;
         'suppression') echo 'list add remove export import' ;;
@@ -110,6 +111,8 @@ _posthaste_options() {
         'broadcast resume') echo '-c --config --json --team --provider --help' ;;
         'broadcast rate') echo '-c --config --json --team --help' ;;
         'broadcast winner') echo '-c --config --json --team --help' ;;
+        'broadcast publish') echo '-c --config --json --team --help' ;;
+        'broadcast withdraw') echo '-c --config --json --team --help' ;;
         'broadcast cancel') echo '-c --config --json --team --help' ;;
         'automation') echo '--help' ;;
         'automation list') echo '-c --config --json --team --status --limit --help' ;;
@@ -127,6 +130,11 @@ _posthaste_options() {
         'form enable') echo '-c --config --json --team --help' ;;
         'form disable') echo '-c --config --json --team --help' ;;
         'form remove') echo '-c --config --json --team --help' ;;
+        'archive') echo '--help' ;;
+        'archive show') echo '-c --config --json --team --help' ;;
+        'archive enable') echo '-c --config --json --team --help' ;;
+        'archive disable') echo '-c --config --json --team --help' ;;
+        'archive set') echo '-c --config --json --team --slug --title --description --domain --form --search-engines --help' ;;
         'alert') echo '--help' ;;
         'alert list') echo '-c --config --json --team --status --kind --limit --help' ;;
         'alert show') echo '-c --config --json --team --help' ;;
@@ -313,6 +321,8 @@ _posthaste_values() {
         'broadcast resume --provider') echo '@any' ;;
         'broadcast rate --team') echo '@any' ;;
         'broadcast winner --team') echo '@any' ;;
+        'broadcast publish --team') echo '@any' ;;
+        'broadcast withdraw --team') echo '@any' ;;
         'broadcast cancel --team') echo '@any' ;;
         'automation list --team') echo '@any' ;;
         'automation list --status') echo 'enabled disabled' ;;
@@ -334,6 +344,16 @@ _posthaste_values() {
         'form enable --team') echo '@any' ;;
         'form disable --team') echo '@any' ;;
         'form remove --team') echo '@any' ;;
+        'archive show --team') echo '@any' ;;
+        'archive enable --team') echo '@any' ;;
+        'archive disable --team') echo '@any' ;;
+        'archive set --team') echo '@any' ;;
+        'archive set --slug') echo '@any' ;;
+        'archive set --title') echo '@any' ;;
+        'archive set --description') echo '@any' ;;
+        'archive set --domain') echo '@any' ;;
+        'archive set --form') echo '@any' ;;
+        'archive set --search-engines') echo 'allow deny' ;;
         'alert list --team') echo '@any' ;;
         'alert list --status') echo 'open closed' ;;
         'alert list --kind') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;

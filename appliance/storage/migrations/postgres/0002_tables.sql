@@ -1438,6 +1438,15 @@ CREATE TABLE dns_serial (
   digest text not null
 );
 
+CREATE TABLE archives (
+  team_id text primary key not null references teams (id) on delete cascade,
+  slug text unique,
+  settings text not null,
+  updated_at bigint not null
+);
+
+CREATE INDEX broadcasts_archived on broadcasts (team_id, started_at, id) where archived_at is not null;
+
 CREATE TABLE broadcast_ab_tests (
   broadcast_id text primary key not null references broadcasts (id) on delete cascade,
   revisions text not null,
@@ -1455,11 +1464,3 @@ CREATE TABLE broadcast_ab_tests (
 );
 
 CREATE INDEX broadcast_recipients_variant on broadcast_recipients (broadcast, bucket, contact_id) where variant is not null;
-CREATE TABLE archives (
-  team_id text primary key not null references teams (id) on delete cascade,
-  slug text unique,
-  settings text not null,
-  updated_at bigint not null
-);
-
-CREATE INDEX broadcasts_archived on broadcasts (team_id, started_at, id) where archived_at is not null;
