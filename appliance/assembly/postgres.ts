@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import type { PostgresTarget } from '../storage/postgres/postgres.ts'
 import { CannotStart } from '../wire/listeners.ts'
+import { describePostgresUrl, splitPostgresUrl } from '../wire/postgres-url.ts'
 
 /** Hosts whose connections don't leave this machine. */
 const LOCAL = /^(|localhost|127(\.\d{1,3}){3}|\[::1\])$/
@@ -13,15 +14,19 @@ const LOCAL = /^(|localhost|127(\.\d{1,3}){3}|\[::1\])$/
  */
 export function postgresTarget({ storage }: Pick<Config, 'storage'>): PostgresTarget | undefined {
   if (storage.engine !== 'postgres') return undefined
-  const url = new URL(storage.url!)
+  const urls = splitPostgresUrl(storage.url!)!
   const { password_file: passwordFile, tls_ca: caFile } = storage
-  if (passwordFile !== undefined)
-    url.password = encodeURIComponent(read('storage.password_file', passwordFile).split(/\r?\n/, 1)[0]!)
-  const isLocal = url.searchParams.has('host') || LOCAL.test(url.hostname)
+  if (passwordFile !== undefined) {
+    const password = encodeURIComponent(read('storage.password_file', passwordFile).split(/\r?\n/, 1)[0]!)
+    for (const url of urls) url.password = password
+  }
+  const isLocal = urls.every((url) => url.searchParams.has('host') || LOCAL.test(url.hostname))
   const { tls = isLocal && caFile === undefined ? 'off' : 'verify' } = storage
-  if (tls === 'off') return { url: url.href }
+  const [url, ...others] = urls.map(({ href }) => href)
+  const servers = others.length === 0 ? { url: url! } : { url: url!, others }
+  if (tls === 'off') return servers
   const ca = caFile === undefined ? undefined : read('storage.tls_ca', caFile)
-  return { url: url.href, tls: { verify: tls === 'verify', ca } }
+  return { ...servers, tls: { verify: tls === 'verify', ca } }
 }
 
 function read(key: string, file: string): string {
@@ -35,6 +40,5 @@ function read(key: string, file: string): string {
 /** Returns a display name of the database, without user and password. */
 export function databaseName({ storage, data_dir: dataDir }: Pick<Config, 'storage' | 'data_dir'>): string {
   if (storage.engine !== 'postgres') return dataDir
-  const { host, pathname, searchParams } = new URL(storage.url!)
-  return `${searchParams.get('host') ?? host}${pathname}`
+  return describePostgresUrl(storage.url!)
 }

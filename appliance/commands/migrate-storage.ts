@@ -4,6 +4,7 @@ import { findConfig, type Config } from '../config/config.ts'
 import type { MoveResult, MoveCall } from '../storage/storage.ts'
 import { refused } from './backup.ts'
 import { Failure, reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
+import { withoutPassword } from '../wire/postgres-url.ts'
 import { createOutput, paragraph, table, type Output } from './output.ts'
 import { thisPerson } from './queue-change.ts'
 import type { Registrar } from './registrar.ts'
@@ -110,12 +111,6 @@ function settingsOf(options: MigrateStorageOptions): [key: string, value: string
     if (value === undefined) return []
     return [[key, key === 'url' ? withoutPassword(value) : value]]
   })
-}
-
-function withoutPassword(text: string): string {
-  const url = new URL(text)
-  url.password = ''
-  return url.href
 }
 
 const releaseCommand = ({ moveId, held }: MoveResult): string | null =>

@@ -1,5 +1,6 @@
 import type { Complaint } from './complaint.ts'
 import type { Given } from './environment.ts'
+import { splitPostgresUrl } from '../wire/postgres-url.ts'
 import { checkProviders, type ProviderTable } from './sign-in.ts'
 
 /** Finds settings that contradict each other. Runs when each one is valid by itself. */
@@ -123,7 +124,7 @@ function checkStorage(
   if (url === undefined)
     return [{ key: 'storage.engine', message: 'storage.engine "postgres" requires storage.url.' }]
   const wrong: { key: string; message: string }[] = []
-  if (given.has('storage.password_file') && new URL(url as string).password !== '')
+  if (given.has('storage.password_file') && splitPostgresUrl(url as string)?.[0]?.password !== '')
     wrong.push({
       key: 'storage.password_file',
       message: 'storage.url contains a password, too. Set only one of the two.',

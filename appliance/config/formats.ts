@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path'
 import { isIP } from 'node:net'
 import { Type, type TSchema } from 'typebox'
+import { splitPostgresUrl } from '../wire/postgres-url.ts'
 
 /** A string format in the schema: the description for error messages, and the test. */
 interface Format {
@@ -58,14 +59,6 @@ function isIssuer(text: string): boolean {
   if (search !== '' || hash !== '' || username !== '' || password !== '') return false
   const local = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
   return protocol === 'https:' || (protocol === 'http:' && local)
-}
-
-/** Whether a URL names a PostgreSQL database. Its only parameter is `host`, the directory of a Unix socket. */
-function isPostgresUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, pathname, searchParams, hash } = new URL(text)
-  const known = [...searchParams].every(([name, value]) => name === 'host' && isAbsolute(value))
-  return /^postgres(ql)?:$/.test(protocol) && /^\/[^/]+$/.test(pathname) && known && hash === ''
 }
 
 export const FORMATS: Record<string, Format> = {
@@ -142,7 +135,7 @@ export const FORMATS: Record<string, Format> = {
   'postgres-url': {
     expected:
       'a URL such as postgres://posthaste@db.example.com/posthaste, with "host" as the only possible parameter',
-    test: isPostgresUrl,
+    test: (text) => splitPostgresUrl(text) !== undefined,
   },
   'provider-id': {
     expected: 'up to 32 lowercase letters, digits and hyphens, such as google',

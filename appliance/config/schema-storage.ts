@@ -12,7 +12,7 @@ export const storageSection = section('Storage of queued and finished mail.', {
     Type.String({
       format: 'postgres-url',
       description:
-        'The PostgreSQL database, such as postgres://posthaste@db.example.com/posthaste. For a Unix socket, give its directory as a parameter: postgres://posthaste@localhost/posthaste?host=/run/postgresql. The only parameter is host.',
+        'The PostgreSQL database, such as postgres://posthaste@db.example.com/posthaste. For a Unix socket, give its directory as a parameter: postgres://posthaste@localhost/posthaste?host=/run/postgresql. The only parameter is host. With standbys, name all servers: postgres://posthaste@db1.example.com,db2.example.com/posthaste. Posthaste uses the one that takes writes.',
       ...secret,
     }),
   ),

@@ -23,7 +23,8 @@ import {
   type StorageEngine,
 } from './plan.ts'
 import { NodeKiller, type NodeKillerDeps } from './node-killer.ts'
-import { nameOfFault, planNodeFaults } from './node-plan.ts'
+import { nameOfFault, planNodeFaults, type NodeFault } from './node-plan.ts'
+import { startPair, type PostgresPair } from './postgres-pair.ts'
 import { postgresPrograms, startPostgres, type PostgresServer } from './postgres-server.ts'
 import { openStage, type Parts, type Stage } from './stage.ts'
 import { startServers, type Accepted } from './arrivals.ts'
@@ -41,6 +42,8 @@ export interface CrashtestOptions {
   /** Number of daemons that share the database; more than 1 needs PostgreSQL. Default: 1. */
   nodes?: number | undefined
   kills: number
+  /** The faults of several nodes, in order. Default: `kills` faults, planned from the seed. */
+  faults?: readonly NodeFault[] | undefined
   seed: number
   /** Time limit for kills, in milliseconds; undefined to make all of them. */
   durationMs?: number | undefined
@@ -96,7 +99,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   const begun = clock.now()
   const dice = createDice(seed)
   await using opened = new AsyncDisposableStack()
-  const server = await openServer(options, opened)
+  const servers = await openServers(options, opened)
   const ledger = emptyLedger()
   const nodes = options.nodes ?? 1
   const sourceIps = nodes > 1 ? Array.from({ length: nodes }, (_, at) => `127.0.0.${at + 11}`) : []
@@ -118,7 +121,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   const stage = await openStage(parts, {
     deliveryPort: exchangers.port,
     endpoint: endpoint.url,
-    database: options.database ?? server?.urlOf('postgres'),
+    database: options.database ?? (servers.pair ?? servers.single)?.urlOf('postgres'),
     sourceIps,
     clock,
     // Not from the test's seed, because two parallel tests with the same seed must not pick the same port while their
@@ -128,7 +131,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   opened.defer(() => stage.close())
 
   const nextRun = (node = 0): number => (runs[node] = ++lastRun)
-  const { killer, steps } = openKiller({ stage, ledger, clock, exchangers, server, nextRun }, options, dice)
+  const { killer, steps } = openKiller({ stage, ledger, clock, exchangers, servers, nextRun }, options, dice)
   opened.defer(() => killer.end())
   const planned = steps.map(({ name }) => name)
   if (steps[0]?.isFirst) await steps.shift()!.make()
@@ -203,14 +206,14 @@ interface Step {
 
 /** Plans the faults, and creates the killer that makes them. */
 function openKiller(
-  { server, ...deps }: Omit<KillerDeps & NodeKillerDeps, 'server'> & { server: PostgresServer | undefined },
-  { engine, kills, nodes = 1 }: CrashtestOptions,
+  { servers: { pair, single: server }, ...deps }: Omit<KillerDeps & NodeKillerDeps, 'server'> & OwnServers,
+  { engine, kills, faults, nodes = 1 }: CrashtestOptions,
   dice: Dice,
 ): { killer: Killer | NodeKiller; steps: Step[] } {
   if (nodes > 1) {
-    if (!server) throw new Error('Several nodes need a PostgreSQL server that the test starts itself')
-    const killer = new NodeKiller({ ...deps, server })
-    const plan = planNodeFaults(kills, nodes, dice)
+    if (!pair) throw new Error('Several nodes need PostgreSQL servers that the test starts itself')
+    const killer = new NodeKiller({ ...deps, server: pair })
+    const plan = faults ?? planNodeFaults(kills, nodes, dice)
     const steps = plan.map((one) => ({
       name: nameOfFault(one),
       make: () => killer.make(one),
@@ -231,15 +234,31 @@ function openKiller(
   return { killer, steps }
 }
 
-/** Starts a PostgreSQL server if the test needs one of its own. */
-async function openServer(
-  { engine, database }: CrashtestOptions,
+/** The database servers that the test starts itself. */
+interface OwnServers {
+  servers: {
+    /** For one daemon. */
+    single?: PostgresServer
+    /** For several nodes: a primary and its standby. */
+    pair?: PostgresPair
+  }
+}
+
+/** Starts PostgreSQL if the test needs servers of its own. */
+async function openServers(
+  { engine, database, nodes = 1 }: CrashtestOptions,
   opened: AsyncDisposableStack,
-): Promise<PostgresServer | undefined> {
-  if (engine !== 'postgres' || database !== undefined) return undefined
-  const server = await startPostgres(postgresPrograms(), { safe: true })
-  opened.defer(() => server.close())
-  return server
+): Promise<OwnServers['servers']> {
+  if (engine !== 'postgres' || database !== undefined) return {}
+  const programs = postgresPrograms()
+  if (nodes > 1) {
+    const pair = await startPair(programs)
+    opened.defer(() => pair.close())
+    return { pair }
+  }
+  const single = await startPostgres(programs, { safe: true })
+  opened.defer(() => single.close())
+  return { single }
 }
 
 async function conclude(

@@ -1,4 +1,7 @@
-/** Runs nodes that share a PostgreSQL database. Kills or stops one of them, or the database server. */
+/**
+ * Runs nodes that share a PostgreSQL database. Kills or stops one of them, or the database server, or promotes its
+ * standby.
+ */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,7 +12,7 @@ import { drainMail, type CrashTraffic } from './drain.ts'
 import type { Exchangers } from './exchanger.ts'
 import type { Kill, Ledger } from './ledger.ts'
 import { nameOfFault, type NodeFault } from './node-plan.ts'
-import type { PostgresServer } from './postgres-server.ts'
+import type { PostgresPair } from './postgres-pair.ts'
 import type { Stage } from './stage.ts'
 import type { StageNode } from './stage-node.ts'
 
@@ -18,7 +21,7 @@ export interface NodeKillerDeps {
   ledger: Ledger
   clock: Clock
   exchangers: Pick<Exchangers, 'conversations'>
-  server: Pick<PostgresServer, 'kill' | 'start' | 'query' | 'queryApart'>
+  server: Omit<PostgresPair, 'urlOf' | 'close'>
   /** Counts a new run of a node, and returns its number. */
   nextRun: (node: number) => number
 }
@@ -64,6 +67,7 @@ export class NodeKiller {
     this.#send()
     await pause(fault.sinceMs)
     if (fault.kind === 'server') await this.#killServer(fault)
+    else if (fault.kind === 'promotion') await this.#promoteStandby(fault)
     else if (fault.kind === 'pause') await this.#pauseNode(fault)
     else await this.#killNode(fault)
     this.#send()
@@ -150,10 +154,22 @@ export class NodeKiller {
     const { server, clock } = this.#deps
     const kill = this.#note(fault, this.#nodes)
     await server.kill()
-    kill.inFlight = [...countsIn(await server.queryApart(LEASES)).values()].reduce((sum, one) => sum + one, 0)
+    kill.inFlight = sumIn(await server.queryApart(LEASES))
     await pause(fault.downMs)
     await server.start()
     kill.until = clock.now()
+  }
+
+  /** Kills the primary, and promotes its standby. Afterwards, there is a standby again. */
+  async #promoteStandby(fault: NodeFault & { kind: 'promotion' }): Promise<void> {
+    const { server, clock } = this.#deps
+    const kill = this.#note(fault, this.#nodes)
+    await server.kill()
+    kill.inFlight = sumIn(await server.queryStandby(LEASES))
+    await pause(fault.downMs)
+    await server.promote()
+    kill.until = clock.now()
+    await server.addStandby()
   }
 
   /** Records a fault that is about to be made. */
@@ -209,3 +225,6 @@ function countsIn(lines: string): Map<string, number> {
       .map((line): [string, number] => [line.split('|')[0]!, Number(line.split('|')[1])]),
   )
 }
+
+/** Counts the leases of all nodes. */
+const sumIn = (lines: string): number => [...countsIn(lines).values()].reduce((sum, one) => sum + one, 0)

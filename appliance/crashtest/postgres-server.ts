@@ -31,6 +31,8 @@ export interface PostgresServer {
   urlOf(database: string): string
   /** Runs one of the client programs against the server. */
   run(program: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }>
+  /** Runs `pg_ctl` on the server's data, and waits until it is done. */
+  control(...args: string[]): Promise<void>
   /** Runs an SQL query in the database `postgres`. Returns rows as lines, with columns separated by `|`. */
   query(sql: string): Promise<string>
   /** Runs an SQL query after `kill`, before any other client can connect. Afterwards, the server is stopped again. */
@@ -56,33 +58,83 @@ const asUser = (program: string, args: readonly string[]): Promise<{ stdout: str
 
 const idOf = async (option: '-u' | '-g') => Number((await execute('id', [option, USER])).stdout)
 
+/** Creates a folder that the user of the server may write to. */
+async function makeFolder(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true })
+  if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
+  return folder
+}
+
+/** Creates a folder for the files and sockets of a test's servers. */
+export const temporaryFolder = async (): Promise<string> =>
+  makeFolder(await mkdtemp(join(tmpdir(), 'postgres-')))
+
+/** Folder of a server's data within its folder. */
+export const dataOf = (folder: string): string => join(folder, 'data')
+
+/** Where a server is, and how it runs. */
+export interface ServerPlace {
+  /** Folder with the programs of PostgreSQL. */
+  programs: string
+  folder: string
+  /** Whether data survives a power loss, as the engine requires. */
+  safe: boolean
+  /** Further settings, such as `wal_keep_size=256MB`. */
+  settings?: readonly string[]
+}
+
 /**
  * Creates and starts a server that sorts text by bytes, as the schema requires.
  * @param safe whether data survives a power loss, as the engine requires
  */
 export async function startPostgres(programs: string, { safe }: { safe: boolean }): Promise<PostgresServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
-  const apart = join(folder, 'apart')
-  await mkdir(apart)
-  if (isRoot) for (const one of [folder, apart]) await chown(one, await idOf('-u'), await idOf('-g'))
-  const data = join(folder, 'data')
+  const server = await createServer({ programs, folder: await temporaryFolder(), safe })
+  await server.start()
+  return server
+}
+
+/** Creates a server with an empty database in a folder; doesn't start it. */
+export async function createServer(place: ServerPlace): Promise<PostgresServer> {
+  const server = await serverIn(place)
+  const data = ['-D', dataOf(place.folder), '-U', USER]
+  await asUser(join(place.programs, 'initdb'), [
+    ...data,
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '--no-sync',
+  ])
+  return server
+}
+
+/** Returns the server whose data is or will be in a folder. */
+export async function serverIn({
+  programs,
+  folder,
+  safe,
+  settings = [],
+}: ServerPlace): Promise<PostgresServer> {
+  await makeFolder(folder)
+  const apart = await makeFolder(join(folder, 'apart'))
+  const data = dataOf(folder)
   const program = (name: string) => join(programs, name)
-  const initial = ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
-  await asUser(program('initdb'), initial)
-  const settings = `-c listen_addresses= -c fsync=${safe ? 'on' : 'off'}`
+  const all = ['listen_addresses=', `fsync=${safe ? 'on' : 'off'}`, ...settings]
   const control = async (...args: string[]): Promise<void> =>
     void (await asUser(program('pg_ctl'), ['-D', data, '-w', ...args]))
-  const startIn = (socket: string) =>
-    control('-o', `${settings} -c unix_socket_directories=${socket}`, '-l', join(folder, 'log'), 'start')
-  const start = () => startIn(folder)
+  const startIn = (socket: string) => {
+    const options = [...all, `unix_socket_directories=${socket}`].map((one) => `-c ${one}`).join(' ')
+    return control('-o', options, '-l', join(folder, 'log'), 'start')
+  }
   const queryIn = async (socket: string, text: string): Promise<string> =>
     (await asUser(program('psql'), ['-h', socket, '-U', USER, '-XAtc', text, 'postgres'])).stdout
   const stop = () => control('-m', 'immediate', 'stop')
-  await start()
   return {
     folder,
-    urlOf: (database) => `postgres://${USER}@localhost/${database}?host=${encodeURIComponent(folder)}`,
+    urlOf: (database) => urlIn([folder], database),
     run: (name, args) => asUser(program(name), ['-h', folder, '-U', USER, ...args]),
+    control,
     query: (text) => queryIn(folder, text),
     async queryApart(text) {
       await startIn(apart)
@@ -90,7 +142,7 @@ export async function startPostgres(programs: string, { safe }: { safe: boolean 
       await stop()
       return answer
     },
-    start,
+    start: () => startIn(folder),
     stop,
     kill: () => killServer(data),
     async close() {
@@ -99,6 +151,10 @@ export async function startPostgres(programs: string, { safe }: { safe: boolean 
     },
   }
 }
+
+/** Returns the connection string of a database on one of several servers, which are on Unix sockets. */
+export const urlIn = (folders: readonly string[], database: string): string =>
+  `postgres://${USER}@localhost/${database}?host=${encodeURIComponent(folders.join(','))}`
 
 /**
  * Kills every process of a server. The main process is killed last: without it, the others end by themselves and

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import pg from 'pg'
 import { isUnusable } from './failures.ts'
+import { choosePrimary } from './primary.ts'
 
 /**
  * Timeouts in milliseconds: for connecting, and for the server to wait for a statement, a lock, or the next command of
@@ -23,6 +24,8 @@ const WIDE: readonly number[] = [20, 1700]
 export interface PostgresTarget {
   /** `postgres://user:password@host/name` */
   url: string
+  /** URLs of other servers with the same data, of which one may have become the primary. */
+  others?: readonly string[] | undefined
   /**
    * Absent: not encrypted. `verify`: whether the certificate must be valid for the host. `ca`: the authorities in PEM;
    * those of Node if absent.
@@ -39,15 +42,28 @@ const types: pg.CustomTypesConfig = {
 }
 
 /** Converts the options to those of Node's TLS. */
-function tlsOf({ url, tls }: PostgresTarget): pg.ClientConfig['ssl'] {
+function tlsOf({ url, tls }: Pick<PostgresTarget, 'url' | 'tls'>): pg.ClientConfig['ssl'] {
   if (tls === undefined) return false
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   const name = isIP(host) === 0 ? { servername: host } : { host }
   return { rejectUnauthorized: tls.verify, ...name, ...(tls.ca === undefined ? {} : { ca: tls.ca }) }
 }
 
-/** Connects. Rejects with an error of the server or the network. */
+/**
+ * Connects to the server, or to the one of several that takes writes. Rejects with an error of the server or the
+ * network.
+ */
 export async function connect(target: PostgresTarget): Promise<Client> {
+  const { url, others = [], tls } = target
+  if (others.length === 0) return connectTo({ url, tls })
+  return choosePrimary(
+    [url, ...others].map((one) => ({ url: one, tls })),
+    target,
+    connectTo,
+  )
+}
+
+async function connectTo(target: Pick<PostgresTarget, 'url' | 'tls'>): Promise<Client> {
   const client = Object.assign(
     new pg.Client({
       connectionString: target.url,

@@ -44,7 +44,8 @@ const noBodies: Bodies = {
  * program, or is locked
  */
 export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
-  const { url, tls, lock, dataDir, logger, onEvents } = options
+  const { url, others, tls, lock, dataDir, logger, onEvents } = options
+  const target: PostgresTarget = { url, others, tls }
   let told = false
   const onLost = (error: StorageLost): void => {
     if (told) return
@@ -56,7 +57,7 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
     Thread.start({
       name: `storage ${name}`,
       script: new URL(`./${name}.ts`, import.meta.url),
-      data: { target: { url, tls }, lock, dataDir },
+      data: { target, lock, dataDir },
       onLost,
       onEvents,
     })
@@ -69,7 +70,7 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
       return { ...server, respondedIn: Math.round(performance.now() - begun) }
     }
     const storage = assemble({ writer, reader, bodies: noBodies, logger, databaseServer })
-    return withHeartbeat(storage, new Session({ url, tls }, 'begin'))
+    return withHeartbeat(storage, new Session(target, 'begin'))
   } catch (error) {
     await writer.close()
     throw error
@@ -101,11 +102,11 @@ function withHeartbeat(storage: EngineStorage, session: Session): EngineStorage 
 }
 
 /** Opens a database for reading only; doesn't update its schema. @throws StorageRefused when it can't be reached */
-export async function readPostgres({ url, tls }: PostgresTarget): Promise<ReadOnlyStorage> {
+export async function readPostgres({ url, others, tls }: PostgresTarget): Promise<ReadOnlyStorage> {
   const reader = await Thread.start({
     name: 'storage reader',
     script: new URL('./postgres-reader.ts', import.meta.url),
-    data: { target: { url, tls } },
+    data: { target: { url, others, tls } },
     // Pending calls fail by themselves.
     onLost: () => undefined,
   })

@@ -66,6 +66,23 @@ test('a PostgreSQL connection to another machine uses verified TLS unless config
     expect(targetOf({ url: local })).toEqual({ url: local })
 })
 
+test('a PostgreSQL URL may name several servers, which all get the password and verified TLS', () => {
+  const file = join(folder, 'several')
+  writeFileSync(file, 'secret')
+  expect(targetOf({ url: 'postgres://u@db1,db2:5433/n', password_file: file })).toEqual({
+    url: 'postgres://u:secret@db1/n',
+    others: ['postgres://u:secret@db2:5433/n'],
+    tls: { verify: true, ca: undefined },
+  })
+  // One of them is on another machine.
+  expect(targetOf({ url: 'postgres://u@localhost,db2/n' })?.tls).toEqual({ verify: true, ca: undefined })
+  expect(targetOf({ url: 'postgres://u@localhost,127.0.0.1:5433/n' })?.tls).toBeUndefined()
+  const both = complaintsOf({ engine: 'postgres', url: 'postgres://u:p@db1,db2/n', password_file: file })
+  expect(both).toEqual([
+    'POSTHASTE_STORAGE__PASSWORD_FILE: storage.url contains a password, too. Set only one of the two.',
+  ])
+})
+
 test('storage.password_file provides its first line as password', () => {
   const file = join(folder, 'password')
   writeFileSync(file, 'p@ss%/word\nmore\n')

@@ -67,11 +67,22 @@ describe('faults of several nodes', () => {
   })
 
   test('start with one of each kind, and a long plan has many of each', () => {
-    const kinds = plan(200).map((one) => (one.kind === 'node' ? one.start : one.kind))
-    const expected = ['at once', 'pause', 'server', 'when freed']
-    expect(kinds.slice(0, 4).toSorted()).toEqual(expected)
-    expect(plan(200).map(nameOfFault)).toContain('database server, long')
-    for (const kind of expected) expect(kinds.filter((one) => one === kind).length).toBeGreaterThan(20)
+    const kinds = plan(300).map(nameOfFault)
+    const expected = [
+      'database server',
+      'database server, long',
+      'node killed, started at once',
+      'node killed, started when freed',
+      'node stopped and continued',
+      'standby promoted',
+    ]
+    expect(kinds.slice(0, 6).toSorted()).toEqual(expected)
+    for (const kind of expected) expect(kinds.filter((one) => one === kind).length).toBeGreaterThan(15)
+  })
+
+  test('long outages last longer than a node counts as alive without renewal', () => {
+    const outages = plan(300).filter((one) => nameOfFault(one) === 'database server, long')
+    expect(Math.min(...outages.map((one) => ('downMs' in one ? one.downMs : 0)))).toBeGreaterThan(15_000)
   })
 
   test('hit every node, and pauses are longer than a node works without renewal', () => {

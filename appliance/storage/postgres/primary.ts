@@ -1,0 +1,69 @@
+/** Chooses the server that takes writes among a primary and its standbys, after any of them was promoted. */
+import type { Client, PostgresTarget } from './client.ts'
+import { dataOf, refusedServer } from './failures.ts'
+
+type Server = Pick<PostgresTarget, 'url' | 'tls'>
+
+/**
+ * Newest timeline that this thread has seen of each database. A promotion begins a new one, so that an older one is
+ * that of a former primary.
+ */
+const timelines = new WeakMap<PostgresTarget, number>()
+
+const QUESTION = `select pg_is_in_recovery() as standby,
+  case when pg_is_in_recovery() then 0
+    else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer end as timeline`
+
+/**
+ * Connects to all servers at the same time, and returns the first connection to a primary. One that is gone without a
+ * response must not delay the others.
+ * @param target identifies the database
+ * @throws an error with a sentence for people if none is the primary
+ */
+export async function choosePrimary(
+  servers: readonly Server[],
+  target: PostgresTarget,
+  connectTo: (server: Server) => Promise<Client>,
+): Promise<Client> {
+  const { promise: first, resolve } = Promise.withResolvers<Client | undefined>()
+  const reasons: string[] = servers.map(() => '')
+  let isChosen = false
+  const attempts = servers.map(async (server, at) => {
+    let client: Client | undefined
+    try {
+      client = await connectTo(server)
+      const reason = await refusalOf(client, target)
+      if (reason === undefined && !isChosen) {
+        isChosen = true
+        return resolve(client)
+      }
+      reasons[at] = reason ?? 'another primary'
+    } catch (error) {
+      // Another server may be the primary. If none is, the error below names the reason.
+      reasons[at] = dataOf(error).message
+    }
+    await client?.end().catch(() => undefined)
+  })
+  void Promise.all(attempts).then(() => resolve(undefined))
+  const chosen = await first
+  if (chosen) return chosen
+  const each = servers.map(({ url }, at) => `${nameOf(url)}: ${reasons[at]!.replace(/\.$/, '')}`)
+  throw refusedServer(`No server of storage.url takes writes (${each.join('; ')}).`)
+}
+
+/** Returns why a server isn't the primary; undefined if it is. */
+async function refusalOf(client: Client, target: PostgresTarget): Promise<string | undefined> {
+  const { standby, timeline } = (await client.query<{ standby: boolean; timeline: number }>(QUESTION))
+    .rows[0]!
+  if (standby) return 'a standby'
+  const newest = timelines.get(target) ?? 0
+  if (timeline < newest) return `a former primary, on timeline ${timeline} instead of ${newest}`
+  timelines.set(target, timeline)
+  return undefined
+}
+
+/** Returns the host or socket directory of a server. */
+function nameOf(url: string): string {
+  const { host, searchParams } = new URL(url)
+  return searchParams.get('host') ?? host
+}
