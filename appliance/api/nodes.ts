@@ -44,6 +44,11 @@ export const Node = Type.Object(
           description: 'Host and name of the PostgreSQL database; null with SQLite.',
           examples: [null],
         }),
+        schema: Nullable(Type.Integer(), {
+          description:
+            'Number of the newest database schema that its version knows; null if it is unknown. Nodes with neighboring versions can share a database.',
+          examples: [3],
+        }),
       },
       { description: 'The storage.' },
     ),
@@ -136,7 +141,12 @@ export function presentNode(node: NodeView): Node {
     sandbox,
     started_at: timestamp(startedAt),
     listeners,
-    storage: { engine: storage.engine, data_dir: storage.dataDir, database: storage.database },
+    storage: {
+      engine: storage.engine,
+      data_dir: storage.dataDir,
+      database: storage.database,
+      schema: storage.schema ?? null,
+    },
     ready: node.ready,
     reasons: node.reasons,
   }

@@ -1,6 +1,7 @@
 /** The interface of a running daemon, and its start options. */
 import type { Accounts } from '../accounts/accounts.ts'
 import type { OpenSmtp, PolicyHosts, WebhookHosts } from './adapters.ts'
+import type { ProgramVersion } from './node.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { ResolverOptions } from '../dns/resolver.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
@@ -52,6 +53,8 @@ export interface ComposeOptions {
   webhookHosts?: WebhookHosts
   /** Hosts of MTA-STS policies, for tests. */
   policyHosts?: PolicyHosts
+  /** Another version of the program and its PostgreSQL migrations, for tests of upgrades. */
+  program?: ProgramVersion
   /** Folder of another dashboard build, for tests. */
   dashboard?: string
   /** How often to look for changes of the queue by other processes, in milliseconds. Default 1000. */

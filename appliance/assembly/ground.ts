@@ -100,6 +100,7 @@ export async function openGround(
     instruments,
     clock,
     onLost: options.onLost,
+    migrations: options.program?.migrations,
     onEvents: () => wake(),
     room: { freeBytes, leastFree, log },
   })
@@ -109,7 +110,7 @@ export async function openGround(
   if (sandbox) started.defer(() => sandbox.close())
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   started.defer(() => resolver.close())
-  const node = openNode(config, clock, sandbox !== null)
+  const node = openNode(config, clock, { sandbox: sandbox !== null, program: options.program })
   const own = await openMembership({ config, storage, clock, log, node })
   const { owner, heartbeat } = own
   started.defer(() => heartbeat.stop())

@@ -10,6 +10,7 @@ import type { HttpDeps } from '../http/http.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { HealthChecks } from '../watch/health.ts'
 import { databaseName } from './postgres.ts'
+import { schemaVersion } from './storage.ts'
 import { VERSION } from './version.ts'
 
 /** The actual listeners of a daemon: HTTP as origins, SMTP and DNS as `host:port`. */
@@ -27,14 +28,26 @@ export interface NodeBook {
   listening(doors: Listening): void
 }
 
+/** A version of the program, and its PostgreSQL migrations. */
+export interface ProgramVersion {
+  version: string
+  /** Folder of the migrations; undefined: those of this program. */
+  migrations: string | undefined
+}
+
 /** Opens the node information of this process. @param sandbox whether it uses the simulated internet */
-export function openNode(config: Config, clock: Clock, sandbox: boolean): NodeBook {
+export function openNode(
+  config: Config,
+  clock: Clock,
+  { sandbox, program }: { sandbox: boolean; program: ProgramVersion | undefined },
+): NodeBook {
   const startedAt = clock.now()
+  const schema = schemaVersion(config, program?.migrations)
   let listeners: string[] = []
   return {
     facts: () => ({
       hostname: config.hostname,
-      version: VERSION,
+      version: program?.version ?? VERSION,
       runtime: process.version,
       sandbox,
       startedAt,
@@ -43,6 +56,7 @@ export function openNode(config: Config, clock: Clock, sandbox: boolean): NodeBo
         engine: config.storage.engine,
         dataDir: config.data_dir,
         database: isShared(config) ? databaseName(config) : null,
+        schema,
       },
     }),
     listening: (doors) => void (listeners = originsOf(doors)),

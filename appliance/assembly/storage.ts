@@ -67,6 +67,8 @@ interface OpenOptions {
   onLost?: ((error: Error) => void) | undefined
   /** Called when events were stored. */
   onEvents?: (() => void) | undefined
+  /** Folder with the PostgreSQL migrations of another version of the program, for tests. */
+  migrations?: string | undefined
   /** Whether the caller has locked the data directory, and no client is served yet. */
   alone?: boolean
 }
@@ -77,11 +79,11 @@ interface OpenOptions {
  */
 export async function openStorage(
   config: Config,
-  { onLost, onEvents, alone = false }: OpenOptions = {},
+  { onLost, onEvents, migrations, alone = false }: OpenOptions = {},
 ): Promise<SqliteStorage> {
   const refused = armCrashPoint(process.env, config.data_dir)
   if (refused !== undefined) throw new CannotStart(refused)
-  const engine = await orCannotStart(openEngine(config, { onLost, onEvents, alone }))
+  const engine = await orCannotStart(openEngine(config, { onLost, onEvents, migrations, alone }))
   try {
     return remembered(sealed(engine, await orCannotStart(unlockSecrets(config, alone))))
   } catch (error) {
@@ -90,14 +92,17 @@ export async function openStorage(
   }
 }
 
-async function openEngine(config: Config, { alone, ...listeners }: OpenOptions): Promise<SqliteStorage> {
+async function openEngine(
+  config: Config,
+  { alone, migrations, ...listeners }: OpenOptions,
+): Promise<SqliteStorage> {
   const { data_dir: dataDir } = config
   const target = postgresTarget(config)
   if (target === undefined) return openSqlite({ dataDir, ...listeners })
   // For keys, certificates and uploaded files, which stay on this machine.
   await makeDirectory(dataDir)
   const lock = alone ? { node: await ownNodeId(config) } : undefined
-  return openPostgres({ ...target, lock, dataDir, ...listeners })
+  return openPostgres({ ...target, lock, dataDir, migrations, ...listeners })
 }
 
 /** Opens the storage for reading only: creates, migrates and writes nothing. Secrets stay encrypted. */
@@ -301,8 +306,11 @@ function targetOf(config: Config): PostgresTarget {
 export const snapshotsOf = ({ data_dir: dataDir, storage }: Config): Snapshot[] =>
   storage.engine === 'postgres' ? [] : listSnapshots(dataDir)
 
-/** Returns the version of the newest schema that this program supports. */
-export const schemaVersion = ({ storage }: Config): number =>
-  storage.engine === 'postgres' ? newestPostgresSchema() : newestSchema()
+/**
+ * Returns the version of the newest schema that this program supports.
+ * @param migrations folder with the PostgreSQL migrations of another version of the program, for tests
+ */
+export const schemaVersion = ({ storage }: Pick<Config, 'storage'>, migrations?: string): number =>
+  storage.engine === 'postgres' ? newestPostgresSchema(migrations) : newestSchema()
 
 export { databaseName } from './postgres.ts'

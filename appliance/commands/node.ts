@@ -35,15 +35,16 @@ export async function listNodes(context: NodeContext): Promise<void> {
     output.text('No nodes. Start one: posthaste serve')
     return
   }
-  const rows = nodes.map(({ name, id, state, version, heartbeatAt, sources }) => [
+  const rows = nodes.map(({ name, id, state, version, storage, heartbeatAt, sources }) => [
     name,
     id,
     state,
     version,
+    String(storage.schema ?? '-'),
     instant(heartbeatAt),
     sources.length === 0 ? '-' : sources.join(', '),
   ])
-  output.text(...table(['NAME', 'ID', 'STATE', 'VERSION', 'HEARTBEAT', 'SENDING IPS'], rows))
+  output.text(...table(['NAME', 'ID', 'STATE', 'VERSION', 'SCHEMA', 'HEARTBEAT', 'SENDING IPS'], rows))
   output.text(
     ...nodes.flatMap(({ name, reasons }) => reasons.flatMap((one) => ['', ...paragraph(`${name}: ${one}`)])),
   )

@@ -26,13 +26,13 @@ import {
 } from '../sources/sources.ts'
 import { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
 import { probeAddress } from './dial.ts'
-import { examineDatabase } from './database.ts'
 import { judgeForecast, measureForecast } from './disk-forecast.ts'
 import { judgeDisk, measureDisk } from './disk.ts'
 import { judgeDomain, lookUpDomain } from './domains.ts'
 import { judgeHelo, judgeHostAddresses } from './helo.ts'
 import { judgeListeners, tryListener, type Listener } from './listeners.ts'
 import { examineNameserver } from './nameserver.ts'
+import { examineCluster } from './node-versions.ts'
 import { judgePort25, tryPort25 } from './port25.ts'
 import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
 import { askPublicMx, judgePublicMx } from './public-mx.ts'
@@ -127,7 +127,7 @@ export async function examine(
     examineSpamFilter(deps),
     examineMilters(deps),
     examineNameserver(deps),
-    'unavailable' in deps.storage ? [] : examineDatabase(deps.storage),
+    'unavailable' in deps.storage ? [] : examineCluster(deps.storage, deps.clock.now()),
     // The blocklists for the host's own domain are queried with its host name.
     ...known.domains.map(({ domain, otherTeam }) =>
       examineDomain(deps, domain, zoneOf(domain.name) !== zoneOf(deps.host.hostname), otherTeam),

@@ -21,7 +21,7 @@ const UNKNOWN: NodeFacts = {
   sandbox: false,
   startedAt: 0,
   listeners: [],
-  storage: { engine: 'postgres', dataDir: '', database: null },
+  storage: { engine: 'postgres', dataDir: '', database: null, schema: null },
 }
 
 /** Returns the state of a node. @param now Unix milliseconds; clocks of nodes differ by a second at most */

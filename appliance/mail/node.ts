@@ -10,8 +10,16 @@ export interface NodeFacts {
   startedAt: number
   /** Its listeners as origins: `https://203.0.113.7:443`, `smtp://0.0.0.0:25`, `smtps://0.0.0.0:465`. */
   listeners: string[]
-  /** `database`: host and name of the PostgreSQL database; null with SQLite. */
-  storage: { engine: 'sqlite' | 'postgres'; dataDir: string; database: string | null }
+  /**
+   * `database`: host and name of the PostgreSQL database; null with SQLite. `schema`: number of the newest schema that
+   * its version knows; null if unknown.
+   */
+  storage: {
+    engine: 'sqlite' | 'postgres'
+    dataDir: string
+    database: string | null
+    schema: number | null
+  }
 }
 
 /**

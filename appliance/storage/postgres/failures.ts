@@ -44,6 +44,15 @@ export function isUnusable(error: unknown): boolean {
 }
 
 /**
+ * Reports whether a prepared statement has other columns than before, because a newer version upgraded the schema. On a
+ * new connection, it is prepared again.
+ */
+export const isOutdatedPlan = (error: unknown): boolean =>
+  error instanceof Error &&
+  (error as { code?: unknown }).code === '0A000' &&
+  error.message.startsWith('cached plan must not change result type')
+
+/**
  * Error code for a server that Posthaste refuses to use. Such errors may be temporary: a setting is corrected, or
  * another daemon stops.
  */
@@ -65,10 +74,11 @@ export class PostgresError extends Error {
 
 /**
  * Reports whether the transaction may succeed if it runs again, because others wrote at the same time (SQLSTATE class
- * 40).
+ * 40), or upgraded the schema.
  */
 export const isConflict = (error: unknown): boolean =>
-  error instanceof PostgresError && (error.code === '40001' || error.code === '40P01')
+  error instanceof PostgresError &&
+  (error.code === '40001' || error.code === '40P01' || isOutdatedPlan(error))
 
 const FULL = /^53100$/
 /**

@@ -5,7 +5,7 @@
 import { workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { connect, drop, dropIfUnusable, type Client, type PostgresTarget } from './client.ts'
-import { dataOf, type ServerError } from './failures.ts'
+import { dataOf, isOutdatedPlan, type ServerError } from './failures.ts'
 import { type DatabaseLock, openSession } from './server.ts'
 
 /** A statement to send. `name`: prepare it under this name, once for each connection. */
@@ -63,7 +63,8 @@ async function run({ sent, within }: Request): Promise<Answer> {
     }
     return answer
   } catch (error) {
-    if (client) dropIfUnusable(client, error)
+    if (client && isOutdatedPlan(error)) drop(client)
+    else if (client) dropIfUnusable(client, error)
     return { error: dataOf(error), connected: client?.lost === false }
   }
 }

@@ -24,14 +24,15 @@ type Write = (db: Db, args: unknown, now: number) => unknown
 const OWN = new Map<string, Method>([['shrink', () => 0]])
 
 serve(() => {
-  const { target, lock, dataDir } = workerData as {
+  const { target, lock, dataDir, migrations } = workerData as {
     target: PostgresTarget
     lock: DatabaseLock
     dataDir: string | undefined
+    migrations: string | undefined
   }
   // The main thread checked whether crash points are allowed when the storage was opened.
   if (dataDir !== undefined) armCrashPoint(process.env, dataDir)
-  const db = open(target, lock)
+  const db = open(target, lock, migrations)
   const kysely = kyselyWith(
     db,
     {
@@ -82,10 +83,10 @@ serve(() => {
  * Connects and updates the schema.
  * @throws StorageRefused
  */
-function open(target: PostgresTarget, lock: DatabaseLock): PostgresConnection {
+function open(target: PostgresTarget, lock: DatabaseLock, folder: string | undefined): PostgresConnection {
   const db = new PostgresConnection(target, lock)
   try {
-    migrate(db)
+    migrate(db, { folder, node: typeof lock === 'object' ? lock.node : undefined })
     db.readReferences()
     return db
   } catch (error) {

@@ -2,11 +2,12 @@
 import { assemble, readOnly, type EngineStorage, type StorageLog } from '../assembly.ts'
 import type { Bodies } from '../bodies.ts'
 import type { DatabaseServer, ReadOnlyStorage } from '../storage.ts'
-import { StorageFailure, type StorageLost } from '../engine/failures.ts'
+import { StorageFailure, StorageRefused, type StorageLost } from '../engine/failures.ts'
 import { Thread } from '../engine/thread.ts'
 import { methods as nodes } from '../nodes.ts'
 import type { PostgresTarget } from './client.ts'
 import { packPostgres } from './failures.ts'
+import { awaitMigration, newestPostgresSchema, refuseOutdated } from './migrate.ts'
 import type { DatabaseLock } from './server.ts'
 import { Session } from './session.ts'
 
@@ -20,6 +21,8 @@ export interface PostgresOptions extends PostgresTarget {
   lock?: DatabaseLock
   /** The data directory, for crash points: they work only where crashtest has created it. Default: none is armed. */
   dataDir?: string | undefined
+  /** Folder with the migrations of another version of the program, for tests. */
+  migrations?: string | undefined
   logger?: StorageLog | undefined
   /** Called once if a storage thread dies. No call works after that. An unreachable server doesn't end a thread. */
   onLost?: ((error: StorageLost) => void) | undefined
@@ -44,7 +47,7 @@ const noBodies: Bodies = {
  * program, or is locked
  */
 export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
-  const { url, others, tls, lock, dataDir, logger, onEvents } = options
+  const { url, others, tls, lock, dataDir, migrations, logger, onEvents } = options
   const target: PostgresTarget = { url, others, tls }
   let told = false
   const onLost = (error: StorageLost): void => {
@@ -57,7 +60,7 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
     Thread.start({
       name: `storage ${name}`,
       script: new URL(`./${name}.ts`, import.meta.url),
-      data: { target, lock, dataDir },
+      data: { target, lock, dataDir, migrations },
       onLost,
       onEvents,
     })
@@ -70,7 +73,7 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
       return { ...server, respondedIn: Math.round(performance.now() - begun) }
     }
     const storage = assemble({ writer, reader, bodies: noBodies, logger, databaseServer })
-    return withHeartbeat(storage, new Session(target, 'begin'))
+    return withHeartbeat(storage, new Session(target, 'begin'), newestPostgresSchema(migrations))
   } catch (error) {
     await writer.close()
     throw error
@@ -81,16 +84,37 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
  * Lets the heartbeat have a connection of its own. It must not wait for writes: on a busy server, this node would be
  * fenced, and others would send its mail again, which makes the server busier. Not serializable, because heartbeats of
  * several nodes would conflict.
+ *
+ * A node of an older version neither joins nor stays when the schema has become too new for it.
  */
-function withHeartbeat(storage: EngineStorage, session: Session): EngineStorage {
+function withHeartbeat(storage: EngineStorage, session: Session, schema: number): EngineStorage {
   let last: Promise<unknown> = Promise.resolve()
   return {
     ...storage,
+    async joinNode(args, now) {
+      const at = await storage.joinNode(args, now)
+      try {
+        // A process that migrates now may not have seen this node.
+        await session.run(async (db) => {
+          await awaitMigration(db)
+          await refuseOutdated(db, schema)
+        })
+      } catch (error) {
+        await storage.stopNode(args, now)
+        throw error
+      }
+      return at
+    },
     renewNode(args) {
-      const renewed = last.then(() => session.run((db) => nodes.writes.renewNode(db, args)))
+      const renewed = last.then(() =>
+        session.run(async (db) => {
+          await refuseOutdated(db, schema)
+          return nodes.writes.renewNode(db, args)
+        }),
+      )
       last = renewed.catch(() => undefined)
       return renewed.catch((error: unknown) => {
-        throw new StorageFailure(packPostgres(error))
+        throw error instanceof StorageRefused ? error : new StorageFailure(packPostgres(error))
       })
     },
     async close() {

@@ -4,7 +4,7 @@ import type { Config } from '../../../appliance/config/config.ts'
 import type { StoredNode } from '../../../appliance/storage/storage.ts'
 
 const NOW = Date.UTC(2026, 0, 1, 12)
-const storage = { engine: 'postgres', dataDir: '/var/lib/posthaste', database: 'db/posthaste' }
+const storage = { engine: 'postgres', dataDir: '/var/lib/posthaste', database: 'db/posthaste', schema: 3 }
 const facts = { hostname: 'mx1.example', version: '1.2.3', runtime: 'v24', sandbox: false, startedAt: 1 }
 const stored = (id: string, name: string, more: Partial<StoredNode> = {}): StoredNode => ({
   ...{ id, name, state: 'active', startedAt: NOW, heartbeatAt: NOW, sources: [] },
@@ -45,8 +45,8 @@ test('node list shows nodes with their sending IPs and problems', async () => {
     stored('bb', 'mail2', { heartbeatAt: NOW - 60_000 }),
   ]
   const printed = (await list(nodes)).join('\n')
-  expect(printed).toMatch(/^NAME +ID +STATE +VERSION +HEARTBEAT +SENDING IPS$/m)
-  expect(printed).toMatch(/^mail1 +aa +active +1\.2\.3 .* 192\.0\.2\.1, 192\.0\.2\.2$/m)
+  expect(printed).toMatch(/^NAME +ID +STATE +VERSION +SCHEMA +HEARTBEAT +SENDING IPS$/m)
+  expect(printed).toMatch(/^mail1 +aa +active +1\.2\.3 +3 .* 192\.0\.2\.1, 192\.0\.2\.2$/m)
   expect(printed).toMatch(/^mail2 +bb +lost /m)
   expect(printed).toMatch(/^mail2: It last renewed its entry in the database 60 s ago\./m)
   expect(await list([])).toEqual(['No nodes. Start one: posthaste serve'])

@@ -155,7 +155,7 @@ const nodeView = (dataDir: string, startedAt: number): NodeView => ({
   },
   ...{ hostname: 'mail.acme.example', version: '0.0.0', runtime: 'v24.0.0', sandbox: false, startedAt },
   listeners: ['http://127.0.0.1:8025', 'smtp://127.0.0.1:2525'],
-  storage: { engine: 'sqlite', dataDir, database: null },
+  storage: { engine: 'sqlite', dataDir, database: null, schema: 1 },
   ...{ ready: true, reasons: [] },
 })
 const wellHealth: HttpDeps['health'] = {

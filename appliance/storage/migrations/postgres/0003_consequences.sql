@@ -1,5 +1,9 @@
 -- What follows from a change, and the rows that are there from the start: as the migrations of SQLite have it.
 
+-- The oldest schema whose versions of the program work with the database after a migration: several nodes share it
+-- while they are upgraded one after the other.
+alter table migrations add column oldest bigint not null default 3;
+
 -- The number of a row, which SQLite has by itself.
 alter table deliveries add column rowid bigint generated always as identity;
 create unique index deliveries_rowid on deliveries (rowid);

@@ -50,8 +50,8 @@ test(
     await pair.promote()
     await eventually(() => take('a1/1')).toBe(1)
     const renewal = { id: 'a1', run: 'r1', state: 'active', facts: '{}', lostAfter: 1000 } as const
-    await eventually(() => storage.renewNode(renewal).then((one) => one?.alive)).toBe(1)
-    await eventually(() => storage.listNodes().then((nodes) => nodes.map(({ name }) => name))).toEqual([
+    await eventually(() => storage.renewNode(renewal, T0).then((one) => one?.alive)).toBe(1)
+    await eventually(() => storage.listNodes({}, T0).then((nodes) => nodes.map(({ name }) => name))).toEqual([
       'one',
     ])
   },
