@@ -1,7 +1,7 @@
 /** Opens the certificates of HTTPS and SMTP, their renewal, and the HTTP listeners. */
 import { readFileSync } from 'node:fs'
 import type { Capacity } from '../capacity/capacity.ts'
-import { createAcme, type Acme, type Wanted } from '../certificates/certificates.ts'
+import { createAcme, type Acme, type SharedSecrets, type Wanted } from '../certificates/certificates.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import { createChallengeListener } from '../http/challenge-listener.ts'
@@ -12,7 +12,9 @@ import { policyKeyOf, trackingKeyOf } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import type { ComposeOptions } from './appliance.ts'
 import { createPolicies, servesPolicies, type Policies } from './mta-sts.ts'
+import { isShared } from './node.ts'
 import { VERSION } from './version.ts'
+import type { Turn } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { openCertificates, type Certificates } from '../wire/certificates.ts'
 import { CannotStart } from '../wire/listeners.ts'
@@ -26,8 +28,11 @@ export interface Certified {
   policies: Policies
 }
 
+type NamedSecrets = 'secret' | 'findSecret' | 'listSecrets' | 'replaceSecret' | 'removeSecret'
+
 interface Ground {
-  storage: Pick<Storage, 'trackingDomains' | 'servedDomains'>
+  storage: Pick<Storage, 'trackingDomains' | 'servedDomains' | NamedSecrets>
+  duties: { turn: (name: 'certificates') => Turn }
   clock: Clock
   log: Logger
   started: AsyncDisposableStack
@@ -56,7 +61,26 @@ export async function openCertified(config: Config, ground: Ground, sandbox: boo
   return { certificates, policies, acme: managed ? openAcme(config, ground, certificates) : null }
 }
 
-function openAcme(config: Config, { clock, log, storage }: Ground, certificates: Certificates): Acme {
+/** Returns access to named secrets in the database, as texts. */
+function sharedSecrets(storage: Pick<Storage, NamedSecrets>, clock: Clock): SharedSecrets {
+  const toBytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text))
+  const toText = (value: Uint8Array): string => Buffer.from(value).toString('utf8')
+  return {
+    once: async (name, fresh) => toText(await storage.secret({ name, fresh: toBytes(fresh) }, clock.now())),
+    async find(name) {
+      const found = await storage.findSecret({ name }, clock.now())
+      return found && toText(found)
+    },
+    async list(folder) {
+      const found = await storage.listSecrets({ folder }, clock.now())
+      return new Map(found.map(({ name, value }) => [name.slice(folder.length + 1), toText(value)]))
+    },
+    replace: (name, value) => storage.replaceSecret({ name, value: toBytes(value) }, clock.now()),
+    remove: (name) => storage.removeSecret({ name }, clock.now()),
+  }
+}
+
+function openAcme(config: Config, { clock, log, storage, duties }: Ground, certificates: Certificates): Acme {
   const { acme, data_dir: dataDir } = config
   const { eab_key_id: keyId, eab_hmac_key: hmacKey, hook, hook_seconds: seconds } = acme
   return createAcme({
@@ -74,6 +98,9 @@ function openAcme(config: Config, { clock, log, storage }: Ground, certificates:
     },
     use: (pairs) => certificates.use(pairs),
     random: Math.random,
+    shared: isShared(config)
+      ? { secrets: sharedSecrets(storage, clock), turn: duties.turn('certificates') }
+      : undefined,
     options: {
       dataDir,
       directory: acme.directory,

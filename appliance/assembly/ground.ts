@@ -11,7 +11,7 @@ import type { SourceBook } from '../sources/sources.ts'
 import { makeRoomToStart, openReserve } from '../storage/room.ts'
 import type { Storage } from '../storage/storage.ts'
 import { watchDescriptors } from '../watch/descriptors.ts'
-import { createDuties, type Duties } from '../watch/duties.ts'
+import { createDuties, type Duties, type Turn } from '../watch/duties.ts'
 import { createHealth, type HealthChecks } from '../watch/health.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Heartbeat } from '../watch/heartbeat.ts'
@@ -51,7 +51,7 @@ export interface Ground {
   nodeId: string
   heartbeat: Heartbeat
   node: NodeBook
-  duties: Duties
+  duties: Duties & { turn: (name: 'certificates') => Turn }
   sandbox: Sandbox | null
   resolver: ReturnType<typeof openResolver>
   events: Events

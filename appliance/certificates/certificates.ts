@@ -12,9 +12,11 @@ import { createHook } from './hook.ts'
 import { issue } from './issue.ts'
 import { signingKey } from './jose.ts'
 import * as plan from './plan.ts'
-import { openStore, takeAsked, type Asked, type Kept, type Memory, type Store } from './store.ts'
+import { createSharedChallenges, openSharedStore, type SharedSecrets } from './shared.ts'
+import { isAsked, openStore, takeAsked, type Asked, type Kept, type Memory, type Store } from './store.ts'
 
 export type { ChallengeAnswers } from './challenges.ts'
+export type { SharedSecrets } from './shared.ts'
 export type { Attempts, Wanted } from './plan.ts'
 export { namesIn } from './plan.ts'
 export { ask, certificateFile, certificateFiles, readMemory, type Memory } from './store.ts'
@@ -54,7 +56,20 @@ export interface AcmeDeps {
   /** Installs certificates in the listeners. */
   use: (pairs: readonly CertificatePair[]) => void
   random: () => number
+  /** What several nodes share; undefined if there is only one. */
+  shared?: SharedCertificates | undefined
   options: AcmeOptions
+}
+
+/** What several nodes share: secrets in the database, and turns, so that one node at a time makes orders. */
+export interface SharedCertificates {
+  secrets: SharedSecrets
+  turn: {
+    /** Takes the turn, or keeps it for another two minutes. Resolves with false while another node has it. */
+    take(): Promise<boolean>
+    /** Lets other nodes have it. */
+    end(): Promise<void>
+  }
 }
 
 export interface Acme extends ChallengeAnswers {
@@ -66,13 +81,15 @@ export interface Acme extends ChallengeAnswers {
 
 /** How often to check for new names and requests by operators, in milliseconds. */
 const POLL_MS = 5000
+/** How often to extend the turn during orders, in milliseconds. */
+const EXTEND_MS = 30_000
 
 /** Creates the manager; it makes no request before `start`. */
 export function createAcme(deps: AcmeDeps): Acme {
   const { clock, options } = deps
   const stopping = new AbortController()
   const hook = options.hook && createHook(options.hook.file, options.hook.seconds, clock)
-  const challenges = createChallenges(clock, hook)
+  const challenges = createChallenges(clock, hook, deps.shared && createSharedChallenges(deps.shared.secrets))
   const keeper = new Keeper(deps, challenges, stopping.signal)
   let cancel: () => void = () => undefined
   let running = Promise.resolve()
@@ -86,7 +103,7 @@ export function createAcme(deps: AcmeDeps): Acme {
     tls: (name) => challenges.tls(name),
     expected: () => challenges.expected(),
     async start() {
-      await keeper.useKept()
+      await keeper.prepare()
       running = keeper.look().finally(() => stopping.signal.aborted || next())
     },
     async stop() {
@@ -103,7 +120,6 @@ class Keeper {
   readonly #signal: AbortSignal
   readonly #store: Store
   readonly #directory: string
-  #memory: Memory | undefined
   #client: AcmeClient | undefined
 
   constructor(deps: AcmeDeps, challenges: Challenges, signal: AbortSignal) {
@@ -111,8 +127,20 @@ class Keeper {
     this.#deps = deps
     this.#challenges = challenges
     this.#signal = signal
-    this.#store = openStore(dataDir)
+    this.#store = deps.shared ? openSharedStore(dataDir, deps.shared.secrets) : openStore(dataDir)
     this.#directory = DIRECTORIES[directory] ?? directory
+  }
+
+  /** Installs stored certificates, and gives other nodes those that only this one has. */
+  async prepare(): Promise<void> {
+    await this.useKept()
+    try {
+      await this.#inTurn(() => this.#store.adopt())
+      await this.#refresh(await this.#deps.wanted())
+    } catch (err) {
+      // Certificates must not prevent the start. The next round reads them again.
+      this.#deps.log.error({ err }, 'could not read the certificates of other nodes')
+    }
   }
 
   /** Handles each certificate that is due, one after the other. Never rejects. */
@@ -120,19 +148,73 @@ class Keeper {
     // Fetch the directory again in each round that needs it, because its URLs may have changed (RFC 8555 §7.1.1).
     this.#client = undefined
     try {
-      const asked = await takeAsked(this.#deps.options.dataDir)
-      this.#memory ??= await this.#store.memory()
-      for (const wanted of await this.#deps.wanted()) {
-        if (this.#signal.aborted) return
-        await this.#keep(wanted, this.#memory, asked)
-      }
-      if (!asked) return
-      this.#memory.wishDoneAt = this.#deps.clock.now()
-      await this.#store.remember(this.#memory)
+      const wanted = await this.#deps.wanted()
+      await this.#refresh(wanted)
+      if (await this.#isAnyDue(wanted)) await this.#inTurn(() => this.#keepAll(wanted))
     } catch (err) {
       // A disk or storage failure, which is logged in detail where it occurs. The next round retries.
       this.#deps.log.error({ err }, 'could not manage the certificates; check the data directory')
     }
+  }
+
+  async #keepAll(wanted: readonly plan.Wanted[]): Promise<void> {
+    const asked = await takeAsked(this.#deps.options.dataDir)
+    // Another node may have ended its turn just now.
+    await this.#refresh(wanted)
+    const memory = await this.#store.memory()
+    for (const one of wanted) {
+      if (this.#signal.aborted) return
+      await this.#keep(one, memory, asked)
+    }
+    if (!asked) return
+    memory.wishDoneAt = this.#deps.clock.now()
+    await this.#store.remember(memory)
+  }
+
+  /** Does the work if no other node is at it. */
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const { shared, clock, log } = this.#deps
+    if (!shared) return work()
+    if (!(await shared.turn.take())) return
+    let cancel: () => void = () => undefined
+    const extend = (): void => {
+      cancel = clock.after(EXTEND_MS, () => {
+        extend()
+        // Without the database, the order fails by itself.
+        shared.turn
+          .take()
+          .catch((err: unknown) => log.warn({ err }, 'could not keep other nodes from orders'))
+      })
+    }
+    extend()
+    try {
+      await work()
+    } finally {
+      cancel()
+      await shared.turn.end()
+    }
+  }
+
+  /** Installs certificates that other nodes have got. */
+  async #refresh(wanted: readonly plan.Wanted[]): Promise<void> {
+    if (await this.#store.refresh(wanted.map(({ id }) => id))) await this.useKept()
+  }
+
+  /** Whether a certificate may have to be ordered, or an operator has requested one. */
+  async #isAnyDue(wanted: readonly plan.Wanted[]): Promise<boolean> {
+    if (await isAsked(this.#deps.options.dataDir)) return true
+    const memory = await this.#store.memory()
+    const now = this.#deps.clock.now()
+    if (now < memory.pausedUntil) return false
+    for (const one of wanted) {
+      const kept = (await this.#store.certificate(one.id))?.certificate
+      const tried = plan.withoutFuture(memory.certificates[one.id] ?? plan.UNTRIED, now)
+      const isGood = plan.fits(one, kept, tried, this.#directory)
+      if (isGood && plan.isToBeAsked(kept!, tried, now)) return true
+      const isFresh = isGood && plan.isFresh(kept!, tried, now)
+      if (!isFresh && plan.dueAt(one, kept, tried, this.#directory) <= now) return true
+    }
+    return false
   }
 
   /** Installs stored certificates, whether or not the ACME server is available. */

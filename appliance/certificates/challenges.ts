@@ -5,6 +5,7 @@ import { TLS_SERVER } from '../wire/certificates.ts'
 import { selfSignedPair } from '../wire/self-signed.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Hook } from './hook.ts'
+import type { SharedChallenges } from './shared.ts'
 
 /** The validation methods of RFC 8555 §8.3, RFC 8737 and RFC 8555 §8.4. */
 export type ChallengeType = 'http-01' | 'tls-alpn-01' | 'dns-01'
@@ -12,7 +13,7 @@ export type ChallengeType = 'http-01' | 'tls-alpn-01' | 'dns-01'
 /** Responses that the listeners look up. */
 export interface ChallengeAnswers {
   /** The response for /.well-known/acme-challenge/<token>; undefined for an unknown token. */
-  http(token: string): string | undefined
+  http(token: string): Promise<string | undefined>
   /** The certificate for a client that negotiates `acme-tls/1` and asks for this name (RFC 8737 §3). */
   tls(name: string): SecureContext | undefined
   /** Whether a validation over `acme-tls/1` may be under way. */
@@ -31,18 +32,35 @@ export interface Challenges extends ChallengeAnswers {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 
-/** @param hook publishes DNS records; undefined where dns-01 is not used */
-export function createChallenges(clock: Clock, hook: Hook | undefined): Challenges {
+/** Tokens as authorities make them (RFC 8555 §8.3). Others are not looked up. */
+const TOKEN = /^[\w-]{16,256}$/
+
+/**
+ * @param hook publishes DNS records; undefined where dns-01 is not used
+ * @param shared responses of all nodes; undefined if there is only one
+ */
+export function createChallenges(
+  clock: Clock,
+  hook: Hook | undefined,
+  shared: SharedChallenges | undefined,
+): Challenges {
   const tokens = new Map<string, string>()
   const contexts = new Map<string, SecureContext>()
   return {
-    http: (token) => tokens.get(token),
+    async http(token) {
+      const own = tokens.get(token)
+      return own === undefined && TOKEN.test(token) ? shared?.find(token) : own
+    },
     tls: (name) => contexts.get(name.toLowerCase()),
     expected: () => contexts.size > 0,
     async present(type, name, token, authorization) {
       if (type === 'http-01') {
         tokens.set(token, authorization)
-        return async () => void tokens.delete(token)
+        await shared?.publish(token, authorization)
+        return async () => {
+          tokens.delete(token)
+          await shared?.withdraw(token)
+        }
       }
       if (type === 'tls-alpn-01') {
         const pair = await selfSignedPair([name], clock.now(), sha256(authorization))

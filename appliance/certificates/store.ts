@@ -1,6 +1,6 @@
 /** Stores certificates in the data directory, readable by the service user only. */
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
-import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CertificatePair } from '../wire/self-signed.ts'
 import { freshKey } from './jose.ts'
@@ -35,6 +35,10 @@ export interface Store {
   save(id: string, pair: CertificatePair): Promise<void>
   memory(): Promise<Memory>
   remember(memory: Memory): Promise<void>
+  /** Fetches what other nodes have changed. Returns whether one of these certificates has. */
+  refresh(ids: readonly string[]): Promise<boolean>
+  /** Gives other nodes what only this one has. Call it when no other node makes an order. */
+  adopt(): Promise<void>
 }
 
 const folderOf = (dataDir: string): string => join(dataDir, 'acme')
@@ -61,21 +65,55 @@ export async function certificateFiles(dataDir: string): Promise<string[]> {
 
 /** Reads the state; empty when the file is missing or incomplete. */
 export async function readMemory(dataDir: string): Promise<Memory> {
-  const empty: Memory = { certificates: {}, pausedUntil: 0, wishDoneAt: 0 }
   try {
-    const found = JSON.parse(await readFile(join(folderOf(dataDir), 'state.json'), 'utf8')) as Partial<Memory>
-    const entries = Object.entries(found.certificates ?? {}).map(([id, one]) => [id, { ...UNTRIED, ...one }])
-    return { ...empty, ...found, certificates: Object.fromEntries(entries) as Memory['certificates'] }
+    return parseMemory(await readFile(join(folderOf(dataDir), 'state.json'), 'utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
-    return empty
+    return { certificates: {}, pausedUntil: 0, wishDoneAt: 0 }
   }
+}
+
+/** Reads a stored state. Throws if it is incomplete. */
+export function parseMemory(text: string): Memory {
+  const { certificates = {}, pausedUntil = 0, wishDoneAt = 0 } = JSON.parse(text) as Partial<Memory>
+  const entries = Object.entries(certificates).map(([id, one]) => [id, { ...UNTRIED, ...one }])
+  const complete = Object.fromEntries(entries) as Memory['certificates']
+  return { certificates: complete, pausedUntil, wishDoneAt }
+}
+
+/** Reads the private key of the account with an ACME server from the data directory; undefined if there is none. */
+export async function readAccountKey(dataDir: string, directory: string): Promise<string | undefined> {
+  try {
+    return await readFile(join(folderOf(dataDir), accountFile(directory)), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return undefined
+  }
+}
+
+const accountFile = (directory: string): string =>
+  `account-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}.pem`
+
+/** Joins a certificate into one text: the private key, then the chain. */
+export const toPem = ({ cert, key }: CertificatePair): string => `${key.trimEnd()}\n${cert}`
+
+/** Splits the text of a certificate. */
+export function splitPem(text: string): CertificatePair {
+  const begin = text.indexOf('-----BEGIN CERTIFICATE-----')
+  return { key: text.slice(0, begin), cert: text.slice(begin) }
 }
 
 /** Stores a request for the daemon, which checks for requests every few seconds. */
 export async function ask(dataDir: string, asked: Asked): Promise<void> {
   await write(folderOf(dataDir), 'asked.json', JSON.stringify(asked))
 }
+
+/** Reports whether there is a stored request. */
+export const isAsked = (dataDir: string): Promise<boolean> =>
+  access(join(folderOf(dataDir), 'asked.json')).then(
+    () => true,
+    () => false,
+  )
 
 /** Returns the stored request and removes it. */
 export async function takeAsked(dataDir: string): Promise<Asked | undefined> {
@@ -104,22 +142,16 @@ export function openStore(dataDir: string): Store {
   const folder = folderOf(dataDir)
   return {
     async accountKey(directory) {
-      const name = `account-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}.pem`
-      try {
-        return await readFile(join(folder, name), 'utf8')
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-        const key = freshKey()
-        await write(folder, name, key)
-        return key
-      }
+      const known = await readAccountKey(dataDir, directory)
+      if (known !== undefined) return known
+      const key = freshKey()
+      await write(folder, accountFile(directory), key)
+      return key
     },
     async certificate(id) {
       const file = certificateFile(dataDir, id)
       try {
-        const text = await readFile(file, 'utf8')
-        const begin = text.indexOf('-----BEGIN CERTIFICATE-----')
-        const [key, cert] = [text.slice(0, begin), text.slice(begin)]
+        const { key, cert } = splitPem(await readFile(file, 'utf8'))
         const certificate = new X509Certificate(cert)
         return certificate.checkPrivateKey(createPrivateKey(key))
           ? { file, key, cert, certificate }
@@ -131,9 +163,10 @@ export function openStore(dataDir: string): Store {
         return undefined
       }
     },
-    save: (id, { cert, key }) =>
-      write(join(folder, 'certificates'), `${id}.pem`, `${key.trimEnd()}\n${cert}`),
+    save: (id, pair) => write(join(folder, 'certificates'), `${id}.pem`, toPem(pair)),
     memory: () => readMemory(dataDir),
     remember: (memory) => write(folder, 'state.json', JSON.stringify(memory, null, 2)),
+    refresh: () => Promise.resolve(false),
+    adopt: () => Promise.resolve(),
   }
 }

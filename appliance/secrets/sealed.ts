@@ -121,8 +121,22 @@ function factors(storage: Storage, { sealBytes, openBytes }: Forms): Pick<Storag
   }
 }
 
-function named(storage: Storage, { sealBytes, openBytes }: Forms): Pick<Storage, 'secret'> {
+function named(
+  storage: Storage,
+  { sealBytes, openBytes }: Forms,
+): Pick<Storage, 'secret' | 'findSecret' | 'listSecrets' | 'replaceSecret'> {
   return {
+    findSecret: async ({ name }, now) => {
+      const found = await storage.findSecret({ name }, now)
+      return found && openBytes(found, secretPlace.named(name))
+    },
+    listSecrets: async (args, now) =>
+      (await storage.listSecrets(args, now)).map(({ name, value }) => ({
+        name,
+        value: openBytes(value, secretPlace.named(name)),
+      })),
+    replaceSecret: ({ name, value }, now) =>
+      storage.replaceSecret({ name, value: sealBytes(value, secretPlace.named(name)) }, now),
     secret: async ({ name, fresh }, now) => {
       const place = secretPlace.named(name)
       return openBytes(await storage.secret({ name, fresh: sealBytes(fresh, place) }, now), place)

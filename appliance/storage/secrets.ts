@@ -21,8 +21,48 @@ async function secret(db: Db, args: { name: string; fresh: Uint8Array }, now: nu
   return new Uint8Array(row.value)
 }
 
+/** Returns the secret with this name; undefined if there is none. */
+async function findSecret(db: Db, { name }: { name: string }): Promise<Uint8Array | undefined> {
+  const row = await db.selectFrom('secrets').select('value').where('name', '=', name).executeTakeFirst()
+  return row && new Uint8Array(row.value)
+}
+
+/** Lists the secrets whose names begin with the folder and a slash. */
+async function listSecrets(
+  db: Db,
+  { folder }: { folder: string },
+): Promise<{ name: string; value: Uint8Array }[]> {
+  const rows = await db
+    .selectFrom('secrets')
+    .select(['name', 'value'])
+    .where('name', '>', `${folder}/`)
+    // The character after the slash.
+    .where('name', '<', `${folder}0`)
+    .orderBy('name')
+    .execute()
+  return rows.map(({ name, value }) => ({ name, value: new Uint8Array(value) }))
+}
+
+/** Stores a secret, and replaces one with the same name. */
+async function replaceSecret(
+  db: Db,
+  { name, value }: { name: string; value: Uint8Array },
+  now: number,
+): Promise<void> {
+  await db
+    .insertInto('secrets')
+    .values({ name, value, created_at: now })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value, created_at: now }))
+    .execute()
+}
+
+async function removeSecret(db: Db, { name }: { name: string }): Promise<void> {
+  await db.deleteFrom('secrets').where('name', '=', name).execute()
+}
+
 export const methods = {
-  writes: { secret },
+  reads: { findSecret, listSecrets },
+  writes: { secret, replaceSecret, removeSecret },
 }
 
 /** The key that encrypts all secrets. */

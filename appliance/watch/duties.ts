@@ -27,6 +27,7 @@ type DutyName =
   | 'alerts'
   | 'insights'
   | 'forms'
+  | 'certificates'
 
 /**
  * Reports whether this process holds the duty; takes it if it is free. Called only when there is work, so that nothing
@@ -36,6 +37,14 @@ export type OnDuty = () => Promise<boolean>
 
 export interface Duties {
   of(name: DutyName): OnDuty
+}
+
+/** A duty that a process holds only while it works, so that others need not wait until it expires. */
+export interface Turn {
+  /** Takes the duty, or extends it. Resolves with false if another node has it. */
+  take(): Promise<boolean>
+  /** Ends it. */
+  end(): Promise<void>
 }
 
 /** Returns a check for one duty; without duties the process is alone and holds all of them. */
@@ -64,6 +73,7 @@ export function createDuties({
   /** Why this node must not take a duty (heartbeat.ts); null when it may. */
   fenced?: () => string | null
 }): Duties & {
+  turn(name: DutyName): Turn
   /** Releases all duties, so that no one has to wait for them to expire. */
   release(): Promise<void>
 } {
@@ -85,6 +95,15 @@ export function createDuties({
       else mine.set(name, now + DUTY_MS)
       return term !== null
     },
+    turn: (name) => ({
+      async take() {
+        if (fenced() !== null) return false
+        return (await storage.takeDuty({ name, owner, forMs: DUTY_MS }, clock.now())) !== null
+      },
+      async end() {
+        await storage.takeDuty({ name, owner, forMs: 0 }, clock.now())
+      },
+    }),
     async release() {
       if (mine.size === 0) return
       mine.clear()

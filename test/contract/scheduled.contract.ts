@@ -98,4 +98,27 @@ export function scheduledContract(storage: () => Storage): void {
     expect(answers).toEqual([one, one])
     expect(await storage().secret({ name: newId(T0), fresh: two }, T0)).toEqual(two)
   })
+
+  test('named secrets are replaced, found, listed by folder and removed', async () => {
+    const folder = newId(T0)
+    const value = (byte: number) => new Uint8Array([byte])
+    const find = (name: string) => storage().findSecret({ name: `${folder}/${name}` }, T0)
+    const list = () => storage().listSecrets({ folder }, T0)
+    const replace = (name: string, byte: number) => storage().replaceSecret({ name, value: value(byte) }, T0)
+    await replace(`${folder}/b`, 1)
+    await replace(`${folder}/b`, 2)
+    await replace(`${folder}/a`, 3)
+    // Names that only begin alike.
+    await replace(`${folder}x/c`, 4)
+    await replace(`${folder}0`, 5)
+    expect(await find('b')).toEqual(value(2))
+    expect(await find('none')).toBeUndefined()
+    expect(await list()).toEqual([
+      { name: `${folder}/a`, value: value(3) },
+      { name: `${folder}/b`, value: value(2) },
+    ])
+    await storage().removeSecret({ name: `${folder}/a` }, T0)
+    await storage().removeSecret({ name: `${folder}/a` }, T0)
+    expect((await list()).map(({ name }) => name)).toEqual([`${folder}/b`])
+  })
 }

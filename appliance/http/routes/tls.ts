@@ -36,12 +36,12 @@ export function tlsRoutes(app: App, deps: HttpDeps): void {
 export const CHALLENGE_PATH = '/.well-known/acme-challenge/'
 
 /** @param answer returns the response to a token; undefined for an unknown one */
-export function acmeRoutes(app: App, answer: (token: string) => string | undefined): void {
+export function acmeRoutes(app: App, answer: (token: string) => Promise<string | undefined>): void {
   app.get(
     `${CHALLENGE_PATH}:token`,
     { config: { access: 'public', unmetered: true }, logLevel: 'warn' },
     async (request, reply) => {
-      const found = answer((request.params as { token: string }).token)
+      const found = await answer((request.params as { token: string }).token)
       if (found === undefined) throw refuse('unknown_endpoint')
       return reply.type('application/octet-stream').send(found)
     },

@@ -1,0 +1,119 @@
+/**
+ * Certificates of several nodes: the database has the account key, the certificates and the state, encrypted. Each node
+ * keeps a copy in its data directory, from which it starts and answers questions.
+ */
+import { createHash } from 'node:crypto'
+import type { CertificatePair } from '../wire/self-signed.ts'
+import { freshKey } from './jose.ts'
+import { openStore, parseMemory, readAccountKey, splitPem, toPem, type Memory, type Store } from './store.ts'
+
+/** Where the database keeps secrets by name. A structural type, so that this folder imports no storage. */
+export interface SharedSecrets {
+  /** Returns the secret with this name; stores `fresh` if there is none. */
+  once(name: string, fresh: string): Promise<string>
+  find(name: string): Promise<string | undefined>
+  /** Returns secrets whose names begin with the folder and a slash, by the rest of their names. */
+  list(folder: string): Promise<Map<string, string>>
+  replace(name: string, value: string): Promise<void>
+  remove(name: string): Promise<void>
+}
+
+const STATE = 'acme/state'
+const CHALLENGES = 'acme/challenges'
+const certificateName = (id: string): string => `acme/certificates/${id}`
+const accountName = (directory: string): string =>
+  `acme/accounts/${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
+
+/** Opens the store of a node that shares it with others. */
+export function openSharedStore(dataDir: string, shared: SharedSecrets): Store {
+  const own = openStore(dataDir)
+  const stored = async (): Promise<Memory | undefined> => {
+    const text = await shared.find(STATE)
+    return text === undefined ? undefined : parseMemory(text)
+  }
+  const remember = async (memory: Memory): Promise<void> => {
+    await shared.replace(STATE, JSON.stringify(memory))
+    await own.remember(memory)
+  }
+  return {
+    async accountKey(directory) {
+      const fresh = (await readAccountKey(dataDir, directory)) ?? freshKey()
+      return shared.once(accountName(directory), fresh)
+    },
+    certificate: own.certificate,
+    async save(id, pair) {
+      await shared.replace(certificateName(id), toPem(pair))
+      await own.save(id, pair)
+    },
+    memory: async () => (await stored()) ?? own.memory(),
+    remember,
+    async refresh(ids) {
+      const memory = await stored()
+      if (!memory) return false
+      const before = await own.memory()
+      let isChanged = false
+      for (const id of ids) {
+        const pair = await newer(id, memory, before)
+        if (!pair) continue
+        await own.save(id, pair)
+        isChanged = true
+      }
+      if (JSON.stringify(before) !== JSON.stringify(memory)) await own.remember(memory)
+      return isChanged
+    },
+    async adopt() {
+      // A node that crashed during an order left its challenges.
+      for (const token of (await shared.list(CHALLENGES)).keys()) await shared.remove(challengeName(token))
+      const [memory, mine] = [await stored(), await own.memory()]
+      const known = memory ?? { certificates: {}, pausedUntil: 0, wishDoneAt: 0 }
+      const missing = Object.entries(mine.certificates).filter(([id]) => known.certificates[id] === undefined)
+      if (missing.length === 0) return
+      for (const [id, attempts] of missing) {
+        const kept = await own.certificate(id)
+        if (kept) await shared.replace(certificateName(id), toPem(kept))
+        known.certificates[id] = attempts
+      }
+      await remember({ ...known, pausedUntil: Math.max(known.pausedUntil, mine.pausedUntil) })
+    },
+  }
+
+  /** Returns the certificate of the database if this node has none, or an older one. */
+  async function newer(id: string, memory: Memory, before: Memory): Promise<CertificatePair | undefined> {
+    const there = memory.certificates[id]?.hadAt ?? 0
+    if (there === 0) return undefined
+    const isSame = before.certificates[id]?.hadAt === there
+    if (isSame && (await own.certificate(id))) return undefined
+    const text = await shared.find(certificateName(id))
+    return text === undefined ? undefined : splitPem(text)
+  }
+}
+
+const challengeName = (token: string): string => `${CHALLENGES}/${token}`
+
+/** Responses to http-01 challenges that any node may be asked for. */
+export interface SharedChallenges {
+  publish(token: string, authorization: string): Promise<void>
+  withdraw(token: string): Promise<void>
+  /** Returns the response that any node has published. */
+  find(token: string): Promise<string | undefined>
+}
+
+/** Creates the responses in the database. Strangers can ask for tokens, so only one query runs at a time. */
+export function createSharedChallenges(shared: SharedSecrets): SharedChallenges {
+  let running = Promise.resolve(new Map<string, string>())
+  let next: typeof running | undefined
+  const read = (): typeof running => {
+    next = undefined
+    running = shared.list(CHALLENGES).catch(() => new Map<string, string>())
+    return running
+  }
+  return {
+    publish: (token, authorization) => shared.replace(challengeName(token), authorization),
+    withdraw: (token) => shared.remove(challengeName(token)),
+    async find(token) {
+      // A query that has already begun may have missed the token.
+      next ??= running.then(read)
+      return (await next).get(token)
+    },
+  }
+}
