@@ -18,6 +18,7 @@ import {
 } from '../secrets/secrets.ts'
 import {
   moveToPostgres,
+  moveToSqlite,
   newestPostgresSchema,
   openPostgres,
   postgresSealing,
@@ -291,6 +292,24 @@ export async function moveStorage(
     throw new StorageRefused(`The secrets in ${dataDir} are not encrypted yet. First run: posthaste migrate`)
   const target = targetOf(to)
   return moveToPostgres({ ...options, dataDir, target, database: databaseName(to) }, now)
+}
+
+/**
+ * Moves the mail of the PostgreSQL database to an empty SQLite database in the data directory.
+ *
+ * @throws StorageRefused with the reason
+ */
+export async function moveStorageBack(config: Config, options: MoveCall, now: number): Promise<MoveResult> {
+  const { data_dir: dataDir } = config
+  if (config.storage.engine !== 'postgres')
+    throw new StorageRefused(
+      `storage.engine is already "sqlite". To move mail from PostgreSQL to ${dataDir}, set it to "postgres" until the move has finished.`,
+    )
+  const refused = armCrashPoint(process.env, dataDir)
+  if (refused !== undefined) throw new StorageRefused(refused)
+  const { trouble } = inspectSecrets(config)
+  if (trouble !== null) throw new StorageRefused(trouble)
+  return moveToSqlite({ ...options, dataDir, source: targetOf(config) }, now)
 }
 
 function targetOf(config: Config): PostgresTarget {

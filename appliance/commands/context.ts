@@ -92,6 +92,7 @@ export type Adapters = () => Promise<{
     now: number,
   ) => Promise<Restored>
   moveStorage: (config: Config, to: Config, options: MoveCall, now: number) => Promise<MoveResult>
+  moveStorageBack: (config: Config, options: MoveCall, now: number) => Promise<MoveResult>
   inspectSecrets: (config: Config) => SecretsStatus
   rekeySecrets: (config: Config, newKeyFile: string | undefined) => Promise<Rekeyed>
   snapshotsOf: (config: Config) => Snapshot[]

@@ -3,7 +3,14 @@ import { systemClock } from '../clock/clock.ts'
 import { findConfig, type Config } from '../config/config.ts'
 import type { MoveResult, MoveCall } from '../storage/storage.ts'
 import { refused } from './backup.ts'
-import { Failure, reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
+import {
+  Failure,
+  Misuse,
+  reportFailure,
+  requireValidConfig,
+  type Adapters,
+  type CommonOptions,
+} from './context.ts'
 import { withoutPassword } from '../wire/postgres-url.ts'
 import { createOutput, paragraph, table, type Output } from './output.ts'
 import { thisPerson } from './queue-change.ts'
@@ -30,54 +37,79 @@ const SETTINGS = [
   { option: '--tls-ca', variable: 'POSTHASTE_STORAGE__TLS_CA', key: 'tls_ca', read: 'tlsCa' },
 ] as const
 
-/** `migrate-storage`: moves a SQLite database to PostgreSQL. Returns the exit code. */
+/** Value of `--to` for the way back. */
+const SQLITE = 'sqlite'
+
+/** `migrate-storage`: moves all data to PostgreSQL, or back to SQLite. Returns the exit code. */
 async function migrateStorage(options: MigrateStorageOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
     const { sandbox, loaded } = findConfig({ file: options.config, env: process.env })
     if (sandbox) throw new Failure('There is no configuration file. The sandbox always uses SQLite.')
     const { config, source } = requireValidConfig(loaded)
-    const to = targetConfig(options)
-    const { moveStorage, databaseName } = await adapters()
+    const isBack = options.to === SQLITE
+    if (isBack) refuseWithoutEffect(options)
+    const to = isBack ? undefined : targetConfig(options)
+    const { moveStorage, moveStorageBack, databaseName } = await adapters()
     const dryRun = options.dryRun === true
     const act = { by: thisPerson(), dryRun, onProgress: createProgress(output) }
-    const done = await refused(() => moveStorage(config, to, act, systemClock.now())).catch(inOptions)
-    const moved = done.tables.filter(({ rows }) => rows > 0)
+    const now = systemClock.now()
+    const done = await refused(() =>
+      to ? moveStorage(config, to, act, now) : moveStorageBack(config, act, now),
+    ).catch(to ? inOptions : rethrow)
     const lines = settingsOf(options)
+    const database = to ? databaseName(to) : config.data_dir
     output.object({
       object: 'storage_move',
       id: done.moveId,
       dry_run: dryRun,
       resumed: done.resumed,
       data_dir: config.data_dir,
-      database: databaseName(to),
+      database,
       held: done.held.deliveries,
       broadcasts_paused: done.held.broadcasts,
       texts_changed: done.replaced,
       tables: done.tables,
-      settings: { engine: 'postgres', ...Object.fromEntries(lines) },
+      settings: { engine: to ? 'postgres' : 'sqlite', ...Object.fromEntries(lines) },
       release_command: dryRun ? null : releaseCommand(done),
     })
-    const rows = moved.reduce((sum, one) => sum + one.rows, 0)
-    output.text(
-      dryRun
-        ? `Would move ${rows} rows of ${moved.length} tables to ${databaseName(to)}. Nothing was changed.`
-        : `Moved ${rows} rows of ${moved.length} tables to ${databaseName(to)}. All rows were compared and are equal.`,
-      '',
-      ...table(
-        ['TABLE', 'ROWS', 'SHA-256'],
-        moved.map((one) => [one.name, String(one.rows), one.sha256?.slice(0, 16) ?? '-']),
-      ),
-      '',
-      ...(done.replaced === 0
-        ? []
-        : paragraph(
-            `${done.replaced} texts contained U+0000, which PostgreSQL can't store. It was replaced with U+FFFD.`,
-          )),
-      ...(dryRun ? [] : nextSteps(done, config, source, lines)),
-    )
+    const place = source ?? 'the configuration'
+    const change = to ? changeToPostgres(config, place, lines) : changeToSqlite(place)
+    output.text(...describeMove(done, database, dryRun), ...(dryRun ? [] : [...change, ...nextSteps(done)]))
     return 0
   })
+}
+
+/** Refuses options about a PostgreSQL target. */
+function refuseWithoutEffect(options: MigrateStorageOptions): void {
+  const given = SETTINGS.find(({ key, read }) => key !== 'url' && options[read] !== undefined)
+  if (given) throw new Misuse(`${given.option} has no effect with --to sqlite. The source is storage.url.`)
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}
+
+/** Describes what was moved, or would be. */
+function describeMove(done: MoveResult, database: string, dryRun: boolean): string[] {
+  const moved = done.tables.filter(({ rows }) => rows > 0)
+  const rows = moved.reduce((sum, one) => sum + one.rows, 0)
+  return [
+    dryRun
+      ? `Would move ${rows} rows of ${moved.length} tables to ${database}. Nothing was changed.`
+      : `Moved ${rows} rows of ${moved.length} tables to ${database}. All rows were compared and are equal.`,
+    '',
+    ...table(
+      ['TABLE', 'ROWS', 'SHA-256'],
+      moved.map((one) => [one.name, String(one.rows), one.sha256?.slice(0, 16) ?? '-']),
+    ),
+    '',
+    ...(done.replaced === 0
+      ? []
+      : paragraph(
+          `${done.replaced} texts contained U+0000, which PostgreSQL can't store. It was replaced with U+FFFD.`,
+        )),
+  ]
 }
 
 /** Returns the configuration with the target as its storage. Errors name the options. */
@@ -109,6 +141,7 @@ function settingsOf(options: MigrateStorageOptions): [key: string, value: string
   return SETTINGS.flatMap(({ key, read }): [string, string][] => {
     const value = options[read]
     if (value === undefined) return []
+    if (key === 'url' && value === SQLITE) return []
     return [[key, key === 'url' ? withoutPassword(value) : value]]
   })
 }
@@ -116,23 +149,35 @@ function settingsOf(options: MigrateStorageOptions): [key: string, value: string
 const releaseCommand = ({ moveId, held }: MoveResult): string | null =>
   held.deliveries === 0 ? null : `posthaste queue undo ${moveId}`
 
-function nextSteps(
-  done: MoveResult,
+/** Says which settings to change after a move to PostgreSQL. */
+const changeToPostgres = (
   { data_dir: dataDir }: Config,
-  source: string | null,
+  place: string,
   lines: [string, string][],
-): string[] {
+): string[] => [
+  `Change [storage] in ${place}, or the environment variables POSTHASTE_STORAGE__…:`,
+  '',
+  '  engine = "postgres"',
+  ...lines.map(([key, value]) => `  ${key} = ${JSON.stringify(value)}`),
+  '',
+  ...paragraph(
+    `Set the password with storage.password_file if the server asks for one. Keep ${dataDir}: it has the master key and certificates. Its database is unchanged, and can't be started by mistake.`,
+  ),
+]
+
+/** Says which settings to change after a move back to SQLite. */
+const changeToSqlite = (place: string): string[] => [
+  `Remove [storage] from ${place}, or the environment variables POSTHASTE_STORAGE__…`,
+  '',
+  ...paragraph(
+    "SQLite is the default. The PostgreSQL database is unchanged except for the table moved_away, so it can't be used by mistake. Drop the database when you don't need it any more.",
+  ),
+]
+
+function nextSteps(done: MoveResult): string[] {
   const { deliveries, broadcasts } = done.held
   const release = releaseCommand(done)
   return [
-    `Change [storage] in ${source ?? 'the configuration'}, or the environment variables POSTHASTE_STORAGE__…:`,
-    '',
-    '  engine = "postgres"',
-    ...lines.map(([key, value]) => `  ${key} = ${JSON.stringify(value)}`),
-    '',
-    ...paragraph(
-      `Set the password with storage.password_file if the server asks for one. Keep ${dataDir}: it has the master key and certificates. Its database is unchanged, and can't be started by mistake.`,
-    ),
     ...(release === null
       ? ['Then start Posthaste. No deliveries were queued.']
       : [
@@ -165,8 +210,11 @@ function createProgress(output: Output): MoveCall['onProgress'] {
 
 /** Registers `migrate-storage`. */
 export function addMigrateStorage({ add, finish }: Registrar, adapters: Adapters): void {
-  add('migrate-storage', 'Move all data from SQLite to PostgreSQL; the server must be stopped')
-    .requiredOption('--to <url>', 'Empty PostgreSQL database: postgres://user@host/name')
+  add('migrate-storage', 'Move all data from SQLite to PostgreSQL, or back; the server must be stopped')
+    .requiredOption(
+      '--to <url>',
+      'Empty PostgreSQL database, postgres://user@host/name, or sqlite for the way back to data_dir',
+    )
     .option('--password-file <file>', 'File with the password of the PostgreSQL user')
     .addOption(
       new Option('--tls <mode>', 'Encryption of the connection').choices(['verify', 'require', 'off']),

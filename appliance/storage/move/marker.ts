@@ -1,17 +1,19 @@
 /** The file that says that the mail of a data directory was moved to PostgreSQL, or is being moved. */
 import { existsSync, readFileSync } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Actor } from '../../mail/audit.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import { giveToOwnerOf, syncDirectory } from '../sqlite/directory.ts'
 
 const MARKER = 'moved.json'
+/** Marks a directory whose SQLite database is being filled from PostgreSQL. */
+const ARRIVING = 'arriving.json'
 
 /** A move. Times are Unix milliseconds. */
 export interface Move {
   id: string
-  /** Host and name of the target database. */
+  /** Host and name of the target database; the data directory on the way back to SQLite. */
   database: string
   startedAt: number
   /** When the move finished; null until all rows are copied and compared. */
@@ -48,8 +50,17 @@ export function readMove(dataDir: string): Move | undefined {
 }
 
 /** Writes the marker, replacing an older one. Resolves once it is durable. */
-export async function writeMove(dataDir: string, move: Move): Promise<void> {
-  const path = join(dataDir, MARKER)
+export const writeMove = (dataDir: string, move: Move): Promise<void> => write(dataDir, MARKER, move)
+
+/** Marks the data directory as being filled; removes the mark of a move that has finished. */
+export async function markArriving(dataDir: string, move: Move): Promise<void> {
+  if (move.finishedAt === null) return write(dataDir, ARRIVING, move)
+  await rm(join(dataDir, ARRIVING), { force: true })
+  await syncDirectory(dataDir)
+}
+
+async function write(dataDir: string, name: string, move: Move): Promise<void> {
+  const path = join(dataDir, name)
   const temporary = `${path}.tmp`
   const file = await open(temporary, 'w', 0o600)
   try {
@@ -64,10 +75,15 @@ export async function writeMove(dataDir: string, move: Move): Promise<void> {
 }
 
 /**
- * Refuses a SQLite database whose mail is in PostgreSQL, or on its way there. Sending from both would send mail twice.
+ * Refuses a SQLite database whose mail is in PostgreSQL, on its way there, or on its way back. Sending from both would
+ * send mail twice.
  * @throws StorageRefused
  */
 export function refuseMoved(dataDir: string): void {
+  if (existsSync(join(dataDir, ARRIVING)))
+    throw new StorageRefused(
+      `Mail is being moved from PostgreSQL to ${dataDir}. Run posthaste migrate-storage again to finish. To stay on PostgreSQL, delete ${join(dataDir, ARRIVING)} and posthaste.db, and drop the table moved_away of that database.`,
+    )
   const move = readMove(dataDir)
   if (!move) return
   const file = join(dataDir, MARKER)

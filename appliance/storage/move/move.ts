@@ -9,6 +9,7 @@ import type { PostgresTarget } from '../postgres/client.ts'
 import { lockDataDir } from '../sqlite/directory.ts'
 import { type Move, type MoveCall, type MoveResult, readMove, refuseOtherMove, writeMove } from './marker.ts'
 import { digestOf, RowDigest, type Value } from './rows.ts'
+import type { Source, Target } from './parts.ts'
 import { MoveSource } from './source.ts'
 import type { MovedTable } from './tables.ts'
 import { MoveTarget } from './target.ts'
@@ -34,7 +35,10 @@ export async function moveToPostgres(options: MoveOptions, now: number): Promise
     const target = new MoveTarget(options.target)
     try {
       const move = known ?? { id: newId(now), database: options.database, startedAt: now, finishedAt: null }
-      return await moveAll({ ...options, source, target, move, resumed: known !== undefined }, now)
+      const mark = (state: Move): Promise<void> => writeMove(options.dataDir, state)
+      const isResumed = known !== undefined
+      const parts = { ...options, engine: 'PostgreSQL', source, target, move, mark, resumed: isResumed }
+      return await moveAll(parts, now)
     } finally {
       target.close()
       source.close()
@@ -49,15 +53,21 @@ export async function moveToPostgres(options: MoveOptions, now: number): Promise
   }
 }
 
+/** A move between two databases, of either engine. */
 interface Parts extends Omit<MoveOptions, 'target'> {
-  source: MoveSource
-  target: MoveTarget
+  /** The engine of the target, for people. */
+  engine: string
+  source: Source
+  target: Target
   move: Move
   resumed: boolean
+  /** Records the move where both databases are kept from other processes. Resolves once it is durable. */
+  mark: (move: Move) => Promise<void>
 }
 
-async function moveAll(parts: Parts, now: number): Promise<MoveResult> {
-  const { source, target, move, dataDir, dryRun, resumed } = parts
+/** Copies and compares all tables, or continues. @throws StorageRefused with the reason */
+export async function moveAll(parts: Parts, now: number): Promise<MoveResult> {
+  const { source, target, move, dryRun, resumed, mark } = parts
   // The last step of an earlier call may have been its commit.
   const ended = resumed && target.hasEnded(move)
   const begun = ended || isBegun(parts)
@@ -71,7 +81,7 @@ async function moveAll(parts: Parts, now: number): Promise<MoveResult> {
     tables: source.tables.map(({ name }, at) => ({ name, rows: counts[at]!, sha256: digests[at]! })),
   })
   if (dryRun) return done(counts.map(() => null))
-  if (!resumed) await writeMove(dataDir, move)
+  if (!resumed) await mark(move)
   if (!begun) target.begin(source.tables, move)
   if (!ended) for (const [at, table] of source.tables.entries()) copy(parts, table, counts[at]!)
   source.replaced = 0
@@ -80,7 +90,7 @@ async function moveAll(parts: Parts, now: number): Promise<MoveResult> {
     ? counts.map(() => null)
     : source.tables.map((table, at) => compare(parts, table, counts[at]!))
   if (!ended) target.end(source.tables, source.sequences(), entriesOf(parts, held.deliveries, now))
-  await writeMove(dataDir, { ...move, finishedAt: now })
+  await mark({ ...move, finishedAt: now })
   return done(digests)
 }
 
@@ -135,12 +145,12 @@ function compare(
 
 const differs = ({ name }: MovedTable, database: string, what: string): StorageRefused =>
   new StorageRefused(
-    `The table ${name} differs in ${database}: ${what}. The data directory is as it was. Create an empty database, and start over.`,
+    `The table ${name} differs in ${database}: ${what}. The source is as it was. Create an empty database, and start over.`,
   )
 
 /** Returns the audit entries of a move: one for the hold, which can be undone, and one for the move itself. */
 function entriesOf(
-  { move, by, dataDir, database }: Parts,
+  { move, by, dataDir, database, engine }: Parts,
   held: number,
   now: number,
 ): Record<string, Value>[] {
@@ -154,7 +164,7 @@ function entriesOf(
       action: 'queue.hold',
       target: 'queue',
       after: JSON.stringify({ count: held }),
-      details: JSON.stringify({ filter: {}, reason: 'the storage was moved to PostgreSQL' }),
+      details: JSON.stringify({ filter: {}, reason: `the storage was moved to ${engine}` }),
     },
     {
       ...entry,

@@ -8,14 +8,11 @@ import { DATABASE } from '../sqlite/directory.ts'
 import { missing, shippedMigrations } from '../sqlite/migrate.ts'
 import { withoutNul } from '../text.ts'
 import type { Move } from './marker.ts'
+import { afterKey, cut, PAGE, parameters, type Source } from './parts.ts'
 import { type Batch, type Row, sizeOf, type Value } from './rows.ts'
 import { type MovedTable, quoted, tablesOf } from './tables.ts'
 
-/** Rows read at once, and bytes per batch. A single row may be larger: a message. */
-const PAGE = 500
-const BATCH_BYTES = 4 * 1024 * 1024
-
-export class MoveSource {
+export class MoveSource implements Source {
   readonly tables: readonly MovedTable[]
   readonly #db: Connection
   readonly #dataDir: string
@@ -34,7 +31,7 @@ export class MoveSource {
     try {
       this.#db.exec('begin immediate')
       refuseOlder(this.#db, dataDir)
-      this.tables = tablesOf(this.#db)
+      this.tables = tablesOf(this.#db, { fromFiles: true })
     } catch (error) {
       this.#db.close()
       throw error
@@ -80,10 +77,11 @@ export class MoveSource {
         .prepare<[object], Value[]>(`select * from (${table.select}) ${where} order by ${key} limit ${PAGE}`)
         .raw()
     const beginning = from('')
-    const next = from(`where (${key}) > (${table.key.map((_, at) => `@key${at}`).join(', ')})`)
+    const next = from(afterKey(table.key, key))
     for (let last = after; ;) {
       const page = last ? next.all(parameters(move, last)) : beginning.all(parameters(move))
-      for (const batch of this.#cut(table, page)) {
+      const rows = page.map((row) => this.#complete(table, row))
+      for (const batch of cut(table, rows, sizeOf)) {
         yield batch
         last = batch.last
       }
@@ -94,22 +92,6 @@ export class MoveSource {
   close(): void {
     this.#db.exec('rollback')
     this.#db.close()
-  }
-
-  /** Completes rows and cuts a page into batches of bounded size. */
-  *#cut(table: MovedTable, page: Row[]): Iterable<Batch> {
-    let rows: Row[] = []
-    let size = 0
-    for (const one of page) {
-      const row = this.#complete(table, one)
-      rows.push(row)
-      size += sizeOf(row)
-      if (size < BATCH_BYTES) continue
-      yield batchOf(table, rows)
-      rows = []
-      size = 0
-    }
-    if (rows.length > 0) yield batchOf(table, rows)
   }
 
   #complete({ columns, fileColumn, key }: MovedTable, row: Row): Row {
@@ -133,17 +115,6 @@ export class MoveSource {
       )
     }
   }
-}
-
-const parameters = ({ id, startedAt }: Move, after: Row = []): object => ({
-  move: id,
-  at: startedAt,
-  ...Object.fromEntries(after.map((value, at) => [`key${at}`, value])),
-})
-
-function batchOf({ columns, key }: MovedTable, rows: Row[]): Batch {
-  const keyOf = (row: Row): Row => key.map((column) => row[columns.indexOf(column)]!)
-  return { rows, first: keyOf(rows[0]!), last: keyOf(rows.at(-1)!) }
 }
 
 function refuseOlder(db: Connection, dataDir: string): void {

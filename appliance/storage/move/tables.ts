@@ -1,4 +1,4 @@
-/** The tables of a SQLite database, and how their rows change on the way to PostgreSQL. */
+/** The tables of both engines, and how their rows change on the way to the other one. */
 import type { Connection } from '../sqlite/connection.ts'
 
 /** A table to move. */
@@ -43,8 +43,11 @@ const FILE_COLUMNS: Record<string, string> = { messages: 'body', received_source
 /** Quotes a name. `only` is reserved in PostgreSQL. */
 export const quoted = (name: string): string => `"${name}"`
 
-/** Lists the tables, each after those that it refers to. */
-export function tablesOf(db: Connection): MovedTable[] {
+/**
+ * Lists the tables of a SQLite database, each after those that it refers to. Both engines have the same.
+ * @param fromFiles whether messages are read from files
+ */
+export function tablesOf(db: Connection, { fromFiles }: { fromFiles: boolean }): MovedTable[] {
   const names = db
     .prepare<[], string>(
       "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name",
@@ -58,13 +61,13 @@ export function tablesOf(db: Connection): MovedTable[] {
     ordered.push(name)
   }
   for (const name of names) if (!OWN.includes(name)) visit(name)
-  return ordered.map((name) => tableOf(db, name))
+  return ordered.map((name) => tableOf(db, name, fromFiles))
 }
 
 const parentsOf = (db: Connection, name: string): string[] =>
   db.prepare<[string], string>('select "table" from pragma_foreign_key_list(?)').pluck().all(name)
 
-function tableOf(db: Connection, name: string): MovedTable {
+function tableOf(db: Connection, name: string, fromFiles: boolean): MovedTable {
   const rows = db
     .prepare<[string], { name: string; pk: number }>('select name, pk from pragma_table_info(?)')
     .all(name)
@@ -79,7 +82,7 @@ function tableOf(db: Connection, name: string): MovedTable {
     name,
     columns,
     key,
-    select: `select ${values.join(', ')} from ${SOURCES[name] ?? quoted(name)}`,
-    fileColumn: FILE_COLUMNS[name],
+    select: `select ${values.join(', ')} from ${(fromFiles && SOURCES[name]) || quoted(name)}`,
+    fileColumn: fromFiles ? FILE_COLUMNS[name] : undefined,
   }
 }

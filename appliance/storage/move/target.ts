@@ -5,17 +5,11 @@ import type { PostgresTarget } from '../postgres/client.ts'
 import { PostgresConnection } from '../postgres/connection.ts'
 import { migrate, missingSteps } from '../postgres/migrate.ts'
 import type { Move } from './marker.ts'
+import { SEEDED, type Target, type TargetState } from './parts.ts'
 import type { Batch, Row, Value } from './rows.ts'
 import { type MovedTable, quoted } from './tables.ts'
 
-/** Tables that have rows in a new database: of the schema, and of a command that opened it. */
-const SEEDED = ['migrations', 'secrets', 'nodes', 'cursors', 'master_key', 'duties']
-
-/** `move`: an unfinished move. */
-export type TargetState =
-  { kind: 'new' | 'empty' } | { kind: 'used'; table: string } | { kind: 'move'; id: string }
-
-export class MoveTarget {
+export class MoveTarget implements Target {
   readonly #db: PostgresConnection
 
   /** Connects at the first call. Refuses a database that a daemon uses, or a server that could lose mail. */

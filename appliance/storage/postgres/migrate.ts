@@ -48,6 +48,8 @@ const LOCK = `select pg_advisory_xact_lock(${MIGRATING})`
 interface MigrateOptions {
   /** Allows a database that a move is filling, and that other processes must not open. */
   moving?: boolean
+  /** Allows a database whose mail is moved to SQLite. */
+  left?: boolean
   /** The migrations of another version of the program, for tests. */
   folder?: string | undefined
   /** ID of the node that migrates, of which no other process runs. */
@@ -130,11 +132,12 @@ const outdated = ({ number, name, oldest }: Omit<Step, 'sql' | 'checksum'>, sche
  */
 export function missingSteps(
   db: PostgresConnection,
-  { moving = false, folder }: Omit<MigrateOptions, 'node'> = {},
+  { moving = false, left = false, folder }: Omit<MigrateOptions, 'node'> = {},
 ): Step[] {
   const steps = shipped(folder)
-  const known = db.prepare<[], { known: boolean; moved: boolean; others: number }>(
+  const known = db.prepare<[], { known: boolean; moved: boolean; away: boolean; others: number }>(
     `select to_regclass('migrations') is not null as known, to_regclass('storage_move') is not null as moved,
+       to_regclass('moved_away') is not null as away,
        (select count(*) from pg_tables where schemaname = current_schema()) as others`,
   )
   const state = known.get()!
@@ -147,6 +150,10 @@ export function missingSteps(
   if (state.moved && !moving)
     throw new StorageRefused(
       'Mail is being moved into the database of storage.url. Run posthaste migrate-storage again to finish.',
+    )
+  if (state.away && !left)
+    throw new StorageRefused(
+      'The mail of storage.url was moved to SQLite, or is being moved. Set storage.engine = "sqlite", or run posthaste migrate-storage again to finish. To return to the state before the move, drop the table moved_away: mail sent since then may be sent again.',
     )
   const applied = db
     .prepare<[], Omit<Step, 'sql'>>('select number, name, checksum, oldest from migrations order by number')

@@ -11,6 +11,7 @@ import { awaitMigration, newestPostgresSchema, refuseOutdated } from './migrate.
 import type { DatabaseLock } from './server.ts'
 import { Session } from './session.ts'
 
+export { moveToSqlite } from '../move/back.ts'
 export { moveToPostgres } from '../move/move.ts'
 export { postgresSealing } from './sealing.ts'
 export { newestPostgresSchema } from './migrate.ts'

@@ -1,0 +1,92 @@
+/** What a move needs of the database that it reads and of the one that it fills, on either engine. */
+import type { Move } from './marker.ts'
+import type { Batch, Row, Value } from './rows.ts'
+import type { MovedTable } from './tables.ts'
+
+/** State of the database to fill. `move`: an unfinished move. */
+export type TargetState =
+  { kind: 'new' | 'empty' } | { kind: 'used'; table: string } | { kind: 'move'; id: string }
+
+/** The database that is moved. Nothing else writes to it meanwhile. */
+export interface Source {
+  readonly tables: readonly MovedTable[]
+  /** Number of texts read in which U+0000 was replaced. */
+  replaced: number
+  /** Counts the rows that a table will have. */
+  count(table: MovedTable, move: Move): number
+  /** Counts the deliveries and broadcasts that the move puts on hold. */
+  countHeld(): { deliveries: number; broadcasts: number }
+  /** Returns the highest number that each table with numbered rows has assigned, including to deleted rows. */
+  sequences(): { table: string; last: number }[]
+  /**
+   * Reads a table in the order of its key.
+   * @param after the key of the last row to skip
+   */
+  batches(table: MovedTable, move: Move, after?: Row): Iterable<Batch>
+  close(): void
+}
+
+/** The database that is filled. It stores the progress, so that a move can continue after a crash. */
+export interface Target {
+  /** Reads the state of the database without changing it. @throws StorageRefused if it belongs to another program */
+  state(): TargetState
+  /** Reports whether a move has ended here: its audit entry is part of the last step. */
+  hasEnded(move: Move): boolean
+  /** Creates the schema, and disables triggers, because the moved rows are already complete. */
+  begin(tables: readonly MovedTable[], move: Move): void
+  /** Returns how much of a table has arrived. */
+  progress(table: MovedTable): { rows: number; after: Row | undefined }
+  /** Stores a batch and the progress in one transaction. */
+  store(table: MovedTable, batch: Batch): void
+  /** Reads the rows of a range of keys, both ends included. `most` bounds them. */
+  range(table: MovedTable, batch: Batch, most: number): Row[]
+  count(table: MovedTable): number
+  /**
+   * Ends the move: row numbers continue after the last one, triggers are enabled again, and `log` is added to the audit
+   * log.
+   */
+  end(
+    tables: readonly MovedTable[],
+    sequences: readonly { table: string; last: number }[],
+    log: readonly Record<string, Value>[],
+  ): void
+  close(): void
+}
+
+/** Tables that have rows in a new database: of the schema, and of a command that opened it. */
+export const SEEDED = ['migrations', 'secrets', 'nodes', 'cursors', 'master_key', 'duties']
+
+/** Rows read at once, and bytes per batch. A single row may be larger: a message. */
+export const PAGE = 500
+const BATCH_BYTES = 4 * 1024 * 1024
+
+/** Cuts rows into batches of bounded size. */
+export function* cut(table: MovedTable, page: Iterable<Row>, sizeOf: (row: Row) => number): Iterable<Batch> {
+  let rows: Row[] = []
+  let size = 0
+  for (const row of page) {
+    rows.push(row)
+    size += sizeOf(row)
+    if (size < BATCH_BYTES) continue
+    yield batchOf(table, rows)
+    rows = []
+    size = 0
+  }
+  if (rows.length > 0) yield batchOf(table, rows)
+}
+
+function batchOf({ columns, key }: MovedTable, rows: Row[]): Batch {
+  const keyOf = (row: Row): Row => key.map((column) => row[columns.indexOf(column)]!)
+  return { rows, first: keyOf(rows[0]!), last: keyOf(rows.at(-1)!) }
+}
+
+/** Returns the named parameters of a table's query. @param after the key of the last row to skip */
+export const parameters = ({ id, startedAt }: Move, after: Row = []): Record<string, Value> => ({
+  move: id,
+  at: startedAt,
+  ...Object.fromEntries(after.map((value, at) => [`key${at}`, value])),
+})
+
+/** Returns the condition for rows after a key in named parameters. */
+export const afterKey = (key: readonly string[], names: string): string =>
+  `where (${names}) > (${key.map((_, at) => `@key${at}`).join(', ')})`
