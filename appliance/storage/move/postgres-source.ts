@@ -94,9 +94,10 @@ export class PostgresSource implements Source {
     const read = (last: Row | undefined): Row[] => {
       const where = last ? afterKey(table.key, names) : ''
       const text = `select * from (${table.select}) as moved ${where} order by ${names} limit ${PAGE}`
-      const rows = this.#db
-        .prepare<Record<string, Value>, Record<string, Value>>(text)
-        .all(parameters(move, last))
+      // An object of parameters must not be given to a statement without names.
+      const rows = text.includes('@')
+        ? this.#db.prepare<Record<string, Value>, Record<string, Value>>(text).all(parameters(move, last))
+        : this.#db.prepare<[], Record<string, Value>>(text).all()
       return rows.map((row) => table.columns.map((column) => row[column]!))
     }
     for (let last = after; ;) {
