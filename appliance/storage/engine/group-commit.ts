@@ -28,8 +28,8 @@ export interface Batch {
  * changes are undone: the whole batch runs again, each call with a savepoint. Savepoints from the start would copy
  * every page that a call changes, 14 microseconds per email, and calls hardly ever fail. So a method may run twice, and
  * may keep state only in the database or in gathered numbers; a lease that counts its turns twice does no harm. If
- * BEGIN or COMMIT fails, or SQLite ends the transaction by itself (full disk, I/O error), the whole batch fails. A
- * failed ROLLBACK is thrown, and the thread must die.
+ * BEGIN or COMMIT fails, or SQLite ends the transaction by itself (full disk, I/O error), the whole batch fails. If a
+ * failed ROLLBACK leaves the transaction open, it is thrown, and the thread must die.
  */
 export function createGroupCommit(
   db: Connection,
@@ -42,6 +42,15 @@ export function createGroupCommit(
   const apart = createApart(db, run, rules)
   const gathering = gatheringOn(db)
 
+  const endTransaction = (): void => {
+    if (!db.inTransaction) return
+    try {
+      rollback.run()
+    } catch (error) {
+      // The connection to the server was lost meanwhile, and the transaction with it.
+      if (db.inTransaction) throw error
+    }
+  }
   const together = async (calls: Call[]): Promise<Outcome[]> => {
     const outcomes: Outcome[] = []
     for (const call of calls) {
@@ -80,7 +89,7 @@ export function createGroupCommit(
       crashAtCommit(calls, 'after')
       return { outcomes, committed: true }
     } catch (error) {
-      if (db.inTransaction) rollback.run()
+      endTransaction()
       gathering.forget()
       if (mayConflict && rules.isConflict(error)) return 'conflict'
       const failure = rules.pack(error, committing)

@@ -40,6 +40,48 @@ describe('group commit', () => {
     await storage.close()
   })
 
+  test('a connection that is lost at the rollback fails only its batch', async () => {
+    const connection = {
+      inTransaction: false,
+      isLost: false,
+      prepare: (text: string) => ({
+        run() {
+          const isRollback = text === 'rollback'
+          connection.inTransaction = text === 'begin'
+          if (isRollback && connection.isLost) throw new Error('read ECONNRESET')
+        },
+      }),
+    }
+    const conflict = new Error('conflict')
+    const commit = createGroupCommit(
+      connection as unknown as Parameters<typeof createGroupCommit>[0],
+      ({ method }) => {
+        connection.isLost = method === 'lost'
+        if (method === 'lost') throw conflict
+        return method
+      },
+      {
+        begin: 'begin',
+        pack: (error) => ({
+          message: (error as Error).message,
+          code: null,
+          ambiguous: false,
+          stack: undefined,
+        }),
+        isConflict: (error) => error === conflict,
+        flush: () => undefined,
+      },
+    )
+    expect(await commit([call(1, 'lost')])).toMatchObject({
+      committed: false,
+      outcomes: [{ id: 1, failure: { message: 'conflict' } }],
+    })
+    expect(await commit([call(2, 'works')])).toMatchObject({
+      committed: true,
+      outcomes: [{ id: 2, value: 'works' }],
+    })
+  })
+
   test('a call that fails rolls back only its own changes', async () => {
     const db = await makeDatabase()
     const commit = createGroupCommit(db, async ({ id, method }) => {
