@@ -1,9 +1,8 @@
 /** Converts the configuration to the settings of the PostgreSQL engine. */
 import { readFileSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
+import { describePostgresUrl, splitPostgresUrl, type Config } from '../config/config.ts'
 import type { PostgresTarget } from '../storage/postgres/postgres.ts'
 import { CannotStart } from '../wire/listeners.ts'
-import { describePostgresUrl, splitPostgresUrl } from '../wire/postgres-url.ts'
 
 /** Hosts whose connections don't leave this machine. */
 const LOCAL = /^(|localhost|127(\.\d{1,3}){3}|\[::1\])$/

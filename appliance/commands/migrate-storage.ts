@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import { systemClock } from '../clock/clock.ts'
-import { findConfig, type Config } from '../config/config.ts'
+import { findConfig, withoutPassword, type Config } from '../config/config.ts'
 import type { MoveResult, MoveCall } from '../storage/storage.ts'
 import { refused } from './backup.ts'
 import {
@@ -11,7 +11,6 @@ import {
   type Adapters,
   type CommonOptions,
 } from './context.ts'
-import { withoutPassword } from '../wire/postgres-url.ts'
 import { createOutput, paragraph, table, type Output } from './output.ts'
 import { thisPerson } from './queue-change.ts'
 import type { Registrar } from './registrar.ts'

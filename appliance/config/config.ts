@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { loadConfig, type Loaded } from './load.ts'
 import { sandboxConfig } from './sandbox.ts'
 
+export { describePostgresUrl, splitPostgresUrl, withoutPassword } from './postgres-url.ts'
 export { loadRobots } from './robots.ts'
 export { loadBounces } from './bounces.ts'
 export { loadReturnedMail } from './returned-mail.ts'

@@ -1,6 +1,6 @@
 import type { Complaint } from './complaint.ts'
 import type { Given } from './environment.ts'
-import { splitPostgresUrl } from '../wire/postgres-url.ts'
+import { splitPostgresUrl } from './postgres-url.ts'
 import { checkProviders, type ProviderTable } from './sign-in.ts'
 
 /** Finds settings that contradict each other. Runs when each one is valid by itself. */

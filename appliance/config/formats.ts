@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import { isIP } from 'node:net'
 import { Type, type TSchema } from 'typebox'
-import { splitPostgresUrl } from '../wire/postgres-url.ts'
+import { splitPostgresUrl } from './postgres-url.ts'
 
 /** A string format in the schema: the description for error messages, and the test. */
 interface Format {

@@ -22,7 +22,7 @@ export async function examineCluster(storage: NodeStorage, now: number): Promise
 }
 
 /** Judges the versions of all nodes that are alive; no finding for a single one. Pure. */
-export function judgeVersions(nodes: readonly NodeView[], now: number): Finding[] {
+function judgeVersions(nodes: readonly NodeView[], now: number): Finding[] {
   const alive = nodes.filter(({ state }) => state === 'active')
   if (alive.length < 2) return []
   const byVersion = Map.groupBy(alive, ({ version }) => version)

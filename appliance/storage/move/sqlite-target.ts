@@ -1,10 +1,9 @@
 /** The SQLite database that is filled with the rows of a PostgreSQL database. */
-import Database from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { crashPoint } from '../../watch/crash-points.ts'
 import { StorageRefused } from '../engine/failures.ts'
-import { type Connection, openWriter, refuseVanished } from '../sqlite/connection.ts'
+import { type Connection, openEmpty, openWriter, refuseVanished } from '../sqlite/connection.ts'
 import { DATABASE, makePrivateFile } from '../sqlite/directory.ts'
 import { applyMigrations, shippedMigrations } from '../sqlite/migrate.ts'
 import type { Move } from './marker.ts'
@@ -20,7 +19,7 @@ export interface SqliteSchema {
 
 /** Reads the schema from an empty database in memory. */
 export function readSchema(): SqliteSchema {
-  const db = new Database(':memory:')
+  const db = openEmpty()
   try {
     applyMigrations(db, shippedMigrations())
     const triggers = db

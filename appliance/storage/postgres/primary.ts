@@ -1,14 +1,17 @@
 /** Chooses the server that takes writes among a primary and its standbys, after any of them was promoted. */
-import type { Client, PostgresTarget } from './client.ts'
 import { dataOf, refusedServer } from './failures.ts'
 
-type Server = Pick<PostgresTarget, 'url' | 'tls'>
+/** A connection. */
+interface Asked {
+  query<R>(text: string): Promise<{ rows: R[] }>
+  end(): Promise<void>
+}
 
 /**
  * Newest timeline that this thread has seen of each database. A promotion begins a new one, so that an older one is
  * that of a former primary.
  */
-const timelines = new WeakMap<PostgresTarget, number>()
+const timelines = new WeakMap<object, number>()
 
 const QUESTION = `select pg_is_in_recovery() as standby,
   case when pg_is_in_recovery() then 0
@@ -20,16 +23,16 @@ const QUESTION = `select pg_is_in_recovery() as standby,
  * @param target identifies the database
  * @throws an error with a sentence for people if none is the primary
  */
-export async function choosePrimary(
-  servers: readonly Server[],
-  target: PostgresTarget,
-  connectTo: (server: Server) => Promise<Client>,
-): Promise<Client> {
-  const { promise: first, resolve } = Promise.withResolvers<Client | undefined>()
+export async function choosePrimary<S extends { url: string }, C extends Asked>(
+  servers: readonly S[],
+  target: object,
+  connectTo: (server: S) => Promise<C>,
+): Promise<C> {
+  const { promise: first, resolve } = Promise.withResolvers<C | undefined>()
   const reasons: string[] = servers.map(() => '')
   let isChosen = false
   const attempts = servers.map(async (server, at) => {
-    let client: Client | undefined
+    let client: C | undefined
     try {
       client = await connectTo(server)
       const reason = await refusalOf(client, target)
@@ -52,7 +55,7 @@ export async function choosePrimary(
 }
 
 /** Returns why a server isn't the primary; undefined if it is. */
-async function refusalOf(client: Client, target: PostgresTarget): Promise<string | undefined> {
+async function refusalOf(client: Asked, target: object): Promise<string | undefined> {
   const { standby, timeline } = (await client.query<{ standby: boolean; timeline: number }>(QUESTION))
     .rows[0]!
   if (standby) return 'a standby'

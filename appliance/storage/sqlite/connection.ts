@@ -54,6 +54,9 @@ export function openReader(file: string): Connection {
   })
 }
 
+/** Opens an empty database in memory, to look at the schema. */
+export const openEmpty = (): Connection => new Database(':memory:')
+
 function opening(file: string, open: () => Connection): Connection {
   try {
     return open()

@@ -3,7 +3,7 @@ import { startPair, type PostgresPair } from '../../../../appliance/crashtest/po
 import { serverIn, type PostgresServer } from '../../../../appliance/crashtest/postgres-server.ts'
 import type { EngineStorage } from '../../../../appliance/storage/assembly.ts'
 import { openPostgres } from '../../../../appliance/storage/postgres/postgres.ts'
-import { splitPostgresUrl } from '../../../../appliance/wire/postgres-url.ts'
+import { splitPostgresUrl } from '../../../../appliance/config/postgres-url.ts'
 import { T0 } from '../../../contract/fixtures.ts'
 import { PATIENCE } from '../../../world/patience.ts'
 import { postgresPrograms } from './cluster.ts'

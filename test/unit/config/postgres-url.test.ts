@@ -3,7 +3,7 @@ import {
   describePostgresUrl,
   splitPostgresUrl,
   withoutPassword,
-} from '../../../appliance/wire/postgres-url.ts'
+} from '../../../appliance/config/postgres-url.ts'
 
 const split = (text: string) => splitPostgresUrl(text)?.map(({ href }) => href)
 
