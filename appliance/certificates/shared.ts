@@ -40,7 +40,7 @@ export function openSharedStore(dataDir: string, shared: SharedSecrets): Store {
       const fresh = (await readAccountKey(dataDir, directory)) ?? freshKey()
       return shared.once(accountName(directory), fresh)
     },
-    certificate: own.certificate,
+    certificate: (id) => own.certificate(id),
     async save(id, pair) {
       await shared.replace(certificateName(id), toPem(pair))
       await own.save(id, pair)

@@ -1,7 +1,7 @@
 /** Group commit: runs many calls in one transaction, and writes shared counters once. */
 import { setTimeout } from 'node:timers/promises'
 import { crashAtCommit } from '../../watch/crash-points.ts'
-import type { Connection } from '../connection.ts'
+import type { Connection, Statement } from '../connection.ts'
 import { type Failure, pack } from './failures.ts'
 
 /** A method call to a storage thread. */
@@ -42,15 +42,6 @@ export function createGroupCommit(
   const apart = createApart(db, run, rules)
   const gathering = gatheringOn(db)
 
-  const endTransaction = (): void => {
-    if (!db.inTransaction) return
-    try {
-      rollback.run()
-    } catch (error) {
-      // The connection to the server was lost meanwhile, and the transaction with it.
-      if (db.inTransaction) throw error
-    }
-  }
   const together = async (calls: Call[]): Promise<Outcome[]> => {
     const outcomes: Outcome[] = []
     for (const call of calls) {
@@ -89,7 +80,7 @@ export function createGroupCommit(
       crashAtCommit(calls, 'after')
       return { outcomes, committed: true }
     } catch (error) {
-      endTransaction()
+      endTransaction(db, rollback)
       gathering.forget()
       if (mayConflict && rules.isConflict(error)) return 'conflict'
       const failure = rules.pack(error, committing)
@@ -100,6 +91,17 @@ export function createGroupCommit(
   }
 
   return (calls) => untilSettled((mayConflict) => once(calls, mayConflict))
+}
+
+/** Rolls back, unless the transaction has ended. Throws only if it is still open afterwards. */
+function endTransaction(db: Connection, rollback: Statement<unknown[], unknown>): void {
+  if (!db.inTransaction) return
+  try {
+    rollback.run()
+  } catch (error) {
+    // The connection to the server was lost meanwhile, and the transaction with it.
+    if (db.inTransaction) throw error
+  }
 }
 
 /** Repeats a batch while it conflicts with other writers. On the last attempt, a conflict is an error. */

@@ -82,7 +82,7 @@ function tableOf(db: Connection, name: string, fromFiles: boolean): MovedTable {
     name,
     columns,
     key,
-    select: `select ${values.join(', ')} from ${(fromFiles && SOURCES[name]) || quoted(name)}`,
+    select: `select ${values.join(', ')} from ${(fromFiles ? SOURCES[name] : undefined) ?? quoted(name)}`,
     fileColumn: fromFiles ? FILE_COLUMNS[name] : undefined,
   }
 }
