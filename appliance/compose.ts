@@ -1,7 +1,10 @@
-/** Builds the object graph by hand, in reading order. Besides assembly/, the only file that knows the real adapters. */
+/**
+ * Builds the object graph by hand, in reading order. Besides assembly/, this is the only file that imports the real
+ * adapters.
+ */
 import { join } from 'node:path'
-import type { Appliance, ComposeOptions } from './assembly/appliance.ts'
-import { capacityRows } from './assembly/monitoring.ts'
+import type { RunningDaemon, ComposeOptions } from './assembly/appliance.ts'
+import { formatCapacityRows } from './assembly/monitoring.ts'
 import { retentionPeriods } from './assembly/options.ts'
 import { type LiveTables, openTables } from './assembly/tables.ts'
 import type { Config } from './config/config.ts'
@@ -9,16 +12,16 @@ import type { Delivery } from './delivery/delivery.ts'
 import { startHousekeeping } from './housekeeping/housekeeping.ts'
 import type { Certificates } from './wire/certificates.ts'
 import { openEntryPoints } from './assembly/entry-points.ts'
-import { domainPolls, openGround, openPeople } from './assembly/ground.ts'
-import { openWayOut, watchSources } from './assembly/way-out.ts'
+import { domainPollOptions, openSharedResources, openAccountsAndSenders } from './assembly/ground.ts'
+import { openOutboundDelivery, watchSources } from './assembly/way-out.ts'
 
-export type { Appliance, ComposeOptions } from './assembly/appliance.ts'
-export { CannotStart } from './wire/listeners.ts'
+export type { RunningDaemon, ComposeOptions } from './assembly/appliance.ts'
+export { StartupError } from './wire/listeners.ts'
 
-/** The built dashboard. */
+/** Folder of the built dashboard. */
 const DASHBOARD = join(import.meta.dirname, '..', 'ui', 'dist')
 
-/** Reloads what a running daemon can exchange, and applies it to the lanes. */
+/** Reloads the parts that a running daemon can replace, and applies them to the lanes. */
 async function reloadParts(tables: LiveTables, book: Certificates, delivery: Delivery): Promise<Error[]> {
   const refused = tables.reread()
   const steps = [book.reload(), delivery.change(async () => undefined)]
@@ -27,13 +30,13 @@ async function reloadParts(tables: LiveTables, book: Certificates, delivery: Del
 }
 
 /** Builds and starts the daemon. Rejects if anything is missing or in use; then nothing is left running. */
-export async function compose(config: Config, options: ComposeOptions): Promise<Appliance> {
+export async function compose(config: Config, options: ComposeOptions): Promise<RunningDaemon> {
   await using started = new AsyncDisposableStack()
   const tables = openTables(config)
 
-  const ground = await openGround(config, { dashboard: DASHBOARD, ...options }, started, tables)
-  const people = await openPeople(ground)
-  const out = await openWayOut(ground, tables)
+  const ground = await openSharedResources(config, { dashboard: DASHBOARD, ...options }, started, tables)
+  const people = await openAccountsAndSenders(ground)
+  const out = await openOutboundDelivery(ground, tables)
   const { url, http, smtp, dns, metrics, certificates } = await openEntryPoints(ground, people, out, tables)
 
   people.senders.watch()
@@ -49,11 +52,11 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     auditDays: config.retention.audit_days,
     retention: retentionPeriods(config),
     duties: ground.duties,
-    ...domainPolls(ground),
+    ...domainPollOptions(ground),
   })
   started.defer(() => housekeeping.stop())
 
-  // Everything runs. From here on, the caller must stop it.
+  // All parts are running. From here on, the caller must stop them.
   const running = started.move()
   const { accounts, senders } = people
   const stop = async (): Promise<void> => {
@@ -61,7 +64,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     await running.disposeAsync()
   }
   const alive = () => ground.health.alive()
-  const clients = () => capacityRows(ground.capacity.figures())
+  const clients = () => formatCapacityRows(ground.capacity.figures())
   const reload = () => reloadParts(tables, certificates, out.delivery)
   return { url, http, storage, senders, accounts, sandbox, smtp, dns, metrics, alive, clients, reload, stop }
 }

@@ -8,13 +8,13 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { coreOf, prefixOf } from '../appliance/accounts/breached.ts'
+import { trimNonLetters, hashPrefix } from '../appliance/accounts/breached.ts'
 
-/** Number of entries to keep. At four bytes each, the file has 120 kB. */
+/** Number of entries to keep. At four bytes each, the file size is 120 kB. */
 const MOST = 30_000
 /**
- * Minimum length of words without digits and symbols at their ends, and of all other passwords. The password rule never
- * looks up shorter ones.
+ * Minimum lengths of words without digits and symbols at their ends, and of all other passwords. The password rule doesn't
+ * look up shorter ones.
  */
 const SHORTEST_WORD = 5
 const SHORTEST_WHOLE = 10
@@ -24,8 +24,11 @@ if (source === undefined) throw new Error('Usage: node scripts/breached-password
 const listed = JSON.parse(readFileSync(source, 'utf8')) as string[]
 const useful = listed
   .map((password) => password.toLowerCase())
-  .filter((one) => [...one].length >= SHORTEST_WHOLE || (one.length >= SHORTEST_WORD && coreOf(one) === one))
-const prefixes = Uint32Array.from(new Set(useful.slice(0, MOST).map(prefixOf))).sort()
+  .filter(
+    (one) =>
+      [...one].length >= SHORTEST_WHOLE || (one.length >= SHORTEST_WORD && trimNonLetters(one) === one),
+  )
+const prefixes = Uint32Array.from(new Set(useful.slice(0, MOST).map(hashPrefix))).sort()
 const bytes = Buffer.alloc(prefixes.length * 4)
 prefixes.forEach((prefix, at) => bytes.writeUInt32BE(prefix, at * 4))
 writeFileSync(join(import.meta.dirname, '..', 'config', 'breached-passwords.bin'), bytes)

@@ -8,7 +8,7 @@ import { globSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { rolldown, type CodeSplittingNameFunction, type Plugin } from 'rolldown'
-import { ENTRIES, EXTERNAL, httpAlone, oneByte } from './bundled.ts'
+import { ENTRY_POINTS, EXTERNAL_PACKAGES, httpDefaultExportPlugin, nonLatin1EscapePlugin } from './bundled.ts'
 
 const project = join(import.meta.dirname, '..')
 const sources = join(project, 'appliance')
@@ -28,26 +28,26 @@ const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node scripts/bundle-sources.ts FOLDER')
 
 // Programs and threads start working when they are loaded, so they are not bundled.
-const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !ENTRIES.includes(file))
+const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !ENTRY_POINTS.includes(file))
 const bundle = await rolldown({
   cwd: project,
   input: Object.fromEntries(files.map((file) => [file.replace(/\.ts$/, ''), join(sources, file)])),
   platform: 'node',
-  external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
+  external: EXTERNAL_PACKAGES.map((name) => new RegExp(`^${name}(/|$)`)),
   preserveEntrySignatures: 'strict',
-  plugins: [places, httpAlone, oneByte],
-  // This warning only matters if a program is loaded in parts.
+  plugins: [places, httpDefaultExportPlugin, nonLatin1EscapePlugin],
+  // Only relevant for programs that are loaded in parts.
   checks: { ineffectiveDynamicImport: false },
   logLevel: 'warn',
 })
-/** The modules that importing a source loads at once. */
+/** Modules that are loaded immediately when a source is imported. */
 const loaded = new Set<string>()
 
-/** Puts those modules into one file. Rolldown creates separate files for modules that are imported on demand. */
+/** Puts these modules into one file. Rolldown creates separate files for modules that are imported on demand. */
 const chunkOf: CodeSplittingNameFunction = (id, graph) => {
   if (loaded.size === 0) {
     for (const file of files) loaded.add(join(sources, file))
-    // The set grows during the iteration.
+    // `loaded` grows during this loop, which therefore also visits the imports of imports.
     for (const one of loaded)
       for (const imported of graph.getModuleInfo(one)?.importedIds ?? []) loaded.add(imported)
   }

@@ -7,12 +7,12 @@
 import { cpSync, rmSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown, type Plugin } from 'rolldown'
-import { ENTRIES, EXTERNAL, httpAlone, oneByte } from './bundled.ts'
+import { ENTRY_POINTS, EXTERNAL_PACKAGES, httpDefaultExportPlugin, nonLatin1EscapePlugin } from './bundled.ts'
 
 const project = join(import.meta.dirname, '..')
 const sources = join(project, 'appliance')
 
-/** Matches a sibling file that is passed by name to a thread or process. */
+/** Matches a sibling source file that is passed by name to a thread or process. */
 const STARTED = /(new URL\(|'\.\.', )(['"`])([^'"`\s]+)\.ts\2/g
 
 /** Adjusts relative paths: all files end up in one folder, so paths relative to a source's folder change. */
@@ -26,9 +26,7 @@ const places: Plugin = {
   },
 }
 
-/**
- * Parts that Fastify never calls here: requests without a socket, serializers of schemas, and a route for each file.
- */
+/** Packages of Fastify that aren't used here: requests without a socket, serializers of schemas, and routes from files. */
 const UNUSED = ['light-my-request', '@fastify/fast-json-stringify-compiler', 'glob']
 
 const unused: Plugin = {
@@ -45,10 +43,10 @@ if (folder === undefined) throw new Error('usage: node scripts/bundle.ts FOLDER'
 
 const bundle = await rolldown({
   cwd: project,
-  input: Object.fromEntries(ENTRIES.map((file) => [basename(file, '.ts'), join(sources, file)])),
+  input: Object.fromEntries(ENTRY_POINTS.map((file) => [basename(file, '.ts'), join(sources, file)])),
   platform: 'node',
-  external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
-  plugins: [places, httpAlone, unused, oneByte],
+  external: EXTERNAL_PACKAGES.map((name) => new RegExp(`^${name}(/|$)`)),
+  plugins: [places, httpDefaultExportPlugin, unused, nonLatin1EscapePlugin],
   logLevel: 'warn',
 })
 await bundle.write({

@@ -4,10 +4,10 @@ import type { Plugin } from 'rolldown'
 /**
  * Packages that the bundle (scripts/bundle.ts) leaves in node_modules: native ones, and those loaded only on demand.
  */
-export const EXTERNAL = ['better-sqlite3', '@node-rs/argon2', 'chrono-node']
+export const EXTERNAL_PACKAGES = ['better-sqlite3', '@node-rs/argon2', 'chrono-node']
 
 /** Files that are started by name: the program, its threads, and the container's health check. */
-export const ENTRIES = [
+export const ENTRY_POINTS = [
   'main.ts',
   'commands/healthcheck.ts',
   'http/json-worker.ts',
@@ -26,7 +26,7 @@ export const ENTRIES = [
  * Accesses `node:http` through its default export. Node creates all named exports of a module on import, and the
  * WebSocket export of `node:http` loads all of fetch (13 MB).
  */
-export const httpAlone: Plugin = {
+export const httpDefaultExportPlugin: Plugin = {
   name: 'http-alone',
   resolveId: (source, _, { kind }) =>
     kind === 'import-statement' && /^(node:)?http$/.test(source) ? '\0http' : null,
@@ -43,7 +43,7 @@ export const { ${names.map(([name]) => name).join(', ')} } = http`
  * Escapes non-Latin-1 characters. A single one makes Node store the whole file with two bytes per character. Escapes
  * mean the same in strings, patterns and names.
  */
-export const oneByte: Plugin = {
+export const nonLatin1EscapePlugin: Plugin = {
   name: 'one-byte',
   generateBundle(_, files) {
     for (const file of Object.values(files)) if (file.type === 'chunk') file.code = escaped(file.code)

@@ -27,7 +27,7 @@ const facts = (path: string): Map<string, string> => {
   return found
 }
 
-/** Collects each value of a document under its path. */
+/** Collects each value of a document by its path. */
 function collect(part: Json, at: string, document: Json, found: Map<string, string>, depth = 0): void {
   if (depth > DEEPEST) throw new Error(`${at} is too deep.`)
   if (part === null || typeof part !== 'object') return void found.set(at, JSON.stringify(part))
@@ -35,14 +35,17 @@ function collect(part: Json, at: string, document: Json, found: Map<string, stri
   const { $ref, ...own } = part
   if (typeof $ref === 'string') collect(resolve($ref, document), at, document, found, depth + 1)
   for (const [key, value] of Object.entries(own)) {
-    // Examples and defaults are data, and compared as a whole.
+    // Examples and defaults are data, so they are compared as a whole.
     if (key === 'example' || key === 'examples' || key === 'default')
       found.set(`${at}/${key}`, JSON.stringify(value))
     else collect(value, `${at}/${key}`, document, found, depth + 1)
   }
 }
 
-/** Keys list items: parameters and tags by name, strings by value, and alternatives of a union by position. */
+/**
+ * Collects the items of a list. Parameters and tags are identified by name, strings by value, and alternatives of a union
+ * by position.
+ */
 function listed(list: Json[], at: string, document: Json, found: Map<string, string>, depth: number): void {
   if (list.length === 0) found.set(at, '[]')
   list.forEach((one, index) => {

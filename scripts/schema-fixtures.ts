@@ -9,7 +9,7 @@ import { applyMigrations, shippedMigrations } from '../appliance/storage/sqlite/
 const folder = join(import.meta.dirname, '..', 'test', 'fixtures', 'schemas')
 const scratch = mkdtempSync(join(tmpdir(), 'posthaste-schemas-'))
 const migrations = shippedMigrations()
-// `--until 12` skips later migrations, because they are not finished.
+// `--until 12` skips later migrations, which may not be finished.
 const last = process.argv[2] === '--until' ? Number(process.argv[3]) : Infinity
 const digits = (number: number): string => String(number).padStart(4, '0')
 

@@ -1,5 +1,5 @@
-// Loaded first (node --import). Gives Node the project's sources without their types, as scripts/strip-types.ts stored
-// them. A file that has changed since is stripped by Node itself.
+// Loaded first (node --import). Loads the project's sources without their types, as scripts/strip-types.ts stored them.
+// Node itself strips a file that has changed since.
 import { readFileSync, statSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 

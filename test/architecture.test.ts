@@ -180,21 +180,21 @@ const folderOf = (path: string): string => {
 }
 const line = ({ from, to }: Import): string => `${from} imports ${to}`
 
-describe('the arrows', () => {
-  test('some imports were read', () => {
+describe('imports between folders', () => {
+  test('finds more than 100 imports', () => {
     expect(all.length).toBeGreaterThan(100)
   })
 
-  test('only the two files of the object graph lie loose', () => {
+  test('only the two files of the object graph are at the top level', () => {
     expect(globSync('*.ts', { cwd: root }).sort()).toEqual([...GRAPH].sort())
   })
 
-  test('every folder has its row in the table', () => {
+  test('the import table lists every folder', () => {
     const folders = new Set(globSync('*/', { cwd: root }).map((name) => relative('.', name)))
     expect([...folders].filter((folder) => folder !== 'assembly' && !(folder in ARROWS))).toEqual([])
   })
 
-  test('folders import only what the table allows', () => {
+  test('folders import only from folders that the table allows', () => {
     const wrong = all.filter(isLocal).filter((one) => {
       const [from, to] = [folderOf(one.from), folderOf(one.to)]
       if (from === '' || from === to) return false
@@ -204,7 +204,7 @@ describe('the arrows', () => {
     expect(wrong.map(line)).toEqual([])
   })
 
-  test('the table itself has no cycle', () => {
+  test('the import table has no cycles', () => {
     const visit = (folder: string, path: string[]): string[] =>
       path.includes(folder)
         ? [[...path, folder].join(' > ')]
@@ -248,7 +248,7 @@ function cyclesOf(graph: Map<string, string[]>): string[] {
 }
 
 describe('import cycles', () => {
-  test('are found, of any length', () => {
+  test('finds import cycles of any length', () => {
     const graph = new Map([
       ['a', ['b']],
       ['b', ['c', 'd']],
@@ -258,15 +258,15 @@ describe('import cycles', () => {
     expect(cyclesOf(graph)).toEqual(['a > b > c > a', 'd > d'])
   })
 
-  test('do not exist', () => {
+  test('the code has no import cycles', () => {
     const graph = importGraph()
     expect([...graph.values()].flat().length).toBeGreaterThan(1000)
     expect(cyclesOf(graph)).toEqual([])
   })
 })
 
-describe('the doors', () => {
-  test('a folder is entered through its door', () => {
+describe('public modules and packages', () => {
+  test('folders are imported only through their public modules', () => {
     const wrong = all.filter(isLocal).filter((one) => {
       const [from, to] = [folderOf(one.from), folderOf(one.to)]
       if (from === to || to === 'mail' || to === 'api' || to === '') return false
@@ -277,7 +277,7 @@ describe('the doors', () => {
     expect(wrong.map(line)).toEqual([])
   })
 
-  test('a package enters where the table says', () => {
+  test('packages are imported only where the table allows', () => {
     const name = (to: string): string =>
       to
         .split('/')
@@ -290,7 +290,7 @@ describe('the doors', () => {
     expect(wrong.map(line)).toEqual([])
   })
 
-  test('every package of the table is still used', () => {
+  test('every package in the table is still used', () => {
     const used = new Set(all.map(({ to }) => to))
     expect(
       Object.keys(PACKAGES).filter(
@@ -299,7 +299,7 @@ describe('the doors', () => {
     ).toEqual([])
   })
 
-  test('vague names are not used', () => {
+  test('file and folder names are not vague', () => {
     const vague = /(^|[/\\])(utils?|common|helpers?|manager|misc|index)(\.ts$|[/\\])/
     expect(globSync('**/*.ts', { cwd: root }).filter((file) => vague.test(file))).toEqual([])
   })

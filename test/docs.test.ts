@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { COMMAND_ACTS } from '../appliance/commands/audited-command.ts'
+import { AUDITED_COMMANDS } from '../appliance/commands/audited-command.ts'
 
 /** What pages say of the program and of each other is so. */
 
@@ -40,7 +40,7 @@ function brokenLinks(page: string): string[] {
 }
 
 describe.each(pages)('%s', (page) => {
-  test('has no broken links', () => {
+  test('the page has no broken links', () => {
     expect(brokenLinks(page)).toEqual([])
   })
 })
@@ -51,7 +51,7 @@ test('docs/README.md links to every page', () => {
   expect(there.filter((page) => !linked.includes(page))).toEqual([])
 })
 
-test('every docs page named by its path exists', () => {
+test('every docs page referenced by path exists', () => {
   const texts = [
     '{appliance,ui/src}/**/*.{ts,svelte,toml}',
     '{config,container,systemd,scripts,ops}/**',
@@ -102,7 +102,7 @@ test('docs/dependencies.md lists exactly the packages in package.json', () => {
   expect(named.toSorted()).toEqual(packages.toSorted())
 })
 
-describe('the table of docs/audit.md', () => {
+describe('the action table in docs/audit.md', () => {
   const [, table] = /## Recorded actions\n\n([^]*?)\n\n/.exec(read('docs/audit.md'))!
   const told = table!
     .split('\n')
@@ -111,7 +111,7 @@ describe('the table of docs/audit.md', () => {
 
   /** Those of the commands, and those that the program says in so many words; `queue.${action}` gives `queue.*`. */
   const actions = new Set([
-    ...Object.values(COMMAND_ACTS).map(({ action }) => action),
+    ...Object.values(AUDITED_COMMANDS).map(({ action }) => action),
     ...globSync('appliance/**/*.ts', { cwd: root }).flatMap((file) =>
       [...read(file).matchAll(/\baction: ['`]([a-z_]+\.(?:[a-z_]+|\$))/g)].map(([, action]) =>
         action!.replace('$', '*'),

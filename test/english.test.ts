@@ -26,25 +26,25 @@ const OLD_WORDS: readonly RegExp[] = [
   /\bhtml\b/,
 ]
 
-describe('dashboard texts', () => {
+describe('texts of the dashboard', () => {
   const all = uiStrings()
   const where = (wrong: (text: string) => boolean): string[] =>
     all.filter(({ text }) => wrong(text)).map(({ file, line, text }) => `${file}:${line}: ${text}`)
 
-  test('are extracted from the sources', () => {
+  test('extracts the texts of the dashboard from the sources', () => {
     expect(all.length).toBeGreaterThan(1500)
     expect(all.map(({ text }) => text)).toContain('Close')
   })
 
-  test('use no words that the glossary replaces', () => {
+  test('texts of the dashboard contain no words that the glossary replaces', () => {
     expect(where((text) => OLD_WORDS.some((word) => word.test(text)))).toEqual([])
   })
 
-  test('write percentages without a space', () => {
+  test('texts of the dashboard write percentages without a space', () => {
     expect(where((text) => /[\d…] %/.test(text))).toEqual([])
   })
 
-  test('have at most 30 words', () => {
+  test('texts of the dashboard have at most 30 words', () => {
     expect(where((text) => text.split(' ').length > 30)).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '..')
 describe('docs/flow.md', () => {
   const text = readFileSync(join(root, 'docs/flow.md'), 'utf8')
 
-  test('names only files and functions that exist', () => {
+  test('docs/flow.md refers only to files and functions that exist', () => {
     const named = [...text.matchAll(/`([\w./-]+\.(?:ts|toml|md))`(?::\s*`(\w+)`)?/g)]
     expect(named.length).toBeGreaterThan(30)
     // A file without its folder is in that of the file before it.

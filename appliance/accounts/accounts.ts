@@ -3,32 +3,32 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Storage, Team, User } from '../storage/storage.ts'
-import { loadBreached } from './breached.ts'
-import { createFactors, type Factors } from './factors.ts'
+import { loadBreachedPasswords } from './breached.ts'
+import { createSecondFactors, type SecondFactors } from './factors.ts'
 import { createHasher } from './hasher.ts'
-import { ownAccount, type OwnAccount } from './own-account.ts'
+import { createOwnAccount, type OwnAccount } from './own-account.ts'
 import { createMembers, type Members } from './members.ts'
-import { judgePassword } from './password.ts'
-import { canonical, createSignIns, type SignIns } from './sign-in.ts'
-import { createTeams, teamName as readTeamName, type Teams } from './teams.ts'
+import { checkPassword } from './password.ts'
+import { normalizeEmail, createSignIns, type SignIns } from './sign-in.ts'
+import { createTeams, parseTeamName as readTeamName, type Teams } from './teams.ts'
 import type { SecondSteps } from './second-step.ts'
 import { hashToken } from './tokens.ts'
 
-export { SESSION_LIFETIME, type SignedIn, type SignInResult, type SignIns } from './sign-in.ts'
-export { RESET_LIFETIME, type OwnAccount, type OwnSession } from './own-account.ts'
-export { recordAct } from './audit.ts'
-export { OPERATOR, roleNamed } from './members.ts'
-export type { OwnFactors } from './factors.ts'
-export { relyingParty, type PasskeyAnswer, type RelyingParty } from './passkeys.ts'
-export { PROOF_LIFETIME, type Answer } from './second-step.ts'
+export { SESSION_LIFETIME, type SignedInUser, type SignInResult, type SignIns } from './sign-in.ts'
+export { RESET_LIFETIME, type OwnAccount, type UserSession } from './own-account.ts'
+export { recordAuditEntry } from './audit.ts'
+export { OPERATOR, parseRole } from './members.ts'
+export type { UserSecondFactors } from './factors.ts'
+export { createRelyingParty, type PasskeyAssertion, type RelyingParty } from './passkeys.ts'
+export { PROOF_LIFETIME, type Credential } from './second-step.ts'
 export { hashToken } from './tokens.ts'
 export type { ProviderSettings } from './provider.ts'
-export { createProviderSignIns, type ProviderSignIns, type Returned } from './provider-sign-in.ts'
-export { createSetUp, SET_UP_LIFETIME, type SetUp } from './set-up.ts'
+export { createProviderSignIns, type ProviderSignIns, type ProviderSignInResult } from './provider-sign-in.ts'
+export { createSetup, SETUP_LIFETIME, type Setup } from './set-up.ts'
 
 export interface Accounts extends SignIns, OwnAccount {
   /** Second factors, and the second step of a sign-in. */
-  factors: Factors & SecondSteps
+  factors: SecondFactors & SecondSteps
   /**
    * Creates the first team and its owner.
    * Refuses: `invalid_field` (email, password, team), `already_set_up` when there already is an owner.
@@ -58,22 +58,22 @@ export interface Accounts extends SignIns, OwnAccount {
 export interface AccountsDeps {
   storage: Storage
   clock: Clock
-  /** This server's name, which must not be a password. */
+  /** This server's host name, which is not accepted as a password. */
   hostname?: string | undefined
 }
 
 export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps): Accounts {
   const hasher = createHasher()
   const signIns = createSignIns({ storage, clock, hasher })
-  const breached = loadBreached()
+  const breached = loadBreachedPasswords()
   const acceptable = (password: string, field: string, ...names: string[]) => {
-    const complaint = judgePassword(password, [hostname, ...names], breached)
+    const complaint = checkPassword(password, [hostname, ...names], breached)
     if (complaint !== null) throw refuse('invalid_field', { field, expected: complaint })
   }
 
   return {
     async createOwner({ email: typed, password, teamName }) {
-      const email = canonical(typed)
+      const email = normalizeEmail(typed)
       if (email.length > 254 || !/^[^\s@]+@[^\s@]+$/.test(email))
         throw refuse('invalid_field', { field: 'email', expected: 'an address such as you@example.com' })
       const name = readTeamName(teamName, 'team')
@@ -91,9 +91,9 @@ export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps):
 
     ...signIns,
 
-    factors: createFactors({ storage, clock, hasher, signIns }),
+    factors: createSecondFactors({ storage, clock, hasher, signIns }),
 
-    ...ownAccount({ storage, clock, hasher, acceptable }),
+    ...createOwnAccount({ storage, clock, hasher, acceptable }),
 
     members: createMembers({ storage, clock, hasher, acceptable }),
 
@@ -110,7 +110,7 @@ export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps):
     async findOwner({ email }) {
       const now = clock.now()
       const [user, team] = await Promise.all([
-        storage.findUser({ email: canonical(email) }, now),
+        storage.findUser({ email: normalizeEmail(email) }, now),
         storage.firstTeam({}, now),
       ])
       return user && team && { user, team }

@@ -3,14 +3,14 @@
  * secrets.
  */
 import type { Clock } from '../clock/clock.ts'
-import { withoutSecrets } from '../mail/audit-values.ts'
-import { targetNameIn } from '../mail/audit-target.ts'
-import { actorFields, type Actor, type AuditAction, type NewAuditEntry } from '../mail/audit.ts'
+import { redactSecrets } from '../mail/audit-values.ts'
+import { getTargetName } from '../mail/audit-target.ts'
+import { toActorFields, type Actor, type AuditAction, type NewAuditEntry } from '../mail/audit.ts'
 import { newId } from '../mail/ids.ts'
 import type { Storage } from '../storage/storage.ts'
 
-/** An action about to happen. */
-export interface Act {
+/** An action that is about to happen. */
+export interface AuditedAction {
   /** The team concerned; null for the whole server. */
   teamId: string | null
   actor: Actor
@@ -24,11 +24,11 @@ export interface Act {
   details?: Record<string, unknown>
 }
 
-/** Records an action before it happens. Returns the entry's id, for `endAct`. */
-export async function beginAct(
+/** Records an action before it happens. Returns the entry's id, for `completeAuditEntry`. */
+export async function startAuditEntry(
   storage: Pick<Storage, 'appendAudit'>,
   clock: Clock,
-  act: Act,
+  act: AuditedAction,
 ): Promise<string> {
   const at = clock.now()
   const id = newId(at)
@@ -41,34 +41,34 @@ export async function beginAct(
  * @param end after: state after the action, as plain data; null and undefined are stored as `{}`, because null means
  * unknown. target: the ID of a created object, which wasn't known before
  */
-export async function endAct(
+export async function completeAuditEntry(
   storage: Pick<Storage, 'completeAudit'>,
   clock: Clock,
   { id, after, target }: { id: string; after: unknown; target?: string | undefined },
 ): Promise<void> {
-  await storage.completeAudit({ id, after: withoutSecrets(after) ?? {}, target }, clock.now())
+  await storage.completeAudit({ id, after: redactSecrets(after) ?? {}, target }, clock.now())
 }
 
 /** Records a completed action in one entry. For actions without an audited route: commands and sign-ins. */
-export async function recordAct(
+export async function recordAuditEntry(
   storage: Pick<Storage, 'appendAudit'>,
   clock: Clock,
-  { after, ...act }: Act & { after?: unknown },
+  { after, ...act }: AuditedAction & { after?: unknown },
 ): Promise<void> {
   const at = clock.now()
-  const done = withoutSecrets(after) ?? {}
+  const done = redactSecrets(after) ?? {}
   await storage.appendAudit({ entry: entryOf(act, { id: newId(at), at, after: done }) }, at)
 }
 
 function entryOf(
-  { teamId, actor, action, target, before = null, details = {} }: Act,
+  { teamId, actor, action, target, before = null, details = {} }: AuditedAction,
   { id, at, after }: { id: string; at: number; after: unknown },
 ): NewAuditEntry {
   const data = {
-    before: withoutSecrets(before),
+    before: redactSecrets(before),
     after,
-    details: withoutSecrets(details) as Record<string, unknown>,
+    details: redactSecrets(details) as Record<string, unknown>,
   }
-  const targetName = targetNameIn({ target, ...data })
-  return { id, teamId, at, ...actorFields(actor), action, target, targetName, ...data }
+  const targetName = getTargetName({ target, ...data })
+  return { id, teamId, at, ...toActorFields(actor), action, target, targetName, ...data }
 }

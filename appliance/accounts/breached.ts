@@ -7,30 +7,30 @@ import { join } from 'node:path'
 const SHIPPED = join(import.meta.dirname, '..', '..', 'config', 'breached-passwords.bin')
 
 /**
- * Reports whether a password, in lower case, is on the list. One in 140,000 other passwords is a false positive, and
- * its owner has to choose another.
+ * Reports whether a lowercase password is on the list of breached passwords. One in 140,000 other passwords is a false
+ * positive, and its owner has to choose another.
  */
-export type Breached = (text: string) => boolean
+export type BreachedPasswordCheck = (text: string) => boolean
 
 /** Returns the first 32 bits of a password's or word's SHA-256. The list consists of such prefixes. */
-export function prefixOf(text: string): number {
+export function hashPrefix(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0)
 }
 
 /** Strips the digits and symbols that people put around a word: `2024Summer!` becomes `Summer`. */
-export function coreOf(password: string): string {
+export function trimNonLetters(password: string): string {
   return password.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '')
 }
 
 /**
- * Loads the list.
+ * Loads the list of breached passwords.
  * @param file default: the shipped one
  */
-export function loadBreached(file = SHIPPED): Breached {
+export function loadBreachedPasswords(file = SHIPPED): BreachedPasswordCheck {
   const bytes = readFileSync(file)
   const count = Math.floor(bytes.length / 4)
   return (text) => {
-    const wanted = prefixOf(text)
+    const wanted = hashPrefix(text)
     let [low, high] = [0, count - 1]
     while (low <= high) {
       const middle = (low + high) >> 1

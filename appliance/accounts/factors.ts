@@ -6,7 +6,7 @@ import type { FactorCounts, Identity, Passkey, Storage, User } from '../storage/
 import {
   createPasskeys,
   type Passkeys,
-  type PasskeyCreation,
+  type PasskeyCreationOptions,
   type PasskeyRegistration,
   type RelyingParty,
 } from './passkeys.ts'
@@ -14,7 +14,7 @@ import { createSecondSteps, type SecondSteps, newRecoveryCodes, hashRecoveryCode
 import type { Hasher } from './hasher.ts'
 import type { SignIns } from './sign-in.ts'
 import { hashToken } from './tokens.ts'
-import { describeSecret, newTotpSecret, totpStep } from './totp.ts'
+import { formatTotpSecret, newTotpSecret, findTotpStep } from './totp.ts'
 
 /**
  * Maximum number of wrong codes. A code has six digits, and three are valid at any time: 480 attempts per day find one
@@ -24,10 +24,10 @@ const MOST_WRONG = 5
 const WINDOW = 15 * 60_000
 
 /**
- * Limits wrong codes per person. Counts an attempt before checking it, so that parallel attempts gain nothing, and
+ * Limits wrong codes per person. Counts an attempt before checking it, so that parallel attempts have no advantage, and
  * uncounts it if the code was correct.
  */
-export const createWrongCodes = (clock: Clock): Throttle => createThrottle(clock, MOST_WRONG, WINDOW)
+export const createWrongCodeThrottle = (clock: Clock): Throttle => createThrottle(clock, MOST_WRONG, WINDOW)
 
 /** A person and their session. Once a factor was used in it, the session counts as strong. */
 interface Own {
@@ -37,15 +37,15 @@ interface Own {
 }
 
 /** A person's factors. */
-export interface OwnFactors {
+export interface UserSecondFactors {
   totp: { createdAt: number; lastUsedAt: number | null } | null
   passkeys: Passkey[]
   /** Unused ones. */
   recoveryCodes: number
 }
 
-export interface Factors {
-  own(userId: string): Promise<OwnFactors>
+export interface SecondFactors {
+  own(userId: string): Promise<UserSecondFactors>
   /** Generates a secret for an authenticator app; it has no effect before `confirmTotp`. Refuses: `totp_exists`. */
   startTotp(args: {
     user: { id: string; email: string }
@@ -58,8 +58,11 @@ export interface Factors {
   confirmTotp(args: Own & { code: string }): Promise<string[] | null>
   /** Removes the authenticator app. Returns false if there was none. */
   removeTotp(userId: string): Promise<boolean>
-  /** Returns what the browser needs to create a passkey. Refuses: `passkey_needs_name`. */
-  startPasskey(args: { user: { id: string; email: string }; rp: RelyingParty }): Promise<PasskeyCreation>
+  /** Returns the options for the browser to create a passkey. Refuses: `passkey_needs_name`. */
+  startPasskey(args: {
+    user: { id: string; email: string }
+    rp: RelyingParty
+  }): Promise<PasskeyCreationOptions>
   /** Stores the passkey. Returns recovery codes as `confirmTotp` does; refuses as `Passkeys.register` does. */
   addPasskey(
     args: Own & { rp: RelyingParty; response: PasskeyRegistration; name: string },
@@ -81,16 +84,21 @@ export interface Factors {
 }
 
 /** Dependencies. */
-export interface FactorDeps {
+export interface SecondFactorDeps {
   storage: Storage
   clock: Clock
   hasher: Hasher
   signIns: SignIns
 }
 
-export function createFactors({ storage, clock, hasher, signIns }: FactorDeps): Factors & SecondSteps {
+export function createSecondFactors({
+  storage,
+  clock,
+  hasher,
+  signIns,
+}: SecondFactorDeps): SecondFactors & SecondSteps {
   const passkeys = createPasskeys({ storage, clock })
-  const wrongCodes = createWrongCodes(clock)
+  const wrongCodes = createWrongCodeThrottle(clock)
   const deps = { storage, clock, passkeys, wrongCodes }
   return {
     ...createSecondSteps({ ...deps, hasher, signIns }),
@@ -131,14 +139,14 @@ interface Parts {
   wrongCodes: Throttle
 }
 
-function ownTotp(deps: Parts): Pick<Factors, 'startTotp' | 'confirmTotp' | 'removeTotp'> {
+function ownTotp(deps: Parts): Pick<SecondFactors, 'startTotp' | 'confirmTotp' | 'removeTotp'> {
   const { storage, clock, wrongCodes } = deps
   return {
     async startTotp({ user, issuer }) {
       const secret = newTotpSecret()
       if ((await storage.startTotp({ userId: user.id, secret }, clock.now())) === 'exists')
         throw refuse('totp_exists')
-      return describeSecret(secret, { account: user.email, issuer })
+      return formatTotpSecret(secret, { account: user.email, issuer })
     },
 
     async confirmTotp({ userId, token, code }) {
@@ -146,7 +154,7 @@ function ownTotp(deps: Parts): Pick<Factors, 'startTotp' | 'confirmTotp' | 'remo
       if (seconds > 0) throw refuse('too_many_attempts', { seconds })
       const started = await storage.findTotp({ userId }, clock.now())
       if (started?.confirmedAt !== null) throw refuse('totp_not_started')
-      const step = totpStep(started.secret, code, clock.now())
+      const step = findTotpStep(started.secret, code, clock.now())
       if (step === undefined) throw refuse('wrong_code')
       const confirmed = { userId, startedAt: started.createdAt, step }
       if (!(await storage.confirmTotp(confirmed, clock.now()))) throw refuse('totp_not_started')
@@ -160,7 +168,7 @@ function ownTotp(deps: Parts): Pick<Factors, 'startTotp' | 'confirmTotp' | 'remo
 
 function ownPasskeys(
   deps: Parts,
-): Pick<Factors, 'startPasskey' | 'addPasskey' | 'renamePasskey' | 'removePasskey'> {
+): Pick<SecondFactors, 'startPasskey' | 'addPasskey' | 'renamePasskey' | 'removePasskey'> {
   const { storage, clock, passkeys } = deps
   return {
     startPasskey: ({ user, rp }) => passkeys.creation({ user, rp }),
@@ -187,7 +195,10 @@ async function begin(deps: Parts, { userId, token }: Own): Promise<string[] | nu
   return renew(deps, userId, { keep: true })
 }
 
-/** Null when existing codes are kept, or no factor is left that they could replace. */
+/**
+ * Generates and stores recovery codes. Returns null if existing codes are kept, or if no second factor is left that they
+ * could replace.
+ */
 async function renew(
   { storage, clock }: Parts,
   userId: string,

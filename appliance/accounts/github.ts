@@ -6,7 +6,7 @@ import * as client from 'openid-client'
 import {
   PROVIDER_TIMEOUT,
   ProviderProblem,
-  withProvider,
+  wrapProviderErrors,
   type Provider,
   type ProviderSettings,
   isAddress,
@@ -37,7 +37,7 @@ export function createGithubProvider(settings: ProviderSettings): Provider {
     },
 
     exchange: ({ state, verifier }, returned) =>
-      withProvider(async () => {
+      wrapProviderErrors(async () => {
         const checks = { expectedState: state, pkceCodeVerifier: verifier }
         const { access_token: token } = await client.authorizationCodeGrant(configuration, returned, checks)
         const ask = (path: string) => read(configuration, token, new URL(api + path))

@@ -15,7 +15,7 @@ const nobody =
   '$argon2id$v=19$m=19456,t=2,p=1$hx3tK5vckqPy4eOXx01bPg$JTFknkvV0SVeKg35gsi355M9W0QOEQVxQ4610MS2Mbc'
 
 /** Longer passwords are refused, because hashing them would waste CPU time. */
-export const LONGEST_PASSWORD = 1024
+export const MAX_PASSWORD_LENGTH = 1024
 
 /** Maximum number of passwords waiting to be hashed; the last one waits a few seconds. */
 const longestQueue = 40
@@ -50,7 +50,7 @@ export function createHasher(): Hasher {
   return {
     hash: (password) => inTurn(() => hash(bytes(password), cost)),
     verify(passwordHash, password) {
-      if (password.length > LONGEST_PASSWORD) return Promise.resolve(false)
+      if (password.length > MAX_PASSWORD_LENGTH) return Promise.resolve(false)
       const known = passwordHash === '' ? null : passwordHash
       return inTurn(async () => (await verify(known ?? nobody, bytes(password))) && known !== null)
     },

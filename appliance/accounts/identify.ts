@@ -1,8 +1,8 @@
 /** Rules that decide which account a person gets when an identity provider vouches for them. No I/O. */
 import { type Assertion, type ProviderSettings, domainOf } from './provider.ts'
 
-/** What the storage knows about a person whom a provider vouches for. */
-export interface Known {
+/** Stored data about a person whom a provider vouches for. */
+export interface AccountLookup {
   /** ID of the user with this identity; null if there is none. */
   identityOf: string | null
   /** ID of the user with that address; null if there is none. */
@@ -17,22 +17,26 @@ export interface Known {
  * domain: the address's domain isn't allowed · not_linked: the address is known here, but its owner hasn't linked this
  * identity · unproven: the address is known here, but no one has proven to own it · unknown: the address isn't known
  */
-export type IdentifyProblem = 'domain' | 'not_linked' | 'unproven' | 'unknown'
+export type IdentificationProblem = 'domain' | 'not_linked' | 'unproven' | 'unknown'
 
 /** link: link the identity to that person · invited, join: create a person */
-export type Identified =
+export type IdentificationResult =
   | { kind: 'known'; userId: string }
   | { kind: 'link'; userId: string }
   | { kind: 'invited' }
   | { kind: 'join' }
-  | { kind: 'refused'; problem: IdentifyProblem }
+  | { kind: 'refused'; problem: IdentificationProblem }
 
 /**
  * Decides who signs in. The order prevents account takeover: issuer and subject come first, because they never change
  * owners. An address may change owners, so it counts only if the operator wants that, and an invitation never gives
  * access to an existing account.
  */
-export function identify(settings: ProviderSettings, assertion: Assertion, known: Known): Identified {
+export function identifyUser(
+  settings: ProviderSettings,
+  assertion: Assertion,
+  known: AccountLookup,
+): IdentificationResult {
   if (!mayEnter(settings, assertion)) return { kind: 'refused', problem: 'domain' }
   if (known.identityOf !== null) return { kind: 'known', userId: known.identityOf }
   const owned = ownsAddress(settings, assertion)
@@ -50,7 +54,7 @@ export function identify(settings: ProviderSettings, assertion: Assertion, known
 /**
  * Whether the provider's second factor counts as ours. Uses the authentication methods if the provider reports them.
  */
-export function isStrong(
+export function isMultiFactor(
   { trustSecondFactor }: ProviderSettings,
   { methods }: Pick<Assertion, 'methods'>,
 ): boolean {

@@ -5,9 +5,16 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { ROLES, type Role } from '../mail/roles.ts'
-import type { FoundInvitation, Invitation, Member, MemberChange, Storage, User } from '../storage/storage.ts'
+import type {
+  FoundInvitation,
+  Invitation,
+  Member,
+  MemberChangeResult,
+  Storage,
+  User,
+} from '../storage/storage.ts'
 import type { Hasher } from './hasher.ts'
-import { canonical } from './sign-in.ts'
+import { normalizeEmail } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
 /** How long an invitation is valid, in milliseconds: long enough to survive a short holiday. */
@@ -17,13 +24,13 @@ const INVITATION_LIFETIME = 7 * 24 * 3_600_000
 const MOST_INVITATIONS = 100
 
 /** The person who acts in a team. The command line acts as an owner without a user. */
-export interface By {
+export interface TeamActor {
   userId: string | null
   role: Role
 }
 
 /** The actor for the command line. */
-export const OPERATOR: By = { userId: null, role: 'owner' }
+export const OPERATOR: TeamActor = { userId: null, role: 'owner' }
 
 export interface Members {
   listMembers(args: { teamId: string }): Promise<Member[]>
@@ -38,15 +45,15 @@ export interface Members {
     teamId: string
     email: string
     role: Role
-    by: By
+    by: TeamActor
   }): Promise<{ invitation: Invitation; token: string; mailed: string }>
   /** Revokes a pending invitation. Refuses: `not_found`, `owners_only`. */
-  revokeInvitation(args: { teamId: string; id: string; by: By }): Promise<void>
+  revokeInvitation(args: { teamId: string; id: string; by: TeamActor }): Promise<void>
   /**
    * Returns the invitation that a link is for, and whether its address has an account with a team. Refuses:
    * `invitation_over`.
    */
-  lookAtInvitation(args: {
+  viewInvitation(args: {
     token: string
   }): Promise<{ invitation: Invitation; hasAccount: boolean; hasTeam: boolean }>
   /**
@@ -58,9 +65,9 @@ export interface Members {
   /** Accepts an invitation as the signed-in user. Refuses: `invitation_over`, `invitation_for_other`. */
   acceptAsUser(args: { token: string; user: Pick<User, 'id' | 'email'> }): Promise<Invitation>
   /** Changes a member's role. Refuses: `not_found`, `last_owner`, `owners_only`. */
-  setRole(args: { teamId: string; userId: string; role: Role; by: By }): Promise<Member>
+  setRole(args: { teamId: string; userId: string; role: Role; by: TeamActor }): Promise<Member>
   /** Removes a member and ends their sessions in the team. Refuses: `not_found`, `last_owner`, `owners_only`. */
-  removeMember(args: { teamId: string; userId: string; by: By }): Promise<void>
+  removeMember(args: { teamId: string; userId: string; by: TeamActor }): Promise<void>
   /** Removes the requesting user from the team. Refuses: `not_found`, `last_owner`. */
   leave(args: { teamId: string; userId: string }): Promise<void>
 }
@@ -74,12 +81,12 @@ export interface MembersDeps {
   acceptable: (password: string, field: string, ...names: string[]) => void
 }
 
-/** Checks that only owners grant the role of owner. */
-function mayGive(by: By, role: Role): void {
+/** Checks that only owners grant the owner role. */
+function mayGive(by: TeamActor, role: Role): void {
   if (role === 'owner' && by.role !== 'owner') throw refuse('owners_only')
 }
 
-function obey(change: MemberChange): void {
+function obey(change: MemberChangeResult): void {
   if (change === 'absent') throw refuse('not_found', { resource: 'Member' })
   if (change === 'last_owner') throw refuse('last_owner')
   if (change === 'owner') throw refuse('owners_only')
@@ -87,7 +94,7 @@ function obey(change: MemberChange): void {
 
 /** Normalizes an address for an account. Refuses: `invalid_field` (email). */
 function accountAddress(typed: string): string {
-  const email = canonical(typed)
+  const email = normalizeEmail(typed)
   if (email.length > 254 || !/^[^\s@]+@[^\s@]+$/.test(email))
     throw refuse('invalid_field', { field: 'email', expected: 'an address such as you@example.com' })
   return email
@@ -122,7 +129,7 @@ export function createMembers(deps: MembersDeps): Members {
 
 type InvitationMethods = Pick<
   Members,
-  'listInvitations' | 'invite' | 'revokeInvitation' | 'lookAtInvitation' | 'acceptByPassword' | 'acceptAsUser'
+  'listInvitations' | 'invite' | 'revokeInvitation' | 'viewInvitation' | 'acceptByPassword' | 'acceptAsUser'
 >
 
 function invitations(deps: MembersDeps): InvitationMethods {
@@ -140,7 +147,7 @@ function invitations(deps: MembersDeps): InvitationMethods {
         throw refuse('not_found', { resource: 'Invitation' })
     },
 
-    async lookAtInvitation({ token }) {
+    async viewInvitation({ token }) {
       const invitation = await find(token, deps)
       const user = await storage.findUser({ email: invitation.email }, clock.now())
       const hasTeam = user !== undefined && (await isInTeam(user, deps))
@@ -158,7 +165,8 @@ function invitations(deps: MembersDeps): InvitationMethods {
 
     async acceptAsUser({ token, user }) {
       const invitation = await find(token, deps)
-      if (canonical(invitation.email) !== canonical(user.email)) throw refuse('invitation_for_other')
+      if (normalizeEmail(invitation.email) !== normalizeEmail(user.email))
+        throw refuse('invitation_for_other')
       const { id } = invitation
       const joined = await storage.acceptInvitation({ id, who: { userId: user.id } }, clock.now())
       if (joined === 'absent') throw refuse('invitation_over')
@@ -230,7 +238,7 @@ async function acceptAsNew(
 }
 
 /** Parses a role. Refuses: `invalid_field` (role). */
-export function roleNamed(name: string): Role {
+export function parseRole(name: string): Role {
   const role = ROLES.find((one) => one === name)
   if (!role) throw refuse('invalid_field', { field: 'role', expected: `one of ${ROLES.join(', ')}` })
   return role

@@ -4,7 +4,7 @@ import type { Clock } from '../clock/clock.ts'
 import {
   PROVIDER_TIMEOUT,
   ProviderProblem,
-  withProvider,
+  wrapProviderErrors,
   type Assertion,
   type Provider,
   type ProviderSettings,
@@ -21,7 +21,7 @@ export function createOpenIdProvider(settings: ProviderSettings, clock: Clock): 
 
   const configuration = async (): Promise<client.Configuration> => {
     if (known && clock.now() < known.until) return known.configuration
-    const found = await withProvider(() => discover(settings))
+    const found = await wrapProviderErrors(() => discover(settings))
     known = { configuration: found, until: clock.now() + BELIEVED }
     return found
   }
@@ -45,7 +45,7 @@ export function createOpenIdProvider(settings: ProviderSettings, clock: Clock): 
 
     async exchange({ state, nonce, verifier }, returned) {
       const found = await configuration()
-      return withProvider(async () => {
+      return wrapProviderErrors(async () => {
         const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
         const tokens = await client.authorizationCodeGrant(found, returned, checks)
         const claims = tokens.claims()

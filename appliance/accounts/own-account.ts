@@ -1,9 +1,9 @@
-/** What people do with their own account: change or reset the password, and manage sessions. */
+/** Lets people manage their own account: change or reset the password, and manage sessions. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { FirstProof, Session, Storage, User } from '../storage/storage.ts'
+import type { RevokedSignInMethods, Session, Storage, User } from '../storage/storage.ts'
 import type { Hasher } from './hasher.ts'
-import { canonical } from './sign-in.ts'
+import { normalizeEmail } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
 /** How long a password reset link is valid, in milliseconds: long enough for a mail delayed by greylisting. */
@@ -18,7 +18,7 @@ export interface ResetLink {
 }
 
 /** A session of the person. */
-export interface OwnSession extends Omit<Session, 'tokenHash'> {
+export interface UserSession extends Omit<Session, 'tokenHash'> {
   /** Whether this is the requesting session. */
   current: boolean
 }
@@ -38,18 +38,18 @@ export interface OwnAccount {
    */
   beginReset(args: { email: string; byMail: boolean }): Promise<ResetLink | undefined>
   /**
-   * Sets a password with a reset link. Ends all sessions and keeps second factors. `firstProof` is what the first proof
-   * of the address ended, see `setPassword` (storage/accounts.ts).
+   * Sets a password with a reset link. Ends all sessions and keeps second factors. `firstProof` has the numbers of sign-in
+   * methods that the first proof of the address revoked, see `setPassword` (storage/accounts.ts).
    * Refuses: `reset_link_over` when the link was used, has expired or never existed; `invalid_field` (password), which
    * keeps the link valid.
    */
   finishReset(args: { token: string; password: string }): Promise<{
     user: User
     teamId: string | null
-    firstProof: FirstProof | null
+    firstProof: RevokedSignInMethods | null
   }>
   /** Lists the person's sessions, the last used first. */
-  listSessions(args: { userId: string; token: string }): Promise<OwnSession[]>
+  listSessions(args: { userId: string; token: string }): Promise<UserSession[]>
   /** Ends one of the person's sessions; false when it doesn't exist. */
   endSession(args: { userId: string; id: string }): Promise<boolean>
   /** Ends all of the person's sessions except the requesting one; returns how many. */
@@ -81,7 +81,7 @@ export interface OwnAccountDeps {
 }
 
 /** Creates the methods. */
-export function ownAccount(deps: OwnAccountDeps): OwnAccount {
+export function createOwnAccount(deps: OwnAccountDeps): OwnAccount {
   const { storage, clock } = deps
   return {
     ...passwords(deps),
@@ -149,7 +149,7 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
 
     async beginReset({ email, byMail }) {
       const now = clock.now()
-      const user = await storage.findUser({ email: canonical(email) }, now)
+      const user = await storage.findUser({ email: normalizeEmail(email) }, now)
       if (!user) return undefined
       const token = newToken()
       const expiresAt = now + RESET_LIFETIME

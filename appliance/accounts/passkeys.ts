@@ -15,10 +15,10 @@ import { refuse } from '../mail/refusals.ts'
 import type { Passkey, Storage, Ticket } from '../storage/storage.ts'
 import { hashToken, newToken } from './tokens.ts'
 
-export type PasskeyCreation = PublicKeyCredentialCreationOptionsJSON
-export type PasskeyRequest = PublicKeyCredentialRequestOptionsJSON
+export type PasskeyCreationOptions = PublicKeyCredentialCreationOptionsJSON
+export type PasskeyRequestOptions = PublicKeyCredentialRequestOptionsJSON
 export type PasskeyRegistration = RegistrationResponseJSON
-export type PasskeyAnswer = AuthenticationResponseJSON
+export type PasskeyAssertion = AuthenticationResponseJSON
 
 /** Time limit for a browser to respond, in milliseconds. People may have to find their security key. */
 const CHALLENGE_LIFETIME = 5 * 60_000
@@ -44,8 +44,8 @@ export interface RelyingParty {
 export type PasskeyPurpose = 'register' | 'sign_in' | 'second_step' | 'proof'
 
 export interface Passkeys {
-  /** Returns what the browser needs to create a passkey. Refuses: `passkey_needs_name`. */
-  creation(args: { user: { id: string; email: string }; rp: RelyingParty }): Promise<PasskeyCreation>
+  /** Returns the options for the browser to create a passkey. Refuses: `passkey_needs_name`. */
+  creation(args: { user: { id: string; email: string }; rp: RelyingParty }): Promise<PasskeyCreationOptions>
   /**
    * Stores a created passkey; `token` is the session's. Refuses: `not_signed_in` when the session has ended,
    * `passkey_refused`, `passkey_origin`, `passkey_taken`, `too_many_passkeys`.
@@ -58,14 +58,14 @@ export interface Passkeys {
     name: string
   }): Promise<Passkey>
   /**
-   * Returns what the browser needs to use a passkey. Refuses: `passkey_needs_name`.
+   * Returns the options for the browser to use a passkey. Refuses: `passkey_needs_name`.
    * @param args.userId null to accept anyone's passkey
    */
   request(args: {
     userId: string | null
     rp: RelyingParty
     purpose: Exclude<PasskeyPurpose, 'register'>
-  }): Promise<PasskeyRequest>
+  }): Promise<PasskeyRequestOptions>
   /**
    * Verifies an answer and returns the passkey's owner. For `sign_in` the person wasn't known before, so the device
    * must have verified them. Refuses: `passkey_refused`, `passkey_origin`, `passkey_copied`.
@@ -74,12 +74,12 @@ export interface Passkeys {
     userId: string | null
     rp: RelyingParty
     purpose: Exclude<PasskeyPurpose, 'register'>
-    response: PasskeyAnswer
+    response: PasskeyAssertion
   }): Promise<Passkey>
 }
 
 /** Builds the relying party of a page. The host name has no port; browsers treat localhost like HTTPS. */
-export function relyingParty({
+export function createRelyingParty({
   publicUrl,
   host,
 }: {
@@ -114,7 +114,7 @@ interface PasskeyDeps {
 
 interface Challenges {
   make(userId: string | null, purpose: PasskeyPurpose): Promise<string>
-  /** Looks up and removes the challenge that a response is for, in base64url; each is valid for one response. */
+  /** Returns and removes the challenge (base64url) that a response is for. Each challenge is valid for one response. */
   answered(
     response: { clientDataJSON: string },
     expected: { userId: string | null; rp: RelyingParty; purpose: PasskeyPurpose },
@@ -254,7 +254,7 @@ function using(
           expectedOrigin: rp.origins,
           expectedRPID: rp.id,
           requireUserVerification: purpose === 'sign_in',
-          // The counter is checked where it is stored, so that of two simultaneous answers only one is accepted.
+          // The counter is checked in storage, so that only one of two simultaneous responses is accepted.
           credential: { id: passkey.credentialId, publicKey: new Uint8Array(passkey.publicKey), counter: 0 },
         }),
       )
@@ -269,7 +269,7 @@ function using(
 }
 
 /** Whether the credential belongs to the requested user and to the one the device names (WebAuthn §7.2). */
-function isOf(passkey: Passkey, userId: string | null, { response }: PasskeyAnswer): boolean {
+function isOf(passkey: Passkey, userId: string | null, { response }: PasskeyAssertion): boolean {
   if (userId !== null && passkey.userId !== userId) return false
   const named = response.userHandle
   if (named === undefined) return userId !== null
@@ -287,7 +287,7 @@ function readClientData(encoded: string): { challenge: string; origin: string } 
     const { challenge, origin } = read
     if (typeof challenge === 'string' && typeof origin === 'string') return { challenge, origin }
   } catch {
-    // Not JSON, so it wasn't created by a browser.
+    // The client data isn't JSON, so it wasn't created by a browser.
   }
   throw refuse('passkey_refused')
 }

@@ -1,5 +1,5 @@
-import { coreOf, type Breached } from './breached.ts'
-import { LONGEST_PASSWORD } from './hasher.ts'
+import { trimNonLetters, type BreachedPasswordCheck } from './breached.ts'
+import { MAX_PASSWORD_LENGTH } from './hasher.ts'
 
 /** Minimum password length, in characters. The dashboard can send mail as every domain of the team. */
 const SHORTEST_PASSWORD = 10
@@ -48,12 +48,12 @@ const withLetters = (text: string): string => text.replace(/[@43!10$5]/g, (sign)
  * Whether the password, in lower case, is one that attackers try first: a known password, or a word with little around
  * it.
  */
-function isKnown(plain: string, breached: Breached): boolean {
+function isKnown(plain: string, breached: BreachedPasswordCheck): boolean {
   const known = (text: string) => common.has(text) || breached(text)
   if (known(plain)) return true
   // A symbol at the start may stand for a letter, while digits at the end are often a year.
   const cores = [plain, withLetters(plain.replace(/[^\p{L}]+$/u, ''))]
-    .map(coreOf)
+    .map(trimNonLetters)
     .filter((core) => core !== '')
   return cores.some(
     (core) => plain.length - core.length <= MOST_AROUND && (known(core) || known(period(core))),
@@ -71,15 +71,19 @@ function isMadeOf(names: readonly string[], plain: string): boolean {
 }
 
 /**
- * Judges a password. Length matters most, as in NIST SP 800-63B §3.1.1.2. Beyond that, only compromised, common and
+ * Checks a password. Length matters most, as in NIST SP 800-63B §3.1.1.2. Beyond that, only compromised, common and
  * predictable passwords are refused, as the same section requires; there are no rules about kinds of characters.
  * @param names what the password must not consist of: the person's address, the team, the host
  * @returns what is expected instead; null when the password is acceptable
  */
-export function judgePassword(password: string, names: readonly string[], breached: Breached): string | null {
+export function checkPassword(
+  password: string,
+  names: readonly string[],
+  breached: BreachedPasswordCheck,
+): string | null {
   const length = [...password].length
   if (length < SHORTEST_PASSWORD) return `at least ${SHORTEST_PASSWORD} characters`
-  if (password.length > LONGEST_PASSWORD) return `at most ${LONGEST_PASSWORD} characters`
+  if (password.length > MAX_PASSWORD_LENGTH) return `at most ${MAX_PASSWORD_LENGTH} characters`
   const plain = password.toLowerCase()
   const trivial = new Set(plain).size < 4 || period(plain).length <= 4 || isSequence(plain)
   if (trivial || isKnown(plain, breached))

@@ -3,14 +3,14 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Admission, Identity, SignInMethod, Storage } from '../storage/storage.ts'
-import { recordAct } from './audit.ts'
+import { recordAuditEntry } from './audit.ts'
 import { createGithubProvider } from './github.ts'
-import { identify, isStrong, type IdentifyProblem, type Known } from './identify.ts'
+import { identifyUser, isMultiFactor, type IdentificationProblem, type AccountLookup } from './identify.ts'
 import { createOpenIdProvider } from './openid.ts'
 import {
   ProviderProblem,
   type Assertion,
-  type Flow,
+  type AuthorizationFlow,
   type Provider,
   type ProviderFault,
   type ProviderSettings,
@@ -26,17 +26,17 @@ const PROVIDER_FLOW_LIFETIME = 10 * 60_000
  * person here · signed_out: the session that wanted to link has ended
  */
 export type ProviderSignInProblem =
-  ProviderFault | IdentifyProblem | 'expired' | 'taken' | 'signed_out' | 'no_team'
+  ProviderFault | IdentificationProblem | 'expired' | 'taken' | 'signed_out' | 'no_team'
 
 /** The result of returning from a provider. `next`: the dashboard page to open. */
-export type Returned =
+export type ProviderSignInResult =
   | {
       kind: 'entered'
       result: SignInResult
       userId: string
       /** Address as reported by the provider. */
       email: string
-      /** For a new person, the teams they joined; else empty. */
+      /** The teams that a new person joined; empty for an existing person. */
       admitted: Admission[]
       /** The method used: `oidc:` and the id of the provider. */
       by: SignInMethod
@@ -75,7 +75,9 @@ export interface ProviderSignIns {
    * @param args.returned the redirect URI with its query
    * @param args.token from the cookie
    */
-  finish(args: { provider: string; returned: URL; token: string | undefined } & Browser): Promise<Returned>
+  finish(
+    args: { provider: string; returned: URL; token: string | undefined } & Browser,
+  ): Promise<ProviderSignInResult>
   /** Lists the person's identities, oldest first; `label` is null when the provider is no longer configured. */
   identities(userId: string): Promise<(Identity & { label: string | null })[]>
   /**
@@ -94,7 +96,7 @@ export interface ProviderSignInDeps {
 }
 
 /** State kept while the browser is at the provider. */
-interface Away extends Flow {
+interface Away extends AuthorizationFlow {
   provider: string
   next: string
   /** SHA-256 of the token of the session that links; null when someone signs in. */
@@ -110,7 +112,7 @@ export function createProviderSignIns(deps: ProviderSignInDeps): ProviderSignIns
     async begin({ provider: id, redirectUri, next, link }) {
       const provider = providers.get(id)
       if (!provider) throw refuse('not_found', { resource: 'Sign-in provider' })
-      const flow: Flow = { state: newToken(), nonce: newToken(), verifier: newToken() }
+      const flow: AuthorizationFlow = { state: newToken(), nonce: newToken(), verifier: newToken() }
       const url = await departure(provider, flow, redirectUri)
       const [token, now] = [newToken(), clock.now()]
       const expiresAt = now + PROVIDER_FLOW_LIFETIME
@@ -156,7 +158,7 @@ export function createProviderSignIns(deps: ProviderSignInDeps): ProviderSignIns
 const createProvider = (settings: ProviderSettings, clock: Clock): Provider =>
   settings.preset === 'github' ? createGithubProvider(settings) : createOpenIdProvider(settings, clock)
 
-async function departure(provider: Provider, flow: Flow, redirectUri: string): Promise<URL> {
+async function departure(provider: Provider, flow: AuthorizationFlow, redirectUri: string): Promise<URL> {
   try {
     return await provider.authorize(flow, redirectUri)
   } catch (error) {
@@ -184,8 +186,8 @@ function localPage(next: string | undefined): string {
 }
 
 /**
- * Takes the state that was stored for this browser; it can be used once. Compares `state` first, so that a forged
- * response doesn't use it up.
+ * Returns and removes the state that was stored for this browser; it can be used once. Compares `state` first, so that a
+ * forged response doesn't use it up.
  */
 async function takeAway(
   { storage, clock }: ProviderSignInDeps,
@@ -217,9 +219,9 @@ async function link(
   provider: Provider,
   assertion: Assertion,
   { link: tokenHash, next }: Away,
-): Promise<Returned> {
+): Promise<ProviderSignInResult> {
   const now = clock.now()
-  const refused = (problem: ProviderSignInProblem): Returned => ({
+  const refused = (problem: ProviderSignInProblem): ProviderSignInResult => ({
     kind: 'refused',
     problem,
     detail: '',
@@ -229,8 +231,8 @@ async function link(
   if (tokenHash === null) return refused('signed_out')
   const session = await storage.findSession({ tokenHash }, now)
   if (!session) return refused('signed_out')
-  const known: Known = { identityOf: null, addressOf: null, proven: false, invited: false }
-  const identified = identify(provider.settings, assertion, known)
+  const known: AccountLookup = { identityOf: null, addressOf: null, proven: false, invited: false }
+  const identified = identifyUser(provider.settings, assertion, known)
   if (identified.kind === 'refused' && identified.problem === 'domain') return refused('domain')
   const { user, team } = session
   const identity = newIdentity(provider, assertion, user.id, now)
@@ -247,7 +249,7 @@ async function enter(
   assertion: Assertion,
   browser: Browser,
   next: string,
-): Promise<Returned> {
+): Promise<ProviderSignInResult> {
   const { storage, clock, accounts } = deps
   const { settings } = provider
   const recognised = await recognise(deps, provider, assertion, browser.ip)
@@ -255,7 +257,7 @@ async function enter(
   const { userId, admitted } = recognised
   if ((await storage.teamToEnter({ userId }, clock.now())) === undefined)
     return { kind: 'refused', problem: 'no_team', detail: '', linking: false, next }
-  const strong = isStrong(settings, assertion)
+  const strong = isMultiFactor(settings, assertion)
   const method = `oidc:${settings.id}` as const
   const result = await accounts.enter({ userId, method, strong, ...browser })
   return { kind: 'entered', result, userId, email: assertion.email, admitted, by: method, next }
@@ -279,7 +281,7 @@ async function recognise(
   const invited = invitations.length > 0
   const address = { addressOf: user?.id ?? null, proven: (user?.provenAt ?? null) !== null }
   const known = { identityOf: identity?.userId ?? null, ...address, invited }
-  const found = identify(settings, assertion, known)
+  const found = identifyUser(settings, assertion, known)
   if (found.kind === 'refused') return { problem: found.problem }
   if (found.kind === 'known' || found.kind === 'link') {
     const used = identity ?? newIdentity(provider, assertion, found.userId, now)
@@ -292,7 +294,7 @@ async function recognise(
   return (await admit(storage, provider, assertion, now)) ?? { problem: 'unknown' }
 }
 
-/** Records an identity that was linked because of its address, without a session. */
+/** Records in the audit log, without a session, that an identity was linked because of its address. */
 async function noteLink(
   storage: Storage,
   clock: Clock,
@@ -302,7 +304,7 @@ async function noteLink(
   const team = await storage.teamToEnter({ userId }, clock.now())
   const actor = { kind: 'user', name: person, ip } as const
   const act = { action: 'identity.link', target: `identity ${id}`, after: { provider, email } } as const
-  await recordAct(storage, clock, { teamId: team?.id ?? null, actor, ...act })
+  await recordAuditEntry(storage, clock, { teamId: team?.id ?? null, actor, ...act })
 }
 
 async function admit(

@@ -18,7 +18,7 @@ export interface ProviderSettings {
   clientSecret: string
   /** Allowed address domains, in lower case; empty for all. */
   allowedDomains: readonly string[]
-  /** Role of unknown people who sign in; null: they are refused. teamId null: the first team. */
+  /** Role and team for unknown people who sign in; null refuses them. A null `teamId` means the first team. */
   join: { role: Exclude<Role, 'owner'>; teamId: string | null } | null
   /** Whether a verified address is enough to sign in as the person with that address. */
   linkByEmail: boolean
@@ -40,7 +40,7 @@ export interface Assertion {
 }
 
 /** Values that must match when the browser returns. */
-export interface Flow {
+export interface AuthorizationFlow {
   /** Protects against CSRF (RFC 6749 §10.12). */
   state: string
   /** Protects against replay (OpenID Connect Core 1.0 §3.1.2.1). */
@@ -53,14 +53,17 @@ export interface Flow {
 export interface Provider {
   readonly settings: ProviderSettings
   /** Returns the URL at the provider that the browser is sent to. */
-  authorize(flow: Flow, redirectUri: string): Promise<URL>
-  /** @param returned the redirect URI with the query that the browser came back with */
-  exchange(flow: Flow, returned: URL): Promise<Assertion>
+  authorize(flow: AuthorizationFlow, redirectUri: string): Promise<URL>
+  /**
+   * Exchanges the code that the browser came back with for the person's assertion.
+   * @param returned the redirect URI with its query
+   */
+  exchange(flow: AuthorizationFlow, returned: URL): Promise<Assertion>
 }
 
 /**
  * denied: the person refused · unreachable: no response, or an error · misconfigured: the provider doesn't accept this
- * client, or isn't what the configuration says · invalid: the response doesn't belong to this request · unverified: the
+ * client, or doesn't match the configuration · invalid: the response doesn't belong to this request · unverified: the
  * provider hasn't verified the address
  */
 export type ProviderFault = 'denied' | 'unreachable' | 'misconfigured' | 'invalid' | 'unverified'
@@ -78,7 +81,7 @@ export class ProviderProblem extends Error {
 export const PROVIDER_TIMEOUT = 10
 
 /** Runs a step with the provider. Converts the provider's failures to `ProviderProblem`, and rethrows other errors. */
-export async function withProvider<T>(step: () => Promise<T>): Promise<T> {
+export async function wrapProviderErrors<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step()
   } catch (error) {
@@ -148,7 +151,7 @@ function clientProblem({ code, message, cause }: ClientError): ProviderProblem {
   }
 }
 
-/** Predicates on names that providers use. */
+/** Predicates and helpers for the URLs and addresses of identity providers. */
 
 /** Whether a URL's host is this machine. Only then is plain http:// safe from eavesdropping. */
 export function isLoopback({ protocol, hostname }: URL): boolean {

@@ -4,11 +4,11 @@ import type { Throttle } from '../clock/throttle.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Hasher } from './hasher.ts'
-import type { PasskeyAnswer, PasskeyRequest, Passkeys, RelyingParty } from './passkeys.ts'
+import type { PasskeyAssertion, PasskeyRequestOptions, Passkeys, RelyingParty } from './passkeys.ts'
 import { createSignInAudit } from './sign-in-audit.ts'
 import type { Browser, SignInResult, SignIns } from './sign-in.ts'
 import { hashToken, isToken } from './tokens.ts'
-import { totpStep } from './totp.ts'
+import { findTotpStep } from './totp.ts'
 import { randomBytes } from 'node:crypto'
 
 /** How many recovery codes are generated. */
@@ -50,12 +50,12 @@ const MOST_TRIES = 5
  */
 export const PROOF_LIFETIME = 10 * 60_000
 
-/** A person's answer. */
-export type Answer =
+/** A person's answer in the second step or for re-authentication. */
+export type Credential =
   | { password: string }
   | { code: string }
   | { recoveryCode: string }
-  | { passkey: PasskeyAnswer; rp: RelyingParty }
+  | { passkey: PasskeyAssertion; rp: RelyingParty }
 
 type Began = { token: string; expiresAt: number }
 
@@ -64,22 +64,24 @@ export interface SecondSteps {
    * Completes the second step. A passkey must be requested first with `requestPasskey`. Refuses: `sign_in_over`,
    * `wrong_code`, `too_many_attempts`, and for the same reasons as `Passkeys.verify`.
    */
-  answer(args: { ticket: string; answer: Exclude<Answer, { password: string }> } & Browser): Promise<Began>
+  answer(
+    args: { ticket: string; answer: Exclude<Credential, { password: string }> } & Browser,
+  ): Promise<Began>
   /**
    * Requests a passkey for the second step or, without a ticket, for signing in by passkey alone. Refuses:
    * `sign_in_over`.
    */
-  requestPasskey(args: { ticket: string | undefined; rp: RelyingParty }): Promise<PasskeyRequest>
+  requestPasskey(args: { ticket: string | undefined; rp: RelyingParty }): Promise<PasskeyRequestOptions>
   /** Signs in by passkey alone. Refuses for the same reasons as `Passkeys.verify` and `enter`. */
-  signInByPasskey(args: { response: PasskeyAnswer; rp: RelyingParty } & Browser): Promise<SignInResult>
+  signInByPasskey(args: { response: PasskeyAssertion; rp: RelyingParty } & Browser): Promise<SignInResult>
   /** Requests a passkey for `prove`. */
-  requestProof(args: { userId: string; rp: RelyingParty }): Promise<PasskeyRequest>
+  requestProof(args: { userId: string; rp: RelyingParty }): Promise<PasskeyRequestOptions>
   /**
    * Re-authenticates a signed-in person. A factor makes the session strong. Refuses: `wrong_password`, `wrong_code`,
    * `too_many_attempts`, and for the same reasons as `Passkeys.verify`.
    * @param args.token of the session
    */
-  prove(args: { token: string; userId: string; answer: Answer }): Promise<void>
+  prove(args: { token: string; userId: string; answer: Credential }): Promise<void>
 }
 
 /** Dependencies. */
@@ -104,7 +106,7 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
         await audit.refused({ userId, step: 'second_factor', ...browser })
         throw error
       }
-      // Take the ticket last: of two correct answers only one succeeds, and a wrong answer doesn't use up the ticket.
+      // Use up the ticket last, so that only one of two correct answers succeeds, and a wrong answer doesn't use it up.
       const began = await signIns.finish({ ticket, ...browser })
       if (!began) throw refuse('sign_in_over')
       return began
@@ -143,7 +145,7 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
 /** Finds the owner of a passkey used as a complete sign-in. */
 async function passkeyAlone(
   passkeys: Passkeys,
-  shown: { response: PasskeyAnswer; rp: RelyingParty },
+  shown: { response: PasskeyAssertion; rp: RelyingParty },
 ): Promise<string> {
   const { userId, alone, name } = await passkeys.verify({ userId: null, purpose: 'sign_in', ...shown })
   if (!alone) throw refuse('passkey_not_alone', { name })
@@ -168,7 +170,7 @@ async function checkPassword({ storage, clock, hasher }: SecondStepDeps, userId:
 async function checkFactor(
   deps: SecondStepDeps,
   userId: string,
-  answer: Exclude<Answer, { password: string }>,
+  answer: Exclude<Credential, { password: string }>,
   purpose: 'second_step' | 'proof',
 ): Promise<void> {
   const { storage, clock, passkeys } = deps
@@ -194,7 +196,7 @@ async function checkTotp(
   const seconds = wrongCodes.attempt([userId])
   if (seconds > 0) throw refuse('too_many_attempts', { seconds })
   const totp = await storage.findTotp({ userId }, clock.now())
-  const step = totp && totp.confirmedAt !== null ? totpStep(totp.secret, code, clock.now()) : undefined
+  const step = totp && totp.confirmedAt !== null ? findTotpStep(totp.secret, code, clock.now()) : undefined
   if (step === undefined || !(await storage.useTotp({ userId, step }, clock.now())))
     throw refuse('wrong_code')
   wrongCodes.takeBack(userId)

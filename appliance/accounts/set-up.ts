@@ -2,27 +2,27 @@
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Storage, Team, User } from '../storage/storage.ts'
-import { recordAct } from './audit.ts'
+import { recordAuditEntry } from './audit.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
 /** How long a setup link is valid, in milliseconds: a day. */
-export const SET_UP_LIFETIME = 24 * 3_600_000
+export const SETUP_LIFETIME = 24 * 3_600_000
 
 const KIND = 'set_up'
 
 /** The secret of a setup link. */
-export interface SetUpToken {
+export interface SetupToken {
   token: string
   /** Unix milliseconds. */
   expiresAt: number
 }
 
 /** Creates the first owner from a browser; `posthaste setup` does the same in a terminal. */
-export interface SetUp {
+export interface Setup {
   /** Whether there is no owner yet. */
   isOpen(): Promise<boolean>
   /** Creates a token for a link and stores its hash; null when there is an owner. */
-  open(): Promise<SetUpToken | null>
+  open(): Promise<SetupToken | null>
   /**
    * Creates the owner and records it in the audit log. An invalid field keeps the link valid. Refuses:
    * `set_up_link_invalid`, `already_set_up`, `invalid_field` (email, password, team).
@@ -38,7 +38,7 @@ export interface SetUp {
 }
 
 /** Dependencies of the setup. */
-export interface SetUpDeps {
+export interface SetupDeps {
   storage: Pick<Storage, 'firstTeam' | 'createTicket' | 'takeTicket' | 'appendAudit'>
   clock: Clock
   accounts: {
@@ -50,8 +50,8 @@ export interface SetUpDeps {
   }
 }
 
-/** See `SetUp`. */
-export function createSetUp(deps: SetUpDeps): SetUp {
+/** See `Setup`. */
+export function createSetup(deps: SetupDeps): Setup {
   const { storage, clock } = deps
   // Handles one request at a time, because the check for an owner precedes the slow hashing of the password.
   let last: Promise<unknown> = Promise.resolve()
@@ -63,7 +63,7 @@ export function createSetUp(deps: SetUpDeps): SetUp {
       if (!(await isOpen())) return null
       const token = newToken()
       const createdAt = clock.now()
-      const expiresAt = createdAt + SET_UP_LIFETIME
+      const expiresAt = createdAt + SETUP_LIFETIME
       const ticket = {
         tokenHash: hashToken(token),
         kind: KIND,
@@ -85,9 +85,9 @@ export function createSetUp(deps: SetUpDeps): SetUp {
 }
 
 async function useLink(
-  { storage, clock, accounts }: SetUpDeps,
-  { token, ip, ...owner }: Parameters<SetUp['use']>[0],
-): ReturnType<SetUp['use']> {
+  { storage, clock, accounts }: SetupDeps,
+  { token, ip, ...owner }: Parameters<Setup['use']>[0],
+): ReturnType<Setup['use']> {
   if (!isToken(token)) throw refuse('set_up_link_invalid')
   const ticket = await storage.takeTicket({ tokenHash: hashToken(token), kind: KIND }, clock.now())
   if (!ticket) throw refuse('set_up_link_invalid')
@@ -97,7 +97,7 @@ async function useLink(
     throw error
   })
   const { user, team } = made
-  await recordAct(storage, clock, {
+  await recordAuditEntry(storage, clock, {
     teamId: team.id,
     actor: { kind: 'user', name: user.email, ip },
     action: 'team.set_up',

@@ -1,7 +1,7 @@
 /** Records successful and failed sign-ins in the audit log, never with a typed password. */
 import type { Clock } from '../clock/clock.ts'
 import type { SignInMethod, Storage } from '../storage/storage.ts'
-import { recordAct } from './audit.ts'
+import { recordAuditEntry } from './audit.ts'
 
 /** Maximum number of failed sign-ins recorded per minute. Strangers cause them, and must not fill the disk. */
 const MOST_IN_A_MINUTE = 30
@@ -28,7 +28,7 @@ export interface SignInAudit {
   entered(
     args: { userId: string; teamId: string; sessionId: string; method: SignInMethod; strong: boolean } & From,
   ): Promise<void>
-  /** Records a failed sign-in. `email`: as typed, when no account has it. */
+  /** Records a failed sign-in. `email` is the address as typed, when no account has it. */
   refused(
     args: {
       userId: string | null
@@ -47,7 +47,7 @@ export function createSignInAudit(storage: Deps, clock: Clock): SignInAudit {
   return {
     async entered({ userId, teamId, sessionId, method, strong, ip, userAgent }) {
       const user = await storage.getUser({ id: userId }, clock.now())
-      await recordAct(storage, clock, {
+      await recordAuditEntry(storage, clock, {
         teamId,
         actor: { kind: 'user', name: user?.email ?? userId, ip },
         action: 'session.create',
@@ -65,7 +65,7 @@ export function createSignInAudit(storage: Deps, clock: Clock): SignInAudit {
         storage.getUser({ id: userId ?? '' }, now),
         storage.teamToEnter({ userId: userId ?? '' }, now),
       ])
-      await recordAct(storage, clock, {
+      await recordAuditEntry(storage, clock, {
         teamId: team?.id ?? null,
         actor: { kind: 'user', name: user?.email ?? addressIn(email), ip },
         action: 'session.create',

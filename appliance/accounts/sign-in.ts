@@ -35,7 +35,7 @@ export interface Browser {
 }
 
 /** A signed-in person. */
-export interface SignedIn {
+export interface SignedInUser {
   user: User
   team: Team
   /** When the session ends. */
@@ -79,7 +79,7 @@ export interface SignIns {
   /** Completes the second step. Undefined when the ticket has expired or was used. */
   finish(args: { ticket: string } & Browser): Promise<{ token: string; expiresAt: number } | undefined>
   /** Returns the person whose session has this token; undefined when the session has ended or never existed. */
-  resume(token: string): Promise<SignedIn | undefined>
+  resume(token: string): Promise<SignedInUser | undefined>
   signOut(token: string): Promise<void>
 }
 
@@ -100,7 +100,7 @@ function secondMethods({ totp, passkeys, recoveryCodes }: FactorCounts): SecondM
 }
 
 /** Normalizes an address that people type in any case. */
-export const canonical = (email: string): string => email.trim().normalize('NFC').toLowerCase()
+export const normalizeEmail = (email: string): string => email.trim().normalize('NFC').toLowerCase()
 
 /** Dependencies of sign-ins. */
 export interface SignInDeps {
@@ -134,12 +134,12 @@ export function createSignIns({ storage, clock, hasher }: SignInDeps): SignIns {
     enter,
 
     async signIn({ email, password, ...browser }) {
-      const user = await storage.findUser({ email: canonical(email) }, clock.now())
+      const user = await storage.findUser({ email: normalizeEmail(email) }, clock.now())
       const right = await hasher.verify(user?.passwordHash ?? null, password)
       if (!right || !user) {
         await audit.refused({
           userId: user?.id ?? null,
-          email: canonical(email),
+          email: normalizeEmail(email),
           step: 'password',
           ...browser,
         })

@@ -1,7 +1,7 @@
 /** Teams: their names, their rules, and which team a session uses. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
-import { fieldValueProblem } from '../mail/headers.ts'
+import { findFieldValueProblem } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Membership, Storage, Team, TeamDetails } from '../storage/storage.ts'
 import { hashToken } from './tokens.ts'
@@ -25,11 +25,11 @@ export interface Teams {
 }
 
 /** Validates a team's name. Refuses: `invalid_field` (`field`). */
-export function teamName(typed: string, field = 'name'): string {
+export function parseTeamName(typed: string, field = 'name'): string {
   const name = typed.trim()
   if (name === '' || name.length > 100)
     throw refuse('invalid_field', { field, expected: 'a name of 1 to 100 characters' })
-  const problem = fieldValueProblem(name)
+  const problem = findFieldValueProblem(name)
   if (problem !== undefined) throw refuse('invalid_field', { field, expected: problem })
   return name
 }
@@ -49,13 +49,13 @@ export function createTeams({ storage, clock }: { storage: Storage; clock: Clock
 
     async createTeam({ name, ownerId }) {
       const now = clock.now()
-      const team = { id: newId(now), name: teamName(name), createdAt: now }
+      const team = { id: newId(now), name: parseTeamName(name), createdAt: now }
       await storage.createTeam({ team, ownerId }, now)
       return team
     },
 
     async renameTeam({ id, name: typed }) {
-      const name = teamName(typed)
+      const name = parseTeamName(typed)
       if (!(await storage.renameTeam({ id, name }, clock.now()))) throw absent()
       return getTeam({ id })
     },

@@ -16,7 +16,7 @@ const WINDOW = 1
 export const newTotpSecret = (): Uint8Array => new Uint8Array(randomBytes(SECRET_BYTES))
 
 /** Formats a secret as base32 for typing, and as a link for a QR code. */
-export function describeSecret(
+export function formatTotpSecret(
   secret: Uint8Array,
   { account, issuer }: { account: string; issuer: string },
 ): { secret: string; uri: string } {
@@ -28,7 +28,7 @@ export function describeSecret(
  * Returns the time step of a code, at `now` (Unix milliseconds) or one step around it; undefined for a wrong code. The
  * caller must not accept a step twice (RFC 6238 §5.2).
  */
-export function totpStep(secret: Uint8Array, code: string, now: number): number | undefined {
+export function findTotpStep(secret: Uint8Array, code: string, now: number): number | undefined {
   const token = code.replaceAll(/\s/g, '')
   if (!/^\d{6}$/.test(token)) return undefined
   const delta = totpOf(secret).validate({ token, timestamp: now, window: WINDOW })

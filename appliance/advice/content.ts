@@ -1,52 +1,56 @@
 /** Checks subject, size and parts of a message. Pure. */
-import { insight, type Insight } from '../mail/insight.ts'
-import { beginningOf, type Page } from './html.ts'
+import { createInsight, type Insight } from '../mail/insight.ts'
+import { truncatePart, type ParsedHtml } from './html.ts'
 
-/** What a message says. */
+/** The content of a message. */
 export interface Message {
-  /** As in a From header: `Ada <ada@example.com>`. */
+  /** Formatted as in a From header: `Ada <ada@example.com>`. */
   from: string
   subject: string
   html: string | null
-  /** Null: there is no text part. */
+  /** Null if there is no text part. */
   text: string | null
 }
 
-/** Gmail clips longer HTML (bytes). */
+/** Size above which Gmail clips HTML, in bytes. */
 const CLIPPED = 102_400
-/** Phones cut longer subjects (characters). */
+/** Length above which phones truncate a subject, in characters. */
 const LONG_SUBJECT = 70
 const PLACEHOLDER =
   /(?<!\{)\{\{(?!\{)[^{}]{1,80}\}\}(?!\})|\blorem ipsum\b|\bTODO\b|\[(?:FIRST ?|LAST ?)?NAME\]/i
-/** With an image, fewer words than this look like an image alone. */
+/** Number of words below which an email with an image counts as only an image. */
 const FEW_WORDS = 12
-/** Below this share of common words, two parts say different things. */
+/** Share of common words below which two parts count as different content. */
 const ALIKE = 0.3
-/** Shorter parts aren't compared (words). */
+/** Minimum number of distinct words in a part; shorter parts aren't compared. */
 const COMPARED = 15
 
-/** Checks the content. */
-export function checkContent(message: Message, page: Page): Insight[] {
+/** Checks the content of a message. */
+export function checkContent(message: Message, page: ParsedHtml): Insight[] {
   return [...subjectChecks(message), ...sizeChecks(message, page), ...partChecks(message, page)]
 }
 
 function subjectChecks({ subject, html, text }: Message): Insight[] {
   const empty = subject.trim() === ''
   const shouting = subject.length > 8 && subject === subject.toUpperCase() && /[A-Z]{4}/.test(subject)
-  const placeholder = PLACEHOLDER.exec(`${subject}\n${beginningOf(html)}\n${beginningOf(text)}`)?.[0]
+  const placeholder = PLACEHOLDER.exec(`${subject}\n${truncatePart(html)}\n${truncatePart(text)}`)?.[0]
   return [
-    insight('subject', empty ? 'block' : shouting || subject.length > LONG_SUBJECT ? 'attention' : null, {
-      note: empty
-        ? 'The subject is empty.'
-        : shouting
-          ? 'The subject is all capitals.'
-          : `Phones cut subjects after about ${LONG_SUBJECT} characters.`,
-      why: 'Readers and filters judge a message by its subject first.',
-      fix: 'Change the subject.',
-      well: 'The subject has a good length.',
-      evidence: [subject],
-    }),
-    insight('placeholder', placeholder === undefined ? null : 'attention', {
+    createInsight(
+      'subject',
+      empty ? 'block' : shouting || subject.length > LONG_SUBJECT ? 'attention' : null,
+      {
+        note: empty
+          ? 'The subject is empty.'
+          : shouting
+            ? 'The subject is all capitals.'
+            : `Phones cut subjects after about ${LONG_SUBJECT} characters.`,
+        why: 'Readers and filters judge a message by its subject first.',
+        fix: 'Change the subject.',
+        well: 'The subject has a good length.',
+        evidence: [subject],
+      },
+    ),
+    createInsight('placeholder', placeholder === undefined ? null : 'attention', {
       note: 'The text seems to contain a placeholder.',
       why: 'Readers would see it instead of what it stands for.',
       fix: 'Replace it. Merge tags have three braces, such as {{{contact.first_name}}}.',
@@ -56,18 +60,18 @@ function subjectChecks({ subject, html, text }: Message): Insight[] {
   ]
 }
 
-function sizeChecks({ html, text }: Message, { images, text: seen }: Page): Insight[] {
+function sizeChecks({ html, text }: Message, { images, text: seen }: ParsedHtml): Insight[] {
   const size = Buffer.byteLength(html ?? '')
   const kilobytes = Math.ceil(size / 1024)
   const bare = images.length > 0 && wordsOf(seen).size < FEW_WORDS
   return [
-    insight('content', html || text ? null : 'block', {
+    createInsight('content', html || text ? null : 'block', {
       note: 'The email is empty.',
       why: 'Filters treat empty emails as tests by spammers.',
       fix: 'Write its content.',
       well: 'The email has content.',
     }),
-    insight('size', size > CLIPPED ? 'attention' : null, {
+    createInsight('size', size > CLIPPED ? 'attention' : null, {
       note: `The HTML has ${kilobytes} KB. Gmail hides everything after 100 KB.`,
       why: 'The hidden part often includes the unsubscribe link.',
       fix: 'Shorten it, or link to the rest.',
@@ -75,7 +79,7 @@ function sizeChecks({ html, text }: Message, { images, text: seen }: Page): Insi
         ? `The HTML has ${kilobytes} KB, well within what Gmail shows.`
         : 'There is no HTML to clip.',
     }),
-    insight('image-only', bare ? 'attention' : null, {
+    createInsight('image-only', bare ? 'attention' : null, {
       note: 'The email is an image with hardly any text.',
       why: 'Filters can’t read images, and many readers don’t load them.',
       fix: 'Write what the image says as text.',
@@ -84,29 +88,29 @@ function sizeChecks({ html, text }: Message, { images, text: seen }: Page): Insi
   ]
 }
 
-function partChecks({ html, text }: Message, page: Page): Insight[] {
-  const unlike = html !== null && text !== null && saysOther(page.text, beginningOf(text))
+function partChecks({ html, text }: Message, page: ParsedHtml): Insight[] {
+  const unlike = html !== null && text !== null && saysOther(page.text, truncatePart(text))
   return [
-    insight('text', html && !text ? 'attention' : null, {
+    createInsight('text', html && !text ? 'attention' : null, {
       note: 'There is no plain-text part.',
       why: 'Some readers and filters look at it, and its absence is typical of spam.',
       fix: 'Write one, or let Posthaste generate it from the HTML.',
       well: 'There is a plain-text part.',
     }),
-    insight('alike', unlike ? 'attention' : null, {
+    createInsight('alike', unlike ? 'attention' : null, {
       note: 'Plain text and HTML say different things.',
       why: 'Filters treat that as an attempt to hide something.',
       fix: 'Say the same in both parts.',
       well: 'Plain text and HTML don’t contradict each other.',
     }),
-    insight('elements', page.removed.length > 0 ? 'attention' : null, {
+    createInsight('elements', page.removed.length > 0 ? 'attention' : null, {
       note: 'The HTML has elements that mail clients remove.',
       why: 'Readers don’t see them, and filters distrust scripts and forms.',
       fix: 'Link to a page that has them.',
       well: 'The HTML has no scripts, forms or frames.',
       evidence: page.removed,
     }),
-    insight('language', page.isWithoutLanguage ? 'advice' : null, {
+    createInsight('language', page.isWithoutLanguage ? 'advice' : null, {
       note: 'The HTML doesn’t say its language.',
       why: 'Screen readers and translation guess it.',
       fix: 'Add it, such as <html lang="en">.',
@@ -117,7 +121,7 @@ function partChecks({ html, text }: Message, page: Page): Insight[] {
 
 const wordsOf = (text: string): Set<string> => new Set(text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu))
 
-/** Reports whether two parts of some length have few words in common. */
+/** Whether two parts that are long enough to compare have few words in common. */
 function saysOther(html: string, text: string): boolean {
   const [seen, plain] = [wordsOf(html), wordsOf(text)]
   if (seen.size < COMPARED || plain.size < COMPARED) return false

@@ -1,31 +1,31 @@
-/** Reads what the checks need to know of HTML. Pure. */
+/** Extracts the data that the checks need from HTML. Pure. */
 import { Parser } from 'htmlparser2'
 
-/** What a reader and a mail client see of an HTML part. */
-export interface Page {
-  /** Targets of links, with the text that readers click, and the descriptions of images in them. */
+/** The contents of an HTML part that are relevant to readers and mail clients. */
+export interface ParsedHtml {
+  /** Link targets, with the text that readers click and the alternative texts of images inside the links. */
   links: { href: string; text: string; alt: string }[]
   images: { src: string; hasAlt: boolean }[]
   /** Visible text. */
   text: string
   /** Elements that mail clients remove, such as forms. */
   removed: string[]
-  /** Whether it is a document without a language. */
+  /** Whether the part is a complete HTML document without a language. */
   isWithoutLanguage: boolean
 }
 
-/** Gmail clips HTML after 102,400 bytes (characters). */
+/** Maximum number of characters that are parsed. Gmail clips HTML after 102,400 bytes. */
 const MOST = 256 * 1024
 const REMOVED = new Set(['script', 'form', 'iframe', 'object', 'embed', 'video', 'audio'])
 const UNSEEN = new Set(['style', 'script', 'title', 'head'])
 
-/** Returns what the checks read of a part, so that a huge one costs no more. */
-export const beginningOf = (part: string | null): string => (part ?? '').slice(0, MOST)
+/** Returns the beginning of a part. The checks parse only that, so that a huge part costs no more. */
+export const truncatePart = (part: string | null): string => (part ?? '').slice(0, MOST)
 
-/** Reads the beginning of an HTML part. */
-export function readPage(html: string | null): Page {
-  const page: Page = { links: [], images: [], text: '', removed: [], isWithoutLanguage: false }
-  let open: Page['links'][number] | undefined
+/** Parses the beginning of an HTML part. */
+export function parseHtml(html: string | null): ParsedHtml {
+  const page: ParsedHtml = { links: [], images: [], text: '', removed: [], isWithoutLanguage: false }
+  let open: ParsedHtml['links'][number] | undefined
   let unseen = 0
   const parser = new Parser({
     onopentag(name, attributes) {
@@ -48,6 +48,6 @@ export function readPage(html: string | null): Page {
       if (name === 'a') open = undefined
     },
   })
-  parser.end(beginningOf(html))
+  parser.end(truncatePart(html))
   return page
 }

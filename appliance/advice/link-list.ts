@@ -1,13 +1,13 @@
 /** Lists the links of a message, so that its writer can check where each one leads. Pure. */
 import type { DraftLink } from '../mail/broadcast.ts'
-import { beginningOf, readPage } from './html.ts'
+import { truncatePart, parseHtml } from './html.ts'
 
-/** Rows of the list. Nobody reads more, and a hostile draft could have tens of thousands. */
+/** Maximum number of rows in the list. Nobody reads more, and a hostile draft could have tens of thousands. */
 const MOST = 500
-/** Lengths in characters, for the same reason. */
+/** Maximum lengths in characters, for the same reason. */
 const MOST_TEXT = 200
 const MOST_URL = 2000
-/** A web address or a tag for one, in plain text. */
+/** Matches a web address, or a merge tag for one, in plain text. */
 const IN_TEXT = /https?:\/\/[^\s<>"]+|\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL[^}]*\}\}\}/g
 const UNSUBSCRIBE = /^\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\|[^}]*)?\}\}\}$/
 
@@ -15,7 +15,7 @@ const UNSUBSCRIBE = /^\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\|[^}]*)?\}\}\}$
  * Lists the links of the HTML, or of the text if there is no HTML, in the order of their first appearance. Links with the
  * same text and address are one row. Reads the first 256 KB.
  */
-export function linksOf({ html, text }: { html: string | null; text: string | null }): DraftLink[] {
+export function extractLinks({ html, text }: { html: string | null; text: string | null }): DraftLink[] {
   const rows = new Map<string, DraftLink>()
   const found = html ? htmlLinks(html) : textLinks(text)
   for (const link of found) {
@@ -29,11 +29,11 @@ export function linksOf({ html, text }: { html: string | null; text: string | nu
 type Found = Omit<DraftLink, 'count'>
 
 const htmlLinks = (html: string): Found[] =>
-  readPage(html).links.map(({ href, text, alt }) => found(href, text.trim() === '' ? alt : text))
+  parseHtml(html).links.map(({ href, text, alt }) => found(href, text.trim() === '' ? alt : text))
 
 /** A full stop or a bracket after an address ends the sentence, not the address. */
 const textLinks = (text: string | null): Found[] =>
-  [...beginningOf(text).matchAll(IN_TEXT)].map(([url]) => found(url.replace(/[.,;:!?)\]]+$/, ''), ''))
+  [...truncatePart(text).matchAll(IN_TEXT)].map(([url]) => found(url.replace(/[.,;:!?)\]]+$/, ''), ''))
 
 function found(href: string, text: string): Found {
   const url = href.trim().slice(0, MOST_URL).toWellFormed()

@@ -1,14 +1,14 @@
 /** Checks links and images of a message. Pure. */
 import { domainToUnicode } from 'node:url'
 import { getDomain, parse } from 'tldts'
-import { insight, type Insight } from '../mail/insight.ts'
-import type { Page } from './html.ts'
+import { createInsight, type Insight } from '../mail/insight.ts'
+import type { ParsedHtml } from './html.ts'
 
 const SHORTENER = /^https?:\/\/(?:bit\.ly|tinyurl\.com|t\.co|goo\.gl|ow\.ly|is\.gd|youtu\.be)\//i
-/** How a link may begin; a merge tag may be its beginning. */
+/** Matches the valid beginnings of a link, which may be a merge tag. */
 const TARGET = /^(?:https?:\/\/[^\s/]+\.[^\s/]+|mailto:|tel:|sms:|#.|\{\{\{)/i
 const HERE = /^https?:\/\/(?:localhost|127\.|10\.|192\.168\.|[^/]*\.local(?:[:/]|$))/i
-/** How an image may begin. `cid:` is a part of the message (RFC 2392 §2). */
+/** Matches the valid beginnings of an image URL. `cid:` refers to a part of the message (RFC 2392 §2). */
 const SHOWN = /^(?:https?:\/\/|cid:|data:image\/|\{\{\{)/i
 /** Text that looks like a web address. */
 const ADDRESS = /^(?:https?:\/\/)?((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})(?:[/?#:]\S*)?$/u
@@ -16,31 +16,31 @@ const ADDRESS = /^(?:https?:\/\/)?((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})(?:[/?#:]\S*)?
 const NAMED = 2
 
 /** Checks links and images. @param own the domain of the From address */
-export function checkLinks({ links, images }: Page, own: string): Insight[] {
+export function checkLinks({ links, images }: ParsedHtml, own: string): Insight[] {
   const targets = links.map(({ href }) => href.trim())
   return [...brokenChecks(targets, images), ...hostChecks(links, own), ...styleChecks(targets, images)]
 }
 
-function brokenChecks(targets: string[], images: Page['images']): Insight[] {
+function brokenChecks(targets: string[], images: ParsedHtml['images']): Insight[] {
   const broken = targets.filter((link) => !TARGET.test(link) || HERE.test(link))
   const lost = images.map(({ src }) => src.trim()).filter((src) => !SHOWN.test(src) || HERE.test(src))
   const unnamed = images.filter(({ hasAlt }) => !hasAlt)
   return [
-    insight('links', broken.length > 0 ? 'attention' : null, {
+    createInsight('links', broken.length > 0 ? 'attention' : null, {
       note: `Some links lead nowhere: ${named(broken)}.`,
       why: 'Readers can’t follow them.',
       fix: 'Give each link an address that begins with https://.',
       well: targets.length === 0 ? 'There are no links.' : 'All links have an address.',
       evidence: broken,
     }),
-    insight('images', lost.length > 0 ? 'attention' : null, {
+    createInsight('images', lost.length > 0 ? 'attention' : null, {
       note: `Readers can’t load some images: ${named(lost)}.`,
       why: 'Mail clients show an empty frame instead.',
       fix: 'Upload the images, or give them addresses that begin with https://.',
       well: images.length === 0 ? 'There are no images.' : 'All images can be loaded.',
       evidence: lost,
     }),
-    insight('alt', unnamed.length > 0 ? 'attention' : null, {
+    createInsight('alt', unnamed.length > 0 ? 'attention' : null, {
       note: `${unnamed.length === 1 ? 'An image has' : `${unnamed.length} images have`} no alt attribute.`,
       why: 'Many mail clients hide images at first, and screen readers read alt aloud.',
       fix: 'Describe each image in alt. Leave alt empty for decoration.',
@@ -50,14 +50,14 @@ function brokenChecks(targets: string[], images: Page['images']): Insight[] {
   ]
 }
 
-/** Checks whose sites are linked to, and whether readers can tell. */
-function hostChecks(links: Page['links'], own: string): Insight[] {
+/** Checks the sites that links lead to, and whether readers can recognize them. */
+function hostChecks(links: ParsedHtml['links'], own: string): Insight[] {
   const web = links.map(({ href }) => hostOf(href)).filter((host) => host !== null)
   const foreign = web.filter((host) => zoneOf(host) !== zoneOf(own))
   const misleading = links.filter(({ href, text }) => isMisleading(href, text))
   const lookalike = web.filter(mixesAlphabets)
   return [
-    insight(
+    createInsight(
       'link-domain',
       foreign.length === 0 ? null : foreign.length === web.length ? 'attention' : 'advice',
       {
@@ -68,14 +68,14 @@ function hostChecks(links: Page['links'], own: string): Insight[] {
         evidence: foreign,
       },
     ),
-    insight('link-text', misleading.length > 0 ? 'attention' : null, {
+    createInsight('link-text', misleading.length > 0 ? 'attention' : null, {
       note: 'The text of a link shows a different domain from its target.',
       why: 'Phishing does that, so filters and readers distrust it.',
       fix: 'Show the target of the link, or use words.',
       well: 'No link shows a different domain from its target.',
       evidence: misleading.map(({ href, text }) => `${text.trim()} leads to ${href.trim()}`),
     }),
-    insight('lookalike', lookalike.length > 0 ? 'attention' : null, {
+    createInsight('lookalike', lookalike.length > 0 ? 'attention' : null, {
       note: 'A link’s domain mixes letters of several alphabets.',
       why: 'Such names imitate others, and filters block them.',
       fix: 'Link to a domain in one alphabet.',
@@ -85,28 +85,28 @@ function hostChecks(links: Page['links'], own: string): Insight[] {
   ]
 }
 
-function styleChecks(targets: string[], images: Page['images']): Insight[] {
+function styleChecks(targets: string[], images: ParsedHtml['images']): Insight[] {
   const short = targets.filter((link) => SHORTENER.test(link))
   const plain = [...targets, ...images.map(({ src }) => src)].filter(
     (one) => /^http:\/\//i.test(one) && !HERE.test(one),
   )
   const embedded = images.filter(({ src }) => /^data:/i.test(src))
   return [
-    insight('shortener', short.length > 0 ? 'attention' : null, {
+    createInsight('shortener', short.length > 0 ? 'attention' : null, {
       note: `A link goes through a shortener: ${named(short)}.`,
       why: 'Link shorteners hide the target, so filters often treat them as spam.',
       fix: 'Link to the full address.',
       well: 'No link goes through a shortener.',
       evidence: short,
     }),
-    insight('http', plain.length > 0 ? 'attention' : null, {
+    createInsight('http', plain.length > 0 ? 'attention' : null, {
       note: `Some links or images use http: ${named(plain)}.`,
       why: 'Browsers warn about them, and some mail clients don’t load such images.',
       fix: 'Use https.',
       well: 'All links use https.',
       evidence: plain,
     }),
-    insight('embedded', embedded.length > 0 ? 'attention' : null, {
+    createInsight('embedded', embedded.length > 0 ? 'attention' : null, {
       note: 'Some images are embedded in the HTML as data: URLs.',
       why: 'Gmail and Outlook don’t show them.',
       fix: 'Attach the images and link to them with cid:, or link to them with https.',

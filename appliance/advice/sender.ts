@@ -1,16 +1,16 @@
 /** Checks the From address and its domain. Pure. */
 import { getDomain } from 'tldts'
 import { parseMailbox } from '../mail/address.ts'
-import { insight, type Insight } from '../mail/insight.ts'
+import { createInsight, type Insight } from '../mail/insight.ts'
 
-/** What is known of a sending domain. */
+/** Data about a sending domain. */
 export interface SenderDomain {
   name: string
-  /** The last check of its records; empty before the first one. */
+  /** Results of the last check of the domain's records; empty before the first check. */
   checks: readonly { key: string; status: string }[]
   openTracking: boolean
   clickTracking: boolean
-  /** Label of its own tracking name; null: tracking uses the name of this server. */
+  /** First label of the domain's own tracking host; null if tracking uses the name of this server. */
   trackingSubdomain: string | null
 }
 
@@ -26,13 +26,13 @@ function addressChecks(from: string): Insight[] {
   const shown = /[^\s<>"]+@[^\s<>"]+/.exec(mailbox?.name ?? '')?.[0]
   const other = shown !== undefined && shown.toLowerCase() !== mailbox?.address.toLowerCase()
   return [
-    insight('reply', NO_REPLY.test(mailbox?.local ?? '') ? 'attention' : null, {
+    createInsight('reply', NO_REPLY.test(mailbox?.local ?? '') ? 'attention' : null, {
       note: 'Readers can’t reply to a no-reply address, and trust it less.',
       why: 'Replies show providers that mail is wanted.',
       fix: 'Send from an address that somebody reads.',
       well: 'Readers can answer.',
     }),
-    insight('display-name', other ? 'attention' : null, {
+    createInsight('display-name', other ? 'attention' : null, {
       note: 'The sender’s name contains another address.',
       why: 'Phishing does that, so filters distrust it.',
       fix: 'Use the name of a person or company.',
@@ -42,7 +42,7 @@ function addressChecks(from: string): Insight[] {
   ]
 }
 
-/** Checks whether receivers can trust the domain (RFC 9989 §4.4). The signature is always of that domain. */
+/** Checks whether receivers can trust the domain (RFC 9989 §4.4). Messages are always signed by this domain. */
 function domainChecks(domain: SenderDomain): Insight[] {
   const { name, checks } = domain
   const seen = (key: string): boolean => checks.some((one) => one.key === key && one.status === 'verified')
@@ -50,7 +50,7 @@ function domainChecks(domain: SenderDomain): Insight[] {
   const wrong = seen('DMARC') ? (seen('SPF') ? null : 'SPF') : 'DMARC'
   return [
     ...(checked ? [alignment(name, wrong)] : []),
-    insight('subdomain', getDomain(name) === name ? 'advice' : null, {
+    createInsight('subdomain', getDomain(name) === name ? 'advice' : null, {
       note: `The emails come from ${name} itself, not from a subdomain.`,
       why: 'A subdomain keeps the reputation of automatic email separate from that of personal mail.',
       fix: `Send from a subdomain such as mail.${name}.`,
@@ -61,7 +61,7 @@ function domainChecks(domain: SenderDomain): Insight[] {
 }
 
 const alignment = (name: string, missing: 'DMARC' | 'SPF' | null): Insight =>
-  insight('dmarc', missing === null ? null : 'attention', {
+  createInsight('dmarc', missing === null ? null : 'attention', {
     note:
       missing === 'DMARC'
         ? `${name} has no valid DMARC record. Gmail, Yahoo and Outlook reject bulk mail without one.`
@@ -80,7 +80,7 @@ function trackingChecks(
     (one) => one !== null,
   )
   return [
-    insight('tracking', what.length > 0 && !own ? 'advice' : null, {
+    createInsight('tracking', what.length > 0 && !own ? 'advice' : null, {
       note: `Tracked ${what.join(' and ')} lead to the name of this server, not to ${name}.`,
       why: 'Filters compare the links of a message with its sender.',
       fix: `Set a tracking subdomain for ${name} under Domains, and publish its record.`,

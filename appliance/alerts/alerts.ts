@@ -1,17 +1,17 @@
 /**
  * The public module of alerts. Measures the mail of all teams every few minutes, opens and closes alerts, and notifies
- * owners by email. The storage lets only one alert about a thing be open, so that two nodes may measure at once.
+ * owners by email. Storage allows only one open alert per subject, so two nodes may measure at the same time.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { SendNotice } from '../intake/notice.ts'
 import { type AlertReading, decideAlerts, DEFAULT_ALERT_SETTINGS } from '../mail/alert.ts'
 import { newId } from '../mail/ids.ts'
 import type { Storage } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { alertNotice } from './mail.ts'
-import { type MeasureDeps, readAround, readOld, readTeam } from './measure.ts'
+import { composeAlertNotice } from './mail.ts'
+import { type MeasureDeps, loadSharedFacts, countOldDeliveries, loadTeamFacts } from './measure.ts'
 import { serverReadings, type TeamFacts, teamReadings } from './readings.ts'
 
 export interface AlertDeps extends MeasureDeps {
@@ -33,21 +33,21 @@ export interface AlertDeps extends MeasureDeps {
   clock: Clock
   log: Logger
   sendNotice: SendNotice
-  /** Address of the page with alerts; null: unknown. */
+  /** URL of the alerts page; null if unknown. */
   url: string | null
-  /** Default: this is the only process. */
+  /** Duties shared between nodes. Default: this is the only process. */
   duties?: Duties | undefined
 }
 
-/** How often everything is measured, in milliseconds. */
+/** Interval between measurements, in milliseconds. */
 const EVERY = 5 * 60_000
 /** Minimum time between two emails to the owners of a team, in milliseconds. */
 const MAIL_EVERY = 60 * 60_000
 
-/** Creates the worker; it measures at its start and every five minutes. */
+/** Creates the worker, which measures when it starts and then every five minutes. */
 export function createAlerts(deps: AlertDeps): Worker {
   const { clock, log } = deps
-  const onDuty = dutyOf(deps.duties, 'alerts')
+  const onDuty = createDutyCheck(deps.duties, 'alerts')
   const step = async (going: () => boolean): Promise<boolean> => {
     await measure(deps, going, onDuty)
     if (going()) await sendMail(deps, going, onDuty)
@@ -59,15 +59,15 @@ export function createAlerts(deps: AlertDeps): Worker {
 
 type OnDuty = () => Promise<boolean>
 
-/** Measures the teams one after the other, so that mail is accepted in between, and then the server. */
+/** Measures the teams one after another, so that mail is accepted in between, and then the whole server. */
 async function measure(deps: AlertDeps, going: () => boolean, onDuty: OnDuty): Promise<void> {
   const { storage, clock } = deps
-  const around = await readAround(deps)
-  const old = await readOld(deps)
+  const around = await loadSharedFacts(deps)
+  const old = await countOldDeliveries(deps)
   const seen: TeamFacts[] = []
   for (const { id } of await storage.listTeams({}, clock.now())) {
     if (!going()) return
-    const facts = await readTeam(deps, id, old.get(id) ?? 0)
+    const facts = await loadTeamFacts(deps, id, old.get(id) ?? 0)
     seen.push(facts)
     await decide(deps, { teamId: id, scope: 'team', readings: teamReadings(facts, around) }, onDuty)
   }
@@ -77,7 +77,7 @@ async function measure(deps: AlertDeps, going: () => boolean, onDuty: OnDuty): P
   await decide(deps, { teamId: operator.id, scope: 'server', readings }, onDuty)
 }
 
-/** Opens, updates and closes the alerts of a team. Writes nothing while nothing changes. */
+/** Opens, updates and closes the alerts of a team. Writes only if something changed. */
 async function decide(
   { storage, clock, log, levels }: AlertDeps,
   { teamId, scope, readings }: Pick<AlertReading, 'scope'> & { teamId: string; readings: AlertReading[] },
@@ -101,7 +101,7 @@ async function decide(
       log.info({ team_id: teamId, alert_id: id, kind, subject: subject.name }, 'alert closed')
 }
 
-/** Sends what owners are to know, at most one email an hour to each team. */
+/** Emails opened and closed alerts to the owners of each team, at most once an hour per team. */
 async function sendMail(
   { storage, clock, sendNotice, url }: AlertDeps,
   going: () => boolean,
@@ -115,8 +115,8 @@ async function sendMail(
     const { teamId, opened, closed } = mailing
     const members = await storage.listMembers({ teamId }, clock.now())
     for (const { email } of members.filter(({ role }) => role === 'owner'))
-      await sendNotice(alertNotice(mailing, { to: email, team: teams.get(teamId) ?? '', url }))
-    // Without a domain that can send there is no email, and an old alert must not be sent once there is one.
+      await sendNotice(composeAlertNotice(mailing, { to: email, team: teams.get(teamId) ?? '', url }))
+    // Mark the alerts as mailed even if the team has no domain to send from: an old alert must not be sent once it has one.
     const ids = { opened: opened.map(({ id }) => id), closed: closed.map(({ id }) => id) }
     await storage.settleAlertMail(ids, clock.now())
   }

@@ -1,12 +1,12 @@
-/** The email about alerts to the owners of a team. Pure. */
+/** Composes the email about alerts to the owners of a team. Pure. */
 import type { Notice } from '../intake/intake.ts'
 import { type Alert, ALERT_FIXES, alertTitle } from '../mail/alert.ts'
-import type { AlertMailing } from '../storage/storage.ts'
+import type { PendingAlertEmail } from '../storage/storage.ts'
 
 const counted = (count: number, what: string): string =>
   `${count} ${count === 1 ? 'alert' : 'alerts'} ${what}`
 
-function subjectOf({ opened, closed }: Pick<AlertMailing, 'opened' | 'closed'>): string {
+function subjectOf({ opened, closed }: Pick<PendingAlertEmail, 'opened' | 'closed'>): string {
   const [first] = opened
   if (first && opened.length + closed.length === 1) return `Alert: ${alertTitle(first)}`
   const [last] = closed
@@ -23,13 +23,13 @@ const openedLine = (alert: Alert): string => `${alertTitle(alert)}. ${alert.note
 const closedLine = (alert: Alert): string => `Closed: ${alertTitle(alert)}. It is back to normal.`
 
 /**
- * Writes the email.
+ * Composes the email.
  * @param to the address of an owner
  * @param team name of the team
- * @param url address of the page with alerts; null: unknown
+ * @param url URL of the alerts page; null if unknown
  */
-export function alertNotice(
-  mailing: AlertMailing,
+export function composeAlertNotice(
+  mailing: PendingAlertEmail,
   { to, team, url }: { to: string; team: string; url: string | null },
 ): Notice {
   const { opened, closed } = mailing
@@ -44,7 +44,7 @@ export function alertNotice(
       'You get this email because you are an owner of the team. At most one such email is sent in an hour.',
       'To choose what you are notified about, open Settings > Alerts.',
     ],
-    // A crash may come before it is noted as sent.
+    // The server may crash before it records the email as sent.
     once: `alerts ${to} ${ids[0] ?? ''} ${ids.at(-1) ?? ''} ${ids.length}`,
   }
 }

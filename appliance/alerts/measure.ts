@@ -1,12 +1,21 @@
-/** Reads what alerts are decided by. Does no DNS lookups: domains and IPs are judged by their last background check. */
+/**
+ * Reads the data that alerts are based on. Does no DNS lookups: domains and IPs are assessed by their last background
+ * check.
+ */
 import type { Clock } from '../clock/clock.ts'
-import { sumInPieces } from '../events/metrics.ts'
+import { sumInChunks } from '../events/metrics.ts'
 import { ALERT_LEVELS, type AlertLevels } from '../mail/alert.ts'
 import type { ProviderRules } from '../mail/provider-rules.ts'
 import { AGE_BANDS } from '../mail/queue.ts'
-import type { ProviderGate } from '../senders/senders.ts'
-import { QUARTER, quarterOf, type Domain, type Storage } from '../storage/storage.ts'
-import { addResults, type Around, type BulkStanding, type Results, type TeamFacts } from './readings.ts'
+import type { ProviderRuleChecker } from '../senders/senders.ts'
+import { QUARTER_HOUR_MS, startOfQuarterHour, type Domain, type Storage } from '../storage/storage.ts'
+import {
+  addResults,
+  type SharedFacts,
+  type BulkSenderCompliance,
+  type Results,
+  type TeamFacts,
+} from './readings.ts'
 
 export interface MeasureDeps {
   storage: Pick<
@@ -20,22 +29,22 @@ export interface MeasureDeps {
     | 'listLanes'
   >
   clock: Pick<Clock, 'now'>
-  gate: Pick<ProviderGate, 'rules' | 'standing'>
-  /** The providers that have names. Called each time, because the table can be replaced. */
+  gate: Pick<ProviderRuleChecker, 'rules' | 'standing'>
+  /** Returns the providers that have names. Called each time, because the table can be replaced. */
   providers: () => readonly { id: string; name: string }[]
-  /** When alerts open and close. Default: `ALERT_LEVELS`. */
+  /** Levels at which alerts open and close. Default: `ALERT_LEVELS`. */
   levels?: AlertLevels | undefined
 }
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 const WEEK = 7 * DAY
-/** Providers of a team's last hour that are measured; the smallest are left out. */
+/** Maximum number of providers measured for a team's last hour; the smallest are left out. */
 const MOST_PROVIDERS = 100
-/** The first band of deliveries that are old: more than 4 hours. */
+/** Index of the first age band that counts as old: more than 4 hours. */
 const OLD_BAND = AGE_BANDS.indexOf(4 * HOUR) + 1
 
-/** The field that each counter belongs to. */
+/** Fields of `Results` that each event counter adds to. */
 const FIELDS: Readonly<Record<string, (keyof Results)[]>> = {
   delivered: ['delivered'],
   complained: ['complained'],
@@ -55,8 +64,8 @@ function resultsBy(sums: readonly { key: string; counter: string; n: number }[])
   return by
 }
 
-/** Reads what is the same for all teams. */
-export async function readAround(deps: MeasureDeps): Promise<Around> {
+/** Reads the data that is the same for all teams. */
+export async function loadSharedFacts(deps: MeasureDeps): Promise<SharedFacts> {
   const { storage, clock, gate, providers, levels = ALERT_LEVELS } = deps
   const now = clock.now()
   const rules = gate.rules()
@@ -65,13 +74,13 @@ export async function readAround(deps: MeasureDeps): Promise<Around> {
   return {
     complaints: complaintLimit(rules),
     paused: new Set(lanes.filter(({ pausedUntil }) => (pausedUntil ?? 0) > now).map((lane) => lane.provider)),
-    // The mail of a domain that wasn't looked up yet counts under `?` and its name.
+    // Mail to a domain that hasn't been looked up yet is counted under `?` and the domain's name.
     nameOf: (id) => names.get(id) ?? id.replace(/^\?/, ''),
     levels,
   }
 }
 
-function complaintLimit({ rules, providers }: ProviderRules): Around['complaints'] {
+function complaintLimit({ rules, providers }: ProviderRules): SharedFacts['complaints'] {
   const limits = rules.flatMap(({ limit, provider }) => (limit === null ? [] : [{ limit, provider }]))
   const [least] = limits.toSorted((a, b) => a.limit - b.limit)
   if (!least) return null
@@ -79,8 +88,10 @@ function complaintLimit({ rules, providers }: ProviderRules): Around['complaints
   return { limit: least.limit, provider: name }
 }
 
-/** Counts the deliveries of each team that were attempted and still wait after hours. Reads the whole queue, in steps. */
-export async function readOld({ storage, clock }: MeasureDeps): Promise<Map<string, number>> {
+/**
+ * Counts each team's deliveries that were attempted and are still queued after 4 hours. Reads the whole queue in chunks.
+ */
+export async function countOldDeliveries({ storage, clock }: MeasureDeps): Promise<Map<string, number>> {
   const old = new Map<string, number>()
   let after: string | undefined
   do {
@@ -92,15 +103,15 @@ export async function readOld({ storage, clock }: MeasureDeps): Promise<Map<stri
   return old
 }
 
-/** Reads what is known of a team's mail. @param old its old deliveries */
-export async function readTeam(deps: MeasureDeps, teamId: string, old: number): Promise<TeamFacts> {
+/** Reads the data about a team's mail. @param old number of the team's old deliveries */
+export async function loadTeamFacts(deps: MeasureDeps, teamId: string, old: number): Promise<TeamFacts> {
   const { storage, clock } = deps
   const now = clock.now()
   const domains = await storage.listDomains({ teamId }, now)
-  const end = quarterOf(now) + QUARTER
+  const end = startOfQuarterHour(now) + QUARTER_HOUR_MS
   const day = await storage.sumMetrics({ teamId, ranges: [{ start: end - DAY, end }] }, now)
-  const week = await sumInPieces(storage, { teamId, ranges: [{ start: end - WEEK, end }] }, now)
-  const range = { start: end - QUARTER - HOUR, end }
+  const week = await sumInChunks(storage, { teamId, ranges: [{ start: end - WEEK, end }] }, now)
+  const range = { start: end - QUARTER_HOUR_MS - HOUR, end }
   const counters = Object.keys(FIELDS)
   const hour = await storage.breakDownMetrics(
     { teamId, range, by: 'provider', counters, most: MOST_PROVIDERS },
@@ -122,15 +133,15 @@ export async function readTeam(deps: MeasureDeps, teamId: string, old: number): 
   }
 }
 
-/** Judges the domains that may soon be bulk senders, each at the provider where it is nearest to that. */
+/** Assesses domains that may soon count as bulk senders, each for the provider whose limit it is closest to. */
 async function readBulk(
   { gate, levels = ALERT_LEVELS }: MeasureDeps,
   domains: readonly Domain[],
   day: ReadonlyMap<string, Results>,
-): Promise<BulkStanding[]> {
+): Promise<BulkSenderCompliance[]> {
   const nearly = levels.bulk.closes
   const least = Math.min(...gate.rules().providers.map(({ bulk }) => bulk)) * nearly
-  const found: BulkStanding[] = []
+  const found: BulkSenderCompliance[] = []
   for (const domain of domains) {
     const { delivered, bounced } = day.get(domain.id) ?? addResults([])
     if (delivered + bounced < least) continue
@@ -140,7 +151,7 @@ async function readBulk(
       .toSorted((a, b) => b.messages / b.provider.bulk - a.messages / a.provider.bulk)
     if (!nearest) continue
     const { provider, messages } = nearest
-    // Complaints have alerts of their own.
+    // Complaints have their own alerts.
     const broken = insights.filter(({ id, verdict }) => verdict !== 'pass' && id !== 'rule-complaints')
     found.push({ domain, provider: provider.id, messages, limit: provider.bulk, broken })
   }

@@ -1,4 +1,4 @@
-/** Turns what is known of a team's mail into readings for its alerts. Pure. */
+/** Computes the readings for a team's alerts from data about its mail. Pure. */
 import {
   ALERT_LEVELS,
   BOUNCE_LIMIT,
@@ -7,12 +7,12 @@ import {
   type AlertScope,
 } from '../mail/alert.ts'
 import type { Insight } from '../mail/insight.ts'
-import { reasonOf } from '../mail/provider-rules.ts'
+import { formatProblem } from '../mail/provider-rules.ts'
 import type { Source } from '../mail/source.ts'
-import { lightsOf, maySend } from '../senders/senders.ts'
+import { computeStatusLights, maySend } from '../senders/senders.ts'
 import type { Domain, ReportTotal } from '../storage/storage.ts'
 
-/** Results of deliveries. `failed` are those of `bounced` whose reply was permanent. */
+/** Numbers of deliveries by result. `failed` counts the part of `bounced` with a permanent reply. */
 export interface Results {
   delivered: number
   bounced: number
@@ -21,47 +21,47 @@ export interface Results {
   complained: number
 }
 
-/** How a domain stands with the rules for bulk senders of one provider. */
-export interface BulkStanding {
+/** How a domain complies with one provider's rules for bulk senders. */
+export interface BulkSenderCompliance {
   domain: Domain
   provider: string
   messages: number
-  /** Messages a day that make a bulk sender. */
+  /** Number of messages per day that makes a domain a bulk sender. */
   limit: number
   broken: Insight[]
 }
 
-/** What is known of the mail of one team. */
+/** Data about the mail of one team. */
 export interface TeamFacts {
   domains: readonly Domain[]
-  /** The last 24 hours and the last 7 days, by id of the domain. */
+  /** Results of the last 24 hours and the last 7 days, by domain ID. */
   day: ReadonlyMap<string, Results>
   week: ReadonlyMap<string, Results>
-  /** The last hour, by id of the provider. */
+  /** Results of the last hour, by provider ID. */
   hour: ReadonlyMap<string, Results>
-  /** The last 7 days. */
+  /** Totals of the reports of the last 7 days. */
   reports: readonly ReportTotal[]
-  bulk: readonly BulkStanding[]
-  /** Deliveries that were attempted and still wait after hours. */
+  bulk: readonly BulkSenderCompliance[]
+  /** Number of deliveries that were attempted and are still queued after 4 hours. */
   old: number
 }
 
-/** What is the same for all teams. */
-export interface Around {
-  /** The smallest share of complaints that a provider accepts, and the name of that provider; null: none publishes one. */
+/** Data that is the same for all teams. */
+export interface SharedFacts {
+  /** The lowest share of complaints that a provider tolerates, and that provider's name; null if none publishes a limit. */
   complaints: { limit: number; provider: string } | null
-  /** Providers whose lanes are paused, so that nothing new is known of them. */
+  /** Providers whose lanes are paused, so there are no new results for them. */
   paused: ReadonlySet<string>
   /** Returns a provider's name. */
   nameOf: (provider: string) => string
-  /** When alerts open and close. */
+  /** Levels at which alerts open and close. */
   levels: AlertLevels
 }
 
 const percent = (share: number): string => `${Number((share * 100).toFixed(share < 0.01 ? 2 : 1))}%`
 const number = (count: number): string => count.toLocaleString('en')
 
-/** A share; 0 if there are too few results to judge. */
+/** Returns a share, or 0 if there are too few results. */
 const shareOf = (part: number, all: number, enough: boolean): number => (enough && all > 0 ? part / all : 0)
 
 /** Adds results. */
@@ -88,7 +88,7 @@ function bounceReading(
 function complaintReading(
   subject: Subject,
   { delivered, complained }: Results,
-  { limit, provider }: NonNullable<Around['complaints']>,
+  { limit, provider }: NonNullable<SharedFacts['complaints']>,
   { complaints }: AlertLevels,
 ): Reading {
   const value = shareOf(complained, delivered, complained >= complaints.least)
@@ -99,7 +99,7 @@ function complaintReading(
 function deferralReading(
   provider: string,
   { delivered, bounced, deferred }: Results,
-  { nameOf, paused, levels }: Around,
+  { nameOf, paused, levels }: SharedFacts,
 ): Reading {
   const name = nameOf(provider)
   const all = delivered + bounced + deferred
@@ -115,12 +115,12 @@ function deferralReading(
 
 const RECORD_WORDS: Readonly<Record<string, string>> = { failed: 'invalid', pending: 'missing' }
 
-/** A domain that lost its verification keeps its alert, but one that never had it gets none. */
+/** A domain that lost its verification keeps its alert, but a domain that was never verified gets none. */
 function dnsReading(domain: Domain, delivered: number): Reading {
-  const lights = lightsOf(domain, { sources: [], assignments: [] }).filter(({ name }) =>
+  const lights = computeStatusLights(domain, { sources: [], assignments: [] }).filter(({ name }) =>
     ['SPF', 'DKIM', 'DMARC'].includes(name),
   )
-  // DMARC is the owner's choice, so that a missing record is none of ours.
+  // DMARC is the owner's choice, so a missing record isn't a problem.
   const bad = lights.filter(
     ({ name, status }) => status === 'failed' || (status === 'pending' && name !== 'DMARC'),
   )
@@ -169,8 +169,8 @@ function reportReading(
 }
 
 function bulkReading(
-  { domain, provider, messages, limit, broken }: BulkStanding,
-  { nameOf }: Around,
+  { domain, provider, messages, limit, broken }: BulkSenderCompliance,
+  { nameOf }: SharedFacts,
 ): Reading {
   return {
     kind: 'bulk',
@@ -179,7 +179,7 @@ function bulkReading(
     limit,
     note: [
       `${number(messages)} messages to ${nameOf(provider)} in the last 24 hours. From ${number(limit)} on, its rules for bulk mail apply.`,
-      ...broken.map(reasonOf),
+      ...broken.map(formatProblem),
     ].join(' '),
   }
 }
@@ -198,7 +198,7 @@ const scoped = (scope: AlertScope, readings: readonly Reading[]): AlertReading[]
 const NONE = addResults([])
 
 /** Returns the readings of a team. */
-export function teamReadings(facts: TeamFacts, around: Around): AlertReading[] {
+export function teamReadings(facts: TeamFacts, around: SharedFacts): AlertReading[] {
   const { domains, day, week, hour, reports, bulk, old } = facts
   const { levels } = around
   return scoped('team', [
@@ -219,7 +219,7 @@ export function teamReadings(facts: TeamFacts, around: Around): AlertReading[] {
   ])
 }
 
-/** Returns the readings of sending IPs. One that was never checked is unknown. */
+/** Returns the reading of a sending IP. An IP that was never checked is unknown. */
 function blocklistReading({ ip, health }: Source): Reading {
   const checks = health?.findings.filter(({ id }) => id.startsWith('blocklist')) ?? []
   const listed = checks.filter(({ status }) => status === 'failed')
@@ -234,13 +234,13 @@ function blocklistReading({ ip, health }: Source): Reading {
 }
 
 /**
- * Returns the readings of the whole server. With a single team, its own alerts already say the rest.
- * @param teams what is known of each team
+ * Returns the readings of the whole server. With a single team, its own alerts already cover the rest.
+ * @param teams data about each team
  */
 export function serverReadings(
   sources: readonly Source[],
   teams: readonly TeamFacts[],
-  around: Around,
+  around: SharedFacts,
 ): AlertReading[] {
   const listed = sources.map(blocklistReading)
   if (teams.length < 2) return scoped('server', listed)

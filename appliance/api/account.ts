@@ -24,13 +24,13 @@ export const PasswordChanged = Type.Object(
 )
 
 /** POST /session/reset */
-export const AskReset = Type.Object(
+export const RequestReset = Type.Object(
   { email: Type.String({ description: 'The address of the account.' }) },
   { description: 'The user who forgot the password.' },
 )
 
 /** The response to a request for a reset link, the same whether the account exists or not. */
-export const ResetAsked = Type.Object(
+export const ResetRequested = Type.Object(
   {
     object: kind('password_reset'),
     minutes: Type.Integer({ description: 'Minutes until the link expires.' }),
@@ -48,7 +48,7 @@ export const ConfirmReset = Type.Object(
 )
 
 /** The response to a reset. */
-export const ResetDone = Type.Object(
+export const ResetConfirmed = Type.Object(
   {
     object: kind('password_reset'),
     email: Type.String({ description: 'The address to sign in with.' }),
@@ -101,7 +101,7 @@ export const AccountSessionsEnded = Type.Object(
 
 const tags = ['Dashboard'] as const
 
-export const askReset = operation(
+export const requestReset = operation(
   'POST /session/reset',
   {
     operationId: 'askReset',
@@ -109,8 +109,8 @@ export const askReset = operation(
     summary: 'Request a password reset',
     description:
       'Sends a reset link to the address if it has an account. The response is the same either way. At most three emails to one address in 15 minutes. Not part of the hosted API.',
-    body: AskReset,
-    response: { 200: ResetAsked },
+    body: RequestReset,
+    response: { 200: ResetRequested },
     errors: ['403', '429'],
   },
   'public',
@@ -124,7 +124,7 @@ export const confirmReset = operation(
     description:
       'Ends all sessions of the user. Second steps are unchanged. The link works once and expires in 30 minutes. Not part of the hosted API.',
     body: ConfirmReset,
-    response: { 200: ResetDone },
+    response: { 200: ResetConfirmed },
     errors: ['403', '429'],
   },
   'public',

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { AttachmentInfo } from '../storage/storage.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
 import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
@@ -65,7 +65,7 @@ export const downloadAttachment = operation(
     description:
       'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
     params: path({ token: pathText('The signed part of the link. It expires.') }),
-    response: { 200: other('application/octet-stream', 'The file, as sent.') },
+    response: { 200: nonJsonContent('application/octet-stream', 'The file, as sent.') },
     errors: ['410'],
   },
   'public',

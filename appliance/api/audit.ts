@@ -1,14 +1,23 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_KINDS } from '../mail/audit.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { auditSentence } from '../mail/audit-sentence.ts'
-import { targetNameIn } from '../mail/audit-target.ts'
-import { csvRecord } from '../mail/csv.ts'
+import { describeAuditEntry } from '../mail/audit-sentence.ts'
+import { getTargetName } from '../mail/audit-target.ts'
+import { formatCsvRecord } from '../mail/csv.ts'
 import type { AuditEntry as StoredAuditEntry } from '../storage/storage.ts'
 import { isoTimestamp, timestamp } from './timestamp.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
-import { instant, optional, page, type Parameter, path, pathId, search, type Texts } from './parameters.ts'
+import {
+  instant,
+  optional,
+  page,
+  type Parameter,
+  path,
+  pathId,
+  search,
+  type RawParameters,
+} from './parameters.ts'
 
 /** GET /audit/:id, and an element of the list; not part of the hosted API. */
 export const AuditEntry = Type.Object(
@@ -71,7 +80,7 @@ const conditions = {
   until: instant('Only entries before this time (ISO 8601).'),
 }
 /** The filter parameters in a request. */
-export type AuditConditions = Texts<typeof conditions>
+export type AuditConditions = RawParameters<typeof conditions>
 
 const FORMATS = ['csv', 'json'] as const
 
@@ -110,7 +119,7 @@ export const exportAudit = operation('GET /audit/export', {
   summary: 'Export the audit log',
   description: 'All matching entries, as CSV or as a JSON array.',
   querystring: search({ ...conditions, format }),
-  response: { 200: other('text/csv', 'The entries, with a header row.') },
+  response: { 200: nonJsonContent('text/csv', 'The entries, with a header row.') },
 })
 
 /** Formats the response of GET /audit/:id, and an element of the list. */
@@ -126,8 +135,8 @@ export function presentAuditEntry(entry: StoredAuditEntry): AuditEntry {
     ip: entry.ip,
     action: entry.action,
     target: entry.target,
-    target_name: entry.targetName ?? targetNameIn(entry),
-    sentence: auditSentence(entry),
+    target_name: entry.targetName ?? getTargetName(entry),
+    sentence: describeAuditEntry(entry),
     before: entry.before,
     after: entry.after,
     outcome: outcomeOf(entry),
@@ -141,7 +150,7 @@ function outcomeOf({ after }: StoredAuditEntry): AuditEntry['outcome'] {
 }
 
 /** The header row of an export. */
-export const AUDIT_COLUMNS = csvRecord([
+export const AUDIT_CSV_HEADER = formatCsvRecord([
   'at',
   'actor',
   'actor_kind',
@@ -158,9 +167,9 @@ export const AUDIT_COLUMNS = csvRecord([
 ])
 
 /** Formats an entry as a CSV row; objects become JSON. */
-export function auditRecord(entry: StoredAuditEntry): string {
+export function formatAuditRow(entry: StoredAuditEntry): string {
   const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value))
-  return csvRecord([
+  return formatCsvRecord([
     isoTimestamp(entry.at),
     entry.actor,
     entry.actorKind,
@@ -173,6 +182,6 @@ export function auditRecord(entry: StoredAuditEntry): string {
     json(entry.details),
     entry.teamId ?? '',
     entry.id,
-    auditSentence(entry),
+    describeAuditEntry(entry),
   ])
 }

@@ -68,7 +68,7 @@ export const testAutomation = operation('POST /automations/:automation_id/test',
 })
 
 /** Renames the fields of a request. */
-export const testInputOf = ({ contact_id: contactId, ...rest }: TestAutomation) => ({ ...rest, contactId })
+export const toTestInput = ({ contact_id: contactId, ...rest }: TestAutomation) => ({ ...rest, contactId })
 
 /** Formats a test run. */
 export const presentTestRun = (

@@ -18,7 +18,7 @@ import { path, pathUuid } from './parameters.ts'
 import {
   count,
   described,
-  GivenDocument,
+  DocumentInput,
   Id,
   kind,
   literals,
@@ -55,7 +55,7 @@ export const GivenAbTest = Type.Optional(
             preview_text: optionalText('The preview text. null: as in the broadcast; "": none.'),
             html: optionalText('The HTML. null: the content of the broadcast.'),
             text: optionalText('Plain text, beside `html`. null: generated from the HTML; "": none.'),
-            document: GivenDocument,
+            document: DocumentInput,
           }),
           described(
             `Variants B to D: what differs from the broadcast itself, which is variant A. 1 to ${VARIANTS.length - 1}. Required.`,

@@ -1,34 +1,34 @@
-/** Says in a sentence what the emails of a broadcast to one mailbox provider wait for. Pure. */
-import { holdSentence } from '../mail/brakes.ts'
+/** Explains in one sentence why a broadcast's emails to one mailbox provider are still queued. Pure. */
+import { explainHold } from '../mail/brakes.ts'
 import type { ProviderResult } from '../mail/broadcast.ts'
-import { waitWords } from '../mail/waiting.ts'
+import { describeWait } from '../mail/waiting.ts'
 import {
   type BacklogCount,
-  moment,
+  formatMoment,
   type QueueLaneFacts,
   type SourceRate,
-  UNPLACED,
+  PROVIDER_PLACEHOLDER,
 } from '../shaping/shaping.ts'
 import type { Broadcast } from '../storage/storage.ts'
 
 type Row = Pick<ProviderResult, 'provider' | 'pool' | 'waiting' | 'deferred'>
 
-/** A backlog with what its lanes send per minute; null: not known. */
+/** A backlog with the number of messages that its lanes send per minute; null if unknown. */
 type Lane = Pick<QueueLaneFacts, 'name' | 'state' | 'reason' | 'until'> & { perMinute: number | null }
 
-/** Adds to each backlog what the sources of its pool send to the provider per minute. */
-export const lanesOf = (backlogs: readonly QueueLaneFacts[], rates: readonly SourceRate[]): Lane[] =>
+/** Adds to each backlog the number of messages that its pool's sending IPs send to the provider per minute. */
+export const addSendingRates = (backlogs: readonly QueueLaneFacts[], rates: readonly SourceRate[]): Lane[] =>
   backlogs.map(({ counted, name, state, reason, until }) => {
     const own = rates.filter((one) => one.pool === counted.pool && one.provider === counted.provider)
     const perMinute = own.length === 0 ? null : own.reduce((sum, one) => sum + one.perMinute, 0)
     return { name, state, reason, until, perMinute }
   })
 
-/** Returns the counts of results in the form that `ShapingBook.backlog` explains. */
-export const backlogsOf = (rows: readonly Row[]): BacklogCount[] =>
+/** Converts result counts to the input of `ShapingOperations.backlog`. */
+export const toBacklogCounts = (rows: readonly Row[]): BacklogCount[] =>
   rows.map(({ provider, pool, waiting, deferred }) => ({
     pool,
-    provider: provider === '' ? UNPLACED : provider,
+    provider: provider === '' ? PROVIDER_PLACEHOLDER : provider,
     count: waiting,
     due: waiting - deferred,
     later: deferred,
@@ -39,18 +39,18 @@ export const backlogsOf = (rows: readonly Row[]): BacklogCount[] =>
   }))
 
 /**
- * Describes the lane of a provider: `Warm-up: 150 of 150 messages to Gmail sent today; continues at 00:00 UTC.` Null
- * when nothing waits for it, or the whole broadcast is stopped.
+ * Describes the lane of a provider: `Warm-up: 150 of 150 messages to Gmail sent today; continues at 00:00 UTC.` Null when
+ * no emails are queued for it, or the whole broadcast is stopped.
  * @param lane its backlog
  */
-export function laneSentence(
+export function describeLane(
   { provider, waiting, deferred }: Row,
   { name, state, reason, until, perMinute }: Lane,
   { status, paused, holds }: Pick<Broadcast, 'status' | 'paused' | 'holds'>,
   now: number,
 ): string | null {
   const hold = Object.hasOwn(holds, provider) ? holds[provider] : undefined
-  if (status === 'queued' && hold && hold.heldAt !== null) return holdSentence(name, hold.figures)
+  if (status === 'queued' && hold && hold.heldAt !== null) return explainHold(name, hold.figures)
   if (waiting === 0 || status === 'canceled' || (status === 'queued' && paused !== null)) return null
   const later = `${counted(deferred)} deferred and will be tried again.`
   if (deferred === waiting) return later
@@ -60,10 +60,10 @@ export function laneSentence(
     const because = reason?.key === 'connections' && reason.because ? limitOf(reason) : ''
     return `Sending now${pace(perMinute)}.${because}${rest}`
   }
-  return `${sentence(waitWords(reason, until, (at) => moment(at, now)))}${rest}`
+  return `${sentence(describeWait(reason, until, (at) => formatMoment(at, now)))}${rest}`
 }
 
-/** Says how fast the lanes send at most. */
+/** Describes the maximum rate of the lanes. */
 function pace(rate: number | null): string {
   if (rate === null) return ''
   return `, at most ${rate.toLocaleString('en')} ${rate === 1 ? 'message' : 'messages'} a minute`
@@ -72,7 +72,7 @@ function pace(rate: number | null): string {
 const counted = (count: number): string =>
   count === 1 ? '1 email was' : `${count.toLocaleString('en')} emails were`
 
-/** Says how many connections are open at most. */
+/** Describes the maximum number of open connections. */
 const limitOf = ({ connections }: { connections: number }): string =>
   connections === 1 ? ' One connection at a time.' : ` At most ${connections} connections.`
 

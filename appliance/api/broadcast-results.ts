@@ -3,16 +3,16 @@ import { Type, type Static } from 'typebox'
 import { variantName, VARIANTS } from '../mail/ab-test.ts'
 import type { BroadcastReach, CurvePoint, EarlierRates, ProviderResult } from '../mail/broadcast.ts'
 import type { Broadcast, BroadcastRecipient, RecipientRow } from '../storage/storage.ts'
-import { laneSentence, type lanesOf } from './broadcast-lanes.ts'
-import { csvRecord } from '../mail/csv.ts'
+import { describeLane, type addSendingRates } from './broadcast-lanes.ts'
+import { formatCsvRecord } from '../mail/csv.ts'
 import { AbTestResults } from './broadcast-ab-test.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
 import { count, described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
 
 /** The types that recipients can be listed by. */
-export const TYPES = [
+export const RECIPIENT_TYPES = [
   ...(['sent', 'delivered', 'opened', 'clicked'] as const),
   ...(['bounced', 'complained', 'unsubscribed', 'suppressed'] as const),
 ] as const
@@ -123,7 +123,7 @@ export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients
   querystring: query({
     limit,
     ...cursors,
-    type: choice(TYPES, 'What happened. Required.'),
+    type: choice(RECIPIENT_TYPES, 'What happened. Required.'),
     email: text(Type.String(described('Part of the address.'))),
     bounce_type: choiceCondition(BOUNCE_TYPES, 'The type of bounce, with `type=bounced`.'),
   }),
@@ -136,8 +136,8 @@ export const exportBroadcastRecipients = operation('GET /broadcasts/:id/recipien
   description:
     'All recipients with their results, including those that got nothing. Only owners and admins, and API keys with full access. Not part of the hosted API.',
   params,
-  querystring: query({ type: choiceCondition(TYPES, 'Only recipients with this result.') }),
-  response: { 200: other('text/csv', 'The recipients, with a header row.') },
+  querystring: query({ type: choiceCondition(RECIPIENT_TYPES, 'Only recipients with this result.') }),
+  response: { 200: nonJsonContent('text/csv', 'The recipients, with a header row.') },
 })
 export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links', {
   operationId: 'listBroadcastLinks',
@@ -154,7 +154,7 @@ export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links',
  * @param type the list's filter
  */
 export function presentRecipient(
-  type: (typeof TYPES)[number],
+  type: (typeof RECIPIENT_TYPES)[number],
   { id, contactId, email, opens, variant, links, bounceType }: BroadcastRecipient,
 ): Static<typeof Recipient> {
   return {
@@ -202,18 +202,18 @@ const COLUMNS = [
 ] as const
 
 /** The header row of the file. */
-export const recipientColumns = (): string => csvRecord(COLUMNS)
+export const formatRecipientHeader = (): string => formatCsvRecord(COLUMNS)
 
 /** Formats a recipient as a CSV row. */
-export function recipientRecord(row: RecipientRow): string {
+export function formatRecipientRow(row: RecipientRow): string {
   const shown = presentRecipientRow(row)
-  return csvRecord(COLUMNS.map((column) => String(shown[column])))
+  return formatCsvRecord(COLUMNS.map((column) => String(shown[column])))
 }
 
-/** What the lanes of a broadcast are described by; `lanes` has one for each provider, in order. */
+/** Data that describes the lanes of a broadcast; `lanes` has one entry per provider, in order. */
 interface Situation {
   broadcast: Pick<Broadcast, 'status' | 'paused' | 'holds'>
-  lanes: ReturnType<typeof lanesOf>
+  lanes: ReturnType<typeof addSendingRates>
   now: number
   abTest: AbTestResults
 }
@@ -229,7 +229,7 @@ export const presentResults = (
   providers: providers.map((row, at) => {
     const { provider, emails, waiting, deferred, delivered, bounced, complained } = row
     const name = provider === '' ? '' : lanes[at]!.name
-    const state = laneSentence(row, lanes[at]!, broadcast, now)
+    const state = describeLane(row, lanes[at]!, broadcast, now)
     const until = timestampOrNull(state === null ? null : lanes[at]!.until)
     return { provider, name, emails, waiting, deferred, delivered, bounced, complained, state, until }
   }),

@@ -6,7 +6,7 @@ import {
   type RecipientPreview,
   type Review as Reviewed,
 } from '../mail/broadcast.ts'
-import type { WholeForecast } from '../shaping/shaping.ts'
+import type { TotalForecast } from '../shaping/shaping.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import { Insight } from './insights.ts'
 import { operation } from './operation.ts'
@@ -142,7 +142,7 @@ export const countEligible = operation('GET /broadcasts/:id/eligible', {
 /** Formats the response of GET /broadcasts/:id/review. @param startsAt when sending begins (Unix milliseconds) */
 export function presentReview(
   { findings, recipients, providers, links, tags: used, looked, samples, waitHours }: Reviewed,
-  forecast: WholeForecast,
+  forecast: TotalForecast,
   startsAt: number,
 ): Static<typeof BroadcastReview> {
   const hours = forecast.hours === null ? null : forecast.hours + waitHours

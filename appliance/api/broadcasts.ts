@@ -1,7 +1,7 @@
 /** Broadcasts: one email to each contact of a segment. */
 import { Type, type Static } from 'typebox'
-import { complaintWarning, holdSentence } from '../mail/brakes.ts'
-import { BROADCAST_STATUSES, DEEDS, pauseSentence, SKIP_REASONS } from '../mail/broadcast.ts'
+import { getComplaintWarning, explainHold } from '../mail/brakes.ts'
+import { BROADCAST_STATUSES, BROADCAST_ACTIONS, explainPause, SKIP_REASONS } from '../mail/broadcast.ts'
 import type { Broadcast as Stored } from '../storage/storage.ts'
 import { AbTest, GivenAbTest, presentAbTest } from './broadcast-ab-test.ts'
 import { operation } from './operation.ts'
@@ -10,7 +10,7 @@ import {
   count,
   Deleted,
   described,
-  GivenDocument,
+  DocumentInput,
   Id,
   kind,
   listOf,
@@ -38,7 +38,7 @@ const draftFields = {
   preview_text: optionalText('What mail programs show after the subject in lists.'),
   html: optionalText('The HTML, with merge tags such as `{{{FIRST_NAME|there}}}`.'),
   text: optionalText('Plain text. null: generated from the HTML; "": none.'),
-  document: GivenDocument,
+  document: DocumentInput,
   topic_id: optionalText('The topic it is about: contacts who opted out of it get nothing. null: none.'),
   emails_per_hour: Type.Optional(
     Nullable(
@@ -98,7 +98,7 @@ export const DuplicateBroadcast = Type.Object(
   {
     without: Type.Optional(
       literals(
-        DEEDS,
+        BROADCAST_ACTIONS,
         described('Leaves out those who opened or clicked the original, also if they do it later.'),
       ),
     ),
@@ -319,7 +319,7 @@ export function presentBroadcastSummary(one: Stored, nameOf: NameOf): BroadcastS
     emails_per_hour: one.hourlyRate,
     archive: one.archivedAt !== null,
     paused_at: timestampOrNull(paused?.at ?? null),
-    pause_reason: paused && pauseSentence(paused.reason, paused.figures),
+    pause_reason: paused && explainPause(paused.reason, paused.figures),
     paused_providers: state === 'queued' ? presentHolds(one.holds, nameOf) : [],
     warning: warningOf(one),
     recipients: one.expanded - skipped,
@@ -331,13 +331,13 @@ export function presentBroadcastSummary(one: Stored, nameOf: NameOf): BroadcastS
 }
 
 const warningOf = ({ status, paused, counts }: Stored): string | null =>
-  status === 'queued' && paused?.reason !== 'complaints' ? complaintWarning(counts) : null
+  status === 'queued' && paused?.reason !== 'complaints' ? getComplaintWarning(counts) : null
 
 const presentHolds = (holds: Stored['holds'], nameOf: NameOf): BroadcastSummary['paused_providers'] =>
   Object.entries(holds).flatMap(([provider, { heldAt, figures }]) => {
     if (heldAt === null) return []
     const name = nameOf(provider)
-    return { provider, name, paused_at: timestamp(heldAt), reason: holdSentence(name, figures) }
+    return { provider, name, paused_at: timestamp(heldAt), reason: explainHold(name, figures) }
   })
 
 /** Formats a broadcast with its content. @param archiveUrl its page in the archive; null: it has none */

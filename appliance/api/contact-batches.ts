@@ -1,17 +1,17 @@
 /** Batches of contacts. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
-import type { ContactsChange, KnownAddress } from '../storage/storage.ts'
+import type { ContactBatchChange, AddressStatus } from '../storage/storage.ts'
 import { operation } from './operation.ts'
 import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 
 /** Maximum number of addresses per request. */
-export const MOST_ADDRESSES = 500
+export const MAX_ADDRESSES = 500
 
 const emails = Type.Array(Type.String(), {
-  description: `1 to ${MOST_ADDRESSES} addresses.`,
+  description: `1 to ${MAX_ADDRESSES} addresses.`,
   minItems: 1,
-  maxItems: MOST_ADDRESSES,
+  maxItems: MAX_ADDRESSES,
 })
 
 export const CheckContacts = Type.Object({ emails }, { description: 'Addresses to look up.' })
@@ -70,9 +70,9 @@ const filter = Type.Object(
   },
   { description: 'The conditions of `GET /contacts/search`, and rules; an empty object means all contacts.' },
 )
-export type ContactsFilter = Static<typeof filter>
+export type ContactBatchFilter = Static<typeof filter>
 
-export const CONTACTS_ACTIONS = [
+export const CONTACT_BATCH_ACTIONS = [
   'add_to_segment',
   'remove_from_segment',
   'opt_in',
@@ -80,7 +80,7 @@ export const CONTACTS_ACTIONS = [
   'unsubscribe',
   'delete',
 ] as const
-export type ContactsAction = (typeof CONTACTS_ACTIONS)[number]
+export type ContactBatchAction = (typeof CONTACT_BATCH_ACTIONS)[number]
 
 const picked = {
   ids: Type.Optional(
@@ -96,7 +96,7 @@ const picked = {
 export const ChangeContacts = Type.Object(
   {
     ...picked,
-    action: literals(CONTACTS_ACTIONS, {
+    action: literals(CONTACT_BATCH_ACTIONS, {
       description:
         'add_to_segment, remove_from_segment: `segment_id` · opt_in, opt_out: `topic_id` · unsubscribe: of everything · delete. opt_in doesn’t lift an opt-out.',
     }),
@@ -185,16 +185,16 @@ export const changeContacts = operation('POST /contacts/batch/change', {
   response: { 200: ContactsChanged },
 })
 
-export const presentChecked = (
+export const presentCheckedContact = (
   email: string,
-  known: KnownAddress | null,
+  known: AddressStatus | null,
 ): ContactsChecked['data'][number] => ({
   email,
   contact_id: known?.contactId ?? null,
   verdict: verdictOf(known),
 })
 
-function verdictOf(known: KnownAddress | null): ContactVerdict {
+function verdictOf(known: AddressStatus | null): ContactVerdict {
   if (known === null) return 'invalid'
   if (known.suppressed) return 'suppressed'
   if (known.unsubscribed) return 'unsubscribed'
@@ -202,7 +202,11 @@ function verdictOf(known: KnownAddress | null): ContactVerdict {
 }
 
 /** Returns the requested change; undefined if its segment or topic is missing. */
-export function changeOf({ action, segment_id, topic_id }: ChangeContacts): ContactsChange | undefined {
+export function toContactBatchChange({
+  action,
+  segment_id,
+  topic_id,
+}: ChangeContacts): ContactBatchChange | undefined {
   if (action === 'unsubscribe') return { kind: 'unsubscribe' }
   if (action === 'delete') return { kind: 'delete' }
   if (action === 'opt_in' || action === 'opt_out')

@@ -8,7 +8,7 @@ import type {
 } from '../storage/storage.ts'
 import { contactParams } from './contacts.ts'
 import { operation } from './operation.ts'
-import { idOf, page, path, pathId, pathText, query, shortPage } from './parameters.ts'
+import { idSchema, page, path, pathId, pathText, query, shortPage } from './parameters.ts'
 import { Deleted, Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -25,9 +25,9 @@ export const ContactSegmentList = listOf(ContactSegmentSummary, "the contact's s
 
 const membership = {
   object: kind('contact_segment'),
-  id: idOf('The segment.'),
-  contact_id: idOf('The contact.'),
-  segment_id: idOf('The segment.'),
+  id: idSchema('The segment.'),
+  contact_id: idSchema('The contact.'),
+  segment_id: idSchema('The segment.'),
 }
 export const ContactSegmentAdded = Type.Object(membership, { description: 'The contact is in the segment.' })
 export const ContactSegmentRemoved = Type.Object(
@@ -73,8 +73,8 @@ export type UpdateContactTopics = Static<typeof UpdateContactTopics>
 export const ContactTopicsUpdated = Type.Object(
   {
     object: kind('contact_topics'),
-    id: idOf('The contact.'),
-    contact_id: idOf('The contact.'),
+    id: idSchema('The contact.'),
+    contact_id: idSchema('The contact.'),
     topics: Type.Array(Type.Object({ id: Id, subscription }), { description: 'The choices.' }),
   },
   { description: 'The stored choices.' },

@@ -10,7 +10,7 @@ import {
   ImportSettings,
   uploadFields,
 } from './contact-imports.ts'
-import { DRAFT_MS, type ImportPreview, type ImportSummary } from '../audience/audience.ts'
+import { DRAFT_RETENTION_MS, type ImportPreview, type ImportSummary } from '../audience/audience.ts'
 import type { ColumnMap as StoredMap } from '../mail/contact-import.ts'
 import { timestamp } from './timestamp.ts'
 import { operation } from './operation.ts'
@@ -143,7 +143,7 @@ export function presentImportPreview({
     object: 'contact_import_preview',
     id: found.id,
     created_at: timestamp(found.createdAt),
-    expires_at: timestamp(found.createdAt + DRAFT_MS),
+    expires_at: timestamp(found.createdAt + DRAFT_RETENTION_MS),
     file_name: found.fileName,
     file_bytes: found.bytes,
     encoding: found.encoding,

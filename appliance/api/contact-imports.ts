@@ -1,11 +1,11 @@
 /** Imports of CSV files. Previews: contact-import-previews.ts. */
 import { Type, type Static } from 'typebox'
-import { type ImportInput, UNDO_MS } from '../audience/audience.ts'
-import { csvRecord } from '../mail/csv.ts'
+import { type ImportInput, UNDO_WINDOW_MS } from '../audience/audience.ts'
+import { formatCsvRecord } from '../mail/csv.ts'
 import type { ContactImport as StoredImport, ImportReject } from '../storage/storage.ts'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
-import { COLUMN_TYPES, IMPORT_STATUSES, ON_CONFLICT } from '../mail/contact-import.ts'
-import { operation, other } from './operation.ts'
+import { COLUMN_TYPES, IMPORT_STATUSES, CONFLICT_ACTIONS } from '../mail/contact-import.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { choice, page, path, pathId, query } from './parameters.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
@@ -45,7 +45,7 @@ export const ColumnMap = Type.Object(
 )
 export type ColumnMap = Static<typeof ColumnMap>
 
-const onConflict = literals(ON_CONFLICT, {
+const onConflict = literals(CONFLICT_ACTIONS, {
   description:
     'What happens to contacts that exist already. upsert: change them; skip: leave them as they are.',
 })
@@ -219,7 +219,7 @@ export const exportContactRejects = operation('GET /contacts/imports/:id/rejects
   summary: 'Export rejected rows',
   description: 'Rows that could not be read: line number, reason and text. Not part of the hosted API.',
   params: importParams,
-  response: { 200: other('text/csv', 'The rows, with a header row.') },
+  response: { 200: nonJsonContent('text/csv', 'The rows, with a header row.') },
 })
 
 export const undoContactImport = operation('POST /contacts/imports/:id/undo', {
@@ -257,7 +257,7 @@ export function presentContactImport(found: StoredImport & { waiting: boolean })
     waiting: found.waiting ? WAITING : null,
     undo_until: timestampOrNull(
       found.completedAt !== null && created > 0 && found.undoneAt === null
-        ? found.completedAt + UNDO_MS
+        ? found.completedAt + UNDO_WINDOW_MS
         : null,
     ),
     undone: found.undone,
@@ -272,7 +272,7 @@ export function presentContactImport(found: StoredImport & { waiting: boolean })
  *
  * @param by who makes the request: an address, or the name of an API key
  */
-export function importInput(settings: ImportSettings, by: string): ImportInput {
+export function toImportInput(settings: ImportSettings, by: string): ImportInput {
   const { column_map: map, on_conflict, segments, topics, consent } = settings
   return {
     map: map
@@ -297,9 +297,9 @@ export function importInput(settings: ImportSettings, by: string): ImportInput {
 }
 
 /** The header row of the file of rejected rows. */
-export const rejectColumns = ({ columns }: Pick<StoredImport, 'columns'>): string =>
-  csvRecord([...columns, 'line', 'reason'])
+export const formatRejectHeader = ({ columns }: Pick<StoredImport, 'columns'>): string =>
+  formatCsvRecord([...columns, 'line', 'reason'])
 
 /** Formats a rejected row; missing cells are empty. */
-export const rejectRecord = (columns: number, { line, reason, cells }: ImportReject): string =>
-  csvRecord([...Array.from({ length: columns }, (_, at) => cells[at] ?? ''), String(line), reason])
+export const formatRejectRow = (columns: number, { line, reason, cells }: ImportReject): string =>
+  formatCsvRecord([...Array.from({ length: columns }, (_, at) => cells[at] ?? ''), String(line), reason])

@@ -3,11 +3,22 @@ import { Type, type Static } from 'typebox'
 import type { ContactDetails } from '../audience/audience.ts'
 import { CONSENT_ORIGINS, PROPERTY_TYPES, SUBSCRIPTIONS } from '../mail/audience.ts'
 import { refuse } from '../mail/refusals.ts'
-import { csvRecord } from '../mail/csv.ts'
-import { suppressionKey } from '../mail/suppression.ts'
+import { formatCsvRecord } from '../mail/csv.ts'
+import { toSuppressionKey } from '../mail/suppression.ts'
 import type { Contact as StoredContact, ContactContext, ContactProperty } from '../storage/storage.ts'
-import { operation, other } from './operation.ts'
-import { after, choice, id, limit, optional, page, path, pathText, query, search } from './parameters.ts'
+import { operation, nonJsonContent } from './operation.ts'
+import {
+  afterParameter,
+  choice,
+  id,
+  limit,
+  optional,
+  page,
+  path,
+  pathText,
+  query,
+  search,
+} from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -209,7 +220,7 @@ const filter = {
 const MAX_SEARCH = 254
 
 /** Reads the text that an address or name must contain. Refuses: `invalid_parameter`. */
-export function readSearch(given: string, parameter: string): string {
+export function parseSearchText(given: string, parameter: string): string {
   const text = given.trim()
   if (text === '' || text.length > MAX_SEARCH || text.includes('\0'))
     throw refuse('invalid_parameter', {
@@ -238,7 +249,7 @@ const conditions = {
   suppressed: flag('true: only contacts on the suppression list; false: only others.'),
   text: optional(
     Type.String({ description: 'What the address or a name must contain.', maxLength: MAX_SEARCH }),
-    readSearch,
+    parseSearchText,
   ),
   topic_id: id('Only contacts with a choice for this topic.'),
   subscription: choice(SUBSCRIPTIONS, 'Which choice for the topic. Default: opt_in.'),
@@ -273,7 +284,7 @@ export const searchContacts = operation('GET /contacts/search', {
   summary: 'Search contacts',
   description:
     'By a part of the address or name, segment, topic, opt-out, suppression and rules. Without conditions: all. Not part of the hosted API.',
-  querystring: search({ limit, after, ...conditions }),
+  querystring: search({ limit, after: afterParameter, ...conditions }),
   response: { 200: ContactSearch },
 })
 export const exportContacts = operation('GET /contacts/export.csv', {
@@ -283,7 +294,7 @@ export const exportContacts = operation('GET /contacts/export.csv', {
   description:
     'All contacts, newest first, with their properties. Only owners and admins, and API keys with full access. Not part of the hosted API.',
   querystring: query(filter),
-  response: { 200: other('text/csv', 'The contacts, with a header row.') },
+  response: { 200: nonJsonContent('text/csv', 'The contacts, with a header row.') },
 })
 export const getContact = operation('GET /contacts/:id', {
   operationId: 'getContact',
@@ -314,7 +325,7 @@ export const deleteContact = operation('DELETE /contacts/:id', {
 })
 
 /** Returns the segment ids in a request: strings or objects with an id. */
-export const segmentIdsOf = ({
+export const extractSegmentIds = ({
   segments,
   audience_id: audienceId,
 }: Pick<Static<typeof CreateContact>, 'segments' | 'audience_id'>): string[] => [
@@ -346,7 +357,7 @@ export const presentFoundContact = (
   unsubscribed_at: timestampOrNull(contact.optOut?.at ?? null),
   unsubscribed_by: contact.optOut?.origin ?? null,
   ...presentEngagement(contact),
-  suppressed: suppressed.has(suppressionKey(contact.email)),
+  suppressed: suppressed.has(toSuppressionKey(contact.email)),
   segments: segments.get(contact.id) ?? [],
 })
 
@@ -377,12 +388,12 @@ export const presentContactDeleted = (id: string) => ({
 const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'unsubscribed', 'created_at']
 
 /** The header row of an export. */
-export const contactColumns = (properties: readonly ContactProperty[]): string =>
-  csvRecord([...COLUMNS, ...properties.map(({ key }) => key)])
+export const formatContactHeader = (properties: readonly ContactProperty[]): string =>
+  formatCsvRecord([...COLUMNS, ...properties.map(({ key }) => key)])
 
 /** Formats a contact as a CSV row. */
-export const contactRecord = (properties: readonly ContactProperty[], contact: StoredContact): string =>
-  csvRecord([
+export const formatContactRow = (properties: readonly ContactProperty[], contact: StoredContact): string =>
+  formatCsvRecord([
     contact.id,
     contact.email,
     contact.firstName ?? '',

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 import { isAliased } from '../senders/aliases.ts'
-import { dkimName, dkimRecord } from '../senders/records.ts'
+import { buildDkimName, buildDkimRecord } from '../senders/records.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
@@ -56,7 +56,7 @@ const keyNotes: Record<StoredDkimKey['state'], string> = {
   retired: 'No mail signed with this key is in transit any more. Its record can be removed.',
 }
 
-/** The same for keys that the server's own DNS server publishes. */
+/** Notes on keys that the server's own DNS server publishes. */
 const servedNotes: typeof keyNotes = {
   pending: 'The DNS server of Posthaste publishes it. It signs once it was published for an hour.',
   active: 'Posthaste signs with this key, publishes it and replaces it on schedule.',
@@ -77,8 +77,8 @@ export function presentDkimKey(
     state_since: timestamp(key.stateSince),
     retires_at: timestampOrNull(key.retireAt),
     created_at: timestamp(key.createdAt),
-    fqdn: dkimName(key, domain),
-    value: dkimRecord(key),
+    fqdn: buildDkimName(key, domain),
+    value: buildDkimRecord(key),
     note: (isAliased(key) ? servedNotes : keyNotes)[key.state],
   }
 }

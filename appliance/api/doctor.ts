@@ -8,7 +8,7 @@ import { operation } from './operation.ts'
 import { query, text, flag } from './parameters.ts'
 
 /** GET /doctor. Not part of the hosted API. */
-export const Doctor = Type.Object(
+export const DoctorReport = Type.Object(
   {
     object: kind('doctor'),
     status: literals(['failed', 'warning', 'ok'], {
@@ -22,7 +22,7 @@ export const Doctor = Type.Object(
   },
   { description: 'The results of the self-check.' },
 )
-export type Doctor = Static<typeof Doctor>
+export type DoctorReport = Static<typeof DoctorReport>
 
 const tags = ['Service'] as const
 
@@ -45,7 +45,7 @@ export const getDoctor = operation('GET /doctor', {
       '`false`: return immediately with the results so far. Repeat until the result is complete.',
     ),
   }),
-  response: { 200: Doctor },
+  response: { 200: DoctorReport },
 })
 export const getLatestDoctor = operation('GET /doctor/latest', {
   operationId: 'getLatestDoctor',
@@ -53,13 +53,17 @@ export const getLatestDoctor = operation('GET /doctor/latest', {
   summary: 'Get the latest self-check',
   description:
     'The results of the last complete self-check, without waiting. Results older than 15 minutes are renewed in the background. `complete` is false before the first. For the team that operates the server.',
-  response: { 200: Doctor },
+  response: { 200: DoctorReport },
 })
 
 /**
  * Formats the response of GET /doctor and the command's JSON. `findings` in display order, `at` in Unix milliseconds.
  */
-export function presentDoctor(findings: readonly NodeFinding[], at: number, complete = true): Doctor {
+export function presentDoctorReport(
+  findings: readonly NodeFinding[],
+  at: number,
+  complete = true,
+): DoctorReport {
   const worst = (['failed', 'warning'] as const).find((status) =>
     findings.some((one) => one.status === status),
   )

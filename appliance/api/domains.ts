@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { lightsOf } from '../senders/advised.ts'
+import { computeStatusLights } from '../senders/advised.ts'
 import { maySend } from '../senders/senders.ts'
-import { isBeyondWireFormat, type ExpectedRecord } from '../senders/records.ts'
+import { isExtensionRecord, type ExpectedRecord } from '../senders/records.ts'
 import type { SourcesAndPools } from '../senders/reverse-dns.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -280,11 +280,11 @@ export function presentDomainSummary(domain: StoredDomain): DomainSummary {
 /** Formats an element of GET /domains. */
 export const presentListedDomain = (domain: StoredDomain, ways: SourcesAndPools): ListedDomain => ({
   ...presentDomainSummary(domain),
-  lights: lightsOf(domain, ways),
+  lights: computeStatusLights(domain, ways),
 })
 
 /**
- * Formats the response of GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and
+ * Formats the response of GET /domains/:id. `records` and `keys` come from `senders.buildExpectedRecords` and
  * `senders.dkimKeys`, `ways` from the sending IPs,
  * `delegationZone` from `senders.delegationZone`; the state of the records is part of the domain. DMARC and
  * TLS-RPT are in a separate field: the hosted service has no such records, and typed clients reject unknown types.
@@ -301,10 +301,10 @@ export function presentDomain(
     object: 'domain',
     ...presentDomainSummary(domain),
     ...(domain.trackingSubdomain === null ? {} : { tracking_subdomain: domain.trackingSubdomain }),
-    records: records.filter((record) => !isBeyondWireFormat(record)).map(present),
+    records: records.filter((record) => !isExtensionRecord(record)).map(present),
     tls: domain.tls,
     custom_return_path: domain.returnPath,
-    recommended_records: records.filter(isBeyondWireFormat).map(present),
+    recommended_records: records.filter(isExtensionRecord).map(present),
     delegation: domain.delegation,
     delegation_zone: delegationZone,
     dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
@@ -314,7 +314,7 @@ export function presentDomain(
     next_check_at: timestampOrNull(domain.nextCheckAt),
     gives_up_at: timestampOrNull(domain.verifyUntil),
     notes: notesOf(domain),
-    lights: lightsOf(domain, ways),
+    lights: computeStatusLights(domain, ways),
   }
 }
 

@@ -11,7 +11,7 @@ th { font-weight: 500; white-space: nowrap }
 pre { white-space: pre-wrap; font-size: .85rem }`
 
 /** Renders a record. */
-export function emailRecordPage(record: EmailRecord): string {
+export function renderEmailRecordPage(record: EmailRecord): string {
   const { email, timeline, requests, webhooks } = record
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -9,7 +9,7 @@ import type {
 } from '../storage/storage.ts'
 import { Email, EmailWebhookEvents, presentEmail, presentEmailWebhooks } from './emails.ts'
 import { LogSummary, presentListedLog } from './logs.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { described, kind, Timestamp } from './shared.ts'
 import { presentTimeline, Timeline } from './timeline.ts'
@@ -55,7 +55,7 @@ export const getEmailRecordPage = operation('GET /emails/:id/record.html', {
   ...about,
   operationId: 'getEmailRecordPage',
   summary: 'Download all that is known about an email as a page',
-  response: { 200: other('text/html', 'The page.') },
+  response: { 200: nonJsonContent('text/html', 'The page.') },
 })
 
 /** Formats the record of an email. */

@@ -1,28 +1,28 @@
 /** Search for emails, and its export. */
 import { Type, type Static } from 'typebox'
-import { CATEGORIES } from '../mail/bounce.ts'
-import { COUNTED, LAST_EVENTS, type LastEvent } from '../mail/event.ts'
-import { csvRecord } from '../mail/csv.ts'
+import { BOUNCE_CATEGORIES } from '../mail/bounce.ts'
+import { EVENT_COUNTERS, LAST_EVENTS, type LastEvent } from '../mail/event.ts'
+import { formatCsvRecord } from '../mail/csv.ts'
 import { refuse } from '../mail/refusals.ts'
 import { DELIVERY_STATES } from '../mail/verdict.ts'
 import type { EmailFilter, FoundEmail as StoredFound } from '../storage/storage.ts'
 import { EmailSummary, presentEmailSummary, RecipientCounts } from './emails.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import {
   choiceCondition,
   condition,
-  idOf,
-  readId,
-  readInstant,
+  idSchema,
+  parseId,
+  parseInstant,
   search,
   searchPage,
-  type Texts,
+  type RawParameters,
 } from './parameters.ts'
 import { Id, Nullable, Timestamp, kind, literals } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
 
 /** The latest event of a recipient. */
-export const LastHeard = Type.Object(
+export const LatestResult = Type.Object(
   {
     recipient: Type.String({ description: 'The recipient address.' }),
     state: literals(DELIVERY_STATES, { description: 'State of the delivery.' }),
@@ -42,7 +42,7 @@ export const FoundEmail = Type.Object(
     recipients: RecipientCounts,
     opened: Type.Boolean({ description: 'Whether a person opened it, whatever happened later.' }),
     clicked: Type.Boolean({ description: 'Whether a person clicked a link in it.' }),
-    last: Nullable(LastHeard, { description: 'The latest result; null: none yet.' }),
+    last: Nullable(LatestResult, { description: 'The latest result; null: none yet.' }),
   },
   { description: 'A matching email.' },
 )
@@ -84,7 +84,7 @@ function statuses(given: string, parameter: string): LastEvent[] {
   })
 }
 
-/** Reads `name` or `name:value`; neither may contain a colon, and the value may be empty. */
+/** Parses `name` or `name:value`; neither may contain a colon, and the value may be empty. */
 function tag(given: string, parameter: string): NonNullable<EmailFilter['tag']> {
   const [, name, value = null] = /^([\w-]+)(?::([\w-]*))?$/.exec(given) ?? []
   if (name === undefined)
@@ -108,7 +108,7 @@ const withoutAt = (given: string): string => given.replace(/^@/, '')
 const messageId = (given: string): string => (given.startsWith('<') ? given : `<${given}>`)
 
 const said = (description: string) => Type.String({ description })
-const BOUNCES = [...CATEGORIES, 'undetermined'] as const
+const BOUNCES = [...BOUNCE_CATEGORIES, 'undetermined'] as const
 
 const conditions = {
   status: condition(said('Comma-separated. Only emails whose last event is one of these.'), statuses),
@@ -119,18 +119,18 @@ const conditions = {
   tag: condition(said('Only emails with this tag: `name` or `name:value`.'), tag),
   key: condition(said('Only emails sent with this API key: its id or name.')),
   subject: condition(said('Only emails whose subject contains each of these words.'), words),
-  id: condition(idOf('Only the email with this id.'), readId),
+  id: condition(idSchema('Only the email with this id.'), parseId),
   message_id: condition(said('Only emails with this Message-ID.'), messageId),
-  broadcast: condition(idOf('Only emails of the broadcast with this id.'), readId),
+  broadcast: condition(idSchema('Only emails of the broadcast with this id.'), parseId),
   reply: condition(said('Only emails whose last SMTP reply contains this text, such as a queue id.')),
-  since: condition(said('Only emails accepted at or after this time (ISO 8601).'), readInstant),
-  until: condition(said('Only emails accepted before this time (ISO 8601).'), readInstant),
+  since: condition(said('Only emails accepted at or after this time (ISO 8601).'), parseInstant),
+  until: condition(said('Only emails accepted before this time (ISO 8601).'), parseInstant),
   event: choiceCondition(
-    COUNTED,
+    EVENT_COUNTERS,
     'Only emails to which this happened, even if something else happened later. The values are names of metrics. All conditions about events must match the same event.',
   ),
-  event_since: condition(said('The event happened at or after this time (ISO 8601).'), readInstant),
-  event_until: condition(said('The event happened before this time (ISO 8601).'), readInstant),
+  event_since: condition(said('The event happened at or after this time (ISO 8601).'), parseInstant),
+  event_until: condition(said('The event happened before this time (ISO 8601).'), parseInstant),
   provider: condition(said('The event concerned a recipient at this mailbox provider (its id).')),
   bounce: choiceCondition(
     BOUNCES,
@@ -138,11 +138,11 @@ const conditions = {
   ),
 }
 /** The filter parameters in a request. */
-export type EmailConditions = Texts<typeof conditions>
+export type EmailConditions = RawParameters<typeof conditions>
 type Conditions = { [Name in keyof typeof conditions]?: ReturnType<(typeof conditions)[Name]['read']> }
 
 /** Converts the parameters to a filter. */
-export function emailFilterOf(given: Conditions): EmailFilter {
+export function parseEmailFilter(given: Conditions): EmailFilter {
   const { to_domain, key, message_id, event, event_since, event_until, provider, bounce, ...same } = given
   const happened = { event, since: event_since, until: event_until, provider, bounce }
   const anyEvent = Object.values(happened).some((value) => value !== undefined)
@@ -172,11 +172,11 @@ export const exportEmails = operation('GET /emails/export.csv', {
   summary: 'Export emails',
   description: 'All emails that match these conditions. Not part of the hosted API.',
   querystring: search(conditions),
-  response: { 200: other('text/csv', 'The emails, with a header row.') },
+  response: { 200: nonJsonContent('text/csv', 'The emails, with a header row.') },
 })
 
 /** Formats an element of GET /emails/search. */
-export function presentFound(email: StoredFound): FoundEmail {
+export function presentFoundEmail(email: StoredFound): FoundEmail {
   return {
     ...presentEmailSummary(email),
     api_key_id: email.apiKeyId,
@@ -201,7 +201,7 @@ function replyOf({ reply }: NonNullable<StoredFound['last']>['cause']): string |
 }
 
 /** The header row of an export. */
-export const EMAIL_COLUMNS = csvRecord([
+export const EMAIL_CSV_HEADER = formatCsvRecord([
   'id',
   'created_at',
   'status',
@@ -221,9 +221,9 @@ export const EMAIL_COLUMNS = csvRecord([
 ])
 
 /** Formats an email as a CSV row. */
-export function emailRecord(email: StoredFound): string {
+export function formatEmailRow(email: StoredFound): string {
   const last = presentLast(email)
-  return csvRecord([
+  return formatCsvRecord([
     email.id,
     isoTimestamp(email.createdAt),
     email.lastEvent,

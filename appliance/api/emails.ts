@@ -8,7 +8,7 @@ import type {
   EmailSummary as StoredSummary,
   WebhookDelivery,
 } from '../storage/storage.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { choice, id, page, path, pathId, query } from './parameters.ts'
 import { TagSchema } from './sending.ts'
 import { described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
@@ -132,7 +132,7 @@ export const EmailWebhookEvent = Type.Object(
 )
 
 /** Maximum number of webhook deliveries of an email in a list. */
-export const MOST_TOLD = 100
+export const MAX_WEBHOOK_DELIVERIES = 100
 
 /** GET /emails/:id/webhooks */
 export const EmailWebhookEvents = Type.Object(
@@ -197,7 +197,7 @@ export const getSource = operation('GET /emails/:id/source', {
   summary: 'Get the source of an email',
   description: 'The message as accepted, before signing. Not part of the hosted API.',
   params,
-  response: { 200: other('message/rfc822', 'The RFC 5322 message.') },
+  response: { 200: nonJsonContent('message/rfc822', 'The RFC 5322 message.') },
 })
 export const previewEmail = operation(
   'GET /emails/:id/preview',
@@ -208,7 +208,7 @@ export const previewEmail = operation(
     description: 'For a frame in the dashboard. The page runs no scripts and loads only images.',
     params,
     querystring: query({ look: choice(['light', 'dark'], 'Color scheme of the page. Default: light.') }),
-    response: { 200: other('text/html', 'The page.') },
+    response: { 200: nonJsonContent('text/html', 'The page.') },
   },
   'people',
 )
@@ -232,14 +232,14 @@ export const listEmailWebhooks = operation('GET /emails/:id/webhooks', {
 const listOrNull = (addresses: string[]): string[] | null => (addresses.length > 0 ? addresses : null)
 
 /**
- * Formats the response of GET /emails/:id/webhooks. @param told the first deliveries; one more than the list if there
- * are more
+ * Formats the response of GET /emails/:id/webhooks. @param told the first webhook deliveries; one more than the list shows
+ * if there are more
  */
 export function presentEmailWebhooks(told: readonly WebhookDelivery[]): EmailWebhookEvents {
-  const data = told.slice(0, MOST_TOLD)
+  const data = told.slice(0, MAX_WEBHOOK_DELIVERIES)
   return {
     object: 'list',
-    has_more: told.length > MOST_TOLD,
+    has_more: told.length > MAX_WEBHOOK_DELIVERIES,
     data: data.map((one) => ({ ...presentWebhookDeliverySummary(one), webhook_id: one.webhookId })),
   }
 }

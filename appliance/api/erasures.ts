@@ -105,7 +105,7 @@ export function presentErasure({ id, hash, actor, createdAt, finishedAt, counts 
 }
 
 /** Formats the effect that an erasure would have. @param at when it was counted, in Unix milliseconds */
-export function presentErasureSurvey(counts: StoredErasureCounts, at: number): Erasure {
+export function presentErasurePreview(counts: StoredErasureCounts, at: number): Erasure {
   const never = { id: null, address_hash: null, actor: null, finished_at: null }
   return { object: 'erasure', status: 'dry_run', ...never, created_at: timestamp(at), counts }
 }

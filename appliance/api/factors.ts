@@ -41,7 +41,7 @@ export const PasskeyRegistration = answerOf({
 })
 
 /** A passkey's response in the browser's format. */
-export const PasskeyAnswer = answerOf({
+export const PasskeyAssertion = answerOf({
   clientDataJSON: Encoded,
   authenticatorData: Encoded,
   signature: Encoded,
@@ -49,14 +49,14 @@ export const PasskeyAnswer = answerOf({
 })
 
 /** POST /session/totp, POST /session/recovery-code and POST /account/totp/confirm. */
-export const GivenCode = Type.Object(
+export const CodeInput = Type.Object(
   { code: Code },
   { description: 'A code from the authenticator app, or a recovery code.' },
 )
 
 /** POST /session/passkey */
-export const GivenPasskey = Type.Object(
-  { response: PasskeyAnswer },
+export const PasskeyInput = Type.Object(
+  { response: PasskeyAssertion },
   { description: 'The response of the passkey.' },
 )
 
@@ -162,13 +162,13 @@ export const Proof = Type.Object(
     password: Type.Optional(Type.String({ description: 'The password of the account.' })),
     code: Type.Optional(Code),
     recovery_code: Type.Optional(Code),
-    response: Type.Optional(PasskeyAnswer),
+    response: Type.Optional(PasskeyAssertion),
   },
   { description: 'One of the ways to confirm the identity.' },
 )
 
 /** POST /account/proof */
-export const Proven = Type.Object(
+export const ProofAccepted = Type.Object(
   { object: kind('proof'), proved: Type.Literal(true, { description: 'Always true.' }) },
   { description: 'For a few minutes, second steps can be changed.' },
 )
@@ -198,7 +198,7 @@ export const proveIdentity = operation(
     description:
       'With one of: password, authenticator code, recovery code or passkey. Not part of the hosted API.',
     body: Proof,
-    response: { 200: Proven },
+    response: { 200: ProofAccepted },
     errors: ['403', '429'],
   },
   'people',
@@ -234,7 +234,7 @@ export const confirmTotp = operation(
     tags,
     summary: 'Confirm the authenticator app with its first code',
     description: proven,
-    body: GivenCode,
+    body: CodeInput,
     response: { 200: FactorAdded },
     errors: ['403', '429'],
   },

@@ -206,7 +206,7 @@ export const presentForm = (form: FormDetails): Form => ({
   updated_at: timestamp(form.updatedAt),
 })
 
-/** Formats what a person decided about a form, for the audit log. */
+/** Formats the settings of a form for the audit log. */
 export function presentFormSetting(form: FormDetails): Partial<Form> {
   const {
     html: _html,

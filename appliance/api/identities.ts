@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { path, pathId, pathText } from './parameters.ts'
 
 const next = Type.Optional(
@@ -32,7 +32,7 @@ export const LinkIdentity = Type.Object(
 )
 
 /** The URL that the browser must open next. */
-export const ProviderDeparture = Type.Object(
+export const ProviderRedirect = Type.Object(
   {
     object: kind('provider_departure'),
     url: Type.String({
@@ -73,7 +73,7 @@ export const IdentityUnlinked = Type.Object(
 
 export type SignInProvider = Static<typeof SignInProvider>
 export type SignInProviderList = Static<typeof SignInProviderList>
-export type ProviderDeparture = Static<typeof ProviderDeparture>
+export type ProviderRedirect = Static<typeof ProviderRedirect>
 export type Identity = Static<typeof Identity>
 export type IdentityList = Static<typeof IdentityList>
 export type IdentityUnlinked = Static<typeof IdentityUnlinked>
@@ -117,7 +117,7 @@ export const startProviderSignIn = operation(
       'Returns the URL to open in the browser, and sets a cookie that the callback requires. Not part of the hosted API.',
     params: path({ id: pathText("The provider's id in the configuration.") }),
     body: StartProviderSignIn,
-    response: { 200: ProviderDeparture },
+    response: { 200: ProviderRedirect },
     errors: ['403', '409', '429', '502'],
   },
   'public',
@@ -131,7 +131,7 @@ export const finishProviderSignIn = operation(
     description:
       'The provider redirects the browser here. Returns status 302 to a dashboard page: signed in, waiting for the second step, or with `problem` in the query. Not part of the hosted API.',
     params: path({ id: pathText("The provider's id in the configuration.") }),
-    response: { 200: other('text/html', 'Never: the response is a redirect.') },
+    response: { 200: nonJsonContent('text/html', 'Never: the response is a redirect.') },
   },
   'public',
 )
@@ -155,7 +155,7 @@ export const linkIdentity = operation(
     description:
       'Requires a password or second step entered within the last ten minutes. Returns the URL to open in the browser. Not part of the hosted API.',
     body: LinkIdentity,
-    response: { 200: ProviderDeparture },
+    response: { 200: ProviderRedirect },
     errors: ['403', '409', '429', '502'],
   },
   'people',

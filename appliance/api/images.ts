@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { IMAGE_TYPES, type ImageInfo, imagePath, MAX_IMAGE } from '../mail/image.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { path, pathText } from './parameters.ts'
 import { Deleted, kind, listOf, literals, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -68,7 +68,7 @@ export const showImage = operation(
     summary: 'Get an image',
     description: 'The target of `url`. Requires no key, because readers of emails have none.',
     params: path({ name: pathText('The id of the image, and the ending of its type.') }),
-    response: { 200: other('image/*', 'The image.') },
+    response: { 200: nonJsonContent('image/*', 'The image.') },
   },
   'public',
 )

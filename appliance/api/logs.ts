@@ -6,16 +6,16 @@ import { operation } from './operation.ts'
 import {
   condition,
   id,
-  idOf,
+  idSchema,
   page,
   path,
   pathUuid,
   query,
-  readId,
-  readInstant,
+  parseId,
+  parseInstant,
   search,
   searchPage,
-  type Texts,
+  type RawParameters,
 } from './parameters.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { LogFilter } from '../storage/storage.ts'
@@ -41,7 +41,7 @@ const summary = {
   user_agent: Nullable(Type.String({ examples: ['resend-node:6.38.0'] }), {
     description: 'The client, from its User-Agent; null: none.',
   }),
-  api_key_id: idOf('The API key of the request.'),
+  api_key_id: idSchema('The API key of the request.'),
   duration_ms: Type.Integer({
     description: 'From the first byte of the request to the last byte of the response.',
   }),
@@ -166,15 +166,15 @@ const conditions = {
   endpoint: condition(said('Only requests whose path, query or SMTP command contains this text.')),
   ip: condition(said('Only requests from this IP address.')),
   user_agent: condition(said('Only requests from clients whose name contains this text.')),
-  email_id: condition(idOf(OF_EMAIL), readId),
-  since: condition(said('Only requests at or after this time (ISO 8601).'), readInstant),
-  until: condition(said('Only requests before this time (ISO 8601).'), readInstant),
+  email_id: condition(idSchema(OF_EMAIL), parseId),
+  since: condition(said('Only requests at or after this time (ISO 8601).'), parseInstant),
+  until: condition(said('Only requests before this time (ISO 8601).'), parseInstant),
 }
 /** The filter parameters in a request. */
-export type LogConditions = Texts<typeof conditions>
+export type LogConditions = RawParameters<typeof conditions>
 
 /** Converts the parameters to a filter. */
-export const logFilterOf = ({
+export const parseLogFilter = ({
   method,
   status,
   key,

@@ -83,10 +83,10 @@ export const InvitationRevoked = Type.Object(
 const token = Type.String({ description: 'The part of the link after `#`.' })
 
 /** POST /invitations/look */
-export const LookAtInvitation = Type.Object({ token }, { description: 'The link of an invitation.' })
+export const ViewInvitation = Type.Object({ token }, { description: 'The link of an invitation.' })
 
 /** The invitation behind a link. */
-export const InvitationSeen = Type.Object(
+export const InvitationView = Type.Object(
   {
     object: kind('invitation'),
     email,
@@ -106,7 +106,7 @@ export const InvitationSeen = Type.Object(
   },
   { description: 'An invitation, for anyone with its link.' },
 )
-export type InvitationSeen = Static<typeof InvitationSeen>
+export type InvitationView = Static<typeof InvitationView>
 
 /** POST /invitations/accept */
 export const AcceptInvitation = Type.Object(
@@ -204,15 +204,15 @@ export const revokeInvitation = operation(
   },
   'people',
 )
-export const lookAtInvitation = operation(
+export const viewInvitation = operation(
   'POST /invitations/look',
   {
     operationId: 'lookAtInvitation',
     tags,
     summary: 'Get an invitation by its link',
     description: 'For anyone with the link. Not part of the hosted API.',
-    body: LookAtInvitation,
-    response: { 200: InvitationSeen },
+    body: ViewInvitation,
+    response: { 200: InvitationView },
     errors: ['403', '429'],
   },
   'public',

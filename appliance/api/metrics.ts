@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Id, kind, literals } from './shared.ts'
 import { operation } from './operation.ts'
-import { query, unread } from './parameters.ts'
+import { query, unparsedParameter } from './parameters.ts'
 import { isoTimestamp } from './timestamp.ts'
 
 export const GRANULARITIES = ['hourly', 'daily', 'weekly', 'monthly'] as const
@@ -113,24 +113,24 @@ export const MetricsBreakdown = Type.Object(
 )
 export type MetricsBreakdown = Static<typeof MetricsBreakdown>
 
-/** Parsed by `readMetricsQuery`. */
+/** Query parameters that `parseMetricsQuery` parses. */
 const range = {
-  start_date: unread(
+  start_date: unparsedParameter(
     Type.String({
       description: 'Start of the range: an ISO 8601 date or datetime. Default: six days before the end.',
     }),
   ),
-  end_date: unread(
+  end_date: unparsedParameter(
     Type.String({ description: 'End of the range, exclusive: an ISO 8601 date or datetime. Default: now.' }),
   ),
-  timezone: unread(
+  timezone: unparsedParameter(
     Type.String({
       default: 'UTC',
       examples: ['America/New_York'],
       description: 'The IANA time zone of the periods, and of dates without an offset.',
     }),
   ),
-  granularity: unread(
+  granularity: unparsedParameter(
     Type.String({
       enum: [...GRANULARITIES],
       default: 'daily',
@@ -138,7 +138,9 @@ const range = {
     }),
   ),
 }
-const domain_id = unread(Type.String({ description: 'Only these domains: up to 100 comma-separated ids.' }))
+const domain_id = unparsedParameter(
+  Type.String({ description: 'Only these domains: up to 100 comma-separated ids.' }),
+)
 
 const tags = ['Emails'] as const
 
@@ -150,21 +152,23 @@ export const getMetrics = operation('GET /emails/metrics', {
     'Totals over a time range, and rows by period, domain, email or broadcast. Numbers count recipients; rates are from 0 to 1. Without parameters: all metrics of the last six days.',
   querystring: query({
     ...range,
-    metrics: unread(
+    metrics: unparsedParameter(
       Type.String({
         examples: ['sent,delivered,bounce_rate'],
         description: 'Comma-separated metrics. Default: all.',
       }),
     ),
-    dimensions: unread(
+    dimensions: unparsedParameter(
       Type.String({
         examples: ['period,domain'],
         description: 'Comma-separated dimensions of the rows: period, domain, email or broadcast.',
       }),
     ),
     domain_id,
-    email_id: unread(Type.String({ description: 'Only these emails: up to 100 comma-separated ids.' })),
-    broadcast_id: unread(
+    email_id: unparsedParameter(
+      Type.String({ description: 'Only these emails: up to 100 comma-separated ids.' }),
+    ),
+    broadcast_id: unparsedParameter(
       Type.String({ description: 'Only these broadcasts: up to 100 comma-separated ids.' }),
     ),
   }),
@@ -177,7 +181,7 @@ export const breakDownMetrics = operation('GET /emails/metrics/breakdown', {
   description:
     'Totals over a time range by period, domain, mailbox provider, tag, broadcast or bounce category. For domains, providers, tags and broadcasts, the 50 largest have a row each and the others share one. An email counts for each of its tags. Opens and clicks by bots are counted separately. `GET /emails/search` finds the emails behind a number. Not part of the hosted API.',
   querystring: query({
-    by: unread(
+    by: unparsedParameter(
       Type.String({
         enum: [...BREAKDOWNS],
         default: 'domain',
@@ -186,7 +190,7 @@ export const breakDownMetrics = operation('GET /emails/metrics/breakdown', {
     ),
     ...range,
     domain_id,
-    provider: unread(
+    provider: unparsedParameter(
       Type.String({
         examples: ['google'],
         description: 'Only these mailbox providers: up to 100 comma-separated ids.',

@@ -43,7 +43,7 @@ export const TAGS = [
 ] as const
 
 /** A response that is not JSON. */
-export interface OtherContent {
+export interface NonJsonContent {
   description: string
   content: Record<string, { schema: TSchema }>
 }
@@ -66,7 +66,7 @@ export interface OperationSchema {
   /** Media type of the body if it isn't JSON. */
   consumes?: ['multipart/form-data']
   /** By status. */
-  response: Readonly<Record<number, TSchema | OtherContent>>
+  response: Readonly<Record<number, TSchema | NonJsonContent>>
   /** Error statuses that can't be derived from the other fields. */
   errors?: readonly string[]
 }
@@ -92,7 +92,7 @@ export function operation<const S extends OperationSchema>(
 }
 
 /** Describes a response that is not JSON: text or octets of a media type. */
-export const other = (type: string, description: string): OtherContent => ({
+export const nonJsonContent = (type: string, description: string): NonJsonContent => ({
   description,
   content: { [type]: { schema: Type.String() } },
 })

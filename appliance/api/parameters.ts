@@ -8,11 +8,11 @@ import { refuse } from '../mail/refusals.ts'
 
 /** One parameter. */
 export interface Parameter<T> {
-  /** Schema for the documentation; undefined: not documented. */
+  /** Schema for the documentation; undefined if the parameter isn't documented. */
   schema?: TSchema
   /**
    * Parses the value.
-   * @param given undefined: absent; an array: the parameter was repeated
+   * @param given undefined if absent; an array if the parameter was repeated
    */
   read(given: unknown, name: string): T
 }
@@ -21,7 +21,7 @@ type Parameters = Record<string, Parameter<unknown>>
 type Values<P extends Parameters> = { [Name in keyof P]: ReturnType<P[Name]['read']> }
 
 /** Filter parameters in a request, by name. */
-export type Texts<P extends Parameters> = Partial<Record<keyof P & string, string>>
+export type RawParameters<P extends Parameters> = Partial<Record<keyof P & string, string>>
 
 /** The schema of a path or query string, with a function that parses it. */
 export type ReadableSchema<T> = TUnsafe<T> & { read(given: Record<string, unknown>): T }
@@ -138,10 +138,10 @@ export const condition = <T = string>(
 })
 
 /** Creates a parameter that is parsed later, by a function shared with the command line. */
-export const unread = (schema: TSchema): Parameter<unknown> => ({ schema, read: (given) => given })
+export const unparsedParameter = (schema: TSchema): Parameter<unknown> => ({ schema, read: (given) => given })
 
 /** Creates a parameter that other lists have but this one refuses. */
-export const refused = (expected: string): Parameter<undefined> => ({
+export const unsupportedParameter = (expected: string): Parameter<undefined> => ({
   read(given, parameter) {
     if (given !== undefined) throw refuse('invalid_parameter', { parameter, expected })
     return undefined
@@ -156,7 +156,11 @@ export const text = (schema: TSchema, expected = 'a single string'): Parameter<s
   })
 
 /** Creates a parameter for text that matches a pattern. @param expected the refusal's text */
-export const matching = (pattern: RegExp, expected: string, schema: TSchema): Parameter<string | undefined> =>
+export const patternParameter = (
+  pattern: RegExp,
+  expected: string,
+  schema: TSchema,
+): Parameter<string | undefined> =>
   optional(schema, (given, parameter) => {
     if (!pattern.test(given)) throw refuse('invalid_parameter', { parameter, expected })
     return given
@@ -189,10 +193,10 @@ export const choiceCondition = <const T extends string>(
 
 /** Creates a parameter for a time or a UTC day, parsed to Unix milliseconds. */
 export const instant = (description: string): Parameter<number | undefined> =>
-  optional(Type.String({ description }), readInstant)
+  optional(Type.String({ description }), parseInstant)
 
 /** Parses a time or a UTC day. Refuses: `invalid_parameter`, with the name. */
-export function readInstant(given: string, parameter: string): number {
+export function parseInstant(given: string, parameter: string): number {
   const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(given) ? Date.parse(given) : Number.NaN
   if (Number.isNaN(at) || at < 0)
     throw refuse('invalid_parameter', {
@@ -213,18 +217,18 @@ export const flag = (byDefault: boolean, description: string): Parameter<boolean
   },
 })
 
-export const idOf = (description: string) => Type.String({ format: 'uuid', description })
+export const idSchema = (description: string) => Type.String({ format: 'uuid', description })
 
 /** Creates a parameter for an id. */
 export function id(description: string): Parameter<string | undefined> {
   return {
-    schema: idOf(description),
-    read: (given, parameter) => (isAbsent(given) ? undefined : readId(given, parameter)),
+    schema: idSchema(description),
+    read: (given, parameter) => (isAbsent(given) ? undefined : parseId(given, parameter)),
   }
 }
 
 /** Parses an id. Refuses: `invalid_id`. */
-export function readId(given: unknown, parameter: string): string {
+export function parseId(given: unknown, parameter: string): string {
   if (typeof given !== 'string' || !isId(given)) throw refuse('invalid_id', { parameter })
   return given.toLowerCase()
 }
@@ -234,8 +238,8 @@ export function readId(given: unknown, parameter: string): string {
  * @param called the parameter's name in refusals, if different
  */
 export const pathUuid = (description: string, called?: string): Parameter<string> => ({
-  schema: idOf(description),
-  read: (given, name) => readId(given, called ?? name),
+  schema: idSchema(description),
+  read: (given, name) => parseId(given, called ?? name),
 })
 
 /** The id in a path. */
@@ -268,11 +272,11 @@ export const limit: Parameter<number> = {
 }
 
 /** The cursor for the next page. */
-export const after = id('The page after this id, exclusive.')
+export const afterParameter = id('The page after this id, exclusive.')
 const before = id('The page before this id, exclusive.')
 
 /** The parameters of a paged list. */
-export const page = { limit, after, before }
+export const page = { limit, after: afterParameter, before }
 
 /** The parameters of a short list, which is returned whole if none of them is set. */
 export const shortPage = {
@@ -280,13 +284,15 @@ export const shortPage = {
     schema: limitSchema,
     read: (given: unknown, name: string) => (given === undefined ? undefined : readLimit(given, name)),
   },
-  after,
+  after: afterParameter,
   before,
 }
 
 /** The parameters of a search: each request searches a bounded part of a long list, and the client continues. */
 export const searchPage = {
   limit,
-  after,
-  before: refused('a search pages only forward, with `after`; to limit the time, use `since` and `until`'),
+  after: afterParameter,
+  before: unsupportedParameter(
+    'a search pages only forward, with `after`; to limit the time, use `since` and `until`',
+  ),
 }

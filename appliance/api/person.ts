@@ -11,7 +11,7 @@ import {
   presentContactTopic,
 } from './contact-details.ts'
 import { Contact, contactParams, presentContact } from './contacts.ts'
-import { FoundEmail, presentFound } from './email-search.ts'
+import { FoundEmail, presentFoundEmail } from './email-search.ts'
 import { ErasureCounts as Counts } from './erasures.ts'
 import { operation } from './operation.ts'
 import { kind, Nullable, Timestamp } from './shared.ts'
@@ -62,7 +62,7 @@ export const exportPerson = operation('GET /contacts/:id/export.json', {
 })
 
 const presentEmail = ({ email, history }: StoredEmail) => ({
-  ...presentFound(email),
+  ...presentFoundEmail(email),
   timeline: presentTimeline(email, history),
 })
 

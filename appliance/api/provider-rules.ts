@@ -6,7 +6,7 @@ import {
   type ProviderRules as Table,
   type RuleMode,
 } from '../mail/provider-rules.ts'
-import type { RuleStanding } from '../senders/senders.ts'
+import type { RuleCompliance } from '../senders/senders.ts'
 import { Insight } from './insights.ts'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
@@ -128,7 +128,7 @@ export function presentProviderRules(team: RuleMode, { providers, rules }: Table
 }
 
 /** Formats the response of GET /domains/:id/provider-rules. */
-export function presentRuleStanding(domainId: string, standing: RuleStanding): DomainProviderRules {
+export function presentRuleCompliance(domainId: string, standing: RuleCompliance): DomainProviderRules {
   return {
     object: 'domain_provider_rules',
     domain_id: domainId,

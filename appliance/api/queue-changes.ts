@@ -4,8 +4,8 @@ import { QUEUE_ACTIONS, type QueueAction } from '../mail/queue.ts'
 import type { QueueChange as StoredQueueChange, QueuePreview as StoredQueuePreview } from '../queue/queue.ts'
 import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
 import { operation } from './operation.ts'
-import { idOf } from './parameters.ts'
-import { counts, shownCounts } from './queue.ts'
+import { idSchema } from './parameters.ts'
+import { counts, presentQueueCounts } from './queue.ts'
 import { Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import { Delivery, type Delivery as TimelineDelivery } from './timeline.ts'
 import { timestamp } from './timestamp.ts'
@@ -57,7 +57,7 @@ export const ChangeQueue = Type.Object(
 
 /** POST /queue/undo */
 export const UndoQueue = Type.Object(
-  { audit_id: idOf('The `audit_id` of the operation to undo.') },
+  { audit_id: idSchema('The `audit_id` of the operation to undo.') },
   { description: 'The operation to undo.' },
 )
 
@@ -169,7 +169,7 @@ export function presentQueuePreview(
   preview: StoredQueuePreview,
   sample: TimelineDelivery[],
 ): QueuePreview {
-  return { object: 'queue_preview', action, ...shownCounts(preview), sample }
+  return { object: 'queue_preview', action, ...presentQueueCounts(preview), sample }
 }
 
 /** Formats a rule that holds new mail. */

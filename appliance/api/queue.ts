@@ -4,12 +4,21 @@ import { BACKLOG_STATES } from '../shaping/shaping.ts'
 import { Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import { Lane, presentLane } from './shaping.ts'
 import { Delivery, WaitingReason } from './timeline.ts'
-import { waitLine } from '../mail/waiting.ts'
+import { formatWaitReason } from '../mail/waiting.ts'
 import type { BacklogCount, QueueLaneFacts } from '../shaping/shaping.ts'
 import type { QueueSummary as StoredQueueSummary } from '../queue/queue.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
-import { after, conditions, limit, path, pathId, refused, type Texts, unread } from './parameters.ts'
+import {
+  afterParameter,
+  conditions,
+  limit,
+  path,
+  pathId,
+  unsupportedParameter,
+  type RawParameters,
+  unparsedParameter,
+} from './parameters.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const Time = Nullable(Timestamp, { description: 'Null: there is none.' })
@@ -98,9 +107,9 @@ export type QueueLane = Static<typeof QueueLane>
 export const QueueLaneList = listOf(QueueLane, 'rows, largest first')
 export type QueueLaneList = Static<typeof QueueLaneList>
 
-const condition = (description: string) => unread(Type.String({ description }))
+const condition = (description: string) => unparsedParameter(Type.String({ description }))
 
-/** Parsed by `readQueueFilter`. */
+/** Query parameters that `parseQueueFilter` parses. */
 const filter = {
   domain: condition('Only deliveries to this recipient domain.'),
   provider: condition('Only deliveries to this mailbox provider.'),
@@ -119,7 +128,7 @@ const filter = {
   team_id: condition('Only this team, or `all`. For the team that operates the server.'),
 }
 /** The filter parameters in a request. */
-export type QueueConditions = Texts<typeof filter>
+export type QueueConditions = RawParameters<typeof filter>
 
 const tags = ['Queue'] as const
 
@@ -130,8 +139,8 @@ export const listQueue = operation('GET /queue', {
   description: 'Oldest first, each with the reason why it is queued. Not part of the hosted API.',
   querystring: conditions({
     limit,
-    after,
-    before: refused('this list pages only forward, with `after`'),
+    after: afterParameter,
+    before: unsupportedParameter('this list pages only forward, with `after`'),
     ...filter,
   }),
   response: { 200: QueueList },
@@ -162,7 +171,7 @@ export const getQueuedDelivery = operation('GET /queue/:id', {
   response: { 200: Delivery },
 })
 /** Formats the `counts` of a summary. */
-export const shownCounts = (summary: StoredQueueSummary) => ({
+export const presentQueueCounts = (summary: StoredQueueSummary) => ({
   count: summary.count,
   waiting: summary.waiting,
   held: summary.held,
@@ -187,11 +196,12 @@ export const shownCounts = (summary: StoredQueueSummary) => ({
 
 /** Formats the response of GET /queue/summary. */
 export function presentQueueSummary(summary: StoredQueueSummary): QueueSummary {
-  return { object: 'queue_summary', ...shownCounts(summary) }
+  return { object: 'queue_summary', ...presentQueueCounts(summary) }
 }
 
 /**
- * Formats an element of GET /queue/lanes. @param whole whether to include the lanes, which carry the mail of all teams
+ * Formats an element of GET /queue/lanes. @param whole whether to include the lanes, whose data covers the mail of all
+ * teams
  */
 export function presentQueueLane(
   { counted, name, state, reason, until, lanes }: QueueLaneFacts<BacklogCount & { oldestAt?: number }>,
@@ -213,7 +223,7 @@ export function presentQueueLane(
     next_at: timestampOrNull(nextAt),
     state,
     reason,
-    why: reason && waitLine(reason),
+    why: reason && formatWaitReason(reason),
     until: timestampOrNull(until),
     lanes: whole ? lanes.map(presentLane) : [],
   }

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { CATEGORIES } from '../mail/bounce.ts'
-import { RETURNED_EFFECTS, RETURNED_KINDS, type ReturnedReport } from '../mail/returned.ts'
+import { BOUNCE_CATEGORIES } from '../mail/bounce.ts'
+import { RETURNED_MAIL_EFFECTS, RETURNED_MAIL_KINDS, type ReturnedMailReport } from '../mail/returned.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import type {
   PostmasterMessage as StoredPostmasterMessage,
@@ -8,7 +8,7 @@ import type {
   ReturnedMessage as StoredReturnedMessage,
 } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { page, path, pathId, pathUuid, query } from './parameters.ts'
 
 const fields = {
@@ -25,7 +25,7 @@ const fields = {
 /** The content of a returned message (mail/returned.ts). Everything but `effect` is the sender's claim. */
 const Report = Type.Object(
   {
-    kind: literals([...RETURNED_KINDS, 'unreadable'], { description: 'What the message is.' }),
+    kind: literals([...RETURNED_MAIL_KINDS, 'unreadable'], { description: 'What the message is.' }),
     format: Type.String({ description: 'How it was recognized (docs/inbound.md).' }),
     reporting_mta: Nullable(Type.String(), { description: 'The server that wrote it; null: unknown.' }),
     entries: Type.Array(
@@ -37,8 +37,10 @@ const Report = Type.Object(
         }),
         status: Nullable(Type.String(), { description: 'The enhanced status code; null: none.' }),
         diagnostic: Nullable(Type.String(), { description: 'What the last server said; null: nothing.' }),
-        category: Nullable(literals(CATEGORIES), { description: 'Category of the failure; null: none.' }),
-        effect: literals(RETURNED_EFFECTS, {
+        category: Nullable(literals(BOUNCE_CATEGORIES), {
+          description: 'Category of the failure; null: none.',
+        }),
+        effect: literals(RETURNED_MAIL_EFFECTS, {
           description:
             'bounced: the delivery bounced · suppressed: and the address was suppressed · complained · noted: it says nothing final · unchanged: the delivery is queued, or bounced or was complained about before · stranger: not a recipient of the email · ambiguous: the email has several recipients.',
         }),
@@ -96,7 +98,7 @@ export const getReturnedMessage = operation('GET /emails/:id/returned/:returned_
   summary: 'Get a returned message',
   description: 'Not part of the hosted API.',
   params: path({ id: pathId, returned_id: pathUuid('The id of the returned message.') }),
-  response: { 200: other('message/rfc822', 'The message, exactly as received.') },
+  response: { 200: nonJsonContent('message/rfc822', 'The message, exactly as received.') },
 })
 export const listPostmasterMessages = operation('GET /postmaster', {
   operationId: 'listPostmasterMessages',
@@ -112,7 +114,7 @@ export const getPostmasterMessage = operation('GET /postmaster/:id/source', {
   summary: 'Get a message to postmaster',
   description: 'For the team that operates the server. Not part of the hosted API.',
   params: path({ id: pathId }),
-  response: { 200: other('message/rfc822', 'The message, exactly as received.') },
+  response: { 200: nonJsonContent('message/rfc822', 'The message, exactly as received.') },
 })
 
 const presentReceived = ({ id, receivedAt, mailFrom, rcptTo, ip, helo, tls, size }: ReceivedMessage) => ({
@@ -126,14 +128,18 @@ const presentReceived = ({ id, receivedAt, mailFrom, rcptTo, ip, helo, tls, size
   size,
 })
 
-const presentReport = ({ reportingMta, entries, ...report }: ReturnedReport): ReturnedMessage['report'] => ({
+const presentReport = ({
+  reportingMta,
+  entries,
+  ...report
+}: ReturnedMailReport): ReturnedMessage['report'] => ({
   ...report,
   reporting_mta: reportingMta,
   entries: entries.map(({ deliveryId, ...entry }) => ({ ...entry, delivery_id: deliveryId })),
 })
 
 /** Formats an element of GET /emails/:id/returned. */
-export function presentReturned(message: StoredReturnedMessage): ReturnedMessage {
+export function presentReturnedMessage(message: StoredReturnedMessage): ReturnedMessage {
   return {
     object: 'returned_message',
     ...presentReceived(message),
@@ -143,7 +149,7 @@ export function presentReturned(message: StoredReturnedMessage): ReturnedMessage
 }
 
 /** Formats an element of GET /postmaster. */
-export function presentPostmaster(message: StoredPostmasterMessage): PostmasterMessage {
+export function presentPostmasterMessage(message: StoredPostmasterMessage): PostmasterMessage {
   const { forwarding } = message
   return {
     object: 'postmaster_message',

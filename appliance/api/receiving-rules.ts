@@ -1,6 +1,11 @@
 /** Receiving rules of a domain. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
-import { LONGEST_PATTERN, MOST_FORWARDS, MOST_RULES, RECEIVING_ACTIONS } from '../mail/receiving-rules.ts'
+import {
+  MAX_PATTERN_LENGTH,
+  MAX_FORWARD_ADDRESSES,
+  MAX_RULES_PER_DOMAIN,
+  RECEIVING_ACTIONS,
+} from '../mail/receiving-rules.ts'
 import { operation } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { Id, kind, literals } from './shared.ts'
@@ -10,7 +15,7 @@ const rules = Type.Array(
     {
       pattern: Type.String({
         minLength: 1,
-        maxLength: LONGEST_PATTERN,
+        maxLength: MAX_PATTERN_LENGTH,
         description: 'The part of the address before the @. `*` stands for any text.',
         examples: ['support+*'],
       }),
@@ -21,7 +26,7 @@ const rules = Type.Array(
       to: Type.Optional(
         Type.Array(Type.String({ maxLength: 320 }), {
           minItems: 1,
-          maxItems: MOST_FORWARDS,
+          maxItems: MAX_FORWARD_ADDRESSES,
           description: 'Where to forward mail. Required with `forward`, and not allowed with other actions.',
           examples: [['ada@example.org']],
         }),
@@ -30,7 +35,7 @@ const rules = Type.Array(
     { description: 'A rule.' },
   ),
   {
-    maxItems: MOST_RULES,
+    maxItems: MAX_RULES_PER_DOMAIN,
     description:
       'The first rule that matches decides. Without a match, the message is kept. `postmaster` and `abuse` are always kept.',
   },

@@ -3,12 +3,12 @@
  * are additional fields.
  */
 import { Type, type Static } from 'typebox'
-import { fieldValue, splitMessage } from '../mail/headers.ts'
+import { getUnfoldedValue, splitMessage } from '../mail/headers.ts'
 import { AUTH_RESULTS, type AuthVerdict, type SpamVerdict } from '../mail/inbound.ts'
 import type { AttachmentInfo, ReceivedEmail as Stored, ReceivedForward } from '../storage/storage.ts'
 import { AttachmentList, Attachment } from './attachments.ts'
 import { EmailWebhookEvents } from './emails.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { choice, id, page, path, pathId, pathText, pathUuid, query, shortPage, text } from './parameters.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -183,7 +183,7 @@ export const getReceivedSource = operation('GET /emails/receiving/:id/source', {
   summary: 'Get the source of a received email',
   description: 'The message with the trace fields that were added. Not part of the hosted API.',
   params,
-  response: { 200: other('message/rfc822', 'The RFC 5322 message.') },
+  response: { 200: nonJsonContent('message/rfc822', 'The RFC 5322 message.') },
 })
 export const listReceivedWebhooks = operation('GET /emails/receiving/:id/webhooks', {
   operationId: 'listReceivedWebhooks',
@@ -202,7 +202,7 @@ export const downloadReceived = operation(
     description:
       'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
     params: path({ token: pathText('The signed part of the link. It expires.') }),
-    response: { 200: other('application/octet-stream', 'The file, as received.') },
+    response: { 200: nonJsonContent('application/octet-stream', 'The file, as received.') },
     errors: ['410'],
   },
   'public',
@@ -255,8 +255,8 @@ export function presentReceivedEmail(email: Stored): ReceivedEmailSummary {
 }
 
 /**
- * Formats the response of GET /emails/receiving/:id, without fields that only the HTTP server knows. @param bytes
- * undefined: the domain stores no content
+ * Formats the response of GET /emails/receiving/:id, without fields that only the HTTP server knows. @param bytes undefined
+ * if the domain stores no content
  */
 export function presentReceivedContent(
   email: Stored,
@@ -283,6 +283,6 @@ export function presentReceivedContent(
 function headersOf(bytes: Uint8Array): Record<string, string> {
   const headers: Record<string, string> = Object.create(null) as Record<string, string>
   for (const field of splitMessage(bytes, 1000).fields)
-    headers[field.name.toLowerCase()] ??= fieldValue(field).toWellFormed()
+    headers[field.name.toLowerCase()] ??= getUnfoldedValue(field).toWellFormed()
   return headers
 }

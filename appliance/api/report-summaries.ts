@@ -157,7 +157,7 @@ export const getTlsSummary = operation('GET /domains/:id/reports/tls', {
   response: { 200: TlsReportSummary },
 })
 /** Returns null if a reporter omitted the text. */
-export const orNull = (text: string | undefined): string | null =>
+export const emptyToNull = (text: string | undefined): string | null =>
   text === undefined || text === '' ? null : text
 
 /** Formats the mail from one address. @param names reverse DNS of addresses */
@@ -245,7 +245,7 @@ export const presentDmarcSummary = (
 ): DmarcSummary => ({
   object: 'dmarc_summary',
   ...presentHead(head),
-  policy: orNull(head.policy),
+  policy: emptyToNull(head.policy),
   messages: head.messages,
   passed: head.passed,
   sources: head.sources.map((source) => presentSource(source, names)),

@@ -9,7 +9,7 @@ import { operation } from './operation.ts'
 import { choice, page, path, pathId, pathUuid, query } from './parameters.ts'
 import {
   Count,
-  orNull,
+  emptyToNull,
   presentFailure,
   presentSource,
   DmarcReportSource,
@@ -121,7 +121,7 @@ export const presentReport = (report: StoredReport): DomainReportSummary => ({
   organization: report.organization,
   report_id: report.reportId,
   policy_domain: report.policyDomain,
-  policy: orNull(report.policy?.p),
+  policy: emptyToNull(report.policy?.p),
   begins_at: timestamp(report.begin),
   ends_at: timestamp(report.end),
   total: report.total,
@@ -150,7 +150,7 @@ export const presentExplainedReport = ({
 }: ExplainedReport): DomainReport => ({
   object: 'domain_report',
   ...presentReport(report),
-  policy_tags: orNull(
+  policy_tags: emptyToNull(
     TAGS.flatMap((tag) => (report.policy?.[tag] ? [`${tag}=${report.policy[tag]}`] : [])).join('; '),
   ),
   sources: sources.map((source) => presentSource(source, names)),

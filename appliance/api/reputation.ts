@@ -144,7 +144,7 @@ export function presentDomainReputation(
   names: ReadonlyMap<string, string>,
 ): DomainReputation {
   const { domain, days, totals, providers, complaints, reports, changes } = seen
-  // Mail of a domain whose exchangers weren't looked up yet is counted under `?` and the domain's name.
+  // Mail to a domain whose exchangers haven't been looked up yet is counted under `?` and the domain's name.
   const nameOf = (id: string): string => names.get(id) ?? id.replace(/^\?/, '')
   return {
     object: 'domain_reputation',

@@ -98,8 +98,8 @@ export interface RetentionDays {
   audit: number
 }
 
-/** Disk usage in bytes, and days until the disk is full; null: usage isn't growing, or is unknown. */
-export interface DiskHeld {
+/** Disk usage in bytes, and the number of days until the disk is full (null if usage isn't growing, or is unknown). */
+export interface DiskUsage {
   database: number
   files: number
   freePages: number
@@ -110,7 +110,7 @@ export interface DiskHeld {
 }
 
 /** Formats the response of GET /retention and the command's JSON. */
-export function presentRetention(days: RetentionDays, disk: DiskHeld | null, without: string[]): Retention {
+export function presentRetention(days: RetentionDays, disk: DiskUsage | null, without: string[]): Retention {
   const { bodies, attempts, events, emails, logs, webhooks, audit } = days
   return {
     object: 'retention',
@@ -126,7 +126,7 @@ export function presentRetention(days: RetentionDays, disk: DiskHeld | null, wit
   }
 }
 
-function presentDisk({ freePages, fullInDays, ...disk }: DiskHeld): NonNullable<Retention['disk']> {
+function presentDisk({ freePages, fullInDays, ...disk }: DiskUsage): NonNullable<Retention['disk']> {
   const { database, files, held, budget, room } = disk
   return { database, files, free_pages: freePages, held, budget, room, full_in_days: fullInDays }
 }

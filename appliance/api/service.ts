@@ -1,6 +1,6 @@
 /** Machine-readable information about the server: metrics, live events, and the OpenAPI document. */
 import { Type } from 'typebox'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 
 export const watchEmails = operation('GET /live', {
   operationId: 'watchEmails',
@@ -8,7 +8,7 @@ export const watchEmails = operation('GET /live', {
   summary: 'Stream events live',
   description:
     'Server-sent events: an `email`, `domain` or `suppression` event with `type`, `email_id` and `created_at` for everything that happens. The team that operates the server also gets `lanes`, without data, when a lane changes. `Last-Event-ID` resumes a stream; `reset` means that too many events were missed. A stream ends after 15 minutes; reconnect then.',
-  response: { 200: other('text/event-stream', 'A stream of events.') },
+  response: { 200: nonJsonContent('text/event-stream', 'A stream of events.') },
 })
 
 export const getPrometheus = operation('GET /metrics', {
@@ -17,7 +17,7 @@ export const getPrometheus = operation('GET /metrics', {
   summary: 'Get Prometheus metrics',
   description:
     'Metrics of this process. For the team that operates the server; `metrics.listen` requires no key.',
-  response: { 200: other('text/plain', 'Prometheus text format.') },
+  response: { 200: nonJsonContent('text/plain', 'Prometheus text format.') },
 })
 
 export const getDocument = operation(

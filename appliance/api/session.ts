@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { RIGHTS, ROLES } from '../mail/roles.ts'
 import { Deleted, Id, kind, literals, Nullable } from './shared.ts'
-import { GivenCode, GivenPasskey, PasskeyOptions } from './factors.ts'
+import { CodeInput, PasskeyInput, PasskeyOptions } from './factors.ts'
 import { operation } from './operation.ts'
 
 /** POST /session: signs in to the dashboard. The response sets a cookie. */
@@ -159,7 +159,7 @@ export const signInWithTotp = operation(
     tags,
     summary: 'Submit a code of the authenticator app',
     description: step,
-    body: GivenCode,
+    body: CodeInput,
     response: { 200: Session },
     errors: ['403', '429'],
   },
@@ -172,7 +172,7 @@ export const signInWithRecoveryCode = operation(
     tags,
     summary: 'Submit a recovery code',
     description: step,
-    body: GivenCode,
+    body: CodeInput,
     response: { 200: Session },
     errors: ['403', '429'],
   },
@@ -198,7 +198,7 @@ export const signInWithPasskey = operation(
     tags,
     summary: 'Submit the response of a passkey',
     description: 'Sets a session cookie. Not part of the hosted API.',
-    body: GivenPasskey,
+    body: PasskeyInput,
     response: { 200: Session },
     errors: ['403', '429'],
   },

@@ -1,15 +1,15 @@
 import { Type, type Static } from 'typebox'
 import {
-  MOST_PAUSE_MINUTES,
+  MAX_PAUSE_MINUTES,
   NUMBER_SETTINGS,
   WARM_UP,
-  writeSettings,
+  toExternalSettings,
   type LaneSummary,
   type Provider as StoredProvider,
 } from '../shaping/shaping.ts'
 import { LaneDecision } from './timeline.ts'
 import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { laneWords } from '../mail/waiting.ts'
+import { describeLaneReason } from '../mail/waiting.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
 import { path, pathText } from './parameters.ts'
@@ -81,7 +81,7 @@ export const PauseLane = Type.Object(
     minutes: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: MOST_PAUSE_MINUTES,
+        maximum: MAX_PAUSE_MINUTES,
         description: 'Length of the pause. Default: until resumed.',
       }),
     ),
@@ -191,7 +191,7 @@ export const resumeLane = operation('POST /lanes/:id/resume', {
 /** Formats a mailbox provider. Not part of the hosted API. */
 export function presentProvider(provider: StoredProvider): Provider {
   const { id, name, mx, limits, warmUp, pauses, origin, changed } = provider
-  const settings = writeSettings({ ...limits, warmUp }) as Pick<
+  const settings = toExternalSettings({ ...limits, warmUp }) as Pick<
     Provider,
     | 'connections'
     | 'messages_per_connection'
@@ -237,7 +237,7 @@ export function presentLane(lane: LaneSummary): Lane {
     paused: lane.paused !== null,
     paused_until: timestampOrNull(lane.paused?.until ?? null),
     warm_up: warmUp && { day: warmUp.day, share: warmUp.share, sent: warmUp.sent },
-    reason: lane.reason && laneWords(lane.reason, lane.name),
+    reason: lane.reason && describeLaneReason(lane.reason, lane.name),
     decision: lane.reason,
     reason_at: timestampOrNull(lane.reasonAt),
     updated_at: timestamp(lane.updatedAt),

@@ -35,7 +35,7 @@ export const kind = <const T extends string>(name: T) =>
 /**
  * The envelope of every list (reference: wire format §1.3).
  *
- * @param what the kind of its elements, in words
+ * @param what description of the elements
  *
  * @param contents description of `data`
  */
@@ -50,7 +50,7 @@ export const listOf = <T extends TSchema>(item: T, what: string, contents = 'Thi
   )
 
 /** An editor document in a request. */
-export const GivenDocument = Type.Optional(
+export const DocumentInput = Type.Optional(
   Type.Unknown({
     description:
       'The document of the editor. `html` and `text` are compiled from it and can’t be given together with it. null, or `html` or `text` alone: the content is code from now on.',
@@ -121,7 +121,7 @@ export function presentList<T>(data: T[], hasMore = false): { object: 'list'; ha
  * Returns a page of a list that fits in memory, newest first by id. Without parameters, returns the whole list, like
  * the hosted service's list of domains.
  */
-export function pageOf<T extends { id: string }>(
+export function paginateList<T extends { id: string }>(
   items: T[],
   { limit: given, after, before }: Partial<PageQuery>,
 ): { items: T[]; hasMore: boolean } {

@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { csvRecord } from '../mail/csv.ts'
+import { formatCsvRecord } from '../mail/csv.ts'
 import type { Suppression as StoredSuppression } from '../storage/storage.ts'
 import type { SuppressionImport as StoredSuppressionImport } from '../senders/senders.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
-import { operation, other } from './operation.ts'
+import { operation, nonJsonContent } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
 import { choice, optional, page, path, pathText, query } from './parameters.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
@@ -171,7 +171,7 @@ export const exportSuppressions = operation('GET /suppressions/export', {
   description:
     'The whole list, newest first, in the format of `POST /suppressions/import`. Not part of the hosted API.',
   querystring: query(filter),
-  response: { 200: other('text/csv', 'The list, with a header row.') },
+  response: { 200: nonJsonContent('text/csv', 'The list, with a header row.') },
 })
 export const importSuppressions = operation('POST /suppressions/import', {
   operationId: 'importSuppressions',
@@ -247,7 +247,7 @@ export function presentSuppressionImport(
 }
 
 /** The header row of an export, which POST /suppressions/import accepts. */
-export const SUPPRESSION_COLUMNS = csvRecord([
+export const SUPPRESSION_CSV_HEADER = formatCsvRecord([
   'email',
   'origin',
   'created_at',
@@ -257,7 +257,14 @@ export const SUPPRESSION_COLUMNS = csvRecord([
 ])
 
 /** Formats an entry as a CSV row. */
-export function suppressionRecord(one: StoredSuppression): string {
+export function formatSuppressionRow(one: StoredSuppression): string {
   const since = isoTimestamp(one.createdAt)
-  return csvRecord([one.email, one.origin, since, one.sourceId ?? '', one.reason ?? '', one.reply ?? ''])
+  return formatCsvRecord([
+    one.email,
+    one.origin,
+    since,
+    one.sourceId ?? '',
+    one.reason ?? '',
+    one.reply ?? '',
+  ])
 }

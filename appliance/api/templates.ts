@@ -13,7 +13,7 @@ import { EmailCreated } from './sending.ts'
 import {
   Deleted,
   described,
-  GivenDocument,
+  DocumentInput,
   Id,
   kind,
   listOf,
@@ -68,7 +68,7 @@ const html = Type.String({
 
 /** POST /templates */
 export const CreateTemplate = Type.Object(
-  { name, html: Type.Optional(html), ...fields, document: GivenDocument },
+  { name, html: Type.Optional(html), ...fields, document: DocumentInput },
   described('A template to create, with `html` or with `document`.'),
 )
 /** PATCH /templates/:id */
@@ -77,7 +77,7 @@ export const UpdateTemplate = Type.Object(
     name: Type.Optional(Nullable(name, described('A new name; null: unchanged.'))),
     html: Type.Optional(Nullable(html, described('New HTML; null: unchanged.'))),
     ...fields,
-    document: GivenDocument,
+    document: DocumentInput,
     revision: Type.Optional(
       Nullable(Type.Integer(), described('Refuses the change if the template has another revision.')),
     ),

@@ -1,14 +1,14 @@
 import { Type, type Static } from 'typebox'
-import { CATEGORIES } from '../mail/bounce.ts'
+import { BOUNCE_CATEGORIES } from '../mail/bounce.ts'
 import { EMAIL_EVENTS } from '../mail/event.ts'
 import { LANE_REASONS, WAIT_REASONS, PAST_WAIT_REASONS } from '../mail/waiting.ts'
 import { DELIVERY_STATES, SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 import { operation } from './operation.ts'
-import { presentReturned, ReturnedMessage } from './received.ts'
+import { presentReturnedMessage, ReturnedMessage } from './received.ts'
 import { path, pathId } from './parameters.ts'
 import { RecipientCounts, RecipientStatus } from './emails.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
-import { countStatuses, recipientStatus } from '../mail/recipient-status.ts'
+import { countStatuses, deriveRecipientStatus } from '../mail/recipient-status.ts'
 import type { Explanation } from '../shaping/shaping.ts'
 import type {
   Attempt as StoredAttempt,
@@ -19,7 +19,7 @@ import type {
   ReturnedMessage as StoredReturnedMessage,
 } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { waitsOf } from './waits.ts'
+import { listWaits } from './waits.ts'
 
 const Reply = Type.Object(
   {
@@ -45,7 +45,7 @@ export const Cause = Type.Object(
       Type.String({ description: 'The enhanced status code that this server assigned.' }),
     ),
     category: Type.Optional(
-      literals(CATEGORIES, { description: 'The category of the failure (docs/bounces.md).' }),
+      literals(BOUNCE_CATEGORIES, { description: 'The category of the failure (docs/bounces.md).' }),
     ),
     note: Type.String({ description: 'One sentence of explanation.' }),
     advice: Type.Optional(
@@ -306,7 +306,7 @@ export function presentDelivery(
     pool: delivery.pool,
     provider: delivery.provider,
     state,
-    status: recipientStatus({ state, attempts, heard: cause !== null, scheduled, complained }),
+    status: deriveRecipientStatus({ state, attempts, heard: cause !== null, scheduled, complained }),
     attempts,
     created_at: timestamp(delivery.createdAt),
     updated_at: timestamp(delivery.updatedAt),
@@ -348,7 +348,7 @@ function presentEvent(event: StoredEmailEvent): EmailEvent {
   }
 }
 
-/** Formats who opened the email or clicked a link; null for other events. */
+/** Formats data about who opened the email or clicked a link; returns null for other events. */
 function presentVisit({ open, click, robot, seenBy }: StoredEmailEvent['data']): Visit | null {
   const who = click ?? open
   if (!who) return null
@@ -381,8 +381,8 @@ export function presentTimeline(
     deliveries,
     attempts: history.attempts.map(presentAttempt),
     events: history.events.map(presentEvent),
-    returned: returned.map(presentReturned),
-    waits: waitsOf(history).map(({ deliveryId, from, until, reason, why }) => ({
+    returned: returned.map(presentReturnedMessage),
+    waits: listWaits(history).map(({ deliveryId, from, until, reason, why }) => ({
       delivery_id: deliveryId,
       from: timestamp(from),
       until: timestamp(until),

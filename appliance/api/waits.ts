@@ -1,7 +1,7 @@
 /** Finds the delays in the history of a delivery and explains them. Pure. */
 import type { Step } from '../mail/transcript.ts'
 import type { Attempt, Delivery, EmailHistory } from '../storage/storage.ts'
-import { SHORTEST_WAIT, type PastWaitReason } from '../mail/waiting.ts'
+import { MIN_SHOWN_WAIT, type PastWaitReason } from '../mail/waiting.ts'
 
 /** A period in which a delivery waited. Times in Unix milliseconds. */
 export interface Wait {
@@ -14,14 +14,14 @@ export interface Wait {
 }
 
 /** Returns the delays before each attempt, in the order of the deliveries. */
-export const waitsOf = ({ deliveries, attempts }: Pick<EmailHistory, 'deliveries' | 'attempts'>): Wait[] =>
+export const listWaits = ({ deliveries, attempts }: Pick<EmailHistory, 'deliveries' | 'attempts'>): Wait[] =>
   deliveries.flatMap((delivery) => {
     const own = attempts
       .filter(({ deliveryIds }) => deliveryIds.includes(delivery.id))
       .sort((a, b) => a.startedAt - b.startedAt)
     return own
       .flatMap((attempt, at) => waitsBefore(attempt, own[at - 1], delivery))
-      .filter(({ from, until }) => until - from >= SHORTEST_WAIT)
+      .filter(({ from, until }) => until - from >= MIN_SHOWN_WAIT)
       .map((wait) => ({ deliveryId: delivery.id, ...wait }))
   })
 

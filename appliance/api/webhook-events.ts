@@ -2,14 +2,14 @@
 import { Type, type Static } from 'typebox'
 import { isPseudonym } from '../mail/erasure.ts'
 import { refuse } from '../mail/refusals.ts'
-import { PING, WEBHOOK_DELIVERY_STATES, WEBHOOK_EVENTS } from '../mail/webhook.ts'
+import { PING_EVENT, WEBHOOK_DELIVERY_STATES, WEBHOOK_EVENTS } from '../mail/webhook.ts'
 import type {
   NewWebhookDelivery,
   WebhookAttempt as StoredAttempt,
   WebhookDelivery as StoredDelivery,
 } from '../storage/storage.ts'
 import { operation } from './operation.ts'
-import { choice, limit, matching, page, path, pathId, pathText, query, text } from './parameters.ts'
+import { choice, limit, patternParameter, page, path, pathId, pathText, query, text } from './parameters.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import type { WebhookPayload } from './webhook-payloads.ts'
@@ -36,7 +36,7 @@ const about = Type.Object(
   },
   { description: 'The object of an event.' },
 )
-export type WebhookAbout = Static<typeof about>
+export type WebhookEventObject = Static<typeof about>
 const lastRequest = Type.Object(
   {
     sent_at: Timestamp,
@@ -48,7 +48,7 @@ const lastRequest = Type.Object(
 )
 const event = {
   id: MessageId,
-  type: literals([...WEBHOOK_EVENTS, PING], { description: 'Type of the event.' }),
+  type: literals([...WEBHOOK_EVENTS, PING_EVENT], { description: 'Type of the event.' }),
   created_at: Timestamp,
   status: literals(WEBHOOK_DELIVERY_STATES, {
     description:
@@ -169,7 +169,8 @@ const eventParams = path({
     return given
   }),
 })
-const cursor = (description: string) => matching(MESSAGE, 'an event id, msg_…', Type.String({ description }))
+const cursor = (description: string) =>
+  patternParameter(MESSAGE, 'an event id, msg_…', Type.String({ description }))
 
 export const pingWebhook = operation('POST /webhooks/:id/ping', {
   operationId: 'pingWebhook',
@@ -269,9 +270,9 @@ interface Told {
 }
 
 /** Returns the subject of an event, read from its payload because erasures change payloads, too. */
-function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbout | null {
+function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookEventObject | null {
   const { data = {} } = JSON.parse(payload) as { data?: Told }
-  const of = (object: WebhookAbout['object'], id = '', names: (string | undefined)[] = []) => {
+  const of = (object: WebhookEventObject['object'], id = '', names: (string | undefined)[] = []) => {
     const known = names.filter((name) => name !== undefined)
     return { object, id, names: known, subject: null, erased: known.some(isPseudonym), removed: false }
   }
@@ -315,7 +316,10 @@ export function presentWebhookAttempt(attempt: StoredAttempt): WebhookAttempt {
 }
 
 /** Formats the response to a ping. */
-export function presentPinged(args: { delivery: NewWebhookDelivery; attempt: StoredAttempt }): WebhookPinged {
+export function presentPingResult(args: {
+  delivery: NewWebhookDelivery
+  attempt: StoredAttempt
+}): WebhookPinged {
   const { delivery, attempt } = args
   return {
     object: 'webhook_event',

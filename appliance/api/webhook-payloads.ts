@@ -2,8 +2,8 @@
 import { type Alert, ALERT_FIXES, alertTitle } from '../mail/alert.ts'
 import type { EventContact, EventTopic } from '../mail/audience.ts'
 import type { EventData } from '../mail/event.ts'
-import type { EventReceived } from '../mail/inbound.ts'
-import { PING } from '../mail/webhook.ts'
+import type { EventReceivedEmail } from '../mail/inbound.ts'
+import { PING_EVENT } from '../mail/webhook.ts'
 import type { OutboxEvent } from '../storage/storage.ts'
 import { isoTimestamp } from './timestamp.ts'
 
@@ -30,7 +30,7 @@ export function presentWebhookEvent({
 
 /** Formats the payload of a ping. */
 export function presentPing(webhookId: string, now: number): WebhookPayload {
-  return { type: PING, created_at: isoTimestamp(now), data: { webhook_id: webhookId } }
+  return { type: PING_EVENT, created_at: isoTimestamp(now), data: { webhook_id: webhookId } }
 }
 
 /** Formats the data of events that aren't about emails, with the properties of the hosted service's types. */
@@ -63,7 +63,7 @@ function presentOther(teamId: string, data: EventData): Record<string, unknown> 
   return { id, email, origin, source_id: sourceId, created_at: isoTimestamp(createdAt) }
 }
 
-/** Formats an alert in the state that it had at the event. */
+/** Formats an alert in the state it had when the event occurred. */
 function presentAlertEvent(alert: Alert): Record<string, unknown> {
   const { id, kind, scope, subject, note, value, limit, openedAt, closedAt } = alert
   return {
@@ -82,7 +82,7 @@ function presentAlertEvent(alert: Alert): Record<string, unknown> {
 }
 
 /** Omits the email's content, like the hosted service; clients fetch it by id. */
-function presentReceived(received: EventReceived): Record<string, unknown> {
+function presentReceived(received: EventReceivedEmail): Record<string, unknown> {
   const { emailId, createdAt, from, to, cc, bcc, receivedFor, messageId, subject, attachments } = received
   return {
     email_id: emailId,

@@ -6,7 +6,7 @@ import { FORM_PATH } from '../forms/forms.ts'
 import type { Archive } from '../mail/archive.ts'
 import type { UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import { isId } from '../mail/ids.ts'
-import type { ArchiveCursor, ArchivedBroadcast, StorageOf } from '../storage/storage.ts'
+import type { ArchiveCursor, ArchivedBroadcast, StorageSubset } from '../storage/storage.ts'
 import { type ArchiveBook, type BookDeps, createArchiveBook, urlOf } from './book.ts'
 import { type ArchivedContent, createArchiveContents } from './contents.ts'
 import type { ArchivedItem, ArchiveView } from './page.ts'
@@ -49,7 +49,7 @@ export interface PublicArchives extends ArchiveBook {
 }
 
 export interface ArchiveDeps extends BookDeps {
-  storage: BookDeps['storage'] & StorageOf<'unsubscribePages' | 'broadcasts' | 'broadcastStates'>
+  storage: BookDeps['storage'] & StorageSubset<'unsubscribePages' | 'broadcasts' | 'broadcastStates'>
 }
 
 /** Broadcasts per page, and in the feed. */

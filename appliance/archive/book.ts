@@ -12,8 +12,8 @@ import {
 } from '../mail/archive.ts'
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Broadcast, StorageOf } from '../storage/storage.ts'
-import type { TrackedDomain, Tracking } from '../tracking/tracking.ts'
+import type { Broadcast, StorageSubset } from '../storage/storage.ts'
+import type { DomainTrackingFields, Tracking } from '../tracking/tracking.ts'
 
 /** The settings in a request. Undefined: unchanged. */
 export type ArchiveInput = { [name in keyof ArchiveSettings]?: ArchiveSettings[name] | undefined }
@@ -33,7 +33,7 @@ export interface ArchiveBook {
 }
 
 export interface BookDeps {
-  storage: StorageOf<'archives' | 'domains' | 'forms' | 'teams'>
+  storage: StorageSubset<'archives' | 'domains' | 'forms' | 'teams'>
   clock: Clock
   tracking: Pick<Tracking, 'originFor'>
 }
@@ -93,7 +93,7 @@ export async function urlOf(
   if (status !== 'enabled' || slug === null) return null
   const domains = name === null ? [] : await storage.listDomains({ teamId }, clock.now())
   // Without a domain, or if it was removed, this server's own host.
-  const own: TrackedDomain = {
+  const own: DomainTrackingFields = {
     name: '',
     openTracking: false,
     clickTracking: false,

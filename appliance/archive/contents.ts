@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { hash } from 'node:crypto'
 import { publishedContent } from '../broadcasts/broadcasts.ts'
 import type { Clock } from '../clock/clock.ts'
-import type { ArchivedBroadcast, StorageOf } from '../storage/storage.ts'
+import type { ArchivedBroadcast, StorageSubset } from '../storage/storage.ts'
 
 /** The content of a broadcast. Its HTML is untrusted. */
 export interface ArchivedContent {
@@ -39,7 +39,7 @@ export function createArchiveContents({
   storage,
   clock,
 }: {
-  storage: StorageOf<'broadcasts' | 'broadcastStates'>
+  storage: StorageSubset<'broadcasts' | 'broadcastStates'>
   clock: Clock
 }): ArchiveContents {
   const render = async ({ teamId, id, revisionId }: ArchivedBroadcast) => {

@@ -3,7 +3,7 @@
  * frame with its own origin.
  */
 import { archivePath, FEED_NAME } from '../mail/archive.ts'
-import { escapeHtml, framePage, type RenderedPage } from '../mail/page-frame.ts'
+import { escapeHtml, renderPageFrame, type RenderedPage } from '../mail/page-frame.ts'
 import { DEFAULT_PAGE, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import { ARCHIVE_TEXTS } from './words.ts'
 
@@ -107,7 +107,12 @@ ${summary === '' ? '' : `<p>${escapeHtml(summary)}</p>`}
   const head = headOf(view, url)
   // Once is enough if the heading is the team's name.
   const name = view.page.logo === null && title === team ? '' : team
-  return framePage({ ...view, team: name, head, indexed: indexed && first }, title, visible(body), STYLE)
+  return renderPageFrame(
+    { ...view, team: name, head, indexed: indexed && first },
+    title,
+    visible(body),
+    STYLE,
+  )
 }
 
 const visible = (parts: readonly string[]): string => parts.filter((part) => part !== '').join('\n')
@@ -129,12 +134,12 @@ export function renderArchived(
     `<iframe title="${escapeHtml(words.email(subject))}" sandbox="allow-popups allow-popups-to-escape-sandbox" referrerpolicy="no-referrer" src="${escapeHtml(content)}"></iframe>`,
   ]
   const head = headOf(view, `${url}/${id}`)
-  return framePage({ ...view, head }, subject, visible(body), STYLE + WIDE)
+  return renderPageFrame({ ...view, head }, subject, visible(body), STYLE + WIDE)
 }
 
 /** Renders the page for everything that isn't public. */
 export function renderUnknown(language: PageLanguage): RenderedPage {
   const { notFoundTitle, notFoundText } = ARCHIVE_TEXTS[language]
   const view = { page: DEFAULT_PAGE, language, team: '' }
-  return framePage(view, notFoundTitle, `<p>${escapeHtml(notFoundText)}</p>`)
+  return renderPageFrame(view, notFoundTitle, `<p>${escapeHtml(notFoundText)}</p>`)
 }

@@ -1,19 +1,19 @@
 /** Creates the real implementations of all interfaces from the configuration. */
 import { statfs } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { type ContactBook, createContactBook } from '../audience/audience.ts'
+import { type ContactOperations, createContactOperations } from '../audience/audience.ts'
 import type { Clock } from '../clock/clock.ts'
 import { loadBlocklists, loadTargets, type Blocklist, type Config } from '../config/config.ts'
 import { ConfigSchema } from '../config/schema.ts'
 import { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from '../delivery/delivery.ts'
-import type { Resolver, Surveyor } from '../dns/dns.ts'
+import type { Resolver, AuthorityResolver } from '../dns/dns.ts'
 import { createResolver, type ResolverOptions } from '../dns/resolver.ts'
-import { examine, probeAddress, type DoctorDeps } from '../insights/insights.ts'
+import { runChecks, probeAddress, type DoctorDeps } from '../insights/insights.ts'
 import {
-  createSourceBook,
+  createSourceRegistry,
   createSourceWatcher,
   isPublicAddress,
-  type SourceBook,
+  type SourceRegistry,
   type SourceWatcher,
 } from '../sources/sources.ts'
 import {
@@ -29,20 +29,20 @@ import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../re
 import type { SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { createSmtpServer, type ListenRequest, type SmtpServerDeps } from '../smtp/smtp.ts'
-import { servesPolicies } from './mta-sts.ts'
-import { nodeIdOf, ownNodeId } from './node-id.ts'
+import { canServePolicies } from './mta-sts.ts'
+import { getNodeId, loadOrCreateNodeId } from './node-id.ts'
 import { importOptions } from './options.ts'
 import { VERSION } from './version.ts'
 import type { Logger } from '../watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from '../wire/fetch.ts'
-import { createPoster, type Poster } from '../wire/post.ts'
+import { createPostClient, type PostClient } from '../wire/post.ts'
 import {
   isForbiddenTarget,
   type Cidr,
   parseNetworks,
   PRIVATE_NETWORKS,
-  machineAddresses,
-  refreshedAddresses,
+  listMachineAddresses,
+  createAddressCache,
 } from '../wire/networks.ts'
 
 /** Creates the resolver; `change` overrides options for the sandbox and tests. */
@@ -50,8 +50,8 @@ export function openResolver(
   config: Config,
   clock: Clock,
   change: Partial<ResolverOptions> = {},
-): Resolver & Surveyor {
-  // Whoever controls a zone chooses where its NS records point.
+): Resolver & AuthorityResolver {
+  // Some networks are forbidden, because whoever controls a zone chooses where its NS records point.
   const allowed = [...parseNetworks(config.delivery.allow_networks), ...PRIVATE_NETWORKS]
   const isForbidden = (ip: string): boolean => isForbiddenTarget(ip, allowed)
   return createResolver({ servers: config.dns.servers, clock, isForbidden, ...change })
@@ -79,7 +79,7 @@ export function createFetcher(
 ): GuardedFetch {
   const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
   const agent = `Posthaste/${VERSION}`
-  const ownAddresses = refreshedAddresses(clock)
+  const ownAddresses = createAddressCache(clock)
   return createGuardedFetch({
     lookup,
     clock,
@@ -96,26 +96,26 @@ const WEBHOOK_READ = 65_536
 const WEBHOOK_KEEP = 4096
 
 /** For tests: another deadline (milliseconds), a custom CA. */
-export interface WebhookHosts {
+export interface WebhookHostOptions {
   ca?: string | undefined
   deadlineMs?: number | undefined
 }
 
-/** Returns which addresses webhooks may reach. */
+/** Returns the addresses that webhooks may reach, and this machine's own addresses. */
 const webhookTargets = ({ webhooks }: Config, clock: Clock) => ({
   allowNetworks: parseNetworks(webhooks.allow_networks),
-  ownAddresses: refreshedAddresses(clock),
+  ownAddresses: createAddressCache(clock),
 })
 
 function openPoster(
   resolver: Resolver,
   clock: Clock,
   targets: ReturnType<typeof webhookTargets>,
-  { ca, deadlineMs = WEBHOOK_DEADLINE }: WebhookHosts,
-): Poster {
+  { ca, deadlineMs = WEBHOOK_DEADLINE }: WebhookHostOptions,
+): PostClient {
   const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
   const bytes = { readBytes: WEBHOOK_READ, keepBytes: WEBHOOK_KEEP }
-  return createPoster({ lookup, clock, ...targets, deadlineMs, ca, ...bytes })
+  return createPostClient({ lookup, clock, ...targets, deadlineMs, ca, ...bytes })
 }
 
 const WEBHOOK_AGENT = `Posthaste-Webhooks/${VERSION}`
@@ -126,7 +126,7 @@ export function openEvents(
   deps: Omit<EventsDeps, 'poster' | 'agent' | keyof ReturnType<typeof webhookTargets>> & {
     resolver: Resolver
   },
-  hosts: WebhookHosts = {},
+  hosts: WebhookHostOptions = {},
 ): Events {
   const targets = webhookTargets(config, deps.clock)
   const poster = openPoster(deps.resolver, deps.clock, targets, hosts)
@@ -149,18 +149,18 @@ export function openWebhooks(
 const POLICY_DEADLINE = 60_000
 
 /** For tests: a policy host on another port, with a certificate of another CA, on a private network. */
-export interface PolicyHosts {
+export interface PolicyHostOptions {
   port?: number | undefined
   ca?: string | undefined
   allowNetworks?: readonly Cidr[] | undefined
 }
 
 /** Creates the HTTPS client for recipient domains: MTA-STS policies, and reports to them. */
-export function openPolicyFetch(
+export function createPolicyFetch(
   config: Config,
   resolver: Resolver,
   clock: Clock,
-  { ca, allowNetworks }: PolicyHosts = {},
+  { ca, allowNetworks }: PolicyHostOptions = {},
 ): GuardedFetch {
   const allowed = allowNetworks ?? parseNetworks(config.delivery.allow_networks)
   const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
@@ -169,7 +169,7 @@ export function openPolicyFetch(
     lookup,
     clock,
     allowNetworks: allowed,
-    ownAddresses: refreshedAddresses(clock),
+    ownAddresses: createAddressCache(clock),
     deadlineMs: POLICY_DEADLINE,
     agent,
     ca,
@@ -180,10 +180,10 @@ export function openPolicyFetch(
 export function openTlsPolicies(
   config: Config,
   deps: Omit<TlsPolicyDeps, 'options' | 'fetch'> & { resolver: Resolver },
-  hosts: PolicyHosts & { deliveryPort?: number } = {},
+  hosts: PolicyHostOptions & { deliveryPort?: number } = {},
 ): TlsPolicies {
   const port = hosts.deliveryPort ?? config.delivery.port
-  const fetch = openPolicyFetch(config, deps.resolver, deps.clock, hosts)
+  const fetch = createPolicyFetch(config, deps.resolver, deps.clock, hosts)
   return createTlsPolicies({
     ...deps,
     fetch,
@@ -201,12 +201,12 @@ function webHostOf({ http }: Config): string | undefined {
 }
 
 /** Opens contacts for commands. Imported files stay in the data directory until the daemon reads them. */
-export function openContactBook(config: Config, storage: Storage, clock: Clock): ContactBook {
+export function openContactOperations(config: Config, storage: Storage, clock: Clock): ContactOperations {
   const hasRoom = async () => {
     const { bavail, bsize } = await statfs(config.data_dir)
     return bavail * bsize >= config.storage.min_free_mb * 1_000_000
   }
-  return createContactBook({ storage, clock, imports: { ...importOptions(config), hasRoom } })
+  return createContactOperations({ storage, clock, imports: { ...importOptions(config), hasRoom } })
 }
 
 /** Returns the zone of the DNS server, and its names; undefined if none is configured. */
@@ -218,12 +218,16 @@ function nameserverNames({ hostname, nameserver }: Config): SendingHost['nameser
 }
 
 /** Opens the sending IPs. */
-export async function openSourceBook(config: Config, storage: Storage, clock: Clock): Promise<SourceBook> {
+export async function openSourceRegistry(
+  config: Config,
+  storage: Storage,
+  clock: Clock,
+): Promise<SourceRegistry> {
   const { source_ips: configured, warm_up: warmUp } = config.delivery
   const webHost = webHostOf(config)
-  const nodeId = await nodeIdOf(config, storage, clock.now())
+  const nodeId = await getNodeId(config, storage, clock.now())
   const adopt = (ips: string[]) => storage.adoptSources({ nodeId, ips, lostAfter: LOST_MS }, clock.now())
-  const book = createSourceBook({
+  const book = createSourceRegistry({
     storage,
     nodeId,
     clock,
@@ -231,7 +235,7 @@ export async function openSourceBook(config: Config, storage: Storage, clock: Cl
     adopt: config.storage.engine === 'postgres' ? adopt : undefined,
     webHost,
     nameserver: nameserverNames(config),
-    policies: servesPolicies(config),
+    policies: canServePolicies(config),
     configured,
     warmUp,
   })
@@ -243,7 +247,7 @@ export async function openSourceBook(config: Config, storage: Storage, clock: Cl
 /** Creates the checks of the sending IPs on the real machine. */
 export function openSourceWatcher(
   config: Config,
-  deps: { storage: Storage; book: SourceBook; resolver: Resolver; clock: Clock; log: Logger },
+  deps: { storage: Storage; book: SourceRegistry; resolver: Resolver; clock: Clock; log: Logger },
   options: { pollMs: number; onChange: () => void; blocklists: () => readonly Blocklist[] },
 ): SourceWatcher {
   const { blocklists, ...watching } = options
@@ -251,15 +255,15 @@ export function openSourceWatcher(
     resolver: deps.resolver,
     blocklists: blocklists(),
     hostname: config.hostname,
-    local: machineAddresses,
+    local: listMachineAddresses,
     isPublic: isPublicAddress,
     probe: probeAddress,
   })
   return createSourceWatcher({ ...deps, ...watching, look, random: Math.random })
 }
 
-/** Creates the doctor's checks. Throws `TableRefused` for invalid data tables. */
-export function openDoctor(
+/** Creates the doctor's checks. Throws `InvalidTable` for invalid data tables. */
+export function createDoctor(
   config: Config,
   blocklists: () => readonly Blocklist[] = always(loadBlocklists(config.doctor.blocklists)),
 ): (
@@ -269,12 +273,12 @@ export function openDoctor(
 ) => Promise<Finding[]> {
   const targets = loadTargets(config.doctor.targets)
   return async (deps, only, tell) => {
-    const nodeId = config.storage.engine === 'postgres' ? await ownNodeId(config) : undefined
-    return examine({ ...deps, config, nodeId, blocklists: blocklists(), targets }, only, tell)
+    const nodeId = config.storage.engine === 'postgres' ? await loadOrCreateNodeId(config) : undefined
+    return runChecks({ ...deps, config, nodeId, blocklists: blocklists(), targets }, only, tell)
   }
 }
 
-/** Wraps a table that is never reloaded, because commands end soon. */
+/** Wraps a table that is never reloaded, for commands, which end soon. */
 function always<T>(value: T): () => T {
   return () => value
 }
@@ -283,15 +287,15 @@ function always<T>(value: T): () => T {
 export function openTlsReporter(
   config: Config,
   deps: Omit<TlsReporterDeps, 'fetch' | 'hostname' | 'from' | 'contact'> & { resolver: Resolver },
-  hosts: PolicyHosts = {},
+  hosts: PolicyHostOptions = {},
 ): TlsReporter {
-  const fetch = openPolicyFetch(config, deps.resolver, deps.clock, hosts)
+  const fetch = createPolicyFetch(config, deps.resolver, deps.clock, hosts)
   const { from, contact } = config.tls_reports
   return createTlsReporter({ ...deps, fetch, hostname: config.hostname, from, contact })
 }
 
 /** The open SMTP listeners. */
-export interface OpenSmtp {
+export interface SmtpListeners {
   /** Addresses by protocol, `host:port` with the actual ports. */
   starttls: string[]
   implicitTls: string[]
@@ -299,7 +303,7 @@ export interface OpenSmtp {
 }
 
 /** Opens the SMTP listeners. Rejects with a message for people if a port can't be used. */
-export async function openSmtp(config: Config, deps: Omit<SmtpServerDeps, 'config'>): Promise<OpenSmtp> {
+export async function openSmtp(config: Config, deps: Omit<SmtpServerDeps, 'config'>): Promise<SmtpListeners> {
   const { hostname, smtp } = config
   const proxyProtocolFrom = parseNetworks(smtp.proxy_protocol_from)
   const server = createSmtpServer({ ...deps, config: { hostname, proxyProtocolFrom, mxPort: smtp.mx_port } })

@@ -1,4 +1,4 @@
-/** Converts `[alerts]` to the levels of alerts. Pure. */
+/** Converts the `[alerts]` configuration to alert levels. Pure. */
 import type { Config } from '../config/config.ts'
 import { ALERT_LEVELS, BOUNCE_LIMIT, type AlertLevel, type AlertLevels } from '../mail/alert.ts'
 

@@ -1,6 +1,6 @@
 /** The interface of a running daemon, and its start options. */
 import type { Accounts } from '../accounts/accounts.ts'
-import type { OpenSmtp, PolicyHosts, WebhookHosts } from './adapters.ts'
+import type { SmtpListeners, PolicyHostOptions, WebhookHostOptions } from './adapters.ts'
 import type { ProgramVersion } from './node.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { ResolverOptions } from '../dns/resolver.ts'
@@ -9,11 +9,11 @@ import type { Senders } from '../senders/senders.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Health } from '../watch/health.ts'
 import type { Logger } from '../watch/log.ts'
-import type { ClientUse } from '../watch/metrics.ts'
+import type { ClientUsage } from '../watch/metrics.ts'
 import type { Cidr } from '../wire/networks.ts'
 
 /** A running daemon. */
-export interface Appliance {
+export interface RunningDaemon {
   /** Origin of the first HTTP listener, with the actual port. */
   url: string
   /** Origins of all HTTP listeners, those of `http.listen` first. */
@@ -23,7 +23,7 @@ export interface Appliance {
   accounts: Accounts
   sandbox: Sandbox | null
   /** The SMTP listeners. */
-  smtp: Pick<OpenSmtp, 'starttls' | 'implicitTls'>
+  smtp: Pick<SmtpListeners, 'starttls' | 'implicitTls'>
   /** The listeners for DNS queries, `host:port`. */
   dns: string[]
   /** Origins of `metrics.listen`. */
@@ -31,7 +31,7 @@ export interface Appliance {
   /** Checks that the event loop and the storage respond; if not, a restart may help. */
   alive(): Promise<Health>
   /** Returns the current client usage. */
-  clients(): ClientUse
+  clients(): ClientUsage
   /** Reloads certificates and data tables. Resolves to the errors; where one occurred, the old version stays in use. */
   reload(): Promise<Error[]>
   /** Stops accepting requests and mail, lets deliveries in flight finish, and closes the storage. */
@@ -49,10 +49,10 @@ export interface ComposeOptions {
   resolver?: Partial<ResolverOptions>
   /** Private networks from which attachments may be fetched. */
   fetchNetworks?: readonly Cidr[]
-  /** How webhooks are sent, for tests. */
-  webhookHosts?: WebhookHosts
-  /** Hosts of MTA-STS policies, for tests. */
-  policyHosts?: PolicyHosts
+  /** Overrides for sending webhooks, for tests. */
+  webhookHosts?: WebhookHostOptions
+  /** Overrides for fetching MTA-STS policies, for tests. */
+  policyHosts?: PolicyHostOptions
   /** Another version of the program and its PostgreSQL migrations, for tests of upgrades. */
   program?: ProgramVersion
   /** Folder of another dashboard build, for tests. */

@@ -2,11 +2,11 @@
 import { type Broadcasts, type BroadcastsDeps, createBroadcasts, isRecord } from '../broadcasts/broadcasts.ts'
 import { createComposer } from '../intake/intake.ts'
 import { createReturnPaths } from '../senders/senders.ts'
-import type { ShapingBook } from '../shaping/shaping.ts'
+import type { ShapingOperations } from '../shaping/shaping.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { ComposeOptions } from './appliance.ts'
 
-/** Returns the message of an email for its stored bytes. */
+/** Composes the message of an email from its stored bytes. */
 type MessageOf = (emailId: string, stored: Uint8Array) => Promise<Uint8Array | undefined>
 
 /**
@@ -26,7 +26,7 @@ export function withBroadcastMail<S extends Pick<Storage, 'getMessage'>>(
 
 /** The parts of a daemon that broadcasts need. */
 type Ground = Omit<BroadcastsDeps, 'composer' | 'returnPaths' | 'pollMs' | 'laneRates'> & {
-  shaping: Pick<ShapingBook, 'rates'>
+  shaping: Pick<ShapingOperations, 'rates'>
   options: Pick<ComposeOptions, 'pollMs'>
   started: AsyncDisposableStack
   composed: (by: MessageOf) => void

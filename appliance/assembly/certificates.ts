@@ -1,29 +1,34 @@
 /** Opens the certificates of HTTPS and SMTP, their renewal, and the HTTP listeners. */
 import { readFileSync } from 'node:fs'
 import type { Capacity } from '../capacity/capacity.ts'
-import { createAcme, type Acme, type SharedSecrets, type Wanted } from '../certificates/certificates.ts'
+import {
+  createAcmeManager,
+  type AcmeManager,
+  type SharedSecrets,
+  type WantedCertificate,
+} from '../certificates/certificates.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import { createChallengeListener } from '../http/challenge-listener.ts'
 import type { Http } from '../http/http.ts'
-import { delegatedName } from '../senders/aliases.ts'
-import { policyHost } from '../senders/senders.ts'
-import { policyKeyOf, trackingKeyOf } from '../senders/records.ts'
+import { getDelegatedName } from '../senders/aliases.ts'
+import { getPolicyHost } from '../senders/senders.ts'
+import { getPolicyCheckKey, getTrackingCheckKey } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import type { ComposeOptions } from './appliance.ts'
-import { createPolicies, servesPolicies, type Policies } from './mta-sts.ts'
+import { createPolicies, canServePolicies, type Policies } from './mta-sts.ts'
 import { isShared } from './node.ts'
 import { VERSION } from './version.ts'
 import type { Turn } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { openCertificates, type Certificates } from '../wire/certificates.ts'
-import { CannotStart } from '../wire/listeners.ts'
+import { StartupError } from '../wire/listeners.ts'
 
 /** The certificates of all TLS listeners, and their renewal. */
-export interface Certified {
+export interface CertificateServices {
   certificates: Certificates
   /** Manages ACME certificates; null if ACME is off. */
-  acme: Acme | null
+  acme: AcmeManager | null
   /** The MTA-STS policies of delegated subdomains. */
   policies: Policies
 }
@@ -40,7 +45,11 @@ interface Ground {
 }
 
 /** Opens the certificates. Issuance starts only after `listenHttp` has opened the ports that the CA validates. */
-export async function openCertified(config: Config, ground: Ground, sandbox: boolean): Promise<Certified> {
+export async function openCertificateServices(
+  config: Config,
+  ground: Ground,
+  sandbox: boolean,
+): Promise<CertificateServices> {
   const { clock, log, started } = ground
   const { tls, acme } = config
   const certificates = await openCertificates({
@@ -80,17 +89,21 @@ function sharedSecrets(storage: Pick<Storage, NamedSecrets>, clock: Clock): Shar
   }
 }
 
-function openAcme(config: Config, { clock, log, storage, duties }: Ground, certificates: Certificates): Acme {
+function openAcme(
+  config: Config,
+  { clock, log, storage, duties }: Ground,
+  certificates: Certificates,
+): AcmeManager {
   const { acme, data_dir: dataDir } = config
   const { eab_key_id: keyId, eab_hmac_key: hmacKey, hook, hook_seconds: seconds } = acme
-  return createAcme({
+  return createAcmeManager({
     clock,
     log,
     wanted: async () => {
       const tracking = await storage.trackingDomains({}, clock.now())
-      if (!servesPolicies(config)) return wantedOf(config, tracking)
+      if (!canServePolicies(config)) return listWantedCertificates(config, tracking)
       const served = await storage.servedDomains({ selectors: [] }, clock.now())
-      return wantedOf(
+      return listWantedCertificates(
         config,
         tracking,
         served.map(({ domain }) => domain),
@@ -119,9 +132,12 @@ function readAuthority(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new CannotStart(`acme.ca: ${file} cannot be read (${code}). Correct the path or its permissions.`, {
-      cause: error,
-    })
+    throw new StartupError(
+      `acme.ca: ${file} cannot be read (${code}). Correct the path or its permissions.`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -130,11 +146,11 @@ function readAuthority(file: string): string {
  * host of an MTA-STS policy, so that a domain with broken records affects no other certificate. Pure.
  * @param delegating domains that delegate records, when this server serves policies
  */
-export function wantedOf(
+export function listWantedCertificates(
   { hostname, tls, acme }: Pick<Config, 'hostname' | 'tls' | 'acme'>,
   domains: readonly Pick<Domain, 'name' | 'trackingSubdomain' | 'checks'>[],
   delegating: readonly Pick<Domain, 'name' | 'returnPath' | 'delegation' | 'checks'>[] = [],
-): Wanted[] {
+): WantedCertificate[] {
   // Names covered by certificate files are excluded.
   const own = [...(tls.cert === undefined ? [hostname] : []), ...acme.names].map((name) => name.toLowerCase())
   const names = [...new Set(own)]
@@ -149,24 +165,24 @@ export function wantedOf(
 function trackingHostOf(domain: Pick<Domain, 'name' | 'trackingSubdomain' | 'checks'>): string[] {
   const { name, trackingSubdomain, checks } = domain
   if (trackingSubdomain === null) return []
-  const key = trackingKeyOf({ name, trackingSubdomain })
+  const key = getTrackingCheckKey({ name, trackingSubdomain })
   const seen = checks.some((one) => one.key === key && one.status === 'verified')
   return seen ? [`${trackingSubdomain}.${name}`] : []
 }
 
 /** Returns the host of the MTA-STS policy of a domain that delegates its return path, if its record was found. */
 function policyHostOf(domain: Pick<Domain, 'name' | 'returnPath' | 'delegation' | 'checks'>): string[] {
-  const apex = delegatedName(domain)
-  const key = policyKeyOf(apex)
+  const apex = getDelegatedName(domain)
+  const key = getPolicyCheckKey(apex)
   const seen = domain.checks.some((one) => one.key === key && one.status === 'verified')
-  return domain.delegation === 'ns' && seen ? [policyHost(apex)] : []
+  return domain.delegation === 'ns' && seen ? [getPolicyHost(apex)] : []
 }
 
 /** Opens all HTTP listeners, then starts certificate renewal. Returns the origins, those of `http.listen` first. */
 export async function listenHttp(
   http: Pick<Http, 'listen'>,
   { http: listeners, acme: asked }: Config,
-  { acme, capacity }: Pick<Certified, 'acme'> & { capacity: Pick<Capacity, 'http' | 'budgets'> },
+  { acme, capacity }: Pick<CertificateServices, 'acme'> & { capacity: Pick<Capacity, 'http' | 'budgets'> },
   started: AsyncDisposableStack,
 ): Promise<string[]> {
   const origins = [

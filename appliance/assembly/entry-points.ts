@@ -7,63 +7,63 @@ import {
   PREFERENCES_PATH,
   type PreferencesTokens,
 } from '../audience/audience.ts'
-import { adviseOn } from '../advice/advice.ts'
+import { checkSingleEmail } from '../advice/advice.ts'
 import { createAlerts } from '../alerts/alerts.ts'
 import { alertLevels } from './alert-levels.ts'
 import { createAutomations } from '../automations/automations.ts'
 import { createCustomEvents } from '../automations/book.ts'
 import { createHttp } from '../http/http.ts'
 import { createMetricsListener } from '../http/metrics-listener.ts'
-import { createSetUp } from '../accounts/accounts.ts'
+import { createSetup } from '../accounts/accounts.ts'
 import {
-  bringTo,
+  deliverToPublicMx,
   createDnsbl,
   createMilters,
   createPublicMx,
   createSpamFilter,
 } from '../inbound/public-mx.ts'
-import { createInbound, type InboundDeps } from '../inbound/inbound.ts'
+import { createMailReceiver, type MailReceiverDeps } from '../inbound/inbound.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import {
-  createCheckedCounter,
+  createSentEmailChecker,
   createReportView,
   createReputationView,
   createSharedDoctor,
-  viewCertificates,
+  loadCertificateViews,
 } from '../insights/insights.ts'
 import {
-  createContents,
+  createEmailContentReader,
   createIntake,
-  createSchedules,
+  createScheduledEmails,
   type Intake,
   type IntakeDeps,
 } from '../intake/intake.ts'
 import { systemClock } from '../clock/clock.ts'
 import { openNameserver } from './nameserver.ts'
 import { createNodeList, isShared } from './node.ts'
-import { createNotices, type SendNotice } from '../intake/notice.ts'
+import { createNoticeSender, type SendNotice } from '../intake/notice.ts'
 import { createQueueControl } from '../queue/queue.ts'
 import {
   createErasures,
-  createPropagation,
-  createProviderGate,
+  createPropagationWatch,
+  createProviderRuleChecker,
   createQuotas,
   createRateLimiter,
   type Erasures,
-  type ProviderGate,
+  type ProviderRuleChecker,
 } from '../senders/senders.ts'
-import { createShapingBook, type ShapingBook } from '../shaping/shaping.ts'
+import { createShapingOperations, type ShapingOperations } from '../shaping/shaping.ts'
 import type { MailHandler } from '../smtp/smtp.ts'
-import type { SourceBook } from '../sources/sources.ts'
+import type { SourceRegistry } from '../sources/sources.ts'
 import { createSubmission } from '../submission/submission.ts'
 import { createTemplates } from '../templates/templates.ts'
-import { createTracking, reachable, type Tracking } from '../tracking/tracking.ts'
+import { createTracking, pickReachableOrigin, type Tracking } from '../tracking/tracking.ts'
 import type { Certificates } from '../wire/certificates.ts'
-import { openDoctor, createFetcher, openResolver, openSmtp } from './adapters.ts'
+import { createDoctor, createFetcher, openResolver, openSmtp } from './adapters.ts'
 import { openBroadcasts } from './broadcasts.ts'
 import { openPublicPages } from './public-pages.ts'
-import { listenHttp, openCertified } from './certificates.ts'
-import { createLook } from './monitoring.ts'
+import { listenHttp, openCertificateServices } from './certificates.ts'
+import { createGaugeCollector } from './monitoring.ts'
 import {
   httpOptions,
   dnsblOptions,
@@ -71,7 +71,7 @@ import {
   inboundOptions,
   intakeOptions,
   noticeOptions,
-  retentionOf,
+  loadRetention,
   milterOptions,
   spamFilterOptions,
   submissionOptions,
@@ -80,11 +80,11 @@ import { openSignInProviders } from './sign-in-providers.ts'
 import type { LiveTables } from './tables.ts'
 import type { Config } from '../config/config.ts'
 import type { Instruments } from '../watch/metrics.ts'
-import { domainPolls, type Ground, type People } from './ground.ts'
-import type { WayOut } from './way-out.ts'
+import { domainPollOptions, type SharedResources, type AccountsAndSenders } from './ground.ts'
+import type { OutboundDelivery } from './way-out.ts'
 
-/** Wraps the book so that changes apply to the next message. */
-function heeded(book: SourceBook, changed: () => void): SourceBook {
+/** Wraps a source book so that changes apply to the next message. */
+function heeded(book: SourceRegistry, changed: () => void): SourceRegistry {
   const then = async <T>(change: Promise<T>): Promise<T> => {
     const result = await change
     changed()
@@ -99,20 +99,25 @@ function heeded(book: SourceBook, changed: () => void): SourceBook {
 }
 
 /** Creates the services for operators. */
-function operatorParts(ground: Ground, { book }: People, out: WayOut, tables: LiveTables) {
+function operatorParts(
+  ground: SharedResources,
+  { book }: AccountsAndSenders,
+  out: OutboundDelivery,
+  tables: LiveTables,
+) {
   const { delivery, policies } = out
   const { config, options, clock, storage, sandbox, resolver } = ground
-  const look = openDoctor(config, tables.blocklists)
+  const look = createDoctor(config, tables.blocklists)
   const freshResolver = () => openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   const change = (work: () => Promise<void>) => delivery.change(work)
   const activity = (source: string, provider: string) => delivery.laneActivity(source, provider)
   return {
-    shaping: createShapingBook({ storage, clock, table: tables.providers, change, activity }),
-    gate: createProviderGate({ storage, clock, rules: tables.providerRules }),
+    shaping: createShapingOperations({ storage, clock, table: tables.providers, change, activity }),
+    gate: createProviderRuleChecker({ storage, clock, rules: tables.providerRules }),
     queue: createQueueControl({ storage, clock, wake: () => delivery.wake() }),
     sources: heeded(book, () => delivery.changed()),
     tlsPolicies: policies,
-    propagation: createPropagation({ storage, resolver, clock, config: book.host }),
+    propagation: createPropagationWatch({ storage, resolver, clock, config: book.host }),
     reputation: createReputationView({ storage, clock, rules: tables.providerRules }),
     reports: createReportView({ storage, resolver, clock, hostname: config.hostname }),
     doctor: createSharedDoctor(clock, (domain, tell) =>
@@ -122,7 +127,12 @@ function operatorParts(ground: Ground, { book }: People, out: WayOut, tables: Li
 }
 
 /** Opens the entry points: REST with the dashboard, SMTP, and metrics. */
-export async function openEntryPoints(ground: Ground, people: People, out: WayOut, tables: LiveTables) {
+export async function openEntryPoints(
+  ground: SharedResources,
+  people: AccountsAndSenders,
+  out: OutboundDelivery,
+  tables: LiveTables,
+) {
   const { config, options, log, clock, started, storage, sandbox, resolver, capacity, mime } = ground
   const { accounts, senders } = people
   const wake = (): void => out.delivery.wake()
@@ -130,21 +140,21 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   const shareOf = (limit: number): number => Math.ceil(limit / ground.heartbeat.alive())
   const rateLimiter = createRateLimiter({ clock, perSecond: () => shareOf(config.limits.rate_per_second) })
   const fetch = createFetcher(resolver, clock, { allowNetworks: options.fetchNetworks })
-  const { certificates, acme, policies } = await openCertified(config, ground, sandbox !== null)
+  const { certificates, acme, policies } = await openCertificateServices(config, ground, sandbox !== null)
   const { tracking, listening } = await openTracking(ground, tables, certificates)
   const { tokens, unsubscribeLink } = await openPreferences(ground, tracking)
   const operators = operatorParts(ground, people, out, tables)
   const { gate, shaping } = operators
   const needed = { storage, senders, quotas, gate, fetch, mime, clock, wake, tracking, unsubscribeLink }
   const intake = started.adopt(createIntake({ ...needed, ...intakeOptions(config) }), (one) => one.close())
-  const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
+  const sendNotice = createNoticeSender({ ...ground, intake, ...noticeOptions(config) })
   watchAlerts(ground, tables, { gate, sendNotice })
   countChecked(ground)
   const http = await createHttp({
-    tls: { certificates, policies, challenges: acme ?? undefined, list: () => viewCertificates(config) },
+    tls: { certificates, policies, challenges: acme ?? undefined, list: () => loadCertificateViews(config) },
     storage,
     capacity,
-    schedules: createSchedules({ storage, clock, wake }),
+    schedules: createScheduledEmails({ storage, clock, wake }),
     accounts,
     providers: openSignInProviders(config, { storage, clock, accounts }),
     senders,
@@ -162,13 +172,13 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
     ...(await openPublicPages(ground, { intake, senders, tracking, shareOf })),
     ...openAutomations(ground, intake),
     broadcasts: openBroadcasts({ ...ground, senders, gate, tracking, tokens, wake, shaping }),
-    retention: retentionOf(ground),
+    retention: loadRetention(ground),
     tracking,
     instruments: ground.instruments,
     health: ground.health,
     node: nodesOf(ground, shareOf),
     ...operators,
-    setUp: createSetUp({ storage, clock, accounts }),
+    setUp: createSetup({ storage, clock, accounts }),
     config: httpOptions(config),
     dashboard: options.dashboard,
   })
@@ -183,18 +193,18 @@ export async function openEntryPoints(ground: Ground, people: People, out: WayOu
   return { url: origins[0]!, http: origins, smtp, dns, metrics, certificates }
 }
 
-/** Returns this node, the list of all nodes, and what each counts separately. */
-const nodesOf = (ground: Ground, shareOf: (limit: number) => number) => ({
+/** Returns this node, the list of all nodes, and each node's share of a limit. */
+const nodesOf = (ground: SharedResources, shareOf: (limit: number) => number) => ({
   ...ground.node,
   ...createNodeList({ ...ground, clock: systemClock, deliveryClock: ground.clock }),
   shareOf,
 })
 
-/** Starts to watch for what is about to go wrong. */
+/** Starts the worker that opens and closes alerts. */
 function watchAlerts(
-  ground: Ground,
+  ground: SharedResources,
   tables: LiveTables,
-  parts: { gate: ProviderGate; sendNotice: SendNotice },
+  parts: { gate: ProviderRuleChecker; sendNotice: SendNotice },
 ): void {
   const { config, started } = ground
   const { peopleUrl = null } = httpOptions(config)
@@ -205,21 +215,21 @@ function watchAlerts(
   alerts.start()
 }
 
-/** Starts to check sent emails. */
-function countChecked(ground: Ground): void {
+/** Starts counting the results of the checks of sent emails. */
+function countChecked(ground: SharedResources): void {
   const { storage, clock, mime, capacity, started } = ground
-  const contents = createContents({ storage, clock, mime, turns: capacity.turns })
-  const counter = createCheckedCounter({
+  const contents = createEmailContentReader({ storage, clock, mime, turns: capacity.turns })
+  const counter = createSentEmailChecker({
     ...ground,
     contentOf: (email) => contents.of(email),
-    advise: adviseOn,
+    advise: checkSingleEmail,
   })
   started.defer(() => counter.stop())
   counter.start()
 }
 
 /** Opens the SMTP listeners: for apps, and for mail without authentication. */
-async function openMail(ground: Ground, tables: LiveTables, parts: MailParts) {
+async function openMail(ground: SharedResources, tables: LiveTables, parts: MailParts) {
   const { config, started, mime, clock } = ground
   const { senders, rateLimiter, intake, sendNotice, certificates, requestLog } = parts
   const publicMx = openPublicMx({ ...ground, sendNotice, intake, mime, ...inboundOptions(config, tables) })
@@ -234,11 +244,11 @@ type Submission = Parameters<typeof createSubmission>[0]
 type MailParts = Pick<Submission, 'senders' | 'rateLimiter'> &
   Pick<Parameters<typeof openSmtp>[1], 'certificates' | 'requestLog'> & {
     intake: Intake
-    sendNotice: InboundDeps['sendNotice']
+    sendNotice: MailReceiverDeps['sendNotice']
   }
 
 /** Creates the tokens of the preference page, and its links on the tracking host of a domain. */
-async function openPreferences({ storage, clock }: Ground, tracking: Tracking) {
+async function openPreferences({ storage, clock }: SharedResources, tracking: Tracking) {
   const secret = await storage.secret({ name: 'preferences', fresh: randomBytes(32) }, clock.now())
   const tokens = createPreferencesTokens(secret)
   const unsubscribeLink: IntakeDeps['unsubscribeLink'] = (domain, target) => {
@@ -249,15 +259,15 @@ async function openPreferences({ storage, clock }: Ground, tracking: Tracking) {
 }
 
 /** Creates erasures, which continue after a restart. */
-function openErasures(ground: Ground): Erasures {
-  const erasures = createErasures({ ...ground, pollMs: domainPolls(ground).pollMs })
+function openErasures(ground: SharedResources): Erasures {
+  const erasures = createErasures({ ...ground, pollMs: domainPollOptions(ground).pollMs })
   ground.started.defer(() => erasures.stop())
   erasures.start()
   return erasures
 }
 
-/** Creates templates, the automations that send them, and the events that start those. Continues runs. */
-function openAutomations(ground: Ground, intake: Intake) {
+/** Creates templates, the automations that send them, and the custom events that start automations. Continues runs. */
+function openAutomations(ground: SharedResources, intake: Intake) {
   const templates = createTemplates(ground)
   const pollMs = ground.options.pollMs ?? 1000
   const automations = createAutomations({ ...ground, intake, templates, pollMs })
@@ -267,7 +277,7 @@ function openAutomations(ground: Ground, intake: Intake) {
 }
 
 /** Creates the audience. */
-function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
+function openAudience(ground: SharedResources, tokens: PreferencesTokens): Audience {
   const { storage, clock, started, config, log, duties, stats, hasRoom, options } = ground
   const calls = (): number => stats().calls
   const imports = {
@@ -291,7 +301,7 @@ function openAudience(ground: Ground, tokens: PreferencesTokens): Audience {
  * email is accepted.
  */
 async function openTracking(
-  { config, clock, storage, log }: Ground,
+  { config, clock, storage, log }: SharedResources,
   { robots }: LiveTables,
   certificates: Certificates,
 ) {
@@ -311,15 +321,15 @@ async function openTracking(
     robots,
   })
   const listening = (url: string | undefined): void => {
-    origin ??= reachable(url)
+    origin ??= pickReachableOrigin(url)
   }
   return { tracking, listening }
 }
 
 /** Opens the metrics page and its listeners, if configured. Returns their origins. */
-async function openMetrics(ground: Ground, shaping: ShapingBook): Promise<string[]> {
+async function openMetrics(ground: SharedResources, shaping: ShapingOperations): Promise<string[]> {
   const { config, clock, storage, stats, instruments, health, log, started, capacity } = ground
-  instruments.lookAt(createLook({ config, storage, shaping, clock, capacity, stats }))
+  instruments.lookAt(createGaugeCollector({ config, storage, shaping, clock, capacity, stats }))
   const listener = createMetricsListener({ instruments, health, log })
   started.defer(() => listener.close())
   return listener.listen(config.metrics.listen)
@@ -330,10 +340,10 @@ interface Started {
   defer(end: () => Promise<void>): void
 }
 
-interface PublicMxDeps extends InboundDeps {
+interface PublicMxDeps extends MailReceiverDeps {
   started: Started
   config: Config
-  options: Ground['options']
+  options: SharedResources['options']
   instruments: Pick<Instruments, 'blocklistAsked' | 'milterAsked' | 'spamFilterAsked'>
   /** Null outside the sandbox. */
   sandbox: Sandbox | null
@@ -349,12 +359,12 @@ function openPublicMx({ started, sandbox, ...deps }: PublicMxDeps): MailHandler 
   const spamFilter = filter && createSpamFilter({ ...deps, ...filter, count: instruments.spamFilterAsked })
   const filters = milterOptions(config)
   const milters = filters && createMilters({ ...deps, ...filters, count: instruments.milterAsked })
-  // The node that reads stored mail isn't always the one that received it.
-  const polls = isShared(config) ? domainPolls(deps) : {}
-  const inbound = createInbound({ ...deps, ...polls, spamFilter, milters })
+  // With several nodes, the one that reads stored mail isn't always the one that received it.
+  const polls = isShared(config) ? domainPollOptions(deps) : {}
+  const inbound = createMailReceiver({ ...deps, ...polls, spamFilter, milters })
   started.defer(() => inbound.close())
   const dnsbl = createDnsbl({ ...deps, ...dnsblOptions(config), count: instruments.blocklistAsked })
   const handler = createPublicMx(inbound, dnsbl)
-  sandbox?.connect((mail) => bringTo(handler, mail))
+  sandbox?.connect((mail) => deliverToPublicMx(handler, mail))
   return handler
 }

@@ -7,30 +7,33 @@ import type { Events } from '../events/events.ts'
 import { createMimeReader, type MimeReader } from '../mime/mime.ts'
 import type { Sandbox, SandboxDeps } from '../sandbox/sandbox.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
-import type { SourceBook } from '../sources/sources.ts'
-import { makeRoomToStart, openReserve } from '../storage/room.ts'
+import type { SourceRegistry } from '../sources/sources.ts'
+import { freeSpaceToStart, openDiskReserve } from '../storage/room.ts'
 import type { Storage } from '../storage/storage.ts'
 import { watchDescriptors } from '../watch/descriptors.ts'
 import { createDuties, type Duties, type Turn } from '../watch/duties.ts'
-import { createHealth, type HealthChecks } from '../watch/health.ts'
+import { createHealthChecks, type HealthChecks } from '../watch/health.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Heartbeat } from '../watch/heartbeat.ts'
 import { createInstruments, type Instruments } from '../watch/metrics.ts'
-import { openEvents, openResolver, openSourceBook } from './adapters.ts'
+import { openEvents, openResolver, openSourceRegistry } from './adapters.ts'
 import type { ComposeOptions } from './appliance.ts'
 import { withBroadcastMail } from './broadcasts.ts'
 import { openMembership } from './membership.ts'
-import { isShared, openNode, type NodeBook } from './node.ts'
-import { capacityOptions, roomOptions } from './options.ts'
+import { isShared, createNodeInfoCollector, type NodeInfoCollector } from './node.ts'
+import { capacityOptions, diskSpaceOptions } from './options.ts'
 import { lockDirectory, openDaemonStorage } from './storage.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 
 /**
- * How often to look for domains to check and other rare work. On a single node, this process is told when there is
- * work, so once a minute is enough. With several nodes, the node that does the work may not be the one that is told.
+ * How often to poll for domains to check and for other rare work. A single node is notified when there is work, so once a
+ * minute is enough. With several nodes, the notified node may not be the one that does the work.
  */
-export const domainPolls = ({ config, options: { pollMs = 0 } }: Pick<Ground, 'config' | 'options'>) => ({
+export const domainPollOptions = ({
+  config,
+  options: { pollMs = 0 },
+}: Pick<SharedResources, 'config' | 'options'>) => ({
   pollMs: Math.max(isShared(config) ? 1000 : 60_000, pollMs),
 })
 
@@ -38,7 +41,7 @@ export const domainPolls = ({ config, options: { pollMs = 0 } }: Pick<Ground, 'c
 type Options = ComposeOptions & { dashboard: string }
 
 /** The shared foundations. Opened resources are closed with `started`, in reverse order. */
-export interface Ground {
+export interface SharedResources {
   config: Config
   options: Options
   log: Logger
@@ -50,7 +53,7 @@ export interface Ground {
   /** The ID of this node, and its state among the other nodes. */
   nodeId: string
   heartbeat: Heartbeat
-  node: NodeBook
+  node: NodeInfoCollector
   duties: Duties & { turn: (name: 'certificates') => Turn }
   sandbox: Sandbox | null
   resolver: ReturnType<typeof openResolver>
@@ -69,27 +72,27 @@ export interface Ground {
   stats: () => { commits: number; calls: number; waiting: number }
 }
 
-/** Loaded on demand, because its servers and verifiers are a large part of the program. */
+/** Loads the sandbox on demand, because its servers and verifiers are a large part of the program. */
 async function openSandbox(deps: SandboxDeps): Promise<Sandbox> {
   const { startSandbox } = await import('../sandbox/sandbox.ts')
   return startSandbox(deps)
 }
 
 /** Opens storage, DNS and other shared resources. Rejects if one is missing or in use. */
-export async function openGround(
+export async function openSharedResources(
   config: Config,
   options: Options,
   started: AsyncDisposableStack,
   { providers }: LiveTables,
-): Promise<Ground> {
+): Promise<SharedResources> {
   const { log, clock = systemClock } = options
-  const room = { ...roomOptions(config), clock, log }
+  const room = { ...diskSpaceOptions(config), clock, log }
   const { leastFree } = room
-  await makeRoomToStart(room)
+  await freeSpaceToStart(room)
   const lock = await lockDirectory(config)
   started.defer(() => lock.release())
   started.defer(watchDescriptors(log))
-  const reserve = await openReserve(room)
+  const reserve = await openDiskReserve(room)
   started.defer(() => reserve.close())
   const freeBytes = () => reserve.freeBytes()
   const known = (id: string) => providers().providers.some((one) => one.id === id)
@@ -110,13 +113,13 @@ export async function openGround(
   if (sandbox) started.defer(() => sandbox.close())
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   started.defer(() => resolver.close())
-  const node = openNode(config, clock, { sandbox: sandbox !== null, program: options.program })
+  const node = createNodeInfoCollector(config, clock, { sandbox: sandbox !== null, program: options.program })
   const own = await openMembership({ config, storage, clock, log, node })
   const { owner, heartbeat } = own
   started.defer(() => heartbeat.stop())
   const fenced = () => heartbeat.fenced()
   const watched = { storage, clock, freeBytes, leastFree, fenced, isRemote: isShared(config) }
-  const health = createHealth({ ...watched, lastFailure: () => writes.lastFailure() })
+  const health = createHealthChecks({ ...watched, lastFailure: () => writes.lastFailure() })
   const duties = createDuties({ storage, clock, owner, fenced })
   started.defer(() => duties.release())
   const telling = { storage, resolver, clock, log, duties, pollMs: options.pollMs }
@@ -133,19 +136,19 @@ export async function openGround(
 }
 
 /** Accounts, senders and the sending IPs. */
-export interface People {
+export interface AccountsAndSenders {
   accounts: Accounts
   senders: Senders
-  book: SourceBook
+  book: SourceRegistry
 }
 
 /** Opens accounts, senders and the sending IPs. */
-export async function openPeople(ground: Ground): Promise<People> {
+export async function openAccountsAndSenders(ground: SharedResources): Promise<AccountsAndSenders> {
   const { config, log, clock, started, storage, duties, sandbox, resolver } = ground
   const accounts = createAccounts({ storage, clock, hostname: config.hostname })
-  const book = await openSourceBook(config, storage, clock)
+  const book = await openSourceRegistry(config, storage, clock)
   await book.reconcile()
-  const polls = { ...domainPolls(ground), duties }
+  const polls = { ...domainPollOptions(ground), duties }
   const senders = createSenders({ storage, resolver, clock, config: book.host, log, ...polls })
   started.defer(() => senders.close())
   if (sandbox) await sandbox.open({ accounts, senders, resolver })

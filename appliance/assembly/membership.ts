@@ -2,15 +2,15 @@
 import { hostname } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
-import { newId, ownerOf } from '../mail/ids.ts'
+import { newId, formatOwner } from '../mail/ids.ts'
 import { LOST_MS, type NodeFacts } from '../mail/node.ts'
-import { freeLeasesArgs } from '../queue/schedule.ts'
+import { buildFreeLeasesArgs } from '../queue/schedule.ts'
 import type { Storage } from '../storage/storage.ts'
-import { ALONE, createHeartbeat, type Heartbeat } from '../watch/heartbeat.ts'
+import { SINGLE_NODE, createHeartbeat, type Heartbeat } from '../watch/heartbeat.ts'
 import type { Logger } from '../watch/log.ts'
-import { CannotStart } from '../wire/listeners.ts'
+import { StartupError } from '../wire/listeners.ts'
 import { isShared } from './node.ts'
-import { nodeIdOf } from './node-id.ts'
+import { getNodeId } from './node-id.ts'
 
 interface MembershipDeps {
   config: Config
@@ -31,7 +31,7 @@ interface Member {
 
 /** On SQLite, there is only one node, whose row never changes. */
 const NO_HEARTBEAT: Heartbeat = {
-  ...ALONE,
+  ...SINGLE_NODE,
   start: async () => undefined,
   heed: () => undefined,
   leave: async () => undefined,
@@ -40,13 +40,13 @@ const NO_HEARTBEAT: Heartbeat = {
 
 /**
  * Joins the nodes of a PostgreSQL database, until the heartbeat stops.
- * @throws CannotStart if the clocks of this machine and of the database server differ too much
+ * @throws StartupError if the clocks of this machine and of the database server differ too much
  */
 export async function openMembership(deps: MembershipDeps): Promise<Member> {
   const { config, storage, clock, log, node } = deps
-  const nodeId = await nodeIdOf(config, storage, clock.now())
+  const nodeId = await getNodeId(config, storage, clock.now())
   const run = newId(clock.now())
-  const owner = ownerOf(nodeId, run)
+  const owner = formatOwner(nodeId, run)
   if (!isShared(config)) return { nodeId, owner, heartbeat: NO_HEARTBEAT }
   const heartbeat = createHeartbeat({
     storage,
@@ -55,10 +55,10 @@ export async function openMembership(deps: MembershipDeps): Promise<Member> {
     node: { id: nodeId, run, name: hostname() },
     facts: () => JSON.stringify(node.facts()),
     lostAfter: LOST_MS,
-    free: () => storage.freeLostNodes(freeLeasesArgs(clock.now()), clock.now()),
+    free: () => storage.freeLostNodes(buildFreeLeasesArgs(clock.now()), clock.now()),
   })
   await heartbeat.start().catch((error: unknown) => {
-    throw new CannotStart((error as Error).message, { cause: error })
+    throw new StartupError((error as Error).message, { cause: error })
   })
   return { nodeId, owner, heartbeat }
 }

@@ -4,15 +4,15 @@ import type { Capacity, CapacityFigures } from '../capacity/capacity.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import { NODE_STATES } from '../mail/node.ts'
-import { viewNodes } from '../mail/node-view.ts'
+import { toNodeViews } from '../mail/node-view.ts'
 import { readCertificates } from '../insights/insights.ts'
-import type { ShapingBook } from '../shaping/shaping.ts'
+import type { ShapingOperations } from '../shaping/shaping.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { Standing } from '../watch/metrics.ts'
+import type { GaugeValues } from '../watch/metrics.ts'
 import { isShared } from './node.ts'
 
 /** Returns the free and total bytes of the data directory's file system; null if it can't be read. */
-export async function diskOf(dataDir: string): Promise<Standing['disk']> {
+export async function readDiskSpace(dataDir: string): Promise<GaugeValues['disk']> {
   try {
     const { bavail, bsize, blocks } = await statfs(dataDir)
     return { free: bavail * bsize, size: blocks * bsize }
@@ -25,7 +25,7 @@ export async function diskOf(dataDir: string): Promise<Standing['disk']> {
 async function spoolOf(
   storage: Pick<Storage, 'surveyQueue' | 'nextDue'>,
   now: number,
-): Promise<Standing['spool']> {
+): Promise<GaugeValues['spool']> {
   const due = (await storage.nextDue({ closed: [] }, now)) ?? now
   const dueSeconds = Math.max(0, (now - due) / 1000)
   const spool = { waiting: 0, held: 0, inFlight: 0, oldestSeconds: 0, dueSeconds }
@@ -42,7 +42,7 @@ async function spoolOf(
   return spool
 }
 
-async function certificatesOf(config: Config): Promise<Standing['certificates']> {
+async function certificatesOf(config: Config): Promise<GaugeValues['certificates']> {
   const read = await readCertificates(config)
   return read.flatMap(({ facts }) =>
     'certificate' in facts
@@ -52,7 +52,11 @@ async function certificatesOf(config: Config): Promise<Standing['certificates']>
 }
 
 /** Formats client usage as rows for the metrics and `posthaste status`. */
-export function capacityRows({ connections, octets, budgets }: CapacityFigures): Standing['capacity'] {
+export function formatCapacityRows({
+  connections,
+  octets,
+  budgets,
+}: CapacityFigures): GaugeValues['capacity'] {
   const listeners = Object.entries(connections)
   const bytes = Object.entries(octets)
   return {
@@ -75,16 +79,16 @@ export function capacityRows({ connections, octets, budgets }: CapacityFigures):
 }
 
 /** Counts the nodes by state. Uses real time, whatever the clock of deliveries is. */
-async function nodesOf(config: Config, storage: Pick<Storage, 'listNodes'>): Promise<Standing['nodes']> {
+async function nodesOf(config: Config, storage: Pick<Storage, 'listNodes'>): Promise<GaugeValues['nodes']> {
   if (!isShared(config)) return {}
   const now = systemClock.now()
-  const nodes = viewNodes(await storage.listNodes({}, now), null, now)
+  const nodes = toNodeViews(await storage.listNodes({}, now), null, now)
   const counts = NODE_STATES.map((state) => [state, nodes.filter((one) => one.state === state).length])
-  return Object.fromEntries(counts) as Standing['nodes']
+  return Object.fromEntries(counts) as GaugeValues['nodes']
 }
 
-/** Creates a function that collects all of `Standing`. */
-export function createLook(deps: {
+/** Creates a function that collects all fields of `Standing`. */
+export function createGaugeCollector(deps: {
   config: Config
   storage: Pick<
     Storage,
@@ -96,12 +100,12 @@ export function createLook(deps: {
     | 'databaseServer'
     | 'listNodes'
   >
-  shaping: Pick<ShapingBook, 'lanes'>
+  shaping: Pick<ShapingOperations, 'lanes'>
   clock: Clock
   capacity: Pick<Capacity, 'figures'>
   /** Statistics of the storage engine, if it counts them. */
   stats: (() => { commits: number; calls: number; waiting: number }) | undefined
-}): () => Promise<Standing> {
+}): () => Promise<GaugeValues> {
   const { config, storage, shaping, clock, capacity, stats } = deps
   return async () => {
     const now = clock.now()
@@ -112,7 +116,7 @@ export function createLook(deps: {
       storage.countOpenBroadcasts({}, now),
       storage.countOpenAlerts({}, now),
       certificatesOf(config),
-      diskOf(config.data_dir),
+      readDiskSpace(config.data_dir),
       storage.databaseServer(),
       nodesOf(config, storage),
     ])
@@ -125,7 +129,7 @@ export function createLook(deps: {
       nodes,
       storage: stats?.() ?? null,
       database: server?.connections ?? null,
-      capacity: capacityRows(capacity.figures()),
+      capacity: formatCapacityRows(capacity.figures()),
       lanes: lanes.map(({ source, provider, allowed, paused }) => ({
         source,
         provider,

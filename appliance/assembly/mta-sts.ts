@@ -2,9 +2,9 @@
 import type { SecureContext } from 'node:tls'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
-import { policyFile, policyHost } from '../senders/senders.ts'
+import { formatPolicyFile, getPolicyHost } from '../senders/senders.ts'
 import type { Certificates } from '../wire/certificates.ts'
-import { trustedUntil } from '../wire/trial.ts'
+import { checkTrustExpiry } from '../wire/trial.ts'
 import { isShared } from './node.ts'
 
 /**
@@ -13,7 +13,7 @@ import { isShared } from './node.ts'
  * effect. With dns-01, a hook would have to publish records in a zone that this server answers for. With several nodes, a
  * policy would name only one of the mail exchangers.
  */
-export function servesPolicies(config: Pick<Config, 'acme' | 'http' | 'nameserver' | 'storage'>): boolean {
+export function canServePolicies(config: Pick<Config, 'acme' | 'http' | 'nameserver' | 'storage'>): boolean {
   const { acme, http, nameserver } = config
   const isCertified = acme.agree_terms && acme.challenge !== 'dns-01'
   return nameserver.zone !== undefined && isCertified && http.tls_listen.length > 0 && !isShared(config)
@@ -42,10 +42,10 @@ export interface Policies {
 
 /** Creates the policies. None is served before `serve`. */
 export function createPolicies({ hostname, certificates, clock, ca }: Deps): Policies {
-  /** Results by certificate, because a handshake costs a millisecond. */
+  /** Caches results by certificate, because a handshake costs a millisecond. */
   const tried = new WeakMap<SecureContext, Promise<number>>()
   const until = (context: SecureContext): Promise<number> => {
-    const known = tried.get(context) ?? trustedUntil(context, hostname, ca)
+    const known = tried.get(context) ?? checkTrustExpiry(context, hostname, ca)
     tried.set(context, known)
     return known
   }
@@ -56,10 +56,10 @@ export function createPolicies({ hostname, certificates, clock, ca }: Deps): Pol
       // Some senders send no SNI.
       const shown = [certificates.contextFor(hostname), certificates.contextFor()]
       const trusted = Math.min(...(await Promise.all(shown.map(until))))
-      file = policyFile(hostname, trusted, clock.now())
+      file = formatPolicyFile(hostname, trusted, clock.now())
     },
-    publish: (apex) => (certificates.covers(policyHost(apex)) ? file : null),
-    serve: (apexes) => void (served = new Set(apexes.map(policyHost))),
+    publish: (apex) => (certificates.covers(getPolicyHost(apex)) ? file : null),
+    serve: (apexes) => void (served = new Set(apexes.map(getPolicyHost))),
     fileOf: (host) => (served.has(host.toLowerCase()) ? file : null),
   }
 }

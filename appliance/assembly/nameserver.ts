@@ -1,19 +1,19 @@
 /** Opens the DNS server, if one is configured. */
 import { randomBytes } from 'node:crypto'
-import { createNameserver, createZoneBook, type ZoneData } from '../nameserver/nameserver.ts'
-import { publishedRecords } from '../senders/senders.ts'
-import type { Ground, People } from './ground.ts'
+import { createNameserver, createZoneCache, type ZoneData } from '../nameserver/nameserver.ts'
+import { createZoneBuilder } from '../senders/senders.ts'
+import type { SharedResources, AccountsAndSenders } from './ground.ts'
 import type { Policies } from './mta-sts.ts'
 
 /** Opens the listeners for DNS queries. Returns their addresses. */
 export async function openNameserver(
-  ground: Ground,
-  { book }: People,
+  ground: SharedResources,
+  { book }: AccountsAndSenders,
   policies: Policies,
 ): Promise<string[]> {
   const { config, storage, clock, capacity, instruments, started } = ground
   if (!book.host.nameserver || !capacity.dns) return []
-  const zoneBook = createZoneBook({
+  const zoneBook = createZoneCache({
     ...ground,
     pollMs: ground.options.pollMs === undefined ? undefined : Math.max(ground.options.pollMs, 5000),
     read: () => readZones(ground, book, policies),
@@ -37,13 +37,13 @@ export async function openNameserver(
 
 /** Reads our own zone with the keys of all domains, and the subdomains that domains delegate. */
 async function readZones(
-  { storage, clock }: Ground,
-  { host }: People['book'],
+  { storage, clock }: SharedResources,
+  { host }: AccountsAndSenders['book'],
   policies: Policies,
 ): Promise<Omit<ZoneData, 'serial'>[]> {
   if (host.policies === true) await policies.refresh()
   const published: string[] = []
-  const { selectors, zonesOf } = publishedRecords(host, (apex) => {
+  const { selectors, zonesOf } = createZoneBuilder(host, (apex) => {
     const policy = policies.publish(apex)
     if (policy !== null) published.push(apex)
     return policy

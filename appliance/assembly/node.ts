@@ -3,9 +3,9 @@ import { hostname } from 'node:os'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { NodeFacts, NodeView } from '../mail/node.ts'
-import { viewNodes } from '../mail/node-view.ts'
+import { toNodeViews } from '../mail/node-view.ts'
 import { refuse } from '../mail/refusals.ts'
-import { freeLeasesArgs } from '../queue/schedule.ts'
+import { buildFreeLeasesArgs } from '../queue/schedule.ts'
 import type { HttpDeps } from '../http/http.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { HealthChecks } from '../watch/health.ts'
@@ -14,7 +14,7 @@ import { schemaVersion } from './storage.ts'
 import { VERSION } from './version.ts'
 
 /** The actual listeners of a daemon: HTTP as origins, SMTP and DNS as `host:port`. */
-export interface Listening {
+export interface DaemonListeners {
   http: readonly string[]
   metrics: readonly string[]
   smtp: { starttls: readonly string[]; implicitTls: readonly string[] }
@@ -22,10 +22,10 @@ export interface Listening {
 }
 
 /** Collects the information while the daemon starts. */
-export interface NodeBook {
+export interface NodeInfoCollector {
   facts(): NodeFacts
   /** Called when all listeners are open. */
-  listening(doors: Listening): void
+  listening(doors: DaemonListeners): void
 }
 
 /** A version of the program, and its PostgreSQL migrations. */
@@ -36,11 +36,11 @@ export interface ProgramVersion {
 }
 
 /** Opens the node information of this process. @param sandbox whether it uses the simulated internet */
-export function openNode(
+export function createNodeInfoCollector(
   config: Config,
   clock: Clock,
   { sandbox, program }: { sandbox: boolean; program: ProgramVersion | undefined },
-): NodeBook {
+): NodeInfoCollector {
   const startedAt = clock.now()
   const schema = schemaVersion(config, program?.migrations)
   let listeners: string[] = []
@@ -59,7 +59,7 @@ export function openNode(
         schema,
       },
     }),
-    listening: (doors) => void (listeners = originsOf(doors)),
+    listening: (doors) => void (listeners = toOrigins(doors)),
   }
 }
 
@@ -69,7 +69,7 @@ export const isShared = ({ storage }: Pick<Config, 'storage'>): boolean => stora
 interface NodeListDeps {
   config: Config
   storage: Pick<Storage, 'forgetNode' | 'listNodes' | 'listSources'>
-  node: NodeBook
+  node: NodeInfoCollector
   nodeId: string
   health: Pick<HealthChecks, 'ready'>
   /** Real time, as in heartbeats. */
@@ -93,13 +93,13 @@ export function createNodeList(deps: NodeListDeps): Pick<HttpDeps['node'], 'list
   })
   const all = async (): Promise<NodeView[]> =>
     isShared(config)
-      ? viewNodes(await storage.listNodes({}, clock.now()), nodeId, clock.now())
+      ? toNodeViews(await storage.listNodes({}, clock.now()), nodeId, clock.now())
       : [await alone()]
   return {
     async forget(id) {
       const named = (await all()).find((one) => one.id === id)
       if (!named) throw refuse('not_found', { resource: `Node ${id}` })
-      const freeing = freeLeasesArgs(deliveryClock.now())
+      const freeing = buildFreeLeasesArgs(deliveryClock.now())
       const forgotten = isShared(config) && (await storage.forgetNode({ id, ...freeing }, clock.now()))
       if (!forgotten) throw refuse('node_alive', { name: named.name })
     },
@@ -112,7 +112,7 @@ export function createNodeList(deps: NodeListDeps): Pick<HttpDeps['node'], 'list
 }
 
 /** Returns all listeners as origins. */
-export const originsOf = ({ http, metrics, smtp, dns }: Listening): string[] => [
+export const toOrigins = ({ http, metrics, smtp, dns }: DaemonListeners): string[] => [
   ...http,
   ...metrics,
   ...smtp.starttls.map((address) => `smtp://${address}`),

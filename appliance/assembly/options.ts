@@ -1,28 +1,28 @@
 /** Converts the configuration to the options of each module. */
 import { join } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
-import { descriptorLimit } from '../capacity/capacity.ts'
+import { readDescriptorLimit } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
-import { diskOf } from './monitoring.ts'
+import { readDiskSpace } from './monitoring.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 import type { Storage } from '../storage/storage.ts'
-import { viewDisk, type RetentionPeriods } from '../housekeeping/housekeeping.ts'
-import { parseNetworks, machineAddresses } from '../wire/networks.ts'
+import { reportDiskUsage, type RetentionPeriods } from '../housekeeping/housekeeping.ts'
+import { parseNetworks, listMachineAddresses } from '../wire/networks.ts'
 
 /** Returns the domains of test addresses, in lower case. */
 const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>
   names.map((name) => name.toLowerCase())
 
 /** Returns the minimum free disk space for the database, in bytes. A PostgreSQL server watches its own disk. */
-export function roomOptions({ data_dir: dataDir, storage }: Config) {
+export function diskSpaceOptions({ data_dir: dataDir, storage }: Config) {
   const local = storage.engine === 'sqlite' ? 1_000_000 : 0
   return {
     dataDir,
     leastFree: storage.min_free_mb * local,
     bytes: storage.reserve_mb * local,
-    freeOnDisk: async () => (await diskOf(dataDir))?.free ?? null,
+    freeOnDisk: async () => (await readDiskSpace(dataDir))?.free ?? null,
   }
 }
 
@@ -43,14 +43,14 @@ export function capacityOptions({ data_dir: dataDir, http, smtp, nameserver, lim
     dns: nameserver.listen.length > 0 ? DNS_CONNECTIONS : undefined,
     leastFree: storage.min_free_mb * 1_000_000,
     heapBytes: getHeapStatistics().heap_size_limit,
-    descriptors: descriptorLimit(),
+    descriptors: readDescriptorLimit(),
   }
 }
 
 /** Returns the folder of uploaded CSV files. */
 export const importOptions = ({ data_dir: dataDir }: Config) => ({ folder: join(dataDir, 'imports') })
 
-/** DNS over TCP. Resolvers use UDP, and TCP only now and then. */
+/** Connection limits for DNS over TCP. Resolvers use UDP, and TCP only now and then. */
 const DNS_CONNECTIONS = { total: 500, perAddress: 20, perStranger: 20 }
 
 const connectionLimits = (section: Config['http'] | Config['smtp']) => ({
@@ -65,7 +65,7 @@ export function deliveryOptions({ hostname, delivery }: Config, { bounces, provi
     hostname,
     sourceIps: delivery.source_ips,
     allowNetworks: parseNetworks(delivery.allow_networks),
-    ownAddresses: machineAddresses,
+    ownAddresses: listMachineAddresses,
     testDomains: testDomains(delivery),
     bounces,
     providers,
@@ -111,19 +111,19 @@ export const inboundOptions = ({ hostname, limits, smtp }: Config, tables: LiveT
   },
 })
 
-/** Returns the blocklists to ask about servers that deliver mail. */
+/** Returns the blocklists that are queried about servers that deliver mail. */
 export const dnsblOptions = ({ inbound }: Config) => ({
   zones: inbound.dnsbl,
   allow: parseNetworks(inbound.dnsbl_allow),
 })
 
-/** Returns how to ask milters; undefined: there are none. */
+/** Returns the milter settings; undefined if there are no milters. */
 export const milterOptions = ({ inbound, hostname }: Config) =>
   inbound.milters.length === 0
     ? undefined
     : { milters: inbound.milters, unavailable: inbound.milter_unavailable, hostname }
 
-/** Returns how to ask the spam filter; undefined: there is none. */
+/** Returns the settings of the spam filter; undefined if there is none. */
 export const spamFilterOptions = ({ inbound }: Config) =>
   inbound.rspamd_url === undefined
     ? undefined
@@ -142,7 +142,15 @@ export function retentionPeriods({ retention }: Config): RetentionPeriods {
 }
 
 /** Returns the data of GET /retention. */
-export function retentionOf({ config, storage, clock }: { config: Config; storage: Storage; clock: Clock }) {
+export function loadRetention({
+  config,
+  storage,
+  clock,
+}: {
+  config: Config
+  storage: Storage
+  clock: Clock
+}) {
   const { bodiesDays, attemptsDays, eventsDays, emailsDays, diskBudget: budget } = retentionPeriods(config)
   const logs = config.logs.retention_days
   const others = { webhooks: config.webhooks.retention_days, audit: config.retention.audit_days }
@@ -156,8 +164,8 @@ export function retentionOf({ config, storage, clock }: { config: Config; storag
       ...others,
     },
     async disk() {
-      const onDisk = (await diskOf(config.data_dir))?.free ?? 0
-      return viewDisk(storage, clock, { budget, onDisk })
+      const onDisk = (await readDiskSpace(config.data_dir))?.free ?? 0
+      return reportDiskUsage(storage, clock, { budget, onDisk })
     },
   }
 }

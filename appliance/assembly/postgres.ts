@@ -2,16 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { describePostgresUrl, splitPostgresUrl, type Config } from '../config/config.ts'
 import type { PostgresTarget } from '../storage/postgres/postgres.ts'
-import { CannotStart } from '../wire/listeners.ts'
+import { StartupError } from '../wire/listeners.ts'
 
 /** Hosts whose connections don't leave this machine. */
 const LOCAL = /^(|localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
 /**
  * Returns the configured database; undefined with SQLite. Reads the password and the certificate authorities.
- * @throws CannotStart if a file can't be read
+ * @throws StartupError if a file can't be read
  */
-export function postgresTarget({ storage }: Pick<Config, 'storage'>): PostgresTarget | undefined {
+export function loadPostgresTarget({ storage }: Pick<Config, 'storage'>): PostgresTarget | undefined {
   if (storage.engine !== 'postgres') return undefined
   const urls = splitPostgresUrl(storage.url!)!
   const { password_file: passwordFile, tls_ca: caFile } = storage
@@ -32,7 +32,7 @@ function read(key: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new CannotStart(`${key} cannot be read: ${(error as Error).message}.`)
+    throw new StartupError(`${key} cannot be read: ${(error as Error).message}.`)
   }
 }
 

@@ -5,7 +5,7 @@ import { createForms, createFormTokens, type Forms } from '../forms/forms.ts'
 import type { Intake } from '../intake/intake.ts'
 import type { Senders } from '../senders/senders.ts'
 import type { Tracking } from '../tracking/tracking.ts'
-import type { Ground } from './ground.ts'
+import type { SharedResources } from './ground.ts'
 
 /** How often to check for sign-ups that another node received, in milliseconds. */
 const POLL_MS = 1000
@@ -19,7 +19,7 @@ interface FormParts {
 
 /** Opens sign-up forms and archives. */
 export async function openPublicPages(
-  ground: Ground,
+  ground: SharedResources,
   parts: FormParts,
 ): Promise<{ forms: Forms; archive: PublicArchives }> {
   const { storage, clock } = ground
@@ -28,7 +28,7 @@ export async function openPublicPages(
 }
 
 /** Opens the forms, with links on the tracking host of the sender's domain, and sends their confirmation emails. */
-async function openForms(ground: Ground, { tracking, ...parts }: FormParts): Promise<Forms> {
+async function openForms(ground: SharedResources, { tracking, ...parts }: FormParts): Promise<Forms> {
   const { storage, clock, started, options } = ground
   const secret = await storage.secret({ name: 'forms', fresh: randomBytes(32) }, clock.now())
   const forms = createForms({

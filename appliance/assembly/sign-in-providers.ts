@@ -5,7 +5,7 @@ import type { SignIns } from '../accounts/accounts.ts'
 import type { Clock } from '../clock/clock.ts'
 import { completeProvider, type Config } from '../config/config.ts'
 import type { Storage } from '../storage/storage.ts'
-import { CannotStart } from '../wire/listeners.ts'
+import { StartupError } from '../wire/listeners.ts'
 
 /** Reads the secrets once, at start. Throws with a message for people if one can't be read. */
 export function openSignInProviders(
@@ -27,8 +27,8 @@ function readSecret(file: string, index: number): string {
     text = readFileSync(file, 'utf8').trim()
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
-    throw new CannotStart(`${key}: ${file} cannot be read (${code}).`)
+    throw new StartupError(`${key}: ${file} cannot be read (${code}).`)
   }
-  if (text === '') throw new CannotStart(`${key}: ${file} is empty.`)
+  if (text === '') throw new StartupError(`${key}: ${file} is empty.`)
   return text
 }

@@ -4,15 +4,15 @@ import type { Config } from '../config/config.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Actor } from '../mail/audit.ts'
 import {
-  cleanOnce,
-  MasterKeyRefused,
-  ownKey,
+  wipeOldValues,
+  MasterKeyError,
+  readGeneratedKeyFile,
   rekey,
-  sealed,
-  secretsStatus,
-  unlock,
-  type KeyPlaces,
-  type Rekeyed,
+  sealStorage,
+  getSecretsStatus,
+  openSealer,
+  type KeyLocations,
+  type RekeyResult,
   type Sealer,
   type SecretsStatus,
 } from '../secrets/secrets.ts'
@@ -21,22 +21,22 @@ import {
   moveToSqlite,
   newestPostgresSchema,
   openPostgres,
-  postgresSealing,
-  readPostgres,
+  createPostgresSealing,
+  openPostgresReader,
   type PostgresTarget,
 } from '../storage/postgres/postgres.ts'
-import { remembered } from '../storage/remembered.ts'
-import { withRoom, type RoomOptions } from '../storage/room.ts'
+import { cacheLookups } from '../storage/remembered.ts'
+import { guardDiskSpace, type DiskSpaceOptions } from '../storage/room.ts'
 import {
   appendEntry,
-  backUp,
+  createBackupArchive,
   hasDatabase,
   listSnapshots,
   lockDataDir,
   makeDirectory,
   newestSchema,
   openSqlite,
-  readSqlite,
+  openSqliteReader,
   restore,
   sqliteSealing,
   StorageRefused,
@@ -45,26 +45,26 @@ import {
   type SqliteStorage,
 } from '../storage/sqlite/sqlite.ts'
 import type {
-  BackupDone,
+  BackupResult,
   MoveResult,
-  MoveCall,
+  StorageMoveOptions,
   ReadOnlyStorage,
-  Restored,
+  RestoreResult,
   SealingStorage,
   Snapshot,
   Storage,
 } from '../storage/storage.ts'
-import { ownNodeId } from './node-id.ts'
-import { databaseName, postgresTarget } from './postgres.ts'
+import { loadOrCreateNodeId } from './node-id.ts'
+import { databaseName, loadPostgresTarget } from './postgres.ts'
 import { VERSION } from './version.ts'
 import { armCrashPoint } from '../watch/crash-points.ts'
-import { observed, type WriteState } from '../watch/observed.ts'
+import { measureStorage, type WriteState } from '../watch/observed.ts'
 import type { Instruments } from '../watch/metrics.ts'
-import { CannotStart } from '../wire/listeners.ts'
+import { StartupError } from '../wire/listeners.ts'
 
-/** Options for opening a storage. */
+/** Options for opening the storage. */
 interface OpenOptions {
-  /** Called when the engine failed; nothing can be read or written any more. */
+  /** Called when the engine has failed and can neither read nor write any more. */
   onLost?: ((error: Error) => void) | undefined
   /** Called when events were stored. */
   onEvents?: (() => void) | undefined
@@ -83,10 +83,10 @@ export async function openStorage(
   { onLost, onEvents, migrations, alone = false }: OpenOptions = {},
 ): Promise<SqliteStorage> {
   const refused = armCrashPoint(process.env, config.data_dir)
-  if (refused !== undefined) throw new CannotStart(refused)
+  if (refused !== undefined) throw new StartupError(refused)
   const engine = await orCannotStart(openEngine(config, { onLost, onEvents, migrations, alone }))
   try {
-    return remembered(sealed(engine, await orCannotStart(unlockSecrets(config, alone))))
+    return cacheLookups(sealStorage(engine, await orCannotStart(unlockSecrets(config, alone))))
   } catch (error) {
     await engine.close()
     throw error
@@ -98,23 +98,23 @@ async function openEngine(
   { alone, migrations, ...listeners }: OpenOptions,
 ): Promise<SqliteStorage> {
   const { data_dir: dataDir } = config
-  const target = postgresTarget(config)
+  const target = loadPostgresTarget(config)
   if (target === undefined) return openSqlite({ dataDir, ...listeners })
-  // For keys, certificates and uploaded files, which stay on this machine.
+  // The data directory is for keys, certificates and uploaded files, which stay on this machine.
   await makeDirectory(dataDir)
-  const lock = alone ? { node: await ownNodeId(config) } : undefined
+  const lock = alone ? { node: await loadOrCreateNodeId(config) } : undefined
   return openPostgres({ ...target, lock, dataDir, migrations, ...listeners })
 }
 
 /** Opens the storage for reading only: creates, migrates and writes nothing. Secrets stay encrypted. */
-export async function readStorage(config: Config): Promise<ReadOnlyStorage> {
-  const target = postgresTarget(config)
-  return orCannotStart(target === undefined ? readSqlite(config.data_dir) : readPostgres(target))
+export async function openReadOnlyStorage(config: Config): Promise<ReadOnlyStorage> {
+  const target = loadPostgresTarget(config)
+  return orCannotStart(target === undefined ? openSqliteReader(config.data_dir) : openPostgresReader(target))
 }
 
 /** Additional options for a daemon's storage. */
 export interface DaemonStorageOptions extends OpenOptions {
-  room: RoomOptions
+  room: DiskSpaceOptions
   instruments: Instruments
   clock: Clock
 }
@@ -127,11 +127,11 @@ export async function openDaemonStorage(
   { room, instruments, clock, ...options }: DaemonStorageOptions,
 ): Promise<{ storage: SqliteStorage; writes: WriteState }> {
   const opened = await openStorage(config, { ...options, alone: true })
-  return observed(withRoom(opened, room), instruments, clock)
+  return measureStorage(guardDiskSpace(opened, room), instruments, clock)
 }
 
 /** Returns the possible locations of the master key. */
-const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }: Config): KeyPlaces => ({
+const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }: Config): KeyLocations => ({
   dataDir,
   keyFile,
   env: process.env,
@@ -139,18 +139,19 @@ const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }:
 
 async function unlockSecrets(config: Config, alone: boolean): Promise<Sealer> {
   return withSealing(config, (storage) => {
-    const sealer = unlock(keyPlaces(config), storage, Date.now())
-    // Rewrites a whole SQLite database, once: only before a daemon serves, never while another one runs.
-    if (alone) cleanOnce(config.data_dir, storage, Date.now())
+    const sealer = openSealer(keyPlaces(config), storage, Date.now())
+    // Rewrites a whole SQLite database, once. This must happen before the daemon serves clients, and never while another
+    // one runs.
+    if (alone) wipeOldValues(config.data_dir, storage, Date.now())
     return sealer
   })
 }
 
 /** Passes the operations on all secrets to `work`. @param alone whether to refuse a PostgreSQL database in use */
 function withSealing<T>(config: Config, work: (storage: SealingStorage) => T, alone = false): T {
-  const target = postgresTarget(config)
+  const target = loadPostgresTarget(config)
   if (target === undefined) return work(sqliteSealing)
-  const storage = postgresSealing(target, alone ? 'alone' : undefined)
+  const storage = createPostgresSealing(target, alone ? 'alone' : undefined)
   try {
     return work(storage)
   } finally {
@@ -160,10 +161,10 @@ function withSealing<T>(config: Config, work: (storage: SealingStorage) => T, al
 
 /** Returns how secrets are stored, without changing anything. */
 export const inspectSecrets = (config: Config): SecretsStatus =>
-  withSealing(config, (storage) => secretsStatus(keyPlaces(config), storage))
+  withSealing(config, (storage) => getSecretsStatus(keyPlaces(config), storage))
 
 /** Replaces the master key. Rejects with a message for people while a daemon runs. */
-export async function rekeySecrets(config: Config, newKeyFile: string | undefined): Promise<Rekeyed> {
+export async function rekeySecrets(config: Config, newKeyFile: string | undefined): Promise<RekeyResult> {
   const lock = await lockDataDir(config.data_dir)
   try {
     const places = { ...keyPlaces(config), newKeyFile }
@@ -182,8 +183,8 @@ async function orCannotStart<T>(step: Promise<T>): Promise<T> {
   try {
     return await step
   } catch (error) {
-    const known = error instanceof StorageRefused || error instanceof MasterKeyRefused
-    throw known ? new CannotStart(error.message, { cause: error }) : error
+    const known = error instanceof StorageRefused || error instanceof MasterKeyError
+    throw known ? new StartupError(error.message, { cause: error }) : error
   }
 }
 
@@ -192,7 +193,7 @@ async function orCannotStart<T>(step: Promise<T>): Promise<T> {
  *
  * @param source path of the configuration file
  */
-export async function makeBackup(
+export async function createBackup(
   config: Config,
   source: string | null,
   {
@@ -206,14 +207,17 @@ export async function makeBackup(
     encryption?: Encryption | undefined
   },
   now: number,
-): Promise<BackupDone> {
+): Promise<BackupResult> {
   if (config.storage.engine === 'postgres')
     throw new StorageRefused(
       `The mail is in PostgreSQL (${databaseName(config)}). Back it up with pg_dump or the server's own backups, and copy ${config.data_dir} with its keys (docs/postgresql.md). Nothing was written.`,
     )
   const configuration = await configurationFiles(config, source)
-  const masterKey = (id: string) => (withKey ? ownKey(keyPlaces(config), id) : undefined)
-  return backUp({ ...options, dataDir: config.data_dir, configuration, version: VERSION, masterKey }, now)
+  const masterKey = (id: string) => (withKey ? readGeneratedKeyFile(keyPlaces(config), id) : undefined)
+  return createBackupArchive(
+    { ...options, dataDir: config.data_dir, configuration, version: VERSION, masterKey },
+    now,
+  )
 }
 
 /** Returns the configuration files that a backup includes. */
@@ -245,9 +249,9 @@ export const hasStorage = ({ data_dir: dataDir, storage }: Config): boolean =>
   storage.engine === 'postgres' || hasDatabase(dataDir)
 
 /** Opens the audit log, with or without a running daemon; doesn't migrate a SQLite database. */
-export const auditLogOf = (config: Config): Pick<Storage, 'appendAudit'> => ({
+export const openAuditLog = (config: Config): Pick<Storage, 'appendAudit'> => ({
   async appendAudit(args, now) {
-    const target = postgresTarget(config)
+    const target = loadPostgresTarget(config)
     if (target === undefined) return appendEntry({ dataDir: config.data_dir, entry: args.entry })
     const storage = await openPostgres(target)
     try {
@@ -262,7 +266,7 @@ export const auditLogOf = (config: Config): Pick<Storage, 'appendAudit'> => ({
 export async function restoreBackup(
   options: { file: string; dataDir: string; by: Actor; decryption?: Decryption | undefined },
   now: number,
-): Promise<Restored> {
+): Promise<RestoreResult> {
   return restore(options, now)
 }
 
@@ -275,7 +279,7 @@ export async function restoreBackup(
 export async function moveStorage(
   config: Config,
   to: Config,
-  options: MoveCall,
+  options: StorageMoveOptions,
   now: number,
 ): Promise<MoveResult> {
   const { data_dir: dataDir } = config
@@ -299,7 +303,11 @@ export async function moveStorage(
  *
  * @throws StorageRefused with the reason
  */
-export async function moveStorageBack(config: Config, options: MoveCall, now: number): Promise<MoveResult> {
+export async function moveStorageBack(
+  config: Config,
+  options: StorageMoveOptions,
+  now: number,
+): Promise<MoveResult> {
   const { data_dir: dataDir } = config
   if (config.storage.engine !== 'postgres')
     throw new StorageRefused(
@@ -314,15 +322,15 @@ export async function moveStorageBack(config: Config, options: MoveCall, now: nu
 
 function targetOf(config: Config): PostgresTarget {
   try {
-    return postgresTarget(config)!
+    return loadPostgresTarget(config)!
   } catch (error) {
-    if (error instanceof CannotStart) throw new StorageRefused(error.message)
+    if (error instanceof StartupError) throw new StorageRefused(error.message)
     throw error
   }
 }
 
-/** Lists the copies of the database from before upgrades, newest last. There are none of a PostgreSQL database. */
-export const snapshotsOf = ({ data_dir: dataDir, storage }: Config): Snapshot[] =>
+/** Lists the copies of the database from before upgrades, newest last. A PostgreSQL database has none. */
+export const listUpgradeSnapshots = ({ data_dir: dataDir, storage }: Config): Snapshot[] =>
   storage.engine === 'postgres' ? [] : listSnapshots(dataDir)
 
 /**

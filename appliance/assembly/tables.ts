@@ -4,12 +4,12 @@
  */
 import {
   loadBlocklists,
-  loadBounces,
+  loadBounceRules,
   loadPlans,
   loadProviderRules,
   loadProviders,
-  loadReturnedMail,
-  loadRobots,
+  loadReturnedMailRules,
+  loadBotRules,
 } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 
@@ -28,11 +28,11 @@ export interface LiveTables {
   plans: ReturnType<typeof loadPlans>
   providers: Current<ReturnType<typeof loadProviders>>
   providerRules: Current<ReturnType<typeof loadProviderRules>>
-  bounces: Current<ReturnType<typeof loadBounces>>
-  returnedMail: Current<ReturnType<typeof loadReturnedMail>>
-  robots: Current<ReturnType<typeof loadRobots>>
+  bounces: Current<ReturnType<typeof loadBounceRules>>
+  returnedMail: Current<ReturnType<typeof loadReturnedMailRules>>
+  robots: Current<ReturnType<typeof loadBotRules>>
   blocklists: Current<ReturnType<typeof loadBlocklists>>
-  /** Returns the errors; invalid tables keep their old version. Each table is reloaded independently. */
+  /** Reloads each table independently. Returns the errors; invalid tables keep their old version. */
   reread(): Error[]
 }
 
@@ -41,14 +41,14 @@ function exchangeable<T>(read: () => T): Exchangeable<T> {
   return { current: () => value, reread: () => void (value = read()) }
 }
 
-/** Loads the configured tables, or those included in the program. Throws `TableRefused` or `PlansRefused`. */
+/** Loads the configured tables, or those included in the program. Throws `InvalidTable` or `InvalidPlans`. */
 export function openTables({ limits, delivery, tracking, doctor }: Config): LiveTables {
   const connections = delivery.max_connections_per_domain
   const providers = exchangeable(() => loadProviders({ connections }, delivery.providers))
   const providerRules = exchangeable(() => loadProviderRules(delivery.provider_rules))
-  const bounces = exchangeable(() => loadBounces(delivery.bounces))
-  const returnedMail = exchangeable(() => loadReturnedMail(delivery.returned_mail))
-  const robots = exchangeable(() => loadRobots(tracking.robots))
+  const bounces = exchangeable(() => loadBounceRules(delivery.bounces))
+  const returnedMail = exchangeable(() => loadReturnedMailRules(delivery.returned_mail))
+  const robots = exchangeable(() => loadBotRules(tracking.robots))
   const blocklists = exchangeable(() => loadBlocklists(doctor.blocklists))
   // Quotas keep a reference to the map.
   const plans = new Map(loadPlans(limits.plans))

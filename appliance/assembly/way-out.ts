@@ -2,13 +2,13 @@
 import type { Storage } from '../storage/storage.ts'
 import { createDelivery, type Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
 import { createReporter } from '../reports/reports.ts'
-import type { SourceBook } from '../sources/sources.ts'
+import type { SourceRegistry } from '../sources/sources.ts'
 import type { Duties } from '../watch/duties.ts'
 import { openSourceWatcher, openTlsPolicies, openTlsReporter } from './adapters.ts'
 import { deliveryOptions } from './options.ts'
 import type { LiveTables } from './tables.ts'
 import { isShared } from './node.ts'
-import { domainPolls, type Ground } from './ground.ts'
+import { domainPollOptions, type SharedResources } from './ground.ts'
 
 /**
  * How long a stop waits for SMTP conversations in flight: longer than they usually take, and well within systemd's 90
@@ -39,13 +39,16 @@ async function startDelivery(
 }
 
 /** The parts that send mail. */
-export interface WayOut {
+export interface OutboundDelivery {
   delivery: Delivery
   policies: ReturnType<typeof openTlsPolicies>
 }
 
 /** Starts delivery and the reports about it. */
-export async function openWayOut(ground: Ground, tables: LiveTables): Promise<WayOut> {
+export async function openOutboundDelivery(
+  ground: SharedResources,
+  tables: LiveTables,
+): Promise<OutboundDelivery> {
   const { config, options, log, clock, started, storage, sandbox, resolver } = ground
   const port = sandbox?.deliveryPort ?? config.delivery.port
   const { owner, nodeId, heartbeat } = ground
@@ -62,7 +65,7 @@ export async function openWayOut(ground: Ground, tables: LiveTables): Promise<Wa
   started.defer(() => policies.stop())
   const delivery = await startDelivery({ ...ground, policies, options: way }, started)
   heartbeat.heed({
-    // Alone, nobody takes over: conversations may end.
+    // On a single node, no other node takes over, so conversations may finish.
     fenced: () => heartbeat.alive() > 1 && delivery.cut(),
     freed: () => delivery.wake(),
   })
@@ -75,10 +78,15 @@ export async function openWayOut(ground: Ground, tables: LiveTables): Promise<Wa
 }
 
 /** Starts the hourly checks of the sending IPs. */
-export function watchSources(ground: Ground, book: SourceBook, delivery: Delivery, tables: LiveTables): void {
+export function watchSources(
+  ground: SharedResources,
+  book: SourceRegistry,
+  delivery: Delivery,
+  tables: LiveTables,
+): void {
   const { config, log, clock, started, storage, resolver } = ground
   const { blocklists } = tables
-  const watching = { ...domainPolls(ground), blocklists, onChange: () => delivery.changed() }
+  const watching = { ...domainPollOptions(ground), blocklists, onChange: () => delivery.changed() }
   const watcher = openSourceWatcher(config, { storage, book, resolver, clock, log }, watching)
   started.defer(() => watcher.stop())
   watcher.start()

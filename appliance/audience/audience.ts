@@ -1,41 +1,41 @@
 /** A team's contacts with their segments, topics, properties and consent. */
-import { type BatchMethods, batchMethods } from './batches.ts'
-import { type ContactMethods, contactMethods } from './contacts.ts'
+import { type BatchMethods, createBatchMethods } from './batches.ts'
+import { type ContactMethods, createContactMethods } from './contacts.ts'
 import {
   createSweeper,
   type PropertyMethods,
-  propertyMethods,
+  createPropertyMethods,
   type SegmentMethods,
-  segmentMethods,
+  createSegmentMethods,
   type TopicMethods,
-  topicMethods,
+  createTopicMethods,
 } from './lists.ts'
-import { type MemberMethods, memberMethods } from './members.ts'
-import { type PersonMethods, personMethods } from './person.ts'
-import { type PreferenceMethods, preferenceMethods } from './preferences.ts'
+import { type MemberMethods, createMemberMethods } from './members.ts'
+import { type PersonMethods, createPersonMethods } from './person.ts'
+import { type PreferenceMethods, createPreferenceMethods } from './preferences.ts'
 import type { PreferencesTokens } from './tokens.ts'
-import { type PageMethods, pageMethods } from './unsubscribe-page.ts'
+import { type PageMethods, createPageMethods } from './unsubscribe-page.ts'
 import { createSegmentSizes } from './rules.ts'
 import { ImportFiles, type ImportFilesDeps } from './import-files.ts'
 import { createImportRunner, type ImportRunnerDeps } from './import-runner.ts'
-import { type ImportMethods, importMethods } from './imports.ts'
+import { type ImportMethods, createImportMethods } from './imports.ts'
 import type { AudienceDeps } from './which.ts'
 
 export type { ContactDetails } from './contacts.ts'
-export type { PickedContacts } from './batches.ts'
-export type { OpenedPreferences, Visitor } from './preferences.ts'
+export type { SelectedContacts } from './batches.ts'
+export type { PreferencePageData, Visitor } from './preferences.ts'
 export {
   PAGE_ACTIONS,
   type PageAction,
   type PageNotice,
   type PageTopic,
-  renderNotFound,
+  renderNotFoundPage,
   renderPreferencePage,
 } from './preference-page.ts'
 export { type ContactFile, readContactFile } from './contact-file.ts'
-export { MOST_RULED } from './lists.ts'
-export { readName, readProperties, readText } from './values.ts'
-export { WORDS } from './page-words.ts'
+export { MAX_SEGMENTS_WITH_RULES } from './lists.ts'
+export { parseName, parseProperties, parseText } from './values.ts'
+export { PAGE_TEXTS } from './page-words.ts'
 export {
   createPreferencesTokens,
   PREFERENCES_PATH,
@@ -43,10 +43,10 @@ export {
   type PreferencesTokens,
 } from './tokens.ts'
 
-export { DRAFT_MS } from './import-runner.ts'
-export { MAX_FILE, type Upload } from './import-files.ts'
+export { DRAFT_RETENTION_MS } from './import-runner.ts'
+export { MAX_UPLOAD_SIZE, type Upload } from './import-files.ts'
 export type { Person, PersonEmail } from './person.ts'
-export { type ImportInput, type ImportPreview, type ImportSummary, UNDO_MS } from './imports.ts'
+export { type ImportInput, type ImportPreview, type ImportSummary, UNDO_WINDOW_MS } from './imports.ts'
 
 export interface Audience
   extends
@@ -67,7 +67,7 @@ export interface Audience
 }
 
 /** The operations on contacts that commands use. A running daemon continues the work that they queue. */
-export interface ContactBook
+export interface ContactOperations
   extends
     ContactMethods,
     BatchMethods,
@@ -78,18 +78,20 @@ export interface ContactBook
     ImportMethods {}
 
 /** Creates a contact book, which runs nothing in the background. */
-export function createContactBook(deps: AudienceDeps & { imports: ImportFilesDeps }): ContactBook {
+export function createContactOperations(
+  deps: AudienceDeps & { imports: ImportFilesDeps },
+): ContactOperations {
   const files = new ImportFiles(deps.imports)
   const sizes = createSegmentSizes(deps)
   const later = (): void => undefined
   return {
-    ...contactMethods(deps),
-    ...batchMethods(deps),
-    ...personMethods(deps),
-    ...segmentMethods(deps, later, { soon: (segment) => sizes.fresh(segment), refresh: later }),
-    ...topicMethods(deps, later),
-    ...propertyMethods(deps),
-    ...importMethods({ ...deps, files }, later),
+    ...createContactMethods(deps),
+    ...createBatchMethods(deps),
+    ...createPersonMethods(deps),
+    ...createSegmentMethods(deps, later, { soon: (segment) => sizes.fresh(segment), refresh: later }),
+    ...createTopicMethods(deps, later),
+    ...createPropertyMethods(deps),
+    ...createImportMethods({ ...deps, files }, later),
   }
 }
 
@@ -110,16 +112,16 @@ export function createAudience(
   const swept = (): void => sweeper.wake()
   const sizes = createSegmentSizes(deps)
   return {
-    ...contactMethods(deps),
-    ...batchMethods(deps),
-    ...personMethods(deps),
-    ...memberMethods(deps),
-    ...segmentMethods(deps, swept, sizes),
-    ...topicMethods(deps, swept),
-    ...propertyMethods(deps),
-    ...preferenceMethods(deps, deps.tokens),
-    ...pageMethods(deps),
-    ...importMethods({ ...deps, files }, () => runner.wake()),
+    ...createContactMethods(deps),
+    ...createBatchMethods(deps),
+    ...createPersonMethods(deps),
+    ...createMemberMethods(deps),
+    ...createSegmentMethods(deps, swept, sizes),
+    ...createTopicMethods(deps, swept),
+    ...createPropertyMethods(deps),
+    ...createPreferenceMethods(deps, deps.tokens),
+    ...createPageMethods(deps),
+    ...createImportMethods({ ...deps, files }, () => runner.wake()),
     start() {
       swept()
       runner.start()

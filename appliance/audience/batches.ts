@@ -1,12 +1,18 @@
 /** Batches of contacts: pasted lists of addresses, and changes to all matching contacts. */
 import { parseMailbox } from '../mail/address.ts'
-import type { ConsentAct } from '../mail/audience.ts'
+import type { ConsentContext } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
 import type { Rules } from '../mail/rules.ts'
-import type { ContactConditions, ContactsChange, KnownAddress } from '../storage/storage.ts'
-import { countSteps, readTeamRules, STEPS } from './rules.ts'
-import { type AudienceDeps, checkIds, noSegment, noTopic, refusalOf } from './which.ts'
-import { readAddress } from './values.ts'
+import type { ContactConditions, ContactBatchChange, AddressStatus } from '../storage/storage.ts'
+import { countSteps, parseTeamRules, COUNT_STEPS_PER_REQUEST } from './rules.ts'
+import {
+  type AudienceDeps,
+  checkIds,
+  segmentNotFound,
+  topicNotFound,
+  createMissingRefError,
+} from './which.ts'
+import { parseAddress } from './values.ts'
 
 /** Maximum number of contacts per request and per transaction. A transaction delays mail by some 30 ms. */
 const AT_ONCE = 500
@@ -16,7 +22,8 @@ const IN_TRANSACTION = 100
 const SAMPLE = 5
 
 /** Contacts to change: by ID, or all that match conditions. */
-export type PickedContacts = { ids: string[] } | { conditions: ContactConditions; after?: string | undefined }
+export type SelectedContacts =
+  { ids: string[] } | { conditions: ContactConditions; after?: string | undefined }
 
 export interface BatchMethods {
   /** Checks that the team has the segment and topic. Refuses: `not_found`. */
@@ -24,13 +31,13 @@ export interface BatchMethods {
   /** Reads rules and checks that everything they refer to exists in the team. Refuses: `invalid_field`. */
   readRules(args: { teamId: string; rules: unknown }): Promise<Rules>
   /** Looks up addresses, in order. Null stands for an invalid address. */
-  checkAddresses(args: { teamId: string; emails: string[] }): Promise<(KnownAddress | null)[]>
+  checkAddresses(args: { teamId: string; emails: string[] }): Promise<(AddressStatus | null)[]>
   /** Adds contacts. Existing opt-outs stay. Refuses: `invalid_field`, `missing_field`, `invalid_id`, `not_found`. */
   addContacts(args: {
     teamId: string
     emails: string[]
     segmentIds: string[]
-    act: ConsentAct
+    act: ConsentContext
   }): Promise<{ created: number; known: number }>
   /** Counts the matches among the next 40,000 contacts; `next` is where to continue. Refuses: `not_found`. */
   countMatching(args: {
@@ -41,23 +48,23 @@ export interface BatchMethods {
   /** Changes at most 500 contacts; `next` is where to continue. Refuses: `not_found`. */
   changeContacts(args: {
     teamId: string
-    picked: PickedContacts
-    change: ContactsChange
-    act: ConsentAct
+    picked: SelectedContacts
+    change: ContactBatchChange
+    act: ConsentContext
   }): Promise<{ contacts: number; next: string | null }>
 }
 
-export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
+export function createBatchMethods({ storage, clock }: AudienceDeps): BatchMethods {
   const checkConditions: BatchMethods['checkConditions'] = async (teamId, { segmentId, topic }) => {
     if (segmentId !== undefined && !(await storage.getSegment({ teamId, id: segmentId }, clock.now())))
-      throw noSegment()
+      throw segmentNotFound()
     if (topic !== undefined && !(await storage.getTopic({ teamId, id: topic.id }, clock.now())))
-      throw noTopic()
+      throw topicNotFound()
   }
 
   return {
     checkConditions,
-    readRules: ({ teamId, rules }) => readTeamRules({ storage, clock }, teamId, rules),
+    readRules: ({ teamId, rules }) => parseTeamRules({ storage, clock }, teamId, rules),
     async checkAddresses({ teamId, emails }) {
       const read = emails.map(addressOf)
       const valid = read.filter((one) => one !== null)
@@ -65,14 +72,14 @@ export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
       return read.map((one) => (one === null ? null : (known.next().value ?? null)))
     },
     async addContacts({ teamId, emails, segmentIds: given, act }) {
-      const addresses = emails.map((email, at) => readAddress(email, `emails[${at}]`))
+      const addresses = emails.map((email, at) => parseAddress(email, `emails[${at}]`))
       const segmentIds = checkIds('segment_ids', given)
       const counts = { created: 0, known: 0 }
       for (const email of addresses) {
         const now = clock.now()
         const contact = { id: newId(now), teamId, email, segmentIds, topics: [] }
         const saved = await storage.saveContact({ contact, act }, now)
-        if (!('contact' in saved)) throw refusalOf(saved)
+        if (!('contact' in saved)) throw createMissingRefError(saved)
         counts[saved.kind === 'created' ? 'created' : 'known'] += 1
       }
       return counts
@@ -84,7 +91,7 @@ export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
       for (let at = 0; at < Math.max(ids.length, 1); at += IN_TRANSACTION) {
         const some = ids.slice(at, at + IN_TRANSACTION)
         const done = await storage.changeContacts({ teamId, ids: some, change, act }, clock.now())
-        if (!('found' in done)) throw refusalOf(done)
+        if (!('found' in done)) throw createMissingRefError(done)
         contacts += done.found
       }
       return { contacts, next }
@@ -93,7 +100,7 @@ export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
 
   async function idsOf(
     teamId: string,
-    picked: PickedContacts,
+    picked: SelectedContacts,
   ): Promise<{ ids: string[]; next: string | null }> {
     if ('ids' in picked) return { ids: checkIds('ids', picked.ids), next: null }
     const { conditions, after } = picked
@@ -121,7 +128,7 @@ async function countMatching(
       counted.sample = found.items.map(({ email }) => email)
     }
     steps += 1
-    if (steps === STEPS) break
+    if (steps === COUNT_STEPS_PER_REQUEST) break
   }
   return counted
 }

@@ -1,11 +1,11 @@
 /** Reads a whole CSV file of contacts at once, with the columns and rules of imports. Pure. */
 import type { PropertyType } from '../mail/audience.ts'
-import { plainCell, readCsv, separatorOf } from '../mail/csv.ts'
+import { parseCell, readCsv, guessSeparator } from '../mail/csv.ts'
 import { SEPARATORS, type Service } from '../mail/contact-import.ts'
 import type { ImportPlan } from '../storage/storage.ts'
 import { findColumns, guessColumns } from './import-columns.ts'
-import { readRows } from './import-rows.ts'
-import { Seen } from './seen.ts'
+import { parseRows } from './import-rows.ts'
+import { SeenAddresses } from './seen.ts'
 
 /** A contact in a row of a file. */
 export interface FileContact {
@@ -23,7 +23,7 @@ export interface FileContact {
 
 /** Contents of a CSV file of contacts. */
 export interface ContactFile {
-  /** The service that exported it; null: unknown. */
+  /** The service that exported the file; null if unknown. */
   service: Service | null
   /** Column names in lower case. */
   columns: string[]
@@ -45,11 +45,11 @@ export function readContactFile(
   text: string,
   options: { ignored?: readonly string[]; optOut?: string } = {},
 ): ContactFile {
-  const separator = separatorOf(text.replace(/^\uFEFF/, ''), SEPARATORS)
+  const separator = guessSeparator(text.replace(/^\uFEFF/, ''), SEPARATORS)
   const [head, ...records] = [...readCsv(text, { separator })]
-  const names = (head?.cells ?? []).map(plainCell)
+  const names = (head?.cells ?? []).map(parseCell)
   const columns = names.map((name) => name.toLowerCase())
-  const samples = records.slice(0, LOOKED_AT).map(({ cells }) => cells.map(plainCell))
+  const samples = records.slice(0, LOOKED_AT).map(({ cells }) => cells.map(parseCell))
   const { service, map } = guessColumns(names, samples)
   const kept = map.properties.filter(({ column }) => !options.ignored?.includes(column.toLowerCase()))
   const optOut = names.find((name) => name.toLowerCase() === options.optOut) ?? map.unsubscribed
@@ -57,14 +57,14 @@ export function readContactFile(
   // Values are returned by key, not by the label under which they are stored.
   const labeled = properties.map(({ key, at, type }) => ({ key, at, type, label: key }))
   const plan: ImportPlan = { ...places, properties: labeled, segmentIds: [], topics: [] }
-  const seen = new Seen()
+  const seen = new SeenAddresses()
   const contacts: FileContact[] = []
   const failed: ContactFile['failed'] = []
   for (const record of records) {
-    const { rows, failed: rejected } = readRows([record], plan, seen)
+    const { rows, failed: rejected } = parseRows([record], plan, seen)
     failed.push(...rejected.map(({ line, reason }) => ({ line, reason })))
     for (const { again: _, ...row } of rows) {
-      const cells = new Map(columns.map((name, at) => [name, plainCell(record.cells[at] ?? '')]))
+      const cells = new Map(columns.map((name, at) => [name, parseCell(record.cells[at] ?? '')]))
       contacts.push({ ...row, line: record.line, properties: row.properties ?? {}, cells })
     }
   }

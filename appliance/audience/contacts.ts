@@ -1,6 +1,6 @@
 /** Contacts: the people that a team writes to. */
 import { setImmediate } from 'node:timers/promises'
-import type { ConsentAct } from '../mail/audience.ts'
+import type { ConsentContext } from '../mail/audience.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type {
@@ -11,27 +11,27 @@ import type {
   ContactContext,
   ContactCounts,
   ContactFilter,
-  ContactsFound,
+  ContactSearchResult,
   Page,
   PageArgs,
 } from '../storage/storage.ts'
 import {
   type AudienceDeps,
   checkIds,
-  type ChoiceInput,
+  type TopicChoiceInput,
   findContact,
-  noContact,
-  readChoices,
-  refOf,
-  refusalOf,
-  type Which,
+  contactNotFound,
+  parseTopicChoices,
+  requireContactRef,
+  createMissingRefError,
+  type ContactIdentifier,
 } from './which.ts'
-import { readAddress, readName, readProperties, type TypedValue, typedValues } from './values.ts'
+import { parseAddress, parseName, parseProperties, type TypedValue, toTypedValues } from './values.ts'
 
 /** Number of days for which `countContacts` returns the growth. */
 const SHOWN_DAYS = 30
 
-/** A contact's fields in a request; undefined: not given. */
+/** A contact's fields in a request; undefined if not given. */
 export interface ContactInput {
   firstName?: string | null | undefined
   lastName?: string | null | undefined
@@ -43,7 +43,7 @@ export interface ContactInput {
 export interface NewContactInput extends ContactInput {
   email: string
   segmentIds: string[]
-  topics: ChoiceInput[]
+  topics: TopicChoiceInput[]
 }
 
 /** A contact with its values by key. */
@@ -58,55 +58,43 @@ export interface ContactMethods {
    *
    * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `not_found` for segments and topics.
    */
-  saveContact(args: { teamId: string; contact: NewContactInput; act: ConsentAct }): Promise<Contact>
+  saveContact(args: { teamId: string; contact: NewContactInput; act: ConsentContext }): Promise<Contact>
   listContacts(args: PageArgs & ContactFilter): Promise<Page<Contact>>
   /** Returns all contacts, newest first, in pages. */
   allContacts(args: { teamId: string } & ContactFilter): AsyncGenerator<Contact[], void>
   /** Searches a bounded number of contacts per call; `next` is set if there are more. */
   searchContacts(
     args: Omit<PageArgs, 'before'> & ContactConditions,
-  ): Promise<ContactsFound & { context: ContactContext }>
+  ): Promise<ContactSearchResult & { context: ContactContext }>
   /** Counts the contacts of a team, also for each of the last 30 days. */
   countContacts(args: {
     teamId: string
   }): Promise<ContactCounts & { suppressed: number; days: AudienceDay[] }>
   /** Returns a contact. Refuses: `not_found`. */
-  getContact(which: Which): Promise<ContactDetails>
+  getContact(which: ContactIdentifier): Promise<ContactDetails>
   /** Updates a contact. Refuses: `not_found`, `invalid_field`, `contact_exists` if another contact has the address. */
   updateContact(
-    args: Which & { email?: string | undefined; change: ContactInput; act: ConsentAct },
+    args: ContactIdentifier & { email?: string | undefined; change: ContactInput; act: ConsentContext },
   ): Promise<Contact>
   /** Deletes a contact but keeps its opt-outs. Refuses: `not_found`. */
-  deleteContact(which: Which): Promise<Contact>
+  deleteContact(which: ContactIdentifier): Promise<Contact>
 }
 
 /** Page size for reading all contacts. */
 const PAGE = 200
 
-export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods {
-  const changeOf = async (teamId: string, given: ContactInput): Promise<ContactChange> => {
-    const { firstName, lastName, unsubscribed, properties } = given
-    const asked = properties !== undefined && Object.keys(properties).length > 0
-    const known = asked ? await storage.listContactProperties({ teamId }, clock.now()) : []
-    return {
-      firstName: firstName === undefined ? undefined : readName('first_name', firstName),
-      lastName: lastName === undefined ? undefined : readName('last_name', lastName),
-      unsubscribed,
-      properties: asked ? readProperties(known, properties) : undefined,
-    }
-  }
-
+export function createContactMethods({ storage, clock }: AudienceDeps): ContactMethods {
   return {
     async saveContact({ teamId, contact, act }) {
-      const email = readAddress(contact.email)
+      const email = parseAddress(contact.email)
       const segmentIds = checkIds('segments', contact.segmentIds)
-      const topics = readChoices(contact.topics)
-      const change = await changeOf(teamId, contact)
+      const topics = parseTopicChoices(contact.topics)
+      const change = await parseChange({ storage, clock }, teamId, contact)
       const now = clock.now()
       const made = { ...change, id: newId(now), teamId, email, segmentIds, topics }
       const result = await storage.saveContact({ contact: made, act }, now)
       if ('contact' in result) return result.contact
-      throw refusalOf(result)
+      throw createMissingRefError(result)
     },
     listContacts: (args) => listContacts({ storage, clock }, args),
     async searchContacts(args) {
@@ -125,22 +113,47 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
     async getContact(which) {
       const contact = await findContact({ storage, clock }, which)
       const known = await storage.listContactProperties({ teamId: which.teamId }, clock.now())
-      return { ...contact, values: typedValues(known, contact) }
+      return { ...contact, values: toTypedValues(known, contact) }
     },
     async updateContact({ email, change, act, ...which }) {
       const { teamId } = which
-      const address = email === undefined ? undefined : readAddress(email)
-      const args = { teamId, ref: refOf(which), email: address, change: await changeOf(teamId, change), act }
+      const address = email === undefined ? undefined : parseAddress(email)
+      const args = {
+        teamId,
+        ref: requireContactRef(which),
+        email: address,
+        change: await parseChange({ storage, clock }, teamId, change),
+        act,
+      }
       const result = await storage.updateContact(args, clock.now())
-      if (result === 'unknown') throw noContact()
+      if (result === 'unknown') throw contactNotFound()
       if (result === 'taken') throw refuse('contact_exists')
       return result
     },
     async deleteContact(which) {
-      const deleted = await storage.deleteContact({ teamId: which.teamId, ref: refOf(which) }, clock.now())
-      if (!deleted) throw noContact()
+      const deleted = await storage.deleteContact(
+        { teamId: which.teamId, ref: requireContactRef(which) },
+        clock.now(),
+      )
+      if (!deleted) throw contactNotFound()
       return deleted
     },
+  }
+}
+
+/** Checks the given values of a contact. Refuses: `invalid_field`. */
+async function parseChange(
+  { storage, clock }: AudienceDeps,
+  teamId: string,
+  { firstName, lastName, unsubscribed, properties }: ContactInput,
+): Promise<ContactChange> {
+  const hasProperties = properties !== undefined && Object.keys(properties).length > 0
+  const known = hasProperties ? await storage.listContactProperties({ teamId }, clock.now()) : []
+  return {
+    firstName: firstName === undefined ? undefined : parseName('first_name', firstName),
+    lastName: lastName === undefined ? undefined : parseName('last_name', lastName),
+    unsubscribed,
+    properties: hasProperties ? parseProperties(known, properties) : undefined,
   }
 }
 

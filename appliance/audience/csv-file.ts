@@ -15,7 +15,7 @@ export interface CsvRows {
   line: number
 }
 
-export interface CsvPlace {
+export interface CsvPosition {
   offset: number
   line: number
   separator: string
@@ -38,7 +38,7 @@ export class CsvFile {
   #ended = false
   readonly #until: number
 
-  private constructor(file: FileHandle, { offset, line, separator, until = Infinity }: CsvPlace) {
+  private constructor(file: FileHandle, { offset, line, separator, until = Infinity }: CsvPosition) {
     this.#until = until
     this.#file = file
     this.#separator = separator
@@ -47,7 +47,7 @@ export class CsvFile {
     this.#line = line
   }
 
-  static async open(path: string, place: CsvPlace): Promise<CsvFile> {
+  static async open(path: string, place: CsvPosition): Promise<CsvFile> {
     return new CsvFile(await open(path, 'r'), place)
   }
 
@@ -111,14 +111,14 @@ export class CsvFile {
     this.#next += bytesRead
     this.#ended = bytesRead === 0
     const bytes = Buffer.concat([this.#rest, buffer.subarray(0, bytesRead)])
-    const whole = this.#ended ? bytes.length : wholeCharacters(bytes)
+    const whole = this.#ended ? bytes.length : countCompleteUtf8Bytes(bytes)
     this.#text += bytes.toString('utf8', 0, whole)
     this.#rest = Buffer.from(bytes.subarray(whole))
   }
 }
 
 /** Returns how many of the bytes form complete UTF-8 characters (RFC 3629 §3). */
-export function wholeCharacters(bytes: Buffer): number {
+export function countCompleteUtf8Bytes(bytes: Buffer): number {
   let start = bytes.length - 1
   while (start > 0 && bytes.length - start < 4 && (bytes[start]! & 0xc0) === 0x80) start--
   const lead = bytes[start] ?? 0

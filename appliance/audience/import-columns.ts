@@ -4,7 +4,7 @@ import { parseMailbox } from '../mail/address.ts'
 import type { ColumnMap, ColumnType, ImportField, Service } from '../mail/contact-import.ts'
 import { refuse } from '../mail/refusals.ts'
 
-/** The guess for a column; `field` null: not imported. */
+/** The guess for a column; `field` is null if the column isn't imported. */
 export interface GuessedColumn {
   name: string
   field: ImportField | null
@@ -12,14 +12,14 @@ export interface GuessedColumn {
   type: ColumnType | null
 }
 
-export interface Guess {
+export interface ColumnGuesses {
   service: Service | null
   columns: GuessedColumn[]
   map: ColumnMap
 }
 
 /** The default columns, those of the hosted service. */
-export const EXACT: ColumnMap = {
+export const DEFAULT_COLUMN_MAP: ColumnMap = {
   email: 'email',
   firstName: 'first_name',
   lastName: 'last_name',
@@ -91,7 +91,7 @@ const plain = (name: string): string =>
     .replaceAll(/[^a-z0-9]/g, '')
 
 /** Guesses the columns by name. If no name suggests an address, looks at the values. */
-export function guessColumns(names: readonly string[], rows: readonly (readonly string[])[]): Guess {
+export function guessColumns(names: readonly string[], rows: readonly (readonly string[])[]): ColumnGuesses {
   const plainNames = names.map(plain)
   const service = serviceOf(plainNames)
   const ignored = new Set(service ? EXPORTS[service].ignored : [])
@@ -175,8 +175,8 @@ function mapOf(columns: readonly GuessedColumn[]): ColumnMap {
   }
 }
 
-/** Column indexes, from 0; null: no such column. */
-export interface Places {
+/** Column indexes, from 0; null if there is no such column. */
+export interface ColumnIndexes {
   email: number
   firstName: number | null
   lastName: number | null
@@ -188,11 +188,11 @@ export interface Places {
  * Finds the mapped columns in a file. In the default map, all but the address are optional. Refuses:
  * `import_no_email_column`, `invalid_field`.
  */
-export function findColumns(names: readonly string[], map: ColumnMap): Places {
+export function findColumns(names: readonly string[], map: ColumnMap): ColumnIndexes {
   const find = (field: string, column: string | null): number | null => {
     if (column === null) return null
     const at = names.indexOf(column.trim())
-    if (at === -1 && map !== EXACT)
+    if (at === -1 && map !== DEFAULT_COLUMN_MAP)
       throw refuse('invalid_field', {
         field: `column_map.${field}`,
         expected: 'the name of a column of the file',

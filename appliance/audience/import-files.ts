@@ -5,10 +5,10 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs
 import { join } from 'node:path'
 import type { Encoding } from '../mail/contact-import.ts'
 import { refuse } from '../mail/refusals.ts'
-import { wholeCharacters } from './csv-file.ts'
+import { countCompleteUtf8Bytes } from './csv-file.ts'
 
 /** Maximum size of an upload, in octets. */
-export const MAX_FILE = 200 * 1024 * 1024
+export const MAX_UPLOAD_SIZE = 200 * 1024 * 1024
 
 /** Number of bytes that are inspected or converted at a time. */
 const PIECE = 256 * 1024
@@ -33,7 +33,7 @@ export interface Upload {
 }
 
 /** An uploaded file that was stored. */
-export interface TakenFile {
+export interface StoredFile {
   /** SHA-256 of the upload, in hex. */
   sha256: string
   encoding: Encoding
@@ -103,7 +103,7 @@ export class UploadedFile implements Upload {
   }
 
   async write(chunk: Uint8Array): Promise<void> {
-    if (this.size + chunk.length > MAX_FILE) throw refuse('body_too_large', { limit: MAX_FILE })
+    if (this.size + chunk.length > MAX_UPLOAD_SIZE) throw refuse('body_too_large', { limit: MAX_UPLOAD_SIZE })
     const asked = Math.floor(this.size / ASK)
     this.size += chunk.length
     if (Math.floor(this.size / ASK) > asked && !(await this.#hasRoom())) throw refuse('disk_full')
@@ -112,7 +112,7 @@ export class UploadedFile implements Upload {
   }
 
   /** Detects the encoding and stores the file in UTF-8. Refuses: `import_no_csv`, `disk_full`. */
-  async keep(): Promise<TakenFile> {
+  async keep(): Promise<StoredFile> {
     const encoding = await encodingOf(this.#file)
     if (encoding !== 'utf-8') await this.#transcode(encoding)
     await this.#file.sync()
@@ -193,7 +193,7 @@ async function encodingOf(file: FileHandle): Promise<Encoding> {
       throw refuse('import_no_csv', { problem: 'it has control characters that no text has' })
     if (!utf8) continue
     const bytes = Buffer.concat([rest, piece])
-    const whole = wholeCharacters(bytes)
+    const whole = countCompleteUtf8Bytes(bytes)
     utf8 = isUtf8(bytes.subarray(0, whole))
     rest = bytes.subarray(whole)
   }

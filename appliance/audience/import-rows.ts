@@ -1,29 +1,29 @@
 /** Converts CSV rows to contacts. Pure. */
 import { parseMailbox } from '../mail/address.ts'
-import { plainCell } from '../mail/csv.ts'
+import { parseCell } from '../mail/csv.ts'
 import type { CsvRecord } from '../mail/csv.ts'
-import { suppressionKey } from '../mail/suppression.ts'
+import { toSuppressionKey } from '../mail/suppression.ts'
 import type { ImportPlan, ImportReject, ImportRow } from '../storage/storage.ts'
 import type { PropertyValue } from '../mail/audience.ts'
-import type { Seen } from './seen.ts'
-import { MAX_NAME, MAX_VALUE, unprintable } from './values.ts'
+import type { SeenAddresses } from './seen.ts'
+import { MAX_NAME_LENGTH, MAX_VALUE_LENGTH, unprintableCharacters } from './values.ts'
 
 /** The number of rows that were read, the contacts in them, and the rejected rows. */
-export interface ReadRows {
+export interface ParsedRows {
   total: number
   rows: ImportRow[]
   failed: ImportReject[]
 }
 
 /** Reads rows. Skips rows whose cells are all empty. */
-export function readRows(records: readonly CsvRecord[], plan: ImportPlan, seen: Seen): ReadRows {
-  const read: ReadRows = { total: 0, rows: [], failed: [] }
+export function parseRows(records: readonly CsvRecord[], plan: ImportPlan, seen: SeenAddresses): ParsedRows {
+  const read: ParsedRows = { total: 0, rows: [], failed: [] }
   for (const record of records) {
     if (record.cells.every((cell) => cell.trim() === '')) continue
     read.total += 1
     const row = rowOf(record.cells, plan)
     if (typeof row === 'string') read.failed.push(rejectOf(record, row))
-    else read.rows.push(seen.add(suppressionKey(row.email)) ? { ...row, again: true } : row)
+    else read.rows.push(seen.add(toSuppressionKey(row.email)) ? { ...row, again: true } : row)
   }
   return read
 }
@@ -43,14 +43,14 @@ function rejectOf({ line, cells }: CsvRecord, reason: string): ImportReject {
 
 /** Returns the row, or why it was rejected. */
 function rowOf(cells: readonly string[], plan: ImportPlan): ImportRow | string {
-  const cell = (at: number | null): string => (at === null ? '' : plainCell(cells[at] ?? ''))
+  const cell = (at: number | null): string => (at === null ? '' : parseCell(cells[at] ?? ''))
   const mailbox = parseMailbox(cell(plan.email))
   if (mailbox?.name !== '') return cell(plan.email) === '' ? 'no email address' : 'not an email address'
   const firstName = cell(plan.firstName)
   const lastName = cell(plan.lastName)
   for (const name of [firstName, lastName])
-    if (name.length > MAX_NAME || unprintable.test(name))
-      return `a name longer than ${MAX_NAME} characters, or with control characters`
+    if (name.length > MAX_NAME_LENGTH || unprintableCharacters.test(name))
+      return `a name longer than ${MAX_NAME_LENGTH} characters, or with control characters`
   const row: ImportRow = { email: mailbox.address }
   if (firstName !== '') row.firstName = firstName
   if (lastName !== '') row.lastName = lastName
@@ -80,7 +80,7 @@ function propertiesOf(
 }
 
 const EXPECTED = {
-  string: `longer than ${MAX_VALUE} characters, or with NUL characters`,
+  string: `longer than ${MAX_VALUE_LENGTH} characters, or with NUL characters`,
   number: 'not a number, or too large',
   boolean: 'neither true nor false',
 }
@@ -94,5 +94,5 @@ function valueOf(type: ImportPlan['properties'][number]['type'], text: string): 
     if (/^(true|1|yes)$/i.test(text)) return 'true'
     return /^(false|0|no)$/i.test(text) ? 'false' : undefined
   }
-  return text.length > MAX_VALUE || text.includes('\0') ? undefined : text.toWellFormed()
+  return text.length > MAX_VALUE_LENGTH || text.includes('\0') ? undefined : text.toWellFormed()
 }

@@ -1,18 +1,18 @@
 /** Runs imports in the background, one at a time. Teams take turns, and mail has priority. */
 import { setImmediate, setTimeout as rest } from 'node:timers/promises'
-import { type Clock, steady } from '../clock/clock.ts'
+import { type Clock, getSteadyTime } from '../clock/clock.ts'
 import { refuse, Refusal } from '../mail/refusals.ts'
 import type { ContactImport, ImportBatch, Storage } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { CsvFile } from './csv-file.ts'
 import type { ImportFiles } from './import-files.ts'
-import { readRows } from './import-rows.ts'
-import { Seen } from './seen.ts'
+import { parseRows } from './import-rows.ts'
+import { SeenAddresses } from './seen.ts'
 
 /** Number of rows per transaction. */
-export const BATCH = 1000
+export const ROWS_PER_TRANSACTION = 1000
 /** Maximum number of rows of a file. */
 const MAX_ROWS = 5_000_000
 /** How long a team's import runs while another team waits, in milliseconds. */
@@ -30,7 +30,7 @@ const WINDOW_MS = 250
 /** Default of `pollMs`. */
 const POLL_MS = 5000
 /** How long drafts and lists of rejected rows are kept, in milliseconds. */
-export const DRAFT_MS = 24 * 3_600_000
+export const DRAFT_RETENTION_MS = 24 * 3_600_000
 const REJECTS_MS = 7 * 24 * 3_600_000
 const SWEEP_MS = 3_600_000
 
@@ -50,12 +50,12 @@ export interface ImportRunnerDeps {
 
 export function createImportRunner(deps: ImportRunnerDeps): Worker {
   const { storage, files, clock, log, pollMs = POLL_MS } = deps
-  const onDuty = dutyOf(deps.duties, 'contact imports')
+  const onDuty = createDutyCheck(deps.duties, 'contact imports')
   let swept = Number.NEGATIVE_INFINITY
   const sweep = async (): Promise<void> => {
     const now = clock.now()
     if (now - swept < SWEEP_MS) return
-    const before = { drafts: now - DRAFT_MS, rejects: now - REJECTS_MS }
+    const before = { drafts: now - DRAFT_RETENTION_MS, rejects: now - REJECTS_MS }
     while (await storage.sweepContactImports(before, now));
     await files.removeOthers(await storage.openContactImports({}, now))
     swept = now
@@ -107,13 +107,13 @@ async function writeRows(deps: ImportRunnerDeps, job: ContactImport, going: () =
   const path = files.pathOf(job.id)
   const seen = await seenBefore(path, job)
   const file = await CsvFile.open(path, { offset: job.processed, line: job.line, separator: job.separator })
-  const begun = steady(clock)
+  const begun = getSteadyTime(clock)
   const pace = createPacing(deps.calls)
   const read = async (): Promise<Omit<ImportBatch, 'from'> | undefined> => {
-    const { records, end, line } = await file.next(BATCH)
+    const { records, end, line } = await file.next(ROWS_PER_TRANSACTION)
     if (records.length === 0) return undefined
-    const rows = readRows(records, plan, seen)
-    checkSize(seen, line)
+    const rows = parseRows(records, plan, seen)
+    checkRowCount(seen, line)
     return { id: job.id, teamId: job.teamId, to: end, line, ...rows }
   }
   try {
@@ -126,7 +126,8 @@ async function writeRows(deps: ImportRunnerDeps, job: ContactImport, going: () =
       if (valueOf(result) === 'elsewhere') return false
       from = write.to
       next = valueOf(ahead)
-      if (steady(clock) - begun > TURN_MS && (await storage.otherImportsWait(job, clock.now()))) return false
+      if (getSteadyTime(clock) - begun > TURN_MS && (await storage.otherImportsWait(job, clock.now())))
+        return false
     }
     return next === undefined
   } finally {
@@ -141,7 +142,7 @@ function valueOf<T>(settled: PromiseSettledResult<T>): T {
 }
 
 /** Checks the number of rows. Refuses: `import_unreadable`. */
-export function checkSize(seen: Seen, line: number): void {
+export function checkRowCount(seen: SeenAddresses, line: number): void {
   if (seen.size > MAX_ROWS)
     throw refuse('import_unreadable', {
       line,
@@ -150,14 +151,17 @@ export function checkSize(seen: Seen, line: number): void {
 }
 
 /** Collects the addresses of rows that were already written. */
-async function seenBefore(path: string, { plan, processed, separator }: ContactImport): Promise<Seen> {
-  const seen = new Seen()
+async function seenBefore(
+  path: string,
+  { plan, processed, separator }: ContactImport,
+): Promise<SeenAddresses> {
+  const seen = new SeenAddresses()
   const file = await CsvFile.open(path, { offset: 0, line: 1, separator, until: processed })
   try {
     let { records } = await file.next(1)
     while (records.length > 0) {
-      ;({ records } = await file.next(BATCH))
-      readRows(records, plan!, seen)
+      ;({ records } = await file.next(ROWS_PER_TRANSACTION))
+      parseRows(records, plan!, seen)
       await setImmediate()
     }
     return seen

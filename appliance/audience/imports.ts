@@ -1,9 +1,9 @@
 /** Imports of contacts: uploading, previewing, summarizing and starting them. */
 import { setImmediate } from 'node:timers/promises'
 import { PROPERTY_TYPES, type PropertyType } from '../mail/audience.ts'
-import type { ColumnMap, ImportStatus, OnConflict, Separator } from '../mail/contact-import.ts'
+import type { ColumnMap, ImportStatus, ConflictAction, Separator } from '../mail/contact-import.ts'
 import { SEPARATORS } from '../mail/contact-import.ts'
-import { type CsvRecord, plainCell, separatorOf } from '../mail/csv.ts'
+import { type CsvRecord, parseCell, guessSeparator } from '../mail/csv.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type {
@@ -15,29 +15,36 @@ import type {
   PageArgs,
 } from '../storage/storage.ts'
 import { CsvFile } from './csv-file.ts'
-import { EXACT, findColumns, type Guess, guessColumns } from './import-columns.ts'
+import { DEFAULT_COLUMN_MAP, findColumns, type ColumnGuesses, guessColumns } from './import-columns.ts'
 import type { ImportFiles, Upload, UploadedFile } from './import-files.ts'
-import { BATCH, checkSize } from './import-runner.ts'
-import { readRows } from './import-rows.ts'
-import { checkKey, propertyMethods } from './lists.ts'
-import { Seen } from './seen.ts'
-import { type AudienceDeps, checkIds, type ChoiceInput, noSegment, noTopic, readChoices } from './which.ts'
+import { ROWS_PER_TRANSACTION, checkRowCount } from './import-runner.ts'
+import { parseRows } from './import-rows.ts'
+import { checkKey, createPropertyMethods } from './lists.ts'
+import { SeenAddresses } from './seen.ts'
+import {
+  type AudienceDeps,
+  checkIds,
+  type TopicChoiceInput,
+  segmentNotFound,
+  topicNotFound,
+  parseTopicChoices,
+} from './which.ts'
 
 /** Options of an import. */
 export interface ImportInput {
-  /** Column mapping; null: the columns of the hosted service. */
+  /** Column mapping; null for the columns of the hosted service. */
   map: ColumnMap | null
-  onConflict: OnConflict
+  onConflict: ConflictAction
   segmentIds: string[]
-  topics: ChoiceInput[]
-  /** How the people gave their consent; empty: not stated. */
+  topics: TopicChoiceInput[]
+  /** How the contacts gave their consent; empty if not stated. */
   consent: string
-  /** Who starts the import: the address of a person, or the name of an API key. */
+  /** Who starts the import: a person, by address, or an API key, by name. */
   by: string
 }
 
 /** A draft, and the guesses for its columns. */
-export interface ImportPreview extends Guess {
+export interface ImportPreview extends ColumnGuesses {
   import: ContactImport
   rows: string[][]
 }
@@ -62,7 +69,7 @@ interface FileArgs {
 }
 type Which = { teamId: string; id: string }
 
-/** An import as shown to the team. `waiting`: its rows aren't written, because too little disk space is free. */
+/** An import as shown to the team. `waiting` means that it can't continue because too little disk space is free. */
 type ShownImport = ContactImport & { waiting: boolean }
 
 const asShown = (found: ContactImport, hasRoom: boolean): ShownImport => ({
@@ -87,7 +94,7 @@ export interface ImportMethods {
    * Refuses: `not_found`, `import_started`, `import_unreadable`, `import_no_email_column`, `invalid_field`.
    */
   summarizeImport(which: Which & { input: ImportInput; going: () => boolean }): Promise<ImportSummary>
-  /** Starts the import of a draft. Refuses the same as `summarizeImport`. */
+  /** Starts the import of a draft. Refuses for the same reasons as `summarizeImport`. */
   startImport(which: Which & { input: ImportInput }): Promise<ContactImport>
   /** Deletes a draft. Refuses: `not_found`, `import_started`. */
   deleteImport(which: Which): Promise<void>
@@ -95,8 +102,8 @@ export interface ImportMethods {
   getImport(which: Which): Promise<ShownImport>
   listImports(args: PageArgs & { status?: ImportStatus | undefined }): Promise<Page<ShownImport>>
   /**
-   * Removes at most 500 contacts that an import created. Call this until `done`. Contacts that the import changed stay
-   * as they are. Refuses: `not_found`, `import_closed`.
+   * Removes at most 500 contacts that an import created. Call it repeatedly until `done` is true. Contacts that the import
+   * changed stay as they are. Refuses: `not_found`, `import_closed`.
    */
   undoImport(which: Which): Promise<{ contacts: number; done: boolean }>
   /** Returns the rejected rows, in pages. */
@@ -112,7 +119,7 @@ const SHOWN_CELL = 200
 const MAX_FILE_NAME = 200
 const PAGE = 200
 /** How long after its end an import can be undone, in milliseconds. */
-export const UNDO_MS = 24 * 3_600_000
+export const UNDO_WINDOW_MS = 24 * 3_600_000
 /** Maximum number of contacts removed per request and per transaction. A transaction delays mail by some 30 ms. */
 const UNDONE_AT_ONCE = 500
 const UNDONE_IN_TRANSACTION = 100
@@ -173,8 +180,11 @@ function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
   return { receive, find, draft, keep, preview }
 }
 
-/** @param queued called after an import was queued */
-export function importMethods(
+/**
+ * Creates the methods for imports.
+ * @param queued called after an import was queued
+ */
+export function createImportMethods(
   deps: AudienceDeps & { files: ImportFiles },
   queued: () => void,
 ): ImportMethods {
@@ -231,14 +241,14 @@ async function undo({ storage, clock }: AudienceDeps, { id, teamId }: Which) {
   let contacts = 0
   let done = false
   for (let step = 0; !done && step < UNDONE_AT_ONCE / UNDONE_IN_TRANSACTION; step += 1) {
-    const since = clock.now() - UNDO_MS
+    const since = clock.now() - UNDO_WINDOW_MS
     const part = await storage.undoContactImport(
       { teamId, id, since, limit: UNDONE_IN_TRANSACTION },
       clock.now(),
     )
     // Another request may have finished the undo meanwhile.
     if (part === 'closed' && step > 0) return { contacts, done: true }
-    if (part === 'closed') throw refuse('import_closed', { hours: UNDO_MS / 3_600_000 })
+    if (part === 'closed') throw refuse('import_closed', { hours: UNDO_WINDOW_MS / 3_600_000 })
     contacts += part.removed
     done = part.done
   }
@@ -256,12 +266,12 @@ const readFileName = (name: string): string =>
 async function headOf(
   path: string,
 ): Promise<{ separator: Separator; columns: string[]; end: number; line: number }> {
-  const separator = separatorOf(await beginningOf(path), SEPARATORS)
+  const separator = guessSeparator(await beginningOf(path), SEPARATORS)
   const file = await CsvFile.open(path, { offset: 0, line: 1, separator })
   try {
     const { records, end, line } = await file.next(1)
     const columns = (records[0]?.cells ?? []).map((cell) =>
-      plainCell(cell).slice(0, SHOWN_CELL).toWellFormed(),
+      parseCell(cell).slice(0, SHOWN_CELL).toWellFormed(),
     )
     if (columns.length === 0) throw refuse('import_no_email_column')
     return { separator, columns, end, line }
@@ -286,14 +296,14 @@ async function firstRows(
   const file = await CsvFile.open(path, { offset, line, separator })
   try {
     const { records } = await file.next(LOOKED_AT)
-    return records.map(({ cells }: CsvRecord) => cells.map(plainCell))
+    return records.map(({ cells }: CsvRecord) => cells.map(parseCell))
   } finally {
     await file.close()
   }
 }
 
 /**
- * Decides what each column is imported as. Creates missing properties, or only checks them.
+ * Decides which field each column is imported as. Creates missing properties, or only checks them.
  *
  * Refuses: `import_no_email_column`, `invalid_field`, `invalid_id`, `not_found`, `too_many`.
  */
@@ -304,9 +314,9 @@ async function planOf(
   input: ImportInput,
   create: boolean,
 ): Promise<ImportPlan> {
-  const { properties, ...places } = findColumns(columns, input.map ?? EXACT)
+  const { properties, ...places } = findColumns(columns, input.map ?? DEFAULT_COLUMN_MAP)
   const segmentIds = checkIds('segments', input.segmentIds)
-  const topics = readChoices(input.topics)
+  const topics = parseTopicChoices(input.topics)
   const consent = input.consent.trim()
   await checkTargets(deps, teamId, segmentIds, topics)
   const known = await deps.storage.listContactProperties({ teamId }, deps.clock.now())
@@ -332,21 +342,23 @@ const made = (
   teamId: string,
   key: string,
   type: PropertyType,
-): Promise<ContactProperty> => propertyMethods(deps).createProperty({ teamId, key, type, fallback: null })
+): Promise<ContactProperty> =>
+  createPropertyMethods(deps).createProperty({ teamId, key, type, fallback: null })
 
 /** Checks that the segments and topics exist. Refuses: `not_found`. */
 async function checkTargets(
   { storage, clock }: AudienceDeps,
   teamId: string,
   segmentIds: readonly string[],
-  topics: readonly ChoiceInput[],
+  topics: readonly TopicChoiceInput[],
 ): Promise<void> {
   for (const id of segmentIds) {
     const segment = await storage.getSegment({ teamId, id }, clock.now())
-    if (!segment) throw noSegment()
+    if (!segment) throw segmentNotFound()
     if (segment.filter) throw refuse('segment_with_rules')
   }
-  for (const { id } of topics) if (!(await storage.getTopic({ teamId, id }, clock.now()))) throw noTopic()
+  for (const { id } of topics)
+    if (!(await storage.getTopic({ teamId, id }, clock.now()))) throw topicNotFound()
 }
 
 /** Summarizes the whole file, a thousand rows at a time. Refuses: `import_unreadable`. */
@@ -357,7 +369,7 @@ async function summarize(
     plan,
     going,
     onConflict,
-  }: { found: ContactImport; plan: ImportPlan; going: () => boolean; onConflict: OnConflict },
+  }: { found: ContactImport; plan: ImportPlan; going: () => boolean; onConflict: ConflictAction },
 ): Promise<ImportSummary> {
   const { id, teamId, processed: offset, line: start, separator } = found
   const file = await CsvFile.open(files.pathOf(id), { offset, line: start, separator })
@@ -367,13 +379,13 @@ async function summarize(
     ...{ keptOptOuts: 0, newOptOuts: 0, duplicates: 0, rejects: [] },
     newProperties: plan.properties.filter(({ label }) => label === '').map(({ key }) => key),
   }
-  const seen = new Seen()
+  const seen = new SeenAddresses()
   try {
     while (going()) {
-      const { records, line } = await file.next(BATCH)
+      const { records, line } = await file.next(ROWS_PER_TRANSACTION)
       if (records.length === 0) break
-      const read = readRows(records, plan, seen)
-      checkSize(seen, line)
+      const read = parseRows(records, plan, seen)
+      checkRowCount(seen, line)
       const fresh = read.rows.filter(({ again }) => !again)
       const emails = fresh.map(({ email }) => email)
       const known = await storage.optOutsOf({ teamId, emails }, clock.now())

@@ -10,14 +10,21 @@ import {
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { ContactProperty, CountedTopic, PropertyUse, SizedSegment, Topic } from '../storage/storage.ts'
-import { readText, readValue } from './values.ts'
-import { readTeamRules, type SegmentSizes } from './rules.ts'
-import { type AudienceDeps, noSegment } from './which.ts'
+import { parseText, parseValue } from './values.ts'
+import { parseTeamRules, type SegmentSizes } from './rules.ts'
+import { type AudienceDeps, segmentNotFound } from './which.ts'
 
 /** Maximum number of segments with rules per team. */
-export const MOST_RULED = 100
-/** Maximum numbers per team, low enough to read all objects at once. */
-const MOST = { segments: 1000, ruled: MOST_RULED, topics: 100, properties: 200, uses: 20, examples: 3 }
+export const MAX_SEGMENTS_WITH_RULES = 100
+/** Maximum numbers of objects per team, low enough to read all of them at once. */
+const MOST = {
+  segments: 1000,
+  ruled: MAX_SEGMENTS_WITH_RULES,
+  topics: 100,
+  properties: 200,
+  uses: 20,
+  examples: 3,
+}
 
 /** How many of the newest contacts are searched for examples of a property. */
 const SEARCHED = 1000
@@ -34,12 +41,13 @@ export interface SegmentMethods {
   /** Returns a segment. Refuses: `not_found`. */
   getSegment(args: { teamId: string; id: string }): Promise<SizedSegment>
   /**
-   * @param args filter: the segment's rules; null: contacts are added by hand. Refuses: `missing_field`,
-   * `invalid_field`, `too_many`.
+   * Creates a segment. Refuses: `missing_field`, `invalid_field`, `too_many`.
+   * @param args filter: the segment's rules; null if contacts are added by hand
    */
   createSegment(args: { teamId: string; name: string; filter: unknown }): Promise<SizedSegment>
   /**
-   * @param args filter: new rules, for a segment with rules. Refuses: `not_found`, `missing_field`, `invalid_field`.
+   * Updates a segment. Refuses: `not_found`, `missing_field`, `invalid_field`.
+   * @param args filter: new rules, only for a segment with rules
    */
   updateSegment(args: {
     teamId: string
@@ -47,7 +55,7 @@ export interface SegmentMethods {
     name?: string | undefined
     filter?: unknown
   }): Promise<void>
-  /** Returns the sizes of the last 30 days, today last; null: unknown. Refuses: `not_found`. */
+  /** Returns the segment's sizes on the last 30 days, today last; null where unknown. Refuses: `not_found`. */
   segmentDays(args: { teamId: string; id: string }): Promise<{ date: string; contacts: number | null }[]>
   /** Deletes a segment but not its contacts. Does nothing if there is no such segment. */
   deleteSegment(args: { teamId: string; id: string }): Promise<void>
@@ -100,7 +108,10 @@ export interface PropertyMethods {
     type: PropertyType
     fallback: unknown
   }): Promise<ContactProperty>
-  /** @param args fallback: null removes it. Refuses: `not_found`, `invalid_field`. */
+  /**
+   * Sets the fallback of a property. Refuses: `not_found`, `invalid_field`.
+   * @param args fallback: null removes it
+   */
   setFallback(args: { teamId: string; id: string; fallback: unknown }): Promise<void>
   /** Deletes a property and its values. Refuses: `not_found`. */
   deleteProperty(args: { teamId: string; id: string }): Promise<void>
@@ -144,7 +155,7 @@ export function createSweeper({ storage, clock }: AudienceDeps): Sweeper {
  *
  * @param swept called after a deletion that leaves rows behind
  */
-export function segmentMethods(
+export function createSegmentMethods(
   deps: AudienceDeps,
   swept: () => void,
   sizes: Pick<SegmentSizes, 'soon' | 'refresh'>,
@@ -152,7 +163,7 @@ export function segmentMethods(
   const { storage, clock } = deps
   const stored = async (args: { teamId: string; id: string }): Promise<SizedSegment> => {
     const found = await storage.getSegment(args, clock.now())
-    if (!found) throw noSegment()
+    if (!found) throw segmentNotFound()
     return found
   }
   return {
@@ -163,8 +174,8 @@ export function segmentMethods(
     },
     getSegment: async (args) => sizes.soon(await stored(args)),
     async createSegment({ teamId, name: given, filter: asked }) {
-      const name = readText('name', given, MAX.segment)
-      const filter = asked === null ? null : await readTeamRules(deps, teamId, asked)
+      const name = parseText('name', given, MAX.segment)
+      const filter = asked === null ? null : await parseTeamRules(deps, teamId, asked)
       const now = clock.now()
       const segment = { id: newId(now), teamId, name, filter, createdAt: now, updatedAt: now }
       const [most, things] = filter
@@ -182,9 +193,9 @@ export function segmentMethods(
           expected: 'a segment keeps its kind: with rules, or without',
         })
       const filter =
-        asked === undefined || asked === null ? undefined : await readTeamRules(deps, teamId, asked)
-      const change = { name: name === undefined ? undefined : readText('name', name, MAX.segment), filter }
-      if (!(await storage.updateSegment({ teamId, id, change }, clock.now()))) throw noSegment()
+        asked === undefined || asked === null ? undefined : await parseTeamRules(deps, teamId, asked)
+      const change = { name: name === undefined ? undefined : parseText('name', name, MAX.segment), filter }
+      if (!(await storage.updateSegment({ teamId, id, change }, clock.now()))) throw segmentNotFound()
     },
     async segmentDays(args) {
       const { filter, contacts, countedAt } = await stored(args)
@@ -210,10 +221,10 @@ const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
  *
  * @param swept called after a deletion that leaves rows behind
  */
-export function topicMethods({ storage, clock }: AudienceDeps, swept: () => void): TopicMethods {
+export function createTopicMethods({ storage, clock }: AudienceDeps, swept: () => void): TopicMethods {
   const notFound = () => refuse('not_found', { resource: 'Topic' })
   const read = (given: TopicChange) => ({
-    ...(given.name !== undefined && { name: readText('name', given.name, MAX.topic) }),
+    ...(given.name !== undefined && { name: parseText('name', given.name, MAX.topic) }),
     ...(given.description !== undefined && { description: readDescription(given.description) }),
     ...(given.visibility !== undefined && { visibility: given.visibility }),
   })
@@ -246,7 +257,7 @@ export function topicMethods({ storage, clock }: AudienceDeps, swept: () => void
 }
 
 const readDescription = (given: string | null): string | null =>
-  given === null || given.trim() === '' ? null : readText('description', given, MAX.description)
+  given === null || given.trim() === '' ? null : parseText('description', given, MAX.description)
 
 /**
  * Creates the name under which values of a property are stored. It is unique in the team, also among deleted
@@ -254,7 +265,7 @@ const readDescription = (given: string | null): string | null =>
  */
 const newLabel = (): string => `p${randomBytes(6).toString('hex')}`
 
-export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMethods {
+export function createPropertyMethods({ storage, clock }: AudienceDeps): PropertyMethods {
   const get = async ({ teamId, id }: { teamId: string; id: string }): Promise<ContactProperty> => {
     const all = await storage.listContactProperties({ teamId }, clock.now())
     const found = all.find((property) => property.id === id)
@@ -262,7 +273,7 @@ export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMetho
     return found
   }
   const fallbackOf = (type: PropertyType, value: unknown): PropertyValue | null =>
-    value === null || value === undefined ? null : readValue('fallback_value', type, value)
+    value === null || value === undefined ? null : parseValue('fallback_value', type, value)
   return {
     listProperties: (args) => storage.listContactProperties(args, clock.now()),
     getProperty: get,

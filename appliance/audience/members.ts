@@ -1,43 +1,45 @@
 /** The segments, topic choices and consent log of a contact. */
-import type { ConsentAct } from '../mail/audience.ts'
+import type { ConsentContext } from '../mail/audience.ts'
 import type { Consent, Contact, ContactSegment, ContactTopic, Page, PageArgs } from '../storage/storage.ts'
 import {
   type AudienceDeps,
-  type ChoiceInput,
+  type TopicChoiceInput,
   findContact,
-  noContact,
-  readChoices,
-  refOf,
-  refusalOf,
-  type Which,
+  contactNotFound,
+  parseTopicChoices,
+  requireContactRef,
+  createMissingRefError,
+  type ContactIdentifier,
 } from './which.ts'
 
 export interface MemberMethods {
   /** Lists the segments of a contact. Refuses: `not_found`. */
-  listContactSegments(args: Which & Omit<PageArgs, 'teamId'>): Promise<Page<ContactSegment>>
+  listContactSegments(args: ContactIdentifier & Omit<PageArgs, 'teamId'>): Promise<Page<ContactSegment>>
   /** Adds a contact to a segment. Refuses: `not_found`. */
-  addToSegment(args: Which & { segmentId: string }): Promise<Contact>
+  addToSegment(args: ContactIdentifier & { segmentId: string }): Promise<Contact>
   /** Removes a contact from a segment. Refuses: `not_found`. */
-  removeFromSegment(args: Which & { segmentId: string }): Promise<Contact>
+  removeFromSegment(args: ContactIdentifier & { segmentId: string }): Promise<Contact>
   /** Reports whether a contact is in a segment; false if there is no such contact. */
-  isInSegment(args: Which & { segmentId: string }): Promise<boolean>
+  isInSegment(args: ContactIdentifier & { segmentId: string }): Promise<boolean>
   /** Lists every topic, newest first, with the contact's subscription. Refuses: `not_found`. */
-  listContactTopics(which: Which): Promise<ContactTopic[]>
+  listContactTopics(which: ContactIdentifier): Promise<ContactTopic[]>
   /** Stores all topic choices, or none if one is invalid. Refuses: `not_found`, `invalid_id`. */
-  setContactTopics(args: Which & { topics: ChoiceInput[]; act: ConsentAct }): Promise<Contact>
+  setContactTopics(
+    args: ContactIdentifier & { topics: TopicChoiceInput[]; act: ConsentContext },
+  ): Promise<Contact>
   /** Returns the consent log, newest first. Refuses: `not_found`. */
-  listConsents(which: Which): Promise<Consent[]>
+  listConsents(which: ContactIdentifier): Promise<Consent[]>
 }
 
-export function memberMethods(deps: AudienceDeps): MemberMethods {
+export function createMemberMethods(deps: AudienceDeps): MemberMethods {
   const { storage, clock } = deps
   const membership =
     (method: 'addToSegment' | 'removeFromSegment') =>
-    async ({ segmentId, ...which }: Which & { segmentId: string }): Promise<Contact> => {
-      const args = { teamId: which.teamId, ref: refOf(which), segmentId }
+    async ({ segmentId, ...which }: ContactIdentifier & { segmentId: string }): Promise<Contact> => {
+      const args = { teamId: which.teamId, ref: requireContactRef(which), segmentId }
       const result = await storage[method](args, clock.now())
-      if (result === 'no_contact') throw noContact()
-      if ('kind' in result) throw refusalOf(result)
+      if (result === 'no_contact') throw contactNotFound()
+      if ('kind' in result) throw createMissingRefError(result)
       return result
     }
 
@@ -47,7 +49,7 @@ export function memberMethods(deps: AudienceDeps): MemberMethods {
       return storage.listContactSegments({ contactId: id, ...page }, clock.now())
     },
     isInSegment: ({ teamId, segmentId, ...which }) =>
-      storage.isInSegment({ teamId, ref: refOf({ teamId, ...which }), segmentId }, clock.now()),
+      storage.isInSegment({ teamId, ref: requireContactRef({ teamId, ...which }), segmentId }, clock.now()),
     addToSegment: membership('addToSegment'),
     removeFromSegment: membership('removeFromSegment'),
     async listContactTopics(which) {
@@ -55,10 +57,15 @@ export function memberMethods(deps: AudienceDeps): MemberMethods {
       return storage.listContactTopics({ teamId: which.teamId, contactId: id }, clock.now())
     },
     async setContactTopics({ topics, act, ...which }) {
-      const args = { teamId: which.teamId, ref: refOf(which), topics: readChoices(topics), act }
+      const args = {
+        teamId: which.teamId,
+        ref: requireContactRef(which),
+        topics: parseTopicChoices(topics),
+        act,
+      }
       const result = await storage.setContactTopics(args, clock.now())
-      if (!result) throw noContact()
-      if ('kind' in result) throw refusalOf(result)
+      if (!result) throw contactNotFound()
+      if ('kind' in result) throw createMissingRefError(result)
       return result
     },
     async listConsents(which) {

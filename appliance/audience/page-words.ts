@@ -1,7 +1,7 @@
 /** The texts of the preference page, by language. Pure. */
 import type { PageLanguage } from '../mail/unsubscribe-page.ts'
 
-export interface PageWords {
+export interface PageTexts {
   /** Heading if there is no topic. */
   title: string
   text: (team: string, address: string) => string
@@ -24,7 +24,7 @@ export interface PageWords {
   notFoundText: string
 }
 
-export const WORDS: Record<PageLanguage, PageWords> = {
+export const PAGE_TEXTS: Record<PageLanguage, PageTexts> = {
   en: {
     title: 'Email preferences',
     text: (team, address) => `Choose which emails ${team} sends to ${address}.`,

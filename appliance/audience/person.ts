@@ -7,12 +7,12 @@ import type {
   FoundEmail,
   Storage,
 } from '../storage/storage.ts'
-import { type ContactDetails, contactMethods } from './contacts.ts'
-import { type AudienceDeps, noContact, refOf, type Which } from './which.ts'
+import { type ContactDetails, createContactMethods } from './contacts.ts'
+import { type AudienceDeps, contactNotFound, requireContactRef, type ContactIdentifier } from './which.ts'
 
 export interface Person {
   address: string
-  /** The contact with the address; null: there is none. */
+  /** The contact with the address; null if there is none. */
   contact: ContactDetails | null
   /** Whether the address opted out of everything, as a current or deleted contact. */
   unsubscribed: boolean
@@ -34,7 +34,7 @@ export interface PersonMethods {
    * Returns all data about a person. Refuses: `not_found` for an unknown id. An address without a contact is not an
    * error.
    */
-  getPerson(which: Which): Promise<Person>
+  getPerson(which: ContactIdentifier): Promise<Person>
   /** Returns all emails to an address, newest first, in pages. */
   emailsOfPerson(args: { teamId: string; address: string }): AsyncGenerator<PersonEmail[], void>
 }
@@ -43,20 +43,20 @@ export interface PersonMethods {
 const SEGMENTS = 1000
 const PAGE = 50
 
-export function personMethods({ storage, clock }: AudienceDeps): PersonMethods {
+export function createPersonMethods({ storage, clock }: AudienceDeps): PersonMethods {
   return {
     async getPerson(which) {
       const { teamId } = which
-      const ref = refOf(which)
+      const ref = requireContactRef(which)
       const now = clock.now()
       const found = await storage.getContact({ teamId, ref }, now)
-      if (!found && 'id' in ref) throw noContact()
+      if (!found && 'id' in ref) throw contactNotFound()
       const address = found?.email ?? which.idOrEmail
       const own = found && { teamId, contactId: found.id }
       const [known] = await storage.optOutsOf({ teamId, emails: [address] }, now)
       return {
         address,
-        contact: found ? await contactMethods({ storage, clock }).getContact(which) : null,
+        contact: found ? await createContactMethods({ storage, clock }).getContact(which) : null,
         unsubscribed: known?.unsubscribed ?? false,
         segments: own ? (await storage.listContactSegments({ ...own, limit: SEGMENTS }, now)).items : [],
         topics: own ? await storage.listContactTopics(own, now) : [],

@@ -2,9 +2,9 @@
  * Renders the preference page as HTML without scripts. Pure; the dashboard uses it for previews, so it can't use Node
  * APIs. All names and custom texts are escaped.
  */
-import { escapeHtml, framePage, type RenderedPage } from '../mail/page-frame.ts'
+import { escapeHtml, renderPageFrame, type RenderedPage } from '../mail/page-frame.ts'
 import type { PageLanguage, UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import { type PageWords, WORDS } from './page-words.ts'
+import { type PageTexts, PAGE_TEXTS } from './page-words.ts'
 
 /** A topic on the page. */
 export interface PageTopic {
@@ -28,7 +28,7 @@ export interface PageView {
   topic: PageTopic | null
   topics: PageTopic[]
   notice: PageNotice | null
-  /** The topics before the last action; null: nothing to undo. */
+  /** The topics before the last action; null if there is nothing to undo. */
   before: PageTopic[] | null
 }
 
@@ -43,28 +43,28 @@ const hidden = (name: string, value: string): string =>
   `<input type="hidden" name="${name}" value="${value}">`
 
 export function renderPreferencePage(view: PageView): RenderedPage {
-  const words = WORDS[view.language]
+  const words = PAGE_TEXTS[view.language]
   const body = view.unsubscribed ? outOfAll(view, words) : choices(view, words)
-  return framePage(view, headingOf(view, words), body)
+  return renderPageFrame(view, headingOf(view, words), body)
 }
 
 /** Renders the page for invalid links. It names no team. */
-export function renderNotFound(page: UnsubscribePage, language: PageLanguage): RenderedPage {
-  const { notFoundTitle, notFoundText } = WORDS[language]
-  return framePage({ page, language, team: '' }, notFoundTitle, `<p>${escapeHtml(notFoundText)}</p>`)
+export function renderNotFoundPage(page: UnsubscribePage, language: PageLanguage): RenderedPage {
+  const { notFoundTitle, notFoundText } = PAGE_TEXTS[language]
+  return renderPageFrame({ page, language, team: '' }, notFoundTitle, `<p>${escapeHtml(notFoundText)}</p>`)
 }
 
-function headingOf({ unsubscribed, topic, page, language }: PageView, words: PageWords): string {
+function headingOf({ unsubscribed, topic, page, language }: PageView, words: PageTexts): string {
   if (unsubscribed) return words.outTitle
   return page.words[language]?.title ?? (topic?.subscribed ? words.topicTitle(topic.name) : words.title)
 }
 
-function outOfAll({ team, address }: PageView, words: PageWords): string {
+function outOfAll({ team, address }: PageView, words: PageTexts): string {
   return `<p role="status">${escapeHtml(words.outText(team, address))}</p>
 ${form(`<p>${escapeHtml(words.mistake)}</p>${button('return', words.takeBack, 'main')}`)}`
 }
 
-function choices(view: PageView, words: PageWords): string {
+function choices(view: PageView, words: PageTexts): string {
   const { team, address, topic, topics, page, language } = view
   const own = page.words[language]?.text
   const leave = topic?.subscribed ? form(button('leave', words.leaveTopic(topic.name), 'main')) : ''
@@ -82,7 +82,7 @@ function choices(view: PageView, words: PageWords): string {
     .join('\n')
 }
 
-function topicList(topics: PageTopic[], words: PageWords): string {
+function topicList(topics: PageTopic[], words: PageTexts): string {
   const rows = topics.map(({ id, name, description, subscribed }) => {
     const hint = description === null ? '' : `<small>${escapeHtml(description)}</small>`
     const box = `<input type="checkbox" name="topic" value="${id}"${subscribed ? ' checked' : ''}>`
@@ -92,7 +92,7 @@ function topicList(topics: PageTopic[], words: PageWords): string {
 }
 
 /** Renders the result of the last action, with its undo button. */
-function noticeOf({ notice, topic, before }: PageView, words: PageWords): string {
+function noticeOf({ notice, topic, before }: PageView, words: PageTexts): string {
   if (notice === null) return ''
   const said =
     notice === 'left' ? words.leftTopic(topic?.name ?? '') : words[notice === 'saved' ? 'saved' : 'returned']

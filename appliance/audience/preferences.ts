@@ -2,7 +2,7 @@
  * Handles the choices that people make through links in their mail: on the preference page, and by one-click (RFC
  * 8058).
  */
-import type { ConsentAct } from '../mail/audience.ts'
+import type { ConsentContext } from '../mail/audience.ts'
 import { maskAddress, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import type { ContactTopic, PreferenceChange, Preferences } from '../storage/storage.ts'
 import type { PageTopic } from './preference-page.ts'
@@ -10,7 +10,7 @@ import type { PreferencesTarget, PreferencesTokens } from './tokens.ts'
 import type { AudienceDeps } from './which.ts'
 
 /** Contents of the page that a link opens. */
-export interface OpenedPreferences {
+export interface PreferencePageData {
   team: string
   page: UnsubscribePage
   /** Recipient's address, masked because mail gets forwarded. */
@@ -32,7 +32,7 @@ export interface Visitor {
 
 export interface PreferenceMethods {
   /** Returns the page that a token is for; undefined if this server didn't create the token. */
-  openPreferences(args: { token: string }): Promise<OpenedPreferences | undefined>
+  openPreferences(args: { token: string }): Promise<PreferencePageData | undefined>
   /** Stores a choice made on the page, which may also lift an opt-out. Returns false for an invalid token. */
   changePreferences(args: { token: string; change: PreferenceChange; visitor: Visitor }): Promise<boolean>
   /**
@@ -45,7 +45,7 @@ export interface PreferenceMethods {
 /** Maximum number of characters of a user agent that are stored. */
 const USER_AGENT = 500
 
-export function preferenceMethods(
+export function createPreferenceMethods(
   { storage, clock }: AudienceDeps,
   tokens: PreferencesTokens,
 ): PreferenceMethods {
@@ -57,7 +57,7 @@ export function preferenceMethods(
   ): Promise<void> => {
     const agent = userAgent?.slice(0, USER_AGENT) ?? null
     const origin = { origin: 'person', via, source: sourceId, lifts: true } as const
-    const act: ConsentAct = { ...origin, ip, userAgent: agent, wording }
+    const act: ConsentContext = { ...origin, ip, userAgent: agent, wording }
     await storage.savePreferences({ ...person, change, act }, clock.now())
   }
   const find = async (token: string) => {

@@ -1,7 +1,7 @@
 /** Rules of segments: checks that everything they refer to exists, and counts matching contacts. */
 import { setImmediate } from 'node:timers/promises'
-import { checkOperands, readRules } from '../mail/read-rules.ts'
-import { eachRule, ruleField, type Rules } from '../mail/rules.ts'
+import { checkOperands, parseRules } from '../mail/read-rules.ts'
+import { eachRule, resolveRuleField, type Rules } from '../mail/rules.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { ContactConditions, SizedSegment } from '../storage/storage.ts'
 import type { AudienceDeps } from './which.ts'
@@ -10,12 +10,12 @@ import type { AudienceDeps } from './which.ts'
  * Reads the rules of a request. They may refer only to the team's properties, topics, segments and broadcasts, and not
  * to segments with rules. Refuses: `invalid_field`.
  */
-export async function readTeamRules(
+export async function parseTeamRules(
   { storage, clock }: AudienceDeps,
   teamId: string,
   given: unknown,
 ): Promise<Rules> {
-  const rules = readRules(given)
+  const rules = parseRules(given)
   const now = clock.now()
   const properties = new Map(
     (await storage.listContactProperties({ teamId }, now)).map(({ key, type }) => [key, type]),
@@ -25,7 +25,7 @@ export async function readTeamRules(
     (await storage.listSegments({ teamId }, now)).flatMap(({ id, filter }) => (filter ? [] : [id])),
   )
   for (const [rule, path] of eachRule(rules)) {
-    const field = ruleField(rule.field)
+    const field = resolveRuleField(rule.field)
     const unknown = (expected: string) => refuse('invalid_field', { field: `${path}.field`, expected })
     if (field?.kind === 'property') {
       const type = properties.get(field.key)
@@ -42,7 +42,7 @@ export async function readTeamRules(
 }
 
 /** Number of counting steps per request: together 40,000 contacts, some 60 ms. */
-export const STEPS = 2
+export const COUNT_STEPS_PER_REQUEST = 2
 
 /**
  * Counts matching contacts in steps of some 30 ms, so that other requests can run in between. Each result's `after` is
@@ -84,7 +84,7 @@ interface Counting {
   /** When the count ended; null while it is running. */
   countedAt: number | null
   whole: Promise<Size>
-  /** Resolves when `STEPS` steps weren't enough to finish the count. */
+  /** Resolves when `COUNT_STEPS_PER_REQUEST` steps weren't enough to finish the count. */
   long: Promise<void>
 }
 
@@ -99,7 +99,7 @@ async function count(
   for await (const step of countSteps(deps, { teamId, rules: filter! })) {
     contacts += step.count
     steps += 1
-    if (steps === STEPS && step.next !== null) isLong()
+    if (steps === COUNT_STEPS_PER_REQUEST && step.next !== null) isLong()
     if (!going() && step.next !== null) return { contacts: last.contacts, countedAt: last.countedAt }
   }
   const countedAt = deps.clock.now()
@@ -115,7 +115,7 @@ export function createSegmentSizes(deps: AudienceDeps): SegmentSizes {
 
   const isFresh = ({ filter, countedAt }: SizedSegment): boolean =>
     !filter || (countedAt !== null && clock.now() - countedAt < FRESH)
-  // A request may have read the segment before a count ended. It must not begin another count.
+  // A request may have read the segment before a count ended; it must not begin another count.
   const counting = (segment: SizedSegment): Counting => {
     const { id } = segment
     const filter = JSON.stringify(segment.filter)

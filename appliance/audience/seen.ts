@@ -9,7 +9,7 @@ const FIRST_SIZE = 1 << 12
 /**
  * A set of hashes. Two addresses collide in about one of 18,000 files with a million rows; this affects only counts.
  */
-export class Seen {
+export class SeenAddresses {
   #slots = new Float64Array(FIRST_SIZE)
   /** Number of addresses added so far. */
   size = 0

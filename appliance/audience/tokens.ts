@@ -20,11 +20,11 @@ export const PREFERENCES_PATH = '/u/'
 export interface PreferencesTarget {
   /** Team of the email. All IDs here are UUIDs. */
   teamId: string
-  /** Contact with the address; null: the recipient is not a contact. */
+  /** ID of the contact with the address; null if the recipient is not a contact. */
   contactId: string | null
   /** The recipient, with the domain in A-labels, so that the link works after the contact is deleted. */
   address: string
-  /** The topic that one-click opts out of; null: all email. */
+  /** The topic that one-click opts out of; null for all email. */
   topicId: string | null
   /** The email that contained the link; null if there is none. */
   sourceId: string | null

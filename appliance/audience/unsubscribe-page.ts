@@ -1,7 +1,7 @@
 /** The appearance of a team's preference page: reads and checks changes. */
 import {
-  LEAST_CONTRAST,
-  type OwnWords,
+  MIN_CONTRAST,
+  type CustomTexts,
   PAGE_LANGUAGES,
   type PageLanguage,
   type UnsubscribePage,
@@ -19,13 +19,13 @@ export interface PageMethods {
   updateUnsubscribePage(args: { teamId: string; change: UnsubscribePageChange }): Promise<UnsubscribePage>
 }
 
-export function pageMethods({ storage, clock }: AudienceDeps): PageMethods {
+export function createPageMethods({ storage, clock }: AudienceDeps): PageMethods {
   return {
     getUnsubscribePage: (args) => storage.getUnsubscribePage(args, clock.now()),
     async updateUnsubscribePage({ teamId, change }) {
       const result = await storage.updateUnsubscribePage({ teamId, change: readChange(change) }, clock.now())
       if (typeof result === 'object') return result
-      const expected = `a color with a contrast of at least ${LEAST_CONTRAST[result]}:1 to the background`
+      const expected = `a color with a contrast of at least ${MIN_CONTRAST[result]}:1 to the background`
       throw refuse('invalid_field', { field: `${result}_color`, expected })
     },
   }
@@ -77,7 +77,7 @@ function readWords(words: NonNullable<UnsubscribePageChange['words']>): Unsubscr
 }
 
 /** Reads a team's own texts in a language; null if they are all empty. */
-function readOwn(language: PageLanguage, own: OwnWords): OwnWords | null {
+function readOwn(language: PageLanguage, own: CustomTexts): CustomTexts | null {
   const title = readLines(`words.${language}.title`, own.title, MAX.title)
   const text = readLines(`words.${language}.text`, own.text, MAX.text)
   return title === null && text === null ? null : { title, text }

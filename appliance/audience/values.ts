@@ -8,16 +8,16 @@ import { refuse } from '../mail/refusals.ts'
 import type { Contact, ContactProperty, ContactRef } from '../storage/storage.ts'
 
 /** Maximum number of characters of a first or last name. */
-export const MAX_NAME = 250
+export const MAX_NAME_LENGTH = 250
 
 /** Maximum number of characters of a value. */
-export const MAX_VALUE = 2000
+export const MAX_VALUE_LENGTH = 2000
 
 /** Control characters, line separators and lone surrogates. Names and values end up in subjects and headers. */
-export const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
+export const unprintableCharacters = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
 
 /** Reads an address. Refuses: `missing_field`, `invalid_field`. */
-export function readAddress(text: string, field = 'email'): string {
+export function parseAddress(text: string, field = 'email'): string {
   if (text.trim() === '') throw refuse('missing_field', { field })
   const mailbox = parseMailbox(text)
   if (mailbox?.name !== '')
@@ -26,20 +26,20 @@ export function readAddress(text: string, field = 'email'): string {
 }
 
 /** Parses the contact id or address in a path; undefined if it is neither. */
-export function contactRef(text: string): ContactRef | undefined {
+export function parseContactRef(text: string): ContactRef | undefined {
   if (isId(text)) return { id: text.toLowerCase() }
   const email = parseMailbox(text)?.address
   return email === undefined ? undefined : { email }
 }
 
 /** Reads a first or last name; empty text becomes null. Refuses: `invalid_field`. */
-export function readName(field: string, name: string | null): string | null {
+export function parseName(field: string, name: string | null): string | null {
   const text = name?.trim() ?? ''
   if (text === '') return null
-  if (text.length > MAX_NAME || unprintable.test(text))
+  if (text.length > MAX_NAME_LENGTH || unprintableCharacters.test(text))
     throw refuse('invalid_field', {
       field,
-      expected: `at most ${MAX_NAME} characters, without line breaks or control characters`,
+      expected: `at most ${MAX_NAME_LENGTH} characters, without line breaks or control characters`,
     })
   return text
 }
@@ -48,10 +48,10 @@ export function readName(field: string, name: string | null): string | null {
  * Reads a short text such as a name: trimmed, one line, 1 to `most` characters. Refuses: `missing_field`,
  * `invalid_field`.
  */
-export function readText(field: string, given: string, most: number): string {
+export function parseText(field: string, given: string, most: number): string {
   const text = given.trim()
   if (text === '') throw refuse('missing_field', { field })
-  if (text.length > most || unprintable.test(text))
+  if (text.length > most || unprintableCharacters.test(text))
     throw refuse('invalid_field', {
       field,
       expected: `at most ${most} characters, without line breaks or control characters`,
@@ -60,17 +60,17 @@ export function readText(field: string, given: string, most: number): string {
 }
 
 /** Reads a value of a type. Refuses: `invalid_field`. */
-export function readValue(field: string, type: PropertyType, value: unknown): PropertyValue {
+export function parseValue(field: string, type: PropertyType, value: unknown): PropertyValue {
   if (type === 'number') {
     if (typeof value !== 'number' || Math.abs(value) > Number.MAX_SAFE_INTEGER)
       throw refuse('invalid_field', { field, expected: 'it must be a number of at most 2^53 - 1' })
     return value
   }
   if (typeof value !== 'string') throw refuse('invalid_field', { field, expected: 'it must be a string' })
-  if (value.length > MAX_VALUE || value.includes('\0'))
+  if (value.length > MAX_VALUE_LENGTH || value.includes('\0'))
     throw refuse('invalid_field', {
       field,
-      expected: `at most ${MAX_VALUE} characters, without NUL characters`,
+      expected: `at most ${MAX_VALUE_LENGTH} characters, without NUL characters`,
     })
   return value.toWellFormed()
 }
@@ -79,7 +79,7 @@ export function readValue(field: string, type: PropertyType, value: unknown): Pr
  * Reads values, by the label of their property; null removes one. Refuses: `invalid_field` for an unknown key or a
  * wrong type.
  */
-export function readProperties(
+export function parseProperties(
   known: readonly ContactProperty[],
   given: Record<string, unknown>,
 ): Record<string, PropertyValue | null> {
@@ -92,7 +92,7 @@ export function readProperties(
         field,
         expected: 'a property that exists; create it with `POST /contact-properties` first',
       })
-    return [property.label, value === null ? null : readValue(field, property.type, value)] as const
+    return [property.label, value === null ? null : parseValue(field, property.type, value)] as const
   })
   return Object.fromEntries(read)
 }
@@ -105,7 +105,7 @@ export interface TypedValue {
 }
 
 /** Returns the values of a contact, ordered by key, without those of deleted properties. */
-export function typedValues(
+export function toTypedValues(
   known: readonly ContactProperty[],
   { properties }: Pick<Contact, 'properties'>,
 ): TypedValue[] {

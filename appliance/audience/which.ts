@@ -5,7 +5,7 @@ import { isId } from '../mail/ids.ts'
 import { refuse, type Refusal } from '../mail/refusals.ts'
 
 import type { Contact, ContactRef, MissingRef, Storage } from '../storage/storage.ts'
-import { contactRef } from './values.ts'
+import { parseContactRef } from './values.ts'
 
 export interface AudienceDeps {
   storage: Storage
@@ -13,39 +13,42 @@ export interface AudienceDeps {
 }
 
 /** Identifies a contact of a team, by id or address. */
-export interface Which {
+export interface ContactIdentifier {
   teamId: string
   idOrEmail: string
 }
 
 /** A topic choice in a request. */
-export interface ChoiceInput {
+export interface TopicChoiceInput {
   id: string
   subscription: Subscription
 }
 
-export const noContact = (): Refusal => refuse('not_found', { resource: 'Contact' })
+export const contactNotFound = (): Refusal => refuse('not_found', { resource: 'Contact' })
 /** Creates the hosted service's error for a missing segment. */
-export const noSegment = (): Refusal => refuse('not_found', { resource: 'Audience' })
-export const noTopic = (): Refusal => refuse('not_found', { resource: 'Topic' })
+export const segmentNotFound = (): Refusal => refuse('not_found', { resource: 'Audience' })
+export const topicNotFound = (): Refusal => refuse('not_found', { resource: 'Topic' })
 
 /** Creates the error for a segment or topic that contacts can't be added to. */
-export function refusalOf({ kind }: Pick<MissingRef, 'kind'>): Refusal {
-  if (kind === 'unknown_topic') return noTopic()
-  return kind === 'segment_with_rules' ? refuse('segment_with_rules') : noSegment()
+export function createMissingRefError({ kind }: Pick<MissingRef, 'kind'>): Refusal {
+  if (kind === 'unknown_topic') return topicNotFound()
+  return kind === 'segment_with_rules' ? refuse('segment_with_rules') : segmentNotFound()
 }
 
 /** Parses a contact id or address. Refuses: `not_found`. */
-export function refOf({ idOrEmail }: Which): ContactRef {
-  const ref = contactRef(idOrEmail)
-  if (!ref) throw noContact()
+export function requireContactRef({ idOrEmail }: ContactIdentifier): ContactRef {
+  const ref = parseContactRef(idOrEmail)
+  if (!ref) throw contactNotFound()
   return ref
 }
 
 /** Finds a contact. Refuses: `not_found`. */
-export async function findContact({ storage, clock }: AudienceDeps, which: Which): Promise<Contact> {
-  const found = await storage.getContact({ teamId: which.teamId, ref: refOf(which) }, clock.now())
-  if (!found) throw noContact()
+export async function findContact(
+  { storage, clock }: AudienceDeps,
+  which: ContactIdentifier,
+): Promise<Contact> {
+  const found = await storage.getContact({ teamId: which.teamId, ref: requireContactRef(which) }, clock.now())
+  if (!found) throw contactNotFound()
   return found
 }
 
@@ -58,7 +61,7 @@ export function checkIds(field: string, ids: readonly string[]): string[] {
 }
 
 /** Reads topic choices. Refuses: `invalid_id`. */
-export const readChoices = (topics: readonly ChoiceInput[]): ChoiceInput[] => {
+export const parseTopicChoices = (topics: readonly TopicChoiceInput[]): TopicChoiceInput[] => {
   const ids = checkIds(
     'topics',
     topics.map(({ id }) => id),

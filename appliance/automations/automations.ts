@@ -3,26 +3,30 @@
  * due steps. All progress is in the storage, so that a crash neither loses nor repeats a step.
  */
 import type { Clock } from '../clock/clock.ts'
-import { readRequest, type Intake } from '../intake/intake.ts'
-import type { ConsentAct } from '../mail/audience.ts'
-import { type AutomationGraph, errorBrake, WATCHED_RUNS } from '../mail/automation.ts'
+import { parseRequest, type Intake } from '../intake/intake.ts'
+import type { ConsentContext } from '../mail/audience.ts'
+import { type AutomationGraph, decideErrorStop, MONITORED_RUNS } from '../mail/automation.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { suppressionKey } from '../mail/suppression.ts'
+import { toSuppressionKey } from '../mail/suppression.ts'
 import type {
   ContactProperty,
-  EventWork,
+  PendingEvent,
   OpenStep,
   StepEffect,
   StepResult,
-  StorageOf,
+  StorageSubset,
 } from '../storage/storage.ts'
 import type { Templates } from '../templates/templates.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { type AutomationBook, type BookDeps, createAutomationBook } from './book.ts'
-import { decide, type Decision, failed, resumeBy, runsOf } from './decide.ts'
+import {
+  type AutomationOperations,
+  type AutomationOperationDeps,
+  createAutomationOperations,
+} from './book.ts'
+import { decideStep, type Decision, failStep, resumeAfterEvent, decideNewRuns } from './decide.ts'
 
 /** Number of steps and events read at a time, and number processed concurrently, which share commits. */
 const BATCH = 200
@@ -35,7 +39,7 @@ const RETRY_MS = 60_000
 const WATCHED_MS = 24 * 60 * 60_000
 
 interface RunnerDeps {
-  storage: StorageOf<
+  storage: StorageSubset<
     'automations' | 'automationRuns' | 'automationRunning' | 'openSteps' | 'contactRows' | 'contactProperties'
   >
   clock: Clock
@@ -48,7 +52,7 @@ interface RunnerDeps {
 
 type Send = Extract<Decision, { kind: 'send' }>
 
-export interface Automations extends AutomationBook {
+export interface Automations extends AutomationOperations {
   /** Checks for events and due steps now. */
   wake(): void
   /** Starts to run automations. Only for the daemon. */
@@ -58,10 +62,10 @@ export interface Automations extends AutomationBook {
 }
 
 /** Creates the runner of automations. */
-export function createAutomations(deps: RunnerDeps & BookDeps): Automations {
+export function createAutomations(deps: RunnerDeps & AutomationOperationDeps): Automations {
   const runner = createRunner(deps)
   return {
-    ...createAutomationBook(deps, () => runner.wake()),
+    ...createAutomationOperations(deps, () => runner.wake()),
     wake: () => runner.wake(),
     start: () => runner.start(),
     close: () => runner.stop(),
@@ -70,7 +74,7 @@ export function createAutomations(deps: RunnerDeps & BookDeps): Automations {
 
 function createRunner(deps: RunnerDeps): Worker {
   const { storage, clock, log, pollMs } = deps
-  const onDuty = dutyOf(deps.duties, 'automations')
+  const onDuty = createDutyCheck(deps.duties, 'automations')
   const run = new Run(deps)
   const step = async (going: () => boolean): Promise<boolean> => {
     const events = await storage.pendingEvents({ most: BATCH }, clock.now())
@@ -102,11 +106,11 @@ async function atOnce<T>(
 }
 
 /** Identifies the contact of an event, also one that doesn't exist yet. */
-const contactOf = ({ event, contact }: EventWork): string =>
-  contact?.id ?? event.contactId ?? `${event.teamId} ${suppressionKey(event.email)}`
+const contactOf = ({ event, contact }: PendingEvent): string =>
+  contact?.id ?? event.contactId ?? `${event.teamId} ${toSuppressionKey(event.email)}`
 
-/** Recorded in the consent log. A person's own opt-out is never lifted. */
-const actOf = (automationId: string | null): ConsentAct => ({
+/** Creates the entry for the consent log. A person's own opt-out is never lifted. */
+const actOf = (automationId: string | null): ConsentContext => ({
   origin: 'api',
   via: 'automation',
   source: automationId,
@@ -150,15 +154,15 @@ class Run {
   }
 
   /** Starts the runs that an event triggers, and continues those that waited for it. */
-  async take({ event, contact, starts, waiting }: EventWork): Promise<void> {
+  async take({ event, contact, starts, waiting }: PendingEvent): Promise<void> {
     const { storage, clock } = this.#deps
     const properties = await this.#propertiesOf(event.teamId)
     const now = clock.now()
     for (const { versionId } of [...starts, ...waiting]) await this.#graphOf(versionId)
-    const runs = runsOf({ event, starts }, this.#graphs, now)
+    const runs = decideNewRuns({ event, starts }, this.#graphs, now)
     const resumed = waiting.flatMap((step) => {
       const graph = this.#graphs.get(step.versionId)
-      const result = graph && resumeBy(event.payload, { step, graph, contact, properties, now })
+      const result = graph && resumeAfterEvent(event.payload, { step, graph, contact, properties, now })
       return result ? [{ runId: step.runId, key: step.key, result }] : []
     })
     const act = actOf(runs[0]?.automationId ?? null)
@@ -172,13 +176,13 @@ class Run {
     const graph = (await this.#graphOf(step.versionId)) ?? { steps: [], connections: [] }
     const contact = await storage.getContact({ teamId, ref: { id: contactId } }, clock.now())
     const properties = await this.#propertiesOf(teamId)
-    const decision = decide({ step, graph, contact, properties, now: clock.now() })
+    const decision = decideStep({ step, graph, contact, properties, now: clock.now() })
     if (decision.kind === 'advance') return this.#advance(step, decision)
     const sent = await this.#send(step, decision)
     if (sent === 'later') {
       const dueAt = clock.now() + RETRY_MS
       await storage.postponeAutomationStep({ runId: step.runId, key: step.key, dueAt }, clock.now())
-    } else if (sent !== 'taken') await this.#advance(step, failed(sent.problem))
+    } else if (sent !== 'taken') await this.#advance(step, failStep(sent.problem))
   }
 
   async #advance(
@@ -193,8 +197,8 @@ class Run {
   }
 
   /**
-   * Sends the email of a step. Its ID is stored as the step's output in the same transaction; the step advances when it
-   * is next read. `later`: the reason is temporary, such as an exhausted quota.
+   * Sends the email of a step. Its ID is stored as the step's output in the same transaction; the step advances when it is
+   * next read. Returns `later` if the reason for a refusal is temporary, such as an exhausted quota.
    */
   async #send(
     step: OpenStep,
@@ -215,7 +219,7 @@ class Run {
           { name: 'automation_run', value: runId },
         ],
       }
-      const submission = { ...readRequest(body, clock.now()), template: filled.template }
+      const submission = { ...parseRequest(body, clock.now()), template: filled.template }
       const taking = { runId, key, output: { to, email_id: '', template: named } }
       const request = {
         submissions: [submission],
@@ -236,8 +240,8 @@ class Run {
   async #watch({ automationId, teamId }: OpenStep): Promise<void> {
     const { storage, clock, log } = this.#deps
     const now = clock.now()
-    const asked = { automationId, since: now - WATCHED_MS, most: WATCHED_RUNS }
-    const reason = errorBrake(await storage.recentAutomationRuns(asked, now))
+    const asked = { automationId, since: now - WATCHED_MS, most: MONITORED_RUNS }
+    const reason = decideErrorStop(await storage.recentAutomationRuns(asked, now))
     if (reason === undefined) return
     await storage.stopAutomation({ id: automationId, teamId, reason }, now)
     log.warn({ automation: automationId }, `stopped an automation: ${reason}`)

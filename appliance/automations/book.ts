@@ -8,7 +8,7 @@ import {
   type RunStatus,
 } from '../mail/automation.ts'
 import { isId, newId } from '../mail/ids.ts'
-import { readGraph } from '../mail/read-automation.ts'
+import { parseGraph } from '../mail/read-automation.ts'
 import { refuse } from '../mail/refusals.ts'
 import type {
   Automation,
@@ -21,9 +21,9 @@ import type {
   PageArgs,
   RunCounts,
   StepCounts,
-  StorageOf,
+  StorageSubset,
 } from '../storage/storage.ts'
-import { testRun, type TestRun, type TestRunInput } from './test-run.ts'
+import { runAutomationTest, type TestRun, type TestRunInput } from './test-run.ts'
 
 export { createCustomEvents, type CustomEvents } from './custom-events.ts'
 
@@ -68,7 +68,7 @@ export interface AutomationCounts extends CountedRuns {
   steps: StepCounts[]
 }
 
-export interface AutomationBook {
+export interface AutomationOperations {
   /**
    * Lists automations, newest first.
    * @param args counted: with numbers of their runs
@@ -86,8 +86,8 @@ export interface AutomationBook {
   create(args: { teamId: string; input: AutomationInput }): Promise<Automation>
   /**
    * Changes an automation. Runs keep the steps that they began with. Returns its revision.
-   * @param args revision: the version that the caller read; undefined: any
-   * Refuses: `not_found`, `automation_changed`, and what `create` refuses.
+   * @param args revision: the version that the caller read; undefined for any
+   * Refuses: `not_found`, `automation_changed`, and for the same reasons as `create`.
    */
   update(args: AutomationRef & { input: AutomationInput; revision?: string | undefined }): Promise<string>
   /** Deletes an automation and ends its runs. Refuses: `not_found`. */
@@ -114,16 +114,16 @@ export interface AutomationBook {
   retry(args: AutomationRef & { runId: string }): Promise<void>
   /**
    * Shows what a run would do, without waits, emails or changes.
-   * @param args steps: tested instead of those of the automation, together with `connections`
-   * Refuses: `not_found`, and what `testRun` and `create` refuse.
+   * @param args steps: steps to test instead of the automation's, together with `connections`
+   * Refuses: `not_found`, and for the same reasons as `runAutomationTest` and `create`.
    */
   test(
     args: AutomationRef & { input: TestRunInput & Pick<AutomationInput, 'steps' | 'connections'> },
   ): Promise<TestRun>
 }
 
-export interface BookDeps {
-  storage: StorageOf<
+export interface AutomationOperationDeps {
+  storage: StorageSubset<
     | 'automations'
     | 'automationCounts'
     | 'automationRuns'
@@ -140,8 +140,14 @@ export interface BookDeps {
 const noRun = () => refuse('not_found', { resource: 'Automation run' })
 const noAutomation = () => refuse('not_found', { resource: 'Automation' })
 
-/** @param changed called after a change that ends or continues runs */
-export function createAutomationBook(deps: BookDeps, changed: () => void = () => undefined): AutomationBook {
+/**
+ * Creates the methods that manage automations.
+ * @param changed called after a change that ends or continues runs
+ */
+export function createAutomationOperations(
+  deps: AutomationOperationDeps,
+  changed: () => void = () => undefined,
+): AutomationOperations {
   const { storage, clock } = deps
   const get = async (ref: AutomationRef): Promise<Automation> => {
     const found = await storage.getAutomation(ref, clock.now())
@@ -152,14 +158,8 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
     about: Pick<Automation, 'teamId' | 'name' | 'status' | 'graph'>,
   ): Promise<Automation> => {
     const now = clock.now()
-    const automation = {
-      ...about,
-      id: newId(now),
-      versionId: newId(now),
-      stopReason: null,
-      createdAt: now,
-      updatedAt: now,
-    }
+    const created = { ...about, id: newId(now), versionId: newId(now) }
+    const automation = { ...created, stopReason: null, createdAt: now, updatedAt: now }
     if (!(await storage.createAutomation({ automation, most: MOST }, now)))
       throw refuse('too_many', { limit: MOST, things: 'automations' })
     return automation
@@ -193,7 +193,7 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
     async test({ input: { steps, connections, ...input }, ...ref }) {
       const { teamId, graph: saved } = await get(ref)
       const graph = steps === undefined ? saved : await readTeamGraph(deps, teamId, { steps, connections })
-      return testRun(deps, { teamId, graph, input })
+      return runAutomationTest(deps, { teamId, graph, input })
     },
     ...runMethods(deps, get, changed),
     ...countMethods(deps, get),
@@ -201,9 +201,9 @@ export function createAutomationBook(deps: BookDeps, changed: () => void = () =>
 }
 
 function countMethods(
-  { storage, clock }: BookDeps,
-  get: AutomationBook['get'],
-): Pick<AutomationBook, 'list' | 'counts'> {
+  { storage, clock }: AutomationOperationDeps,
+  get: AutomationOperations['get'],
+): Pick<AutomationOperations, 'list' | 'counts'> {
   const count = (teamId: string, ids: string[], most: number) => {
     const now = clock.now()
     return storage.countAutomationRuns({ teamId, ids, since: now - COUNTED_MS, most }, now)
@@ -236,10 +236,10 @@ const NO_RUNS: RunCounts = { running: 0, completed: 0, failed: 0, cancelled: 0 }
 const NO_STEPS = { waiting: 0, completed: 0, failed: 0, skipped: 0 }
 
 function runMethods(
-  { storage, clock }: BookDeps,
-  get: AutomationBook['get'],
+  { storage, clock }: AutomationOperationDeps,
+  get: AutomationOperations['get'],
   changed: () => void,
-): Pick<AutomationBook, 'runs' | 'contactRuns' | 'run' | 'retry'> {
+): Pick<AutomationOperations, 'runs' | 'contactRuns' | 'run' | 'retry'> {
   return {
     async retry({ runId, ...ref }) {
       const { name } = await get(ref)
@@ -288,7 +288,7 @@ function readName(given: string): string {
   return name
 }
 
-async function readChange(deps: BookDeps, teamId: string, input: AutomationInput) {
+async function readChange(deps: AutomationOperationDeps, teamId: string, input: AutomationInput) {
   const { name, status, steps, connections } = input
   if ((steps === undefined) !== (connections === undefined))
     throw refuse('invalid_field', {
@@ -307,12 +307,12 @@ async function readChange(deps: BookDeps, teamId: string, input: AutomationInput
 
 /** Reads a graph, and checks that everything its steps refer to exists in the team. Refuses: `invalid_field`. */
 async function readTeamGraph(
-  deps: BookDeps,
+  deps: AutomationOperationDeps,
   teamId: string,
   given: { steps: unknown; connections: unknown },
 ): Promise<AutomationGraph> {
   if (given.steps === undefined) throw refuse('missing_field', { field: 'steps' })
-  const graph = readGraph({ steps: given.steps, connections: given.connections ?? [] })
+  const graph = parseGraph({ steps: given.steps, connections: given.connections ?? [] })
   const properties = await deps.storage.listContactProperties({ teamId }, deps.clock.now())
   for (const [at, step] of graph.steps.entries()) {
     const path = `steps[${at}].config`
@@ -324,7 +324,7 @@ async function readTeamGraph(
 }
 
 async function checkSendEmail(
-  { storage, clock }: BookDeps,
+  { storage, clock }: AutomationOperationDeps,
   teamId: string,
   config: { template: { id: string }; from?: string; reply_to?: string; topic_id?: string },
   path: string,
@@ -354,7 +354,7 @@ async function checkSendEmail(
 }
 
 async function checkSegment(
-  { storage, clock }: BookDeps,
+  { storage, clock }: AutomationOperationDeps,
   teamId: string,
   id: string,
   path: string,

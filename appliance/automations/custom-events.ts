@@ -4,13 +4,13 @@ import { parseMailbox } from '../mail/address.ts'
 import {
   type EventPayload,
   type EventSchema,
-  readEventName,
-  readEventSchema,
-  readPayload,
+  parseEventName,
+  parseEventSchema,
+  parsePayload,
 } from '../mail/custom-event.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { ContactRef, CustomEvent, Page, PageArgs, SentEvent, StorageOf } from '../storage/storage.ts'
+import type { ContactRef, CustomEvent, Page, PageArgs, SentEvent, StorageSubset } from '../storage/storage.ts'
 
 /** Maximum number of events that a team can define. */
 const MOST = 1000
@@ -18,13 +18,13 @@ const MOST = 1000
 const MOST_A_DAY = 100_000
 
 /** Identifies an event of a team: `which` is its id or name. */
-export interface EventName {
+export interface EventIdentifier {
   teamId: string
   which: string
 }
 
 /** An event to send. Exactly one of the fields for the contact is set. */
-export interface SendInput {
+export interface SendEventInput {
   event: string
   contactId?: string | null | undefined
   email?: string | null | undefined
@@ -35,33 +35,36 @@ export interface CustomEvents {
   /** Lists events, newest first. */
   listEvents(args: PageArgs): Promise<Page<CustomEvent>>
   /** Returns an event. Refuses: `not_found`. */
-  getEvent(args: EventName): Promise<CustomEvent>
+  getEvent(args: EventIdentifier): Promise<CustomEvent>
   /** Defines an event. Refuses: `missing_field`, `invalid_field`, `event_exists`, `too_many`. */
   createEvent(args: { teamId: string; name: string; schema: unknown }): Promise<CustomEvent>
   /** Changes the schema, the only thing that can be changed. Refuses: `not_found`, `missing_field`, `invalid_field`. */
-  updateEvent(args: EventName & { schema: unknown }): Promise<CustomEvent>
+  updateEvent(args: EventIdentifier & { schema: unknown }): Promise<CustomEvent>
   /** Deletes an event. Refuses: `not_found`. */
-  deleteEvent(args: EventName): Promise<CustomEvent>
+  deleteEvent(args: EventIdentifier): Promise<CustomEvent>
   /**
    * Stores an event about a contact or address. Events that aren't defined take any payload.
    * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `event_about`, `not_found`, `event_limit`.
    */
-  sendEvent(args: { teamId: string; input: SendInput }): Promise<{ event: string }>
+  sendEvent(args: { teamId: string; input: SendEventInput }): Promise<{ event: string }>
   /** Lists the sent instances of an event, newest first. Refuses: `not_found`. */
-  listSent(args: EventName & Omit<PageArgs, 'teamId'>): Promise<Page<SentEvent>>
+  listSent(args: EventIdentifier & Omit<PageArgs, 'teamId'>): Promise<Page<SentEvent>>
 }
 
 export interface CustomEventDeps {
-  storage: StorageOf<'customEvents' | 'sentEvents'>
+  storage: StorageSubset<'customEvents' | 'sentEvents'>
   clock: Clock
 }
 
 const noEvent = () => refuse('not_found', { resource: 'Event' })
 
-/** @param sent called after an event was sent */
+/**
+ * Creates the methods for custom events.
+ * @param sent called after an event was sent
+ */
 export function createCustomEvents(deps: CustomEventDeps, sent: () => void = () => undefined): CustomEvents {
   const { storage, clock } = deps
-  const get = async ({ teamId, which }: EventName): Promise<CustomEvent> => {
+  const get = async ({ teamId, which }: EventIdentifier): Promise<CustomEvent> => {
     const found = await findEvent(deps, teamId, which)
     if (!found) throw noEvent()
     return found
@@ -74,7 +77,7 @@ export function createCustomEvents(deps: CustomEventDeps, sent: () => void = () 
       const event = {
         id: newId(now),
         teamId,
-        name: readEventName(name),
+        name: parseEventName(name),
         schema: readSchema(schema),
         createdAt: now,
         updatedAt: null,
@@ -130,18 +133,18 @@ function readSchema(given: unknown): EventSchema | null {
       field: 'schema',
       expected: 'an object with the type of each field, or null',
     })
-  return readEventSchema(given as Record<string, unknown> | null | undefined)
+  return parseEventSchema(given as Record<string, unknown> | null | undefined)
 }
 
 async function sendEvent(
   { storage, clock }: CustomEventDeps,
-  { teamId, input }: { teamId: string; input: SendInput },
+  { teamId, input }: { teamId: string; input: SendEventInput },
 ): Promise<{ event: string }> {
-  const name = readEventName(input.event, 'event')
-  const about = readAbout(input)
+  const name = parseEventName(input.event, 'event')
+  const about = parseEventContact(input)
   const now = clock.now()
   const known = await storage.getCustomEvent({ teamId, ref: { name } }, now)
-  const payload = readPayload(input.payload, known?.schema ?? null)
+  const payload = parsePayload(input.payload, known?.schema ?? null)
   const event = { id: newId(now), teamId, name, about, payload }
   const result = await storage.sendCustomEvent({ event, most: MOST_A_DAY }, now)
   if (result === 'no_contact') throw refuse('not_found', { resource: 'Contact' })
@@ -153,7 +156,10 @@ async function sendEvent(
  * Reads which contact an event is about. Clients send unset fields as null or empty text. Refuses: `event_about`,
  * `invalid_id`, `invalid_field`.
  */
-export function readAbout({ contactId, email }: Pick<SendInput, 'contactId' | 'email'>): ContactRef {
+export function parseEventContact({
+  contactId,
+  email,
+}: Pick<SendEventInput, 'contactId' | 'email'>): ContactRef {
   const [id, address] = [contactId ?? '', email ?? '']
   if ((id === '') === (address === '')) throw refuse('event_about')
   if (id !== '') {

@@ -3,18 +3,18 @@ import {
   type AutomationGraph,
   type AutomationStep,
   type ConnectionType,
-  reach,
-  stepAfter,
+  reachStep,
+  findNextStep,
   type StepConfig,
 } from '../mail/automation.ts'
-import { type Facts, fieldValue, holds } from '../mail/condition.ts'
+import { type ConditionData, findFieldValue, evaluateCondition } from '../mail/condition.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { readName, readProperties } from '../audience/audience.ts'
+import { parseName, parseProperties } from '../audience/audience.ts'
 import type {
   Contact,
   ContactProperty,
-  EventWork,
+  PendingEvent,
   NewRun,
   OpenStep,
   StepEffect,
@@ -27,7 +27,7 @@ export type Decision =
   | { kind: 'send'; config: StepConfig<'send_email'>; to: string; variables: Record<string, unknown> }
 
 /** A step of a run, with all data that the decision depends on. */
-export interface Situation {
+export interface StepContext {
   step: OpenStep
   graph: AutomationGraph
   /** The contact; undefined if it was deleted. */
@@ -36,22 +36,27 @@ export interface Situation {
   now: number
 }
 
-/** Decides what a due step does. */
-export function decide(situation: Situation): Decision {
+/** Decides the result of a due step. */
+export function decideStep(situation: StepContext): Decision {
   const { step, graph, contact } = situation
   const config = graph.steps.find(({ key }) => key === step.key)
-  if (!config) return failed('The step is missing in its version.')
-  if (!contact) return failed('The contact was deleted.', 'cancelled')
+  if (!config) return failStep('The step is missing in its version.')
+  if (!contact) return failStep('The contact was deleted.', 'cancelled')
   try {
     return decideFor(situation, config, factsOf(situation, contact), contact)
   } catch (error) {
-    // The contact can't have this value, such as a text for a number.
-    if (error instanceof Refusal) return failed(error.message)
+    // The contact can't have this value, such as text for a number property.
+    if (error instanceof Refusal) return failStep(error.message)
     throw error
   }
 }
 
-function decideFor(situation: Situation, step: AutomationStep, facts: Facts, contact: Contact): Decision {
+function decideFor(
+  situation: StepContext,
+  step: AutomationStep,
+  facts: ConditionData,
+  contact: Contact,
+): Decision {
   const { step: open } = situation
   switch (step.type) {
     case 'trigger':
@@ -60,7 +65,7 @@ function decideFor(situation: Situation, step: AutomationStep, facts: Facts, con
     case 'wait_for_event':
       return advance(situation, { timed_out: true }, 'timeout')
     case 'condition': {
-      const result = holds(step.config, facts)
+      const result = evaluateCondition(step.config, facts)
       return advance(situation, { result }, result ? 'condition_met' : 'condition_not_met')
     }
     case 'send_email':
@@ -91,24 +96,24 @@ function decideFor(situation: Situation, step: AutomationStep, facts: Facts, con
 const COMPLETED = { status: 'completed', output: null, error: null } as const
 
 function advance(
-  { step, graph, now }: Pick<Situation, 'step' | 'graph' | 'now'>,
+  { step, graph, now }: Pick<StepContext, 'step' | 'graph' | 'now'>,
   output: Record<string, unknown> | null,
   way: ConnectionType = 'default',
   status: StepResult['status'] = 'completed',
 ): Extract<Decision, { kind: 'advance' }> {
-  const next = stepAfter(graph, step.key, way)
+  const next = findNextStep(graph, step.key, way)
   const result = {
     status,
     output,
     error: null,
-    next: next ? reach(next, now) : null,
+    next: next ? reachStep(next, now) : null,
     end: 'completed',
   } as const
   return { kind: 'advance', result }
 }
 
 /** Ends the step and its run. */
-export function failed(
+export function failStep(
   message: string,
   end: StepResult['end'] = 'failed',
 ): Extract<Decision, { kind: 'advance' }> {
@@ -116,7 +121,10 @@ export function failed(
 }
 
 /** Returns the data that conditions and values can refer to. */
-function factsOf({ step, properties }: Pick<Situation, 'step' | 'properties'>, contact: Contact): Facts {
+function factsOf(
+  { step, properties }: Pick<StepContext, 'step' | 'properties'>,
+  contact: Contact,
+): ConditionData {
   const values = properties.flatMap(({ key, label }) =>
     Object.hasOwn(contact.properties, label) ? [[key, contact.properties[label]] as const] : [],
   )
@@ -138,11 +146,11 @@ function factsOf({ step, properties }: Pick<Situation, 'step' | 'properties'>, c
 const isVar = (value: unknown): value is { var: string } =>
   typeof value === 'object' && value !== null && 'var' in value && typeof value.var === 'string'
 
-const resolve = (value: unknown, facts: Facts): unknown =>
-  isVar(value) ? fieldValue(value.var, facts) : value
+const resolve = (value: unknown, facts: ConditionData): unknown =>
+  isVar(value) ? findFieldValue(value.var, facts) : value
 
 /** Resolves the variables of a template. Omits those without a value, so that their fallbacks apply. */
-function variablesOf({ template }: StepConfig<'send_email'>, facts: Facts): Record<string, unknown> {
+function variablesOf({ template }: StepConfig<'send_email'>, facts: ConditionData): Record<string, unknown> {
   const values = Object.entries(template.variables ?? {}).map(
     ([name, value]) => [name, resolve(value, facts)] as const,
   )
@@ -154,12 +162,12 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 /** Reads the change of a contact. A reference without a value changes nothing. Refuses: `invalid_field`. */
 function updateOf(
   config: StepConfig<'contact_update'>,
-  facts: Facts,
+  facts: ConditionData,
   known: readonly ContactProperty[],
 ): StepEffect {
   const name = (field: 'first_name' | 'last_name'): string | null | undefined => {
     const value = resolve(config[field], facts)
-    return value === undefined ? undefined : readName(field, value === null ? null : textOf(value))
+    return value === undefined ? undefined : parseName(field, value === null ? null : textOf(value))
   }
   const given = Object.entries(config.properties ?? {}).flatMap(([key, value]) => {
     const found = resolve(value, facts)
@@ -170,14 +178,14 @@ function updateOf(
     firstName: name('first_name'),
     lastName: name('last_name'),
     unsubscribed: typeof unsubscribed === 'boolean' ? unsubscribed : undefined,
-    properties: given.length === 0 ? undefined : readProperties(known, Object.fromEntries(given)),
+    properties: given.length === 0 ? undefined : parseProperties(known, Object.fromEntries(given)),
   }
   return { kind: 'update', change }
 }
 
 /** Decides which runs a sent event begins. */
-export function runsOf(
-  { event, starts }: Pick<EventWork, 'event' | 'starts'>,
+export function decideNewRuns(
+  { event, starts }: Pick<PendingEvent, 'event' | 'starts'>,
   graphs: ReadonlyMap<string, AutomationGraph>,
   now: number,
 ): NewRun[] {
@@ -185,17 +193,23 @@ export function runsOf(
     const graph = graphs.get(versionId)
     const trigger = graph?.steps.find((one) => one.type === 'trigger' && one.config.event_name === event.name)
     if (!graph || !trigger) return []
-    const next = stepAfter(graph, trigger.key)
+    const next = findNextStep(graph, trigger.key)
     return [
-      { id: newId(now), automationId, versionId, trigger: trigger.key, next: next ? reach(next, now) : null },
+      {
+        id: newId(now),
+        automationId,
+        versionId,
+        trigger: trigger.key,
+        next: next ? reachStep(next, now) : null,
+      },
     ]
   })
 }
 
 /** Decides how a waiting step continues after an event; undefined if it doesn't wait for this event. */
-export function resumeBy(
+export function resumeAfterEvent(
   payload: Record<string, unknown>,
-  { step, graph, contact, properties, now }: Situation,
+  { step, graph, contact, properties, now }: StepContext,
 ): StepResult | undefined {
   const config = graph.steps.find(({ key }) => key === step.key)
   if (config?.type !== 'wait_for_event' || !contact) return undefined
@@ -203,6 +217,6 @@ export function resumeBy(
   const waits = { ...step.waits, [name]: payload }
   const facts = { ...factsOf({ step, properties }, contact), waits }
   // In a filter, `event.` means the event that has arrived.
-  if (rule && !holds(rule, { ...facts, event: payload })) return undefined
+  if (rule && !evaluateCondition(rule, { ...facts, event: payload })) return undefined
   return { ...advance({ step, graph, now }, { event: name }, 'event_received').result, waits }
 }

@@ -1,8 +1,8 @@
 /** Simulates a run step by step. Waits take no time, nothing is stored, and no email is sent. */
 import type { Clock } from '../clock/clock.ts'
-import { optOutAfter } from '../mail/audience.ts'
-import { type AutomationGraph, durationMs, type StepConfig, triggersOf } from '../mail/automation.ts'
-import { type EventPayload, readEventName, readPayload } from '../mail/custom-event.ts'
+import { computeOptOut } from '../mail/audience.ts'
+import { type AutomationGraph, parseDuration, type StepConfig, listTriggers } from '../mail/automation.ts'
+import { type EventPayload, parseEventName, parsePayload } from '../mail/custom-event.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type {
@@ -12,11 +12,11 @@ import type {
   OpenStep,
   StepEffect,
   StepResult,
-  StorageOf,
+  StorageSubset,
 } from '../storage/storage.ts'
-import { createFill } from '../templates/templates.ts'
-import { readAbout, type SendInput } from './custom-events.ts'
-import { decide, type Decision, failed, resumeBy, runsOf } from './decide.ts'
+import { createTemplateFiller } from '../templates/templates.ts'
+import { parseEventContact, type SendEventInput } from './custom-events.ts'
+import { decideStep, type Decision, failStep, resumeAfterEvent, decideNewRuns } from './decide.ts'
 
 /** Maximum number of events that arrive during a test run. */
 const MOST_ARRIVALS = 50
@@ -26,15 +26,15 @@ const LATEST_MS = 3650 * 86_400_000
 const VERSION = 'test'
 
 /** An event that arrives during a test run. `after`: how long after the start, such as `2 days`. */
-export interface ArrivalInput {
+export interface ArrivingEventInput {
   event: string
   payload?: EventPayload | null | undefined
   after: string
 }
 
 /** The event that starts a test run, its contact, and the events that arrive later. */
-export interface TestRunInput extends SendInput {
-  arrivals?: ArrivalInput[] | null | undefined
+export interface TestRunInput extends SendEventInput {
+  arrivals?: ArrivingEventInput[] | null | undefined
 }
 
 /** Result of a test run. Times are Unix milliseconds, as if the run had begun now. */
@@ -47,7 +47,7 @@ export interface TestRun {
 }
 
 export interface TestRunDeps {
-  storage: StorageOf<'contactRows' | 'contactProperties' | 'customEvents' | 'templateRows'>
+  storage: StorageSubset<'contactRows' | 'contactProperties' | 'customEvents' | 'templateRows'>
   clock: Clock
 }
 
@@ -73,7 +73,7 @@ interface Course {
  * Runs an automation for a contact as it is now. An unknown address becomes a contact, as in a real run.
  * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `event_about`, `not_found`.
  */
-export async function testRun(
+export async function runAutomationTest(
   deps: TestRunDeps,
   { teamId, graph, input }: { teamId: string; graph: AutomationGraph; input: TestRunInput },
 ): Promise<TestRun> {
@@ -82,9 +82,9 @@ export async function testRun(
   const start = await readArrival(deps, teamId, input, now)
   const event = { ...start, id: newId(now), teamId, contactId: null, email: '', createdAt: now }
   const starts = [{ automationId: '', versionId: VERSION }]
-  const [run] = runsOf({ event, starts }, new Map([[VERSION, graph]]), now)
+  const [run] = decideNewRuns({ event, starts }, new Map([[VERSION, graph]]), now)
   if (!run) {
-    const expected = `an event that starts the automation: ${triggersOf(graph).join(', ')}`
+    const expected = `an event that starts the automation: ${listTriggers(graph).join(', ')}`
     throw refuse('invalid_field', { field: 'event', expected })
   }
   const course: Course = {
@@ -139,14 +139,14 @@ async function perform(
   })
   for (const { name, payload, at } of course.arrivals) {
     if (name !== reached.eventName || at < since || at >= reached.dueAt) continue
-    const result = resumeBy(payload, situation(at))
+    const result = resumeAfterEvent(payload, situation(at))
     if (result) return { result, at }
   }
   const at = reached.dueAt
-  const decision = decide(situation(at))
+  const decision = decideStep(situation(at))
   if (decision.kind === 'advance') return { ...decision, at }
   const written = await write(deps, course.contact!, decision)
-  const then = 'problem' in written ? failed(written.problem) : decide(situation(at, written.output))
+  const then = 'problem' in written ? failStep(written.problem) : decideStep(situation(at, written.output))
   return { ...(then as Extract<Decision, { kind: 'advance' }>), at }
 }
 
@@ -178,7 +178,7 @@ async function write(
     variables,
   }: { config: StepConfig<'send_email'>; to: string; variables: Record<string, unknown> },
 ): Promise<{ output: Record<string, unknown> } | { problem: string }> {
-  const fill = createFill({ storage: { ...storage, getContact: async () => contact }, clock })
+  const fill = createTemplateFiller({ storage: { ...storage, getContact: async () => contact }, clock })
   const { from, subject, reply_to: replyTo, template } = config
   const named = { id: template.id, variables }
   try {
@@ -197,7 +197,7 @@ const ended = (
   { status, output, error }: Pick<StepResult, 'status' | 'output' | 'error'>,
 ): AutomationRunStep => ({ key, type, status, dueAt: null, output, error, createdAt, completedAt })
 
-/** Returns the contact after a step; undefined: it was deleted. */
+/** Returns the contact after a step; undefined if the step deleted it. */
 function contactAfter(contact: Contact, effect: StepEffect | undefined, now: number): Contact | undefined {
   if (effect?.kind === 'delete') return undefined
   if (effect?.kind !== 'update') return contact
@@ -213,7 +213,7 @@ function contactAfter(contact: Contact, effect: StepEffect | undefined, now: num
     firstName,
     lastName,
     // As in a real run, a step never lifts an opt-out.
-    optOut: optOutAfter(contact.optOut, unsubscribed, { origin: 'api', lifts: false }, now),
+    optOut: computeOptOut(contact.optOut, unsubscribed, { origin: 'api', lifts: false }, now),
     properties: Object.fromEntries(
       values.flatMap(([label, value]) => (value === null ? [] : [[label, value]])),
     ),
@@ -223,10 +223,10 @@ function contactAfter(contact: Contact, effect: StepEffect | undefined, now: num
 async function contactOf(
   { storage, clock }: TestRunDeps,
   teamId: string,
-  input: SendInput,
+  input: SendEventInput,
 ): Promise<Contact> {
   const now = clock.now()
-  const about = readAbout(input)
+  const about = parseEventContact(input)
   const known = await storage.getContact({ teamId, ref: about }, now)
   if (known) return known
   if ('id' in about) throw refuse('not_found', { resource: 'Contact' })
@@ -251,25 +251,25 @@ async function contactOf(
 async function readArrival(
   { storage, clock }: TestRunDeps,
   teamId: string,
-  { event, payload }: Pick<ArrivalInput, 'event' | 'payload'>,
+  { event, payload }: Pick<ArrivingEventInput, 'event' | 'payload'>,
   at: number,
 ): Promise<Arrival> {
-  const name = readEventName(event, 'event')
+  const name = parseEventName(event, 'event')
   const known = await storage.getCustomEvent({ teamId, ref: { name } }, clock.now())
-  return { name, payload: readPayload(payload, known?.schema ?? null), at }
+  return { name, payload: parsePayload(payload, known?.schema ?? null), at }
 }
 
 async function readArrivals(
   deps: TestRunDeps,
   teamId: string,
-  given: ArrivalInput[],
+  given: ArrivingEventInput[],
   start: number,
 ): Promise<Arrival[]> {
   if (given.length > MOST_ARRIVALS)
     throw refuse('invalid_field', { field: 'arrivals', expected: `at most ${MOST_ARRIVALS} events` })
   const arrivals = await Promise.all(
     given.map((one, i) => {
-      const after = durationMs(one.after)
+      const after = parseDuration(one.after)
       if (after === undefined || after > LATEST_MS)
         throw refuse('invalid_field', {
           field: `arrivals[${i}].after`,

@@ -1,5 +1,5 @@
 /** A/B tests of drafts: reads them from requests, and checks whether they can be sent. */
-import { compileGiven } from '../document/given.ts'
+import { compileInput } from '../document/given.ts'
 import { isSameEmail, variantContents } from '../mail/ab-content.ts'
 import {
   type AbTest,
@@ -12,9 +12,9 @@ import {
   WHOLE,
 } from '../mail/ab-test.ts'
 import type { BroadcastContent } from '../mail/broadcast.ts'
-import { insight, type Insight } from '../mail/insight.ts'
+import { createInsight, type Insight } from '../mail/insight.ts'
 import { type Refusal, refuse } from '../mail/refusals.ts'
-import { numberedLinks } from '../tracking/tracking.ts'
+import { listNumberedLinks } from '../tracking/tracking.ts'
 import { hasUnsubscribeLink, UNSUBSCRIBE_TAG } from './checks.ts'
 
 /** An A/B test in a request. Undefined: the default. */
@@ -87,7 +87,7 @@ async function readBody(
   }
   for (const [field, value] of Object.entries({ html, text }))
     if (value) throw invalid(`${at}.${field}`, 'absent beside `document`, which it is made from')
-  const { preheader, ...body } = await compileGiven(given, { preheader: false })
+  const { preheader, ...body } = await compileInput(given, { preheader: false })
   return { body, preheader: preheader === '' ? null : preheader }
 }
 
@@ -130,7 +130,7 @@ function abTestProblems(content: BroadcastContent, { name, clickTracking }: Clic
         expected: `something that differs from variant ${VARIANTS[twin]!}`,
       })
     const part = index === 0 ? field : `${field}.html`
-    if (numberedLinks(own.html ?? '').length === 0)
+    if (listNumberedLinks(own.html ?? '').length === 0)
       return refuse('invalid_field', {
         field: part,
         expected: 'at least one link whose clicks can be counted',
@@ -158,13 +158,13 @@ export function abTestInsights(
   const needed = Math.ceil((LEAST_TESTED * variants * 100) / abTest.share)
   const [problem] = problems
   return [
-    insight('ab_test', problem ? 'block' : null, {
+    createInsight('ab_test', problem ? 'block' : null, {
       note: problem?.message ?? '',
       why: 'The winner is the variant whose links most people click.',
       fix: 'Change the variant, or remove the A/B test.',
       well: 'The variants differ, and their clicks are counted.',
     }),
-    insight('ab_test_size', each < LEAST_TESTED ? 'attention' : null, {
+    createInsight('ab_test_size', each < LEAST_TESTED ? 'attention' : null, {
       note: `About ${each.toLocaleString('en')} contacts get each variant of the test. Their clicks may say little.`,
       why: 'With few clicks, chance decides which variant wins.',
       fix: `Test with at least ${LEAST_TESTED} contacts for each variant: with this share, a segment of ${needed.toLocaleString('en')}.`,

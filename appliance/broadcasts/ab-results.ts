@@ -3,7 +3,7 @@ import { isId } from '../mail/ids.ts'
 import { type VariantCounts, type VariantName, VARIANTS, WHOLE } from '../mail/ab-test.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { AbTestState, Broadcast, BroadcastRef } from '../storage/storage.ts'
-import { type BroadcastDeps, noBroadcast } from './drafts.ts'
+import { type BroadcastDeps, broadcastNotFound } from './drafts.ts'
 
 /** The test of a broadcast that has started, with fresh numbers. */
 export interface AbTestResult extends Omit<AbTestState, 'counts'> {
@@ -51,7 +51,7 @@ export function abTestMethods({ storage, clock }: BroadcastDeps, changed: () => 
     },
     async chooseVariant({ variant, ...ref }) {
       const broadcast = isId(ref.id) ? await storage.getBroadcast(ref, clock.now()) : undefined
-      if (!broadcast) throw noBroadcast()
+      if (!broadcast) throw broadcastNotFound()
       const { abTest } = broadcast.content
       if (!abTest || abTest.share === WHOLE) throw refuse('ab_test_over')
       const names: readonly string[] = VARIANTS.slice(0, abTest.variants.length + 1)

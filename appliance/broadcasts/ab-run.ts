@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { chooseWinner, choiceSentence, WHOLE } from '../mail/ab-test.ts'
-import { heldProviders } from '../mail/brakes.ts'
+import { listHeldProviders } from '../mail/brakes.ts'
 import type { AbTestState, Broadcast, Storage, WaitingRecipient } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 
@@ -81,7 +81,7 @@ async function draw(
  * held don't delay it: their recipients get the winner later.
  */
 export async function endTestSending({ storage, clock }: RunDeps, { id, holds }: Broadcast): Promise<void> {
-  const untried = await storage.untriedInAbTest({ id, held: heldProviders(holds) }, clock.now())
+  const untried = await storage.untriedInAbTest({ id, held: listHeldProviders(holds) }, clock.now())
   if (untried === 0) await storage.endAbTestSending({ id }, clock.now())
 }
 

@@ -2,19 +2,19 @@
  * Broadcasts for commands: everything that doesn't need the daemon. A running daemon notices the changes at its next
  * poll.
  */
-import { checkSchedule, readSchedule } from '../intake/intake.ts'
+import { checkSchedule, parseSchedule } from '../intake/intake.ts'
 import type { BroadcastRef } from '../storage/storage.ts'
 import { type AbTestMethods, abTestMethods } from './ab-results.ts'
-import { type ControlMethods, controlMethods } from './control.ts'
-import { type DraftMethods, draftMethods, refuseUnless } from './drafts.ts'
-import { type ReachMethods, reachMethods } from './reach.ts'
-import { type ResultMethods, resultMethods } from './results.ts'
-import { type ReviewMethods, reviewMethods } from './review.ts'
-import { sendableFrom, type SendingDeps } from './sending.ts'
+import { type ControlMethods, createControlMethods } from './control.ts'
+import { type DraftMethods, createDraftMethods, refuseFailedChange } from './drafts.ts'
+import { type ReachMethods, createReachMethods } from './reach.ts'
+import { type ResultMethods, createResultMethods } from './results.ts'
+import { type ReviewMethods, createReviewMethods } from './review.ts'
+import { resolveSendingDomain, type SendingDeps } from './sending.ts'
 
 export type { DraftInput } from './drafts.ts'
 
-export interface BroadcastBook
+export interface BroadcastOperations
   extends DraftMethods, ControlMethods, ResultMethods, ReviewMethods, AbTestMethods, ReachMethods {
   /**
    * Schedules a draft: for now, or for a time in the format of `POST /emails`. Returns that time (Unix milliseconds).
@@ -27,24 +27,24 @@ export interface BroadcastBook
 }
 
 /** Opens broadcasts without the background work that sends them. */
-export function createBroadcastBook(deps: SendingDeps): BroadcastBook {
+export function createBroadcastOperations(deps: SendingDeps): BroadcastOperations {
   const { storage, clock } = deps
-  const drafts = draftMethods(deps)
+  const drafts = createDraftMethods(deps)
   return {
     ...drafts,
-    ...controlMethods(deps, () => undefined),
-    ...resultMethods(deps),
-    ...reviewMethods(deps),
+    ...createControlMethods(deps, () => undefined),
+    ...createResultMethods(deps),
+    ...createReviewMethods(deps),
     ...abTestMethods(deps, () => undefined),
-    ...reachMethods(deps),
+    ...createReachMethods(deps),
     async scheduleBroadcast({ teamId, id, at }) {
       const broadcast = await drafts.getBroadcast({ teamId, id })
       const now = clock.now()
-      const when = readSchedule(at, now)
+      const when = parseSchedule(at, now)
       checkSchedule(when, now)
-      await sendableFrom(deps, broadcast, { teamId, apiKey: null })
+      await resolveSendingDomain(deps, broadcast, { teamId, apiKey: null })
       const due = when ?? now
-      refuseUnless(await storage.scheduleBroadcast({ teamId, id, at: due }, now), 'broadcast_started')
+      refuseFailedChange(await storage.scheduleBroadcast({ teamId, id, at: due }, now), 'broadcast_started')
       return due
     },
   }

@@ -1,18 +1,18 @@
 /** Broadcasts: one email to each contact of a segment, from the draft to the results. */
 import { type AbTestMethods, abTestMethods } from './ab-results.ts'
-import { type DraftMethods, draftMethods } from './drafts.ts'
+import { type DraftMethods, createDraftMethods } from './drafts.ts'
 import { createBroadcastMail, type MailDeps } from './mail.ts'
-import { type ResultMethods, resultMethods } from './results.ts'
-import { type ReachMethods, reachMethods } from './reach.ts'
-import { type ReviewMethods, reviewMethods } from './review.ts'
+import { type ResultMethods, createResultMethods } from './results.ts'
+import { type ReachMethods, createReachMethods } from './reach.ts'
+import { type ReviewMethods, createReviewMethods } from './review.ts'
 import { createBroadcastRunner, type RunnerDeps } from './runner.ts'
-import { type SampleMethods, sampleMethods } from './sample.ts'
-import { type SendingMethods, sendingMethods } from './sending.ts'
-import { type VersionMethods, versionMethods } from './versions.ts'
+import { type SampleMethods, createSampleMethods } from './sample.ts'
+import { type SendingMethods, createSendingMethods } from './sending.ts'
+import { type VersionMethods, createVersionMethods } from './versions.ts'
 
 export { isRecord } from './mail.ts'
 export { publishedContent } from './published.ts'
-export { createWindows, type LaneRate } from './windows.ts'
+export { createQueueLimitsLoader, type LaneRate } from './windows.ts'
 
 export interface Broadcasts
   extends
@@ -35,20 +35,20 @@ export interface Broadcasts
   close(): Promise<void>
 }
 
-export type BroadcastsDeps = Omit<RunnerDeps, 'mail'> & MailDeps & Parameters<typeof reviewMethods>[0]
+export type BroadcastsDeps = Omit<RunnerDeps, 'mail'> & MailDeps & Parameters<typeof createReviewMethods>[0]
 
 export function createBroadcasts(deps: BroadcastsDeps): Broadcasts {
   const mail = createBroadcastMail(deps)
   const runner = createBroadcastRunner({ ...deps, mail })
   return {
-    ...draftMethods(deps),
-    ...versionMethods(deps),
-    ...sampleMethods(deps),
-    ...sendingMethods(deps, () => runner.wake()),
-    ...resultMethods(deps),
-    ...reviewMethods(deps),
+    ...createDraftMethods(deps),
+    ...createVersionMethods(deps),
+    ...createSampleMethods(deps),
+    ...createSendingMethods(deps, () => runner.wake()),
+    ...createResultMethods(deps),
+    ...createReviewMethods(deps),
     ...abTestMethods(deps, () => runner.wake()),
-    ...reachMethods(deps),
+    ...createReachMethods(deps),
     messageOf: (emailId, stored) => mail.messageOf(emailId, stored),
     start: () => runner.start(),
     close: () => runner.stop(),

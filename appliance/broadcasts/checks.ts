@@ -2,32 +2,32 @@
 import { checkMessage, type SenderDomain } from '../advice/advice.ts'
 import type { BroadcastContent } from '../mail/broadcast.ts'
 import { ARCHIVE_KEY } from '../merge/merge.ts'
-import { byUrgency, insight, type Insight } from '../mail/insight.ts'
+import { sortByUrgency, createInsight, type Insight } from '../mail/insight.ts'
 
 /** The facts that the checks need in addition to the content. */
 export interface CheckFacts {
-  /** Why it can't be sent from its From address; null: it can. */
+  /** Why the draft can't be sent from its From address; null if it can. */
   sender: string | null
-  /** Tags that match no field or property. */
+  /** Merge tags that match no field or property. */
   unknownTags: string[]
-  /** Tags without a fallback for which some contacts have no value. */
+  /** Merge tags without a fallback for which some contacts have no value. */
   bareTags: string[]
-  /** Number of contacts that would receive it. */
+  /** Number of contacts that would receive the broadcast. */
   eligible: number
-  /** Whether it has a topic. */
+  /** Whether the broadcast has a topic. */
   topic: boolean
   postalAddress: string | null
-  /** The From domain; undefined: it can't be sent from there. */
+  /** The From domain; undefined if the draft can't be sent from it. */
   domain: SenderDomain | undefined
   /** Whether a test of this content was sent. */
   tested: boolean
-  /** The last broadcast to the same segment or with the same subject; undefined: no recent one. */
-  repeats: Repeat | undefined
+  /** The last broadcast to the same segment or with the same subject; undefined if there is no recent one. */
+  repeats: RepeatedBroadcast | undefined
   /** Whether it links to its page in the archive, but won't have one. */
   emptyArchiveLink: boolean
 }
 
-export interface Repeat {
+export interface RepeatedBroadcast {
   name: string
   /** Time since sending began, in milliseconds. */
   ago: number
@@ -37,7 +37,7 @@ export interface Repeat {
 
 /** Replaced by the unsubscribe link of each recipient. */
 export const UNSUBSCRIBE_TAG = '{{{UNSUBSCRIBE_URL}}}'
-/** Stands for a text part that doesn't exist yet. */
+/** Placeholder for a text part that isn't generated yet. */
 const GENERATED = 'generated'
 const LINK = /\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\||\}\}\})/
 
@@ -45,9 +45,9 @@ const LINK = /\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\||\}\}\})/
 export const hasUnsubscribeLink = ({ html, text }: Pick<BroadcastContent, 'html' | 'text'>): boolean =>
   LINK.test((html === '' ? null : html) ?? text ?? '')
 
-/** Checks a draft, the most urgent insights first. */
+/** Checks a draft; returns the most urgent insights first. */
 export function checkDraft(content: BroadcastContent, facts: CheckFacts): Insight[] {
-  return byUrgency([
+  return sortByUrgency([
     ...audienceChecks(facts),
     ...routineChecks(facts),
     ...partChecks(content, facts),
@@ -62,7 +62,7 @@ const textOf = ({ html, text }: BroadcastContent): string | null =>
   text === '' ? null : (text ?? (html ? GENERATED : null))
 
 const previewCheck = ({ previewText }: BroadcastContent): Insight =>
-  insight('preview', previewText === null ? 'attention' : null, {
+  createInsight('preview', previewText === null ? 'attention' : null, {
     note: 'Without a preview text, mail programs show the first words of the email.',
     why: 'Readers decide by subject and preview whether to open it.',
     fix: 'Write a preview text.',
@@ -73,7 +73,7 @@ const previewCheck = ({ previewText }: BroadcastContent): Insight =>
 const archiveChecks = ({ emptyArchiveLink }: CheckFacts): Insight[] =>
   emptyArchiveLink
     ? [
-        insight('archive', 'attention', {
+        createInsight('archive', 'attention', {
           note: `The link {{{${ARCHIVE_KEY}}}} would be empty: this broadcast won’t be in the public archive.`,
           why: 'Readers who click it see nothing.',
           fix: 'Enable the archive and publish this broadcast in it, or remove the link.',
@@ -84,19 +84,19 @@ const archiveChecks = ({ emptyArchiveLink }: CheckFacts): Insight[] =>
 
 function audienceChecks({ sender, eligible, topic }: CheckFacts): Insight[] {
   return [
-    insight('sender', sender === null ? null : 'block', {
+    createInsight('sender', sender === null ? null : 'block', {
       note: sender ?? '',
       why: 'It can’t be sent.',
       fix: 'Verify the domain under Domains, or change the From field.',
       well: 'The sending domain is verified.',
     }),
-    insight('recipients', eligible === 0 ? 'block' : null, {
+    createInsight('recipients', eligible === 0 ? 'block' : null, {
       note: 'Nobody would get this broadcast.',
       why: 'There is nothing to send.',
       fix: 'Choose another segment, or add contacts to it.',
       well: 'Somebody gets it.',
     }),
-    insight('topic', topic ? null : 'attention', {
+    createInsight('topic', topic ? null : 'attention', {
       note: 'No topic is chosen: the unsubscribe link stops all broadcasts to a reader.',
       why: 'Readers who dislike one subject unsubscribe from everything.',
       fix: 'Choose a topic under Settings, so that readers can unsubscribe from just that topic.',
@@ -109,13 +109,13 @@ function audienceChecks({ sender, eligible, topic }: CheckFacts): Insight[] {
 function routineChecks({ tested, repeats }: CheckFacts): Insight[] {
   const same = repeats?.segment ? (repeats.subject ? 'segment and subject' : 'segment') : 'subject'
   return [
-    insight('tested', tested ? null : 'attention', {
+    createInsight('tested', tested ? null : 'attention', {
       note: 'No test was sent since the last change.',
       why: 'Mail clients display emails differently from the editor.',
       fix: 'Send a test to yourself, and read it in your mail program.',
       well: 'A test was sent since the last change.',
     }),
-    insight('repeat', repeats ? 'attention' : null, {
+    createInsight('repeat', repeats ? 'attention' : null, {
       note: repeats ? `“${repeats.name}” has the same ${same}, and was sent ${agoInWords(repeats.ago)}.` : '',
       why: 'Readers who get the same email twice complain.',
       fix: repeats?.segment
@@ -141,13 +141,13 @@ function partChecks({ html, text }: BroadcastContent, facts: CheckFacts): Insigh
   const address = postalAddress?.split('\n')[0]?.trim()
   const shown = !address || parts.some((part) => part!.includes(address))
   return [
-    insight('unsubscribe', blocked ? 'block' : without ? 'attention' : null, {
+    createInsight('unsubscribe', blocked ? 'block' : without ? 'attention' : null, {
       note: blocked ? 'The email has no unsubscribe link.' : 'The plain text has no unsubscribe link.',
       why: 'Laws and providers require one, and readers who find none report the email as spam.',
       fix: `Add a link to ${UNSUBSCRIBE_TAG}${blocked ? '' : ' to the plain text, too'}.`,
       well: 'There is an unsubscribe link.',
     }),
-    insight('address', address && shown ? null : 'attention', {
+    createInsight('address', address && shown ? null : 'attention', {
       note: address
         ? 'Your postal address is not in the email. Many countries require it.'
         : 'No postal address is set. Many countries require one in the email.',
@@ -157,13 +157,13 @@ function partChecks({ html, text }: BroadcastContent, facts: CheckFacts): Insigh
         : 'Set it under Settings, Unsubscribe page, and add it to the email.',
       well: 'Your postal address is in the email.',
     }),
-    insight('tags', unknownTags.length > 0 ? 'attention' : null, {
+    createInsight('tags', unknownTags.length > 0 ? 'attention' : null, {
       note: `No contact has a value for ${listed(unknownTags)}.`,
       why: 'Everybody would see the fallback, or nothing.',
       fix: 'Correct the name, or create the property under Audience.',
       well: 'All tags are known.',
     }),
-    insight('fallback', bareTags.length > 0 ? 'attention' : null, {
+    createInsight('fallback', bareTags.length > 0 ? 'attention' : null, {
       note: `Some contacts have no value for ${listed(bareTags)}, and would see nothing there.`,
       why: 'A gap in a sentence looks careless.',
       fix: 'Add a fallback, such as {{{contact.first_name|there}}}.',

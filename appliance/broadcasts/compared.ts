@@ -1,6 +1,6 @@
-/** How a broadcast did in its first hours, and how earlier broadcasts of the team did. */
+/** Compares the first hours of a broadcast with the team's earlier broadcasts. */
 import type { BroadcastReach, CurvePoint, EarlierRates } from '../mail/broadcast.ts'
-import { quarterOf, type Broadcast } from '../storage/storage.ts'
+import { startOfQuarterHour, type Broadcast } from '../storage/storage.ts'
 import type { BroadcastDeps } from './drafts.ts'
 
 const HOUR = 3_600_000
@@ -8,22 +8,24 @@ const HOUR = 3_600_000
 const HOURS = 48
 /** Number of earlier broadcasts to compare with. */
 const MOST_EARLIER = 10
-/** How long the reach of an earlier broadcast is cached (milliseconds), and for how many: it hardly changes. */
+/**
+ * How long the reach of an earlier broadcast is cached, in milliseconds, and for how many broadcasts. It hardly changes.
+ */
 const KEPT_MS = 600_000
 const MOST_KEPT = 1000
 
-/** Last events of emails before their first attempt, and of emails that were delivered. */
+/** The last event of emails before their first attempt, and of emails that were delivered. */
 const WAITING = ['queued', 'scheduled']
 const RECEIVED = ['delivered', 'opened', 'clicked', 'complained']
 
 /** Returns totals by hour, from the quarter hour in which sending began. Empty before that. */
-export async function curveOf(
+export async function computeHourlyTotals(
   { storage, clock }: BroadcastDeps,
   { id, teamId, startedAt }: Broadcast,
 ): Promise<CurvePoint[]> {
   if (startedAt === null) return []
   const now = clock.now()
-  const start = quarterOf(startedAt)
+  const start = startOfQuarterHour(startedAt)
   const hours = Math.max(1, Math.min(HOURS, Math.ceil((now - start) / HOUR)))
   const ranges = Array.from({ length: hours }, (_, n) => ({
     start: start + n * HOUR,
@@ -41,10 +43,10 @@ export async function curveOf(
 }
 
 /**
- * Creates the function that returns the median rates of the last broadcasts that were created before one and sent.
+ * Creates a function that returns the median rates of the last sent broadcasts that were created before a given one.
  * @param refreshed updates the counts of a broadcast if they are old
  */
-export function createEarlier(
+export function createEarlierRatesLoader(
   { storage, clock }: BroadcastDeps,
   refreshed: (one: Broadcast) => Promise<Broadcast>,
 ): (one: Broadcast) => Promise<EarlierRates> {
@@ -77,7 +79,7 @@ export function createEarlier(
   }
 }
 
-/** Returns the rates of a broadcast; null where nothing was tried or delivered. */
+/** Returns the rates of a broadcast; null where nothing was attempted or delivered. */
 function ratesOf({ counts }: Pick<Broadcast, 'counts'>, reach: BroadcastReach) {
   const sum = (events: readonly string[]) => events.reduce((all, event) => all + (counts[event] ?? 0), 0)
   const tried = sum(Object.keys(counts)) - sum(['suppressed', ...WAITING])

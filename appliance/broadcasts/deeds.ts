@@ -1,7 +1,7 @@
-/** Segments of the contacts that opened or clicked a broadcast, to leave them out of a follow-up. */
-import { MOST_RULED } from '../audience/audience.ts'
+/** Creates segments of the contacts that opened or clicked a broadcast, so that a follow-up can exclude them. */
+import { MAX_SEGMENTS_WITH_RULES } from '../audience/audience.ts'
 import type { Clock } from '../clock/clock.ts'
-import type { Deed } from '../mail/broadcast.ts'
+import type { BroadcastAction } from '../mail/broadcast.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Rule } from '../mail/rules.ts'
@@ -11,13 +11,13 @@ import type { Broadcast, Storage } from '../storage/storage.ts'
 const MAX_NAME = 200
 
 /**
- * Returns the id of the segment of those who did this. It has a rule, so it includes those who do it later. Creates it
- * unless there is one with the same rule. Refuses: `too_many`.
+ * Returns the ID of the segment of contacts that opened or clicked the broadcast. The segment has a rule, so it includes
+ * contacts that do so later. Creates the segment unless there is one with the same rule. Refuses: `too_many`.
  */
-export async function segmentOfDeed(
+export async function findOrCreateActionSegment(
   { storage, clock }: { storage: Pick<Storage, 'listSegments' | 'createSegment'>; clock: Clock },
   { id: broadcastId, teamId, name: of }: Broadcast,
-  deed: Deed,
+  deed: BroadcastAction,
 ): Promise<string> {
   const now = clock.now()
   const rule: Rule = {
@@ -33,7 +33,7 @@ export async function segmentOfDeed(
   if (known) return known.id
   const name = `${deed === 'clicked' ? 'Clicked' : 'Opened'}: ${of.slice(0, MAX_NAME).toWellFormed()}`
   const segment = { id: newId(now), teamId, name, filter: rule, createdAt: now, updatedAt: now }
-  if (!(await storage.createSegment({ segment, most: MOST_RULED }, now)))
-    throw refuse('too_many', { limit: MOST_RULED, things: 'segments with rules' })
+  if (!(await storage.createSegment({ segment, most: MAX_SEGMENTS_WITH_RULES }, now)))
+    throw refuse('too_many', { limit: MAX_SEGMENTS_WITH_RULES, things: 'segments with rules' })
   return segment.id
 }

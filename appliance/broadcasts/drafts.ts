@@ -1,33 +1,39 @@
 /** Drafts of broadcasts: validates, stores and changes them. */
 import type { Clock } from '../clock/clock.ts'
-import { compileGiven } from '../document/given.ts'
-import type { BroadcastContent, BroadcastStatus, Deed } from '../mail/broadcast.ts'
-import { MOST_PER_HOUR } from '../mail/broadcast-rate.ts'
+import { compileInput } from '../document/given.ts'
+import type { BroadcastContent, BroadcastStatus, BroadcastAction } from '../mail/broadcast.ts'
+import { MAX_EMAILS_PER_HOUR } from '../mail/broadcast-rate.ts'
 import { isId, newId } from '../mail/ids.ts'
-import { imagesIn } from '../mail/image.ts'
+import { findImageIds } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Broadcast, BroadcastAnswer, BroadcastRef, Storage, VersionRecord } from '../storage/storage.ts'
+import type {
+  Broadcast,
+  BroadcastUpdateResult,
+  BroadcastRef,
+  Storage,
+  VersionRecord,
+} from '../storage/storage.ts'
 import { type AbTestInput, readAbTest } from './ab-draft.ts'
-import { segmentOfDeed } from './deeds.ts'
-import { mailboxOf, parseContent } from './revision.ts'
+import { findOrCreateActionSegment } from './deeds.ts'
+import { parseMailboxField, parseContent } from './revision.ts'
 
 export interface BroadcastDeps {
   storage: Storage
   clock: Clock
 }
 
-/** The fields of a draft in a request. Undefined: unchanged, or the default. */
+/** The fields of a draft in a request. Undefined fields stay unchanged, or get the default. */
 export interface DraftInput {
   name?: string | undefined
   segmentId?: string | undefined
   exclude?: string[] | undefined
   topicId?: string | null | undefined
   content: Partial<BroadcastContent>
-  /** Id or alias of the template that the content was made from. Only of a new draft. */
+  /** ID or alias of the template that the content was made from. Only for a new draft. */
   template?: string | undefined
-  /** From the editor. Null: from now on, the content is written as code. */
+  /** The editor document. Null means that the content is written as code from now on. */
   document?: unknown
-  /** Emails per hour at most; null: as fast as the lanes allow. */
+  /** Maximum number of emails per hour; null for as fast as the lanes allow. */
   hourlyRate?: number | null | undefined
   /** Null: no A/B test. */
   abTest?: AbTestInput | null | undefined
@@ -36,7 +42,7 @@ export interface DraftInput {
 }
 
 export interface DraftMethods {
-  /** Refuses: `not_found`. */
+  /** Returns a broadcast. Refuses: `not_found`. */
   getBroadcast(ref: BroadcastRef): Promise<Broadcast>
   listBroadcasts(args: {
     teamId: string
@@ -53,25 +59,31 @@ export interface DraftMethods {
    * Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`.
    */
   checkBroadcast(draft: Pick<DraftInput, 'name' | 'content'>): void
-  /** Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`, `not_found` (segment, topic). */
+  /**
+   * Creates a draft. Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`, `not_found`
+   * (segment, topic).
+   */
   createBroadcast(args: { teamId: string; draft: DraftInput; author: string }): Promise<Broadcast>
   /**
-   * @param args edits: the version of the draft that the caller read; undefined: any
+   * Updates a draft.
+   * @param args edits: the version of the draft that the caller read; undefined for any
    *
-   * Refuses: the same as `createBroadcast`, `broadcast_started`, `broadcast_changed`.
+   * Refuses: `broadcast_started`, `broadcast_changed`, and for the same reasons as `createBroadcast`.
    */
   updateBroadcast(
     args: BroadcastRef & { draft: DraftInput; author: string; edits?: number | undefined },
   ): Promise<void>
-  /** Refuses: `not_found`, `broadcast_kept`. */
+  /** Deletes a broadcast. Refuses: `not_found`, `broadcast_kept`. */
   deleteBroadcast(ref: BroadcastRef): Promise<void>
   /**
    * Creates a draft with the same content.
-   * @param args without: also excludes those who did this with the original
+   * @param args without: also excludes the contacts that did this (opened or clicked) with the original
    *
    * Refuses: `not_found`, `invalid_field` (without), `too_many`.
    */
-  duplicateBroadcast(args: BroadcastRef & { author: string; without?: Deed | undefined }): Promise<Broadcast>
+  duplicateBroadcast(
+    args: BroadcastRef & { author: string; without?: BroadcastAction | undefined },
+  ): Promise<Broadcast>
 }
 
 /** Maximum lengths in characters. */
@@ -79,13 +91,15 @@ const MAX = { name: 70, subject: 998, previewText: 998, body: 2_000_000 }
 const MAX_REPLY_TO = 10
 const MAX_EXCLUDED = 20
 
-/** Versions of a broadcast to keep. */
+/** Maximum number of versions kept per broadcast. */
 const KEPT = 50
-/** Changes that one author makes within this time are one version (milliseconds), because drafts save themselves. */
+/**
+ * Period in which changes by the same author count as one version, in milliseconds, because drafts are saved automatically.
+ */
 const TOGETHER = 5 * 60_000
 
-/** Returns how to record a change of a draft. */
-export const versionBy = (author: string, now: number): VersionRecord => ({
+/** Returns the version record for a change to a draft. */
+export const createVersionRecord = (author: string, now: number): VersionRecord => ({
   id: newId(now),
   author,
   together: TOGETHER,
@@ -93,21 +107,21 @@ export const versionBy = (author: string, now: number): VersionRecord => ({
 })
 
 /** Marks the images of a broadcast as used, so that they aren't removed. */
-export async function keepImages(
+export async function markImagesUsed(
   { storage, clock }: BroadcastDeps,
   teamId: string,
   html: string | null | undefined,
 ): Promise<void> {
-  const ids = imagesIn(html ?? '')
+  const ids = findImageIds(html ?? '')
   if (ids.length > 0) await storage.useImages({ teamId, ids }, clock.now())
 }
 
-export const noBroadcast = () => refuse('not_found', { resource: 'Broadcast' })
+export const broadcastNotFound = () => refuse('not_found', { resource: 'Broadcast' })
 
-export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
+export function createDraftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
   const get = async (ref: BroadcastRef): Promise<Broadcast> => {
     const found = isId(ref.id) ? await storage.getBroadcast(ref, clock.now()) : undefined
-    if (!found) throw noBroadcast()
+    if (!found) throw broadcastNotFound()
     return found
   }
   const store = async (
@@ -118,8 +132,8 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     const { teamId, name, segmentId, exclude, topicId, content, document, templateId, hourlyRate } = broadcast
     const draft = { teamId, name, segmentId, exclude, topicId, content, document, templateId, hourlyRate }
     const made = { id: newId(now), ...draft, archivedAt: broadcast.archivedAt, createdAt: now }
-    await keepImages({ storage, clock }, teamId, htmlOf(content))
-    await storage.createBroadcast({ broadcast: made, version: versionBy(author, now) }, now)
+    await markImagesUsed({ storage, clock }, teamId, htmlOf(content))
+    await storage.createBroadcast({ broadcast: made, version: createVersionRecord(author, now) }, now)
     return get(made)
   }
   return {
@@ -142,18 +156,18 @@ export function draftMethods({ storage, clock }: BroadcastDeps): DraftMethods {
     async updateBroadcast({ teamId, id, draft: given, author, edits }) {
       const draft = await compiledDraft(given)
       await check({ storage, clock }, teamId, draft)
-      await keepImages({ storage, clock }, teamId, htmlOf(draft.content))
+      await markImagesUsed({ storage, clock }, teamId, htmlOf(draft.content))
       const name = draft.name === undefined ? undefined : readName(draft.name, false)
       const { segmentId, exclude, topicId, document, hourlyRate, archive } = draft
       const content = Object.keys(draft.content).length === 0 ? undefined : draft.content
       const change = { name, segmentId, exclude, topicId, content, document, hourlyRate, archive }
       const now = clock.now()
-      const version = versionBy(author, now)
+      const version = createVersionRecord(author, now)
       const answer = await storage.updateBroadcast({ teamId, id, change, edits, version }, now)
-      refuseUnless(answer, 'broadcast_started')
+      refuseFailedChange(answer, 'broadcast_started')
     },
     async deleteBroadcast(ref) {
-      refuseUnless(await storage.deleteBroadcast(ref, clock.now()), 'broadcast_kept')
+      refuseFailedChange(await storage.deleteBroadcast(ref, clock.now()), 'broadcast_kept')
     },
     async duplicateBroadcast({ without, author, ...ref }) {
       const original = await get(ref)
@@ -186,7 +200,7 @@ async function templateOf(
 async function exclusions(
   deps: BroadcastDeps,
   original: Broadcast,
-  without: Deed | undefined,
+  without: BroadcastAction | undefined,
 ): Promise<string[]> {
   const { exclude, revisionId } = original
   if (without === undefined) return exclude
@@ -194,18 +208,18 @@ async function exclusions(
     throw refuse('invalid_field', { field: 'without', expected: 'absent, because it was not sent' })
   if (exclude.length >= MAX_EXCLUDED)
     throw refuse('too_many', { limit: MAX_EXCLUDED, things: 'excluded segments' })
-  return [...exclude, await segmentOfDeed(deps, original, without)]
+  return [...exclude, await findOrCreateActionSegment(deps, original, without)]
 }
 
 /**
  * Throws unless the change succeeded. Refuses: `not_found`, `broadcast_changed`, or the given refusal for a wrong
  * status.
  */
-export function refuseUnless(
-  answer: BroadcastAnswer,
+export function refuseFailedChange(
+  answer: BroadcastUpdateResult,
   wrongStatus: 'broadcast_started' | 'broadcast_kept' | 'broadcast_not_paused' | 'broadcast_not_running',
 ): void {
-  if (answer === 'unknown') throw noBroadcast()
+  if (answer === 'unknown') throw broadcastNotFound()
   if (answer === 'stale') throw refuse('broadcast_changed')
   if (answer === 'wrong_status') throw refuse(wrongStatus)
 }
@@ -235,7 +249,7 @@ export const htmlOf = ({ html, abTest }: Partial<BroadcastContent>): string =>
   [html ?? '', ...(abTest?.variants ?? []).map(({ body }) => body?.html ?? '')].join('\n')
 
 /**
- * Compiles the document of a draft. Its preheader becomes the preview text, which `withPreview` puts into the HTML of
+ * Compiles the document of a draft. Its preheader becomes the preview text, which `addPreviewText` puts into the HTML of
  * each email. Content written as code removes the document.
  */
 async function compiledDraft({ abTest, ...plain }: DraftInput): Promise<CompiledDraft> {
@@ -255,7 +269,7 @@ async function compiledContent({
   for (const [field, value] of Object.entries({ html, text }))
     if (value)
       throw refuse('invalid_field', { field, expected: 'absent, because it is made from `document`' })
-  const { document, preheader, ...compiled } = await compileGiven(given, { preheader: false })
+  const { document, preheader, ...compiled } = await compileInput(given, { preheader: false })
   const preview = previewText === undefined && preheader !== '' ? { previewText: preheader } : {}
   return { ...draft, document, content: { ...draft.content, ...compiled, ...preview } }
 }
@@ -293,15 +307,15 @@ async function check(
 }
 
 function checkRate(rate: number | null): void {
-  if (rate !== null && !(Number.isInteger(rate) && rate >= 1 && rate <= MOST_PER_HOUR))
+  if (rate !== null && !(Number.isInteger(rate) && rate >= 1 && rate <= MAX_EMAILS_PER_HOUR))
     throw refuse('invalid_field', {
       field: 'emails_per_hour',
-      expected: `a whole number from 1 to ${MOST_PER_HOUR.toLocaleString('en')}, or null for no limit`,
+      expected: `a whole number from 1 to ${MAX_EMAILS_PER_HOUR.toLocaleString('en')}, or null for no limit`,
     })
 }
 
 function checkMailbox(field: string, text: string): void {
-  mailboxOf(field, text)
+  parseMailboxField(field, text)
   if (text.includes('{{{'))
     throw refuse('invalid_field', { field, expected: 'an address without merge tags' })
 }

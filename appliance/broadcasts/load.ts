@@ -1,43 +1,48 @@
 /**
- * Keeps count of the queued emails of each broadcast per mailbox provider. Counting tens of thousands of rows takes tens
- * of milliseconds, so what was queued since is added to the last count instead.
+ * Counts the queued emails of each broadcast per mailbox provider. Counting tens of thousands of rows takes tens of
+ * milliseconds, so newly queued emails are added to the last count instead.
  */
-import { type Clock, steady } from '../clock/clock.ts'
+import { type Clock, getSteadyTime } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
 
-/** Queued emails by provider id; the empty id: the provider isn't known yet. */
-export type Load = Readonly<Record<string, number>>
+/** Number of queued emails by provider ID; the empty ID stands for providers that aren't known yet. */
+export type QueuedCounts = Readonly<Record<string, number>>
 
-/** How many times its own duration a count is used, so that counting takes at most 2% of a processor. */
+/**
+ * How long a count is used, as a multiple of the time that counting took, so that counting takes at most 2% of a processor.
+ */
 const REST = 50
 
-/** Returns how long to wait after a read that took some time. Both in milliseconds. */
-export const restAfter = (took: number): number => took * REST
+/** Returns how long to wait after a read that took `took` milliseconds, in milliseconds. */
+export const computeCooldown = (took: number): number => took * REST
 
-export interface Loads {
-  /** Returns the load of a broadcast. It may be too large by what was delivered meanwhile, never too small. */
-  of(id: string): Promise<Load>
-  /** Adds what was queued just now. */
+export interface QueuedCountCache {
+  /**
+   * Returns the number of queued emails of a broadcast by provider. May still include emails that were delivered since the
+   * last count, but never misses any.
+   */
+  of(id: string): Promise<QueuedCounts>
+  /** Adds emails that were just queued. */
   add(id: string, providers: readonly string[]): void
 }
 
-export function createLoads({
+export function createQueuedCountCache({
   storage,
   clock,
 }: {
   storage: Pick<Storage, 'broadcastLoad'>
   clock: Clock
-}): Loads {
+}): QueuedCountCache {
   const kept = new Map<string, { load: Record<string, number>; until: number }>()
   return {
     async of(id) {
-      const before = steady(clock)
+      const before = getSteadyTime(clock)
       const known = kept.get(id)
       if (known && before < known.until) return known.load
       const load = await storage.broadcastLoad({ id }, clock.now())
-      const after = steady(clock)
+      const after = getSteadyTime(clock)
       for (const [other, { until }] of kept) if (until <= after) kept.delete(other)
-      kept.set(id, { load, until: after + restAfter(after - before) })
+      kept.set(id, { load, until: after + computeCooldown(after - before) })
       return load
     },
     add(id, providers) {

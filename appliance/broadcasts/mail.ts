@@ -5,17 +5,17 @@
 import type { PreferencesTokens } from '../audience/audience.ts'
 import { PREFERENCES_PATH } from '../audience/audience.ts'
 import type { Clock } from '../clock/clock.ts'
-import { type Composer, feedbackIdFor, FEEDBACK_ID, unsubscribeFields } from '../intake/intake.ts'
+import { type Composer, buildFeedbackId, FEEDBACK_ID, buildUnsubscribeFields } from '../intake/intake.ts'
 import { renderMerge } from '../merge/merge.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import {
   type ParsedRevision,
   parseRevision,
-  type Reader,
+  type RecipientData,
   type Revision,
-  subjectFor,
-  valuesFor,
+  renderSubject,
+  computeMergeValues,
 } from './revision.ts'
 
 /** The record that is stored instead of a message. */
@@ -24,16 +24,16 @@ export interface MailRecord {
   revision: string
   broadcastId: string
   teamId: string
-  /** The time in its Date field (Unix milliseconds). */
+  /** Time in the message's Date field (Unix milliseconds). */
   date: number
-  reader: Reader
+  reader: RecipientData
 }
 
 /** The first byte of a record; no message begins with it. */
 const MARK = 0
 
 /** Encodes a record for storage. */
-export const writeRecord = (record: MailRecord): Uint8Array =>
+export const encodeRecord = (record: MailRecord): Uint8Array =>
   Buffer.concat([Buffer.from([MARK]), Buffer.from(JSON.stringify(record))])
 
 /** Reports whether stored bytes are a record rather than a message. */
@@ -95,10 +95,10 @@ export function createBroadcastMail(deps: MailDeps): BroadcastMail {
 }
 
 /** Returns the recipient's unsubscribe link; null if this server has no public origin for links. */
-export function unsubscribeLink(
+export function buildUnsubscribeLink(
   tokens: Pick<PreferencesTokens, 'sign'>,
   { origin, topicId }: Pick<Revision, 'origin' | 'topicId'>,
-  { teamId, reader, emailId }: { teamId: string; reader: Reader; emailId: string | null },
+  { teamId, reader, emailId }: { teamId: string; reader: RecipientData; emailId: string | null },
 ): string | null {
   if (origin === null) return null
   const { contactId, email: address } = reader
@@ -113,9 +113,9 @@ function draftOf(
   revision: ParsedRevision,
 ) {
   const { sender, replies, parsed, properties, origin } = revision
-  const link = unsubscribeLink(tokens, revision, { teamId, reader, emailId })
+  const link = buildUnsubscribeLink(tokens, revision, { teamId, reader, emailId })
   const links = { unsubscribe: link, archive: revision.archiveUrl }
-  const values = valuesFor(reader, properties, links)
+  const values = computeMergeValues(reader, properties, links)
   const headers = headersOf(revision, { teamId, broadcastId, link })
   const numbered = revision.numbers && { revisionId, numbers: revision.numbers }
   const plan =
@@ -125,13 +125,13 @@ function draftOf(
     to: [{ name: '', ...addressOf(reader.email) }],
     cc: [],
     replyTo: replies,
-    subject: subjectFor(revision, values),
+    subject: renderSubject(revision, values),
     html: parsed.html && renderMerge(parsed.html, values),
-    // Never null, or the composer would convert the HTML to text again for each recipient.
+    // Use an empty text instead of null, or the composer would convert the HTML to text again for each recipient.
     text: parsed.text ? renderMerge(parsed.text, values) : '',
     headers,
     attachments: [],
-    messageId: messageIdOf(emailId, revision),
+    messageId: buildMessageId(emailId, revision),
     date,
     tracking: plan,
     boundary: `=_${emailId}`,
@@ -139,7 +139,7 @@ function draftOf(
 }
 
 /** Returns the Message-ID with angle brackets. */
-export const messageIdOf = (emailId: string, { sender }: Pick<ParsedRevision, 'sender'>): string =>
+export const buildMessageId = (emailId: string, { sender }: Pick<ParsedRevision, 'sender'>): string =>
   `<${emailId}@${sender.domain}>`
 
 function addressOf(address: string) {
@@ -157,8 +157,8 @@ function headersOf(
 ): { name: string; value: string }[] {
   const name = list.name.replaceAll(/["\\\r\n]/g, ' ')
   return [
-    ...(link === null ? [] : unsubscribeFields(link)),
+    ...(link === null ? [] : buildUnsubscribeFields(link)),
     { name: 'List-Id', value: `"${name}" <${list.id}.${sender.domain}>` },
-    { name: FEEDBACK_ID, value: feedbackIdFor(broadcastId, teamId, 'broadcast') },
+    { name: FEEDBACK_ID, value: buildFeedbackId(broadcastId, teamId, 'broadcast') },
   ]
 }

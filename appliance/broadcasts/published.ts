@@ -3,7 +3,13 @@ import { archivePath } from '../mail/archive.ts'
 import type { Clock } from '../clock/clock.ts'
 import { ARCHIVE_KEY, LINK_KEYS, parseMerge, renderMerge } from '../merge/merge.ts'
 import type { Broadcast, Storage } from '../storage/storage.ts'
-import { parseRevision, type Reader, type Revision, subjectFor, valuesFor } from './revision.ts'
+import {
+  parseRevision,
+  type RecipientData,
+  type Revision,
+  renderSubject,
+  computeMergeValues,
+} from './revision.ts'
 
 /** The content of a broadcast for strangers. Its HTML is untrusted. */
 export interface PublishedContent {
@@ -15,7 +21,7 @@ export interface PublishedContent {
 }
 
 /** Nobody: tags become their fallbacks, or empty. */
-const NOBODY: Reader = { contactId: '', email: '', firstName: null, lastName: null, properties: {} }
+const NOBODY: RecipientData = { contactId: '', email: '', firstName: null, lastName: null, properties: {} }
 
 /**
  * Renders a stored revision (JSON) without values of a recipient, tracking and unsubscribe links. Pure.
@@ -27,9 +33,9 @@ export function publishedContent(stored: string, previewText: string | null): Pu
   const keys = archiveUrl === null ? [...LINK_KEYS, ARCHIVE_KEY] : [...LINK_KEYS]
   const html = revision.html === null ? null : withoutLinks(revision.html, keys)
   const parsed = parseRevision({ ...revision, html })
-  const values = valuesFor(NOBODY, properties, { unsubscribe: null, archive: archiveUrl })
+  const values = computeMergeValues(NOBODY, properties, { unsubscribe: null, archive: archiveUrl })
   return {
-    subject: subjectFor(parsed, values),
+    subject: renderSubject(parsed, values),
     previewText: previewText && renderMerge(parseMerge('text', previewText, 'preview_text'), values),
     html: parsed.parsed.html && renderMerge(parsed.parsed.html, values),
     text: parsed.parsed.text && renderMerge(parsed.parsed.text, values),

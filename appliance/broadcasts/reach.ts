@@ -1,4 +1,4 @@
-/** Tells which mailbox providers the contacts of a segment have, before a broadcast is written. */
+/** Estimates which mailbox providers the contacts of a segment use, before a broadcast is written. */
 import { setImmediate } from 'node:timers/promises'
 import type { SegmentReach } from '../mail/broadcast.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -10,11 +10,11 @@ export interface ReachMethods {
   segmentReach(args: { teamId: string; id: string }): Promise<SegmentReach>
 }
 
-/** Steps of 20,000 contacts, some 30 ms each. */
+/** Maximum number of steps. Each reads 20,000 contacts in some 30 ms. */
 const STEPS = 3
 
 /** Creates the method. */
-export function reachMethods({ storage, clock }: BroadcastDeps): ReachMethods {
+export function createReachMethods({ storage, clock }: BroadcastDeps): ReachMethods {
   return {
     async segmentReach({ teamId, id }) {
       const segment = await storage.getSegment({ teamId, id }, clock.now())

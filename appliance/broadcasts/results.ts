@@ -8,7 +8,7 @@ import type {
   ProviderResult,
 } from '../mail/broadcast.ts'
 import { refuse } from '../mail/refusals.ts'
-import { isUnplaced } from '../mail/queue.ts'
+import { isProviderPlaceholder } from '../mail/queue.ts'
 import type {
   Broadcast,
   BroadcastRecipient,
@@ -18,8 +18,8 @@ import type {
   RecipientsArgs,
   RecipientType,
 } from '../storage/storage.ts'
-import { createEarlier, curveOf } from './compared.ts'
-import { type BroadcastDeps, noBroadcast } from './drafts.ts'
+import { createEarlierRatesLoader, computeHourlyTotals } from './compared.ts'
+import { type BroadcastDeps, broadcastNotFound } from './drafts.ts'
 
 export interface ResultMethods {
   /**
@@ -28,7 +28,7 @@ export interface ResultMethods {
    */
   refreshed(broadcast: Broadcast): Promise<Broadcast>
   broadcastReach(ref: BroadcastRef): Promise<BroadcastReach>
-  /** Returns how many emails are on the wire, or wait for a connection. They are sent despite a pause. */
+  /** Returns how many emails are in flight or waiting for a connection. They are sent despite a pause. */
   inFlight(ref: BroadcastRef): Promise<number>
   /** Returns results by provider, largest first; at most 10 s old. */
   providerResults(ref: BroadcastRef): Promise<ProviderResult[]>
@@ -38,7 +38,7 @@ export interface ResultMethods {
   earlierRates(ref: BroadcastRef): Promise<EarlierRates>
   /** Refuses: `not_found`. */
   listRecipients(args: RecipientsArgs): Promise<{ items: BroadcastRecipient[]; hasMore: boolean }>
-  /** Every recipient, also those that got nothing, in pages. A page may be empty. */
+  /** Returns every recipient in pages, including those that got nothing. A page may be empty. */
   allRecipients(
     args: BroadcastRef & { type?: RecipientType | undefined },
   ): AsyncGenerator<RecipientRow[], void>
@@ -49,22 +49,22 @@ export interface ResultMethods {
 }
 
 /**
- * How old counts may be, and how long after a broadcast they are updated at all, because its emails may be deleted
- * later (milliseconds).
+ * Maximum age of counts, and how long after a broadcast they are updated at all, because its emails may be deleted later
+ * (milliseconds).
  */
 const FRESH_MS = 60_000
-/** How old counts may be in the hour after sending ended, while the last emails arrive. */
+/** Maximum age of counts in the hour after sending ended, while the last emails arrive (milliseconds). */
 const NEW_MS = 10_000
 const HOUR_MS = 3_600_000
 const COUNTED_MS = 7 * 24 * 3_600_000
-/** Recipients read per page of an export. */
+/** Number of recipients per page of an export. */
 const PAGE = 200
-/** Emails counted per step. */
+/** Number of emails counted per step. */
 const STEP = 5000
 /** Maximum number of broadcasts whose provider tables are cached. */
 const MOST_TABLES = 100
 
-export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods {
+export function createResultMethods({ storage, clock }: BroadcastDeps): ResultMethods {
   const refreshed = async (broadcast: Broadcast): Promise<Broadcast> => {
     const { id, status, revisionId, countedAt, finishedAt } = broadcast
     const now = clock.now()
@@ -73,14 +73,14 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
     const lasts = since < HOUR_MS ? NEW_MS : FRESH_MS
     const fresh = countedAt !== null && now - countedAt < (status === 'queued' ? 0 : lasts)
     if (revisionId === null || over || fresh) return broadcast
-    const counted = await recount({ storage, clock }, id)
+    const counted = await recountBroadcast({ storage, clock }, id)
     return { ...broadcast, ...counted, countedAt: now }
   }
-  const earlier = createEarlier({ storage, clock }, refreshed)
+  const earlier = createEarlierRatesLoader({ storage, clock }, refreshed)
   const tables = new Map<string, { at: number; rows: ProviderResult[] }>()
   const demand = async (ref: BroadcastRef): Promise<Broadcast> => {
     const found = await storage.getBroadcast(ref, clock.now())
-    if (!found) throw noBroadcast()
+    if (!found) throw broadcastNotFound()
     return found
   }
   return {
@@ -103,7 +103,7 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
       tables.set(ref.id, { at: now, rows })
       return rows
     },
-    curve: async (ref) => curveOf({ storage, clock }, await demand(ref)),
+    curve: async (ref) => computeHourlyTotals({ storage, clock }, await demand(ref)),
     earlierRates: async (ref) => earlier(await demand(ref)),
     async listRecipients(args) {
       await demand(args)
@@ -120,7 +120,7 @@ export function resultMethods({ storage, clock }: BroadcastDeps): ResultMethods 
 }
 
 /** Counts the emails and the recipients of a broadcast, and stores the numbers for lists. */
-export async function recount(
+export async function recountBroadcast(
   { storage, clock }: Pick<BroadcastDeps, 'storage' | 'clock'>,
   id: string,
 ): Promise<{ counts: BroadcastCounts; reach: BroadcastReach }> {
@@ -142,7 +142,7 @@ async function* pagesOfRecipients(
   }
 }
 
-/** As the conditions of `listBroadcastRecipients`. */
+/** Applies the same conditions as `listBroadcastRecipients`. */
 function isOfType(row: RecipientRow, type: RecipientType): boolean {
   switch (type) {
     case 'sent':
@@ -176,7 +176,7 @@ async function countByProvider({ storage, clock }: BroadcastDeps, id: string): P
     const part = await storage.broadcastOutcomes({ id, after, most: STEP }, clock.now())
     for (const { provider: name, pool, lastEvent, n } of part.outcomes) {
       if (lastEvent === 'suppressed') continue
-      const provider = isUnplaced(name) ? '' : name
+      const provider = isProviderPlaceholder(name) ? '' : name
       const row = found.get(provider) ?? {
         provider,
         pool,

@@ -1,76 +1,73 @@
 /**
- * Reviews a draft before it is sent: its recipients, problems, and samples of the first emails. Also tells which drafts a
- * contact would get.
+ * Reviews a draft before it is sent: its recipients, problems, and samples of the first emails. Also determines which
+ * drafts a contact would get.
  */
 import { setImmediate } from 'node:timers/promises'
 import { variantContents } from '../mail/ab-content.ts'
 import { VARIANTS } from '../mail/ab-test.ts'
-import { linksOf } from '../advice/advice.ts'
+import { extractLinks } from '../advice/advice.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { isId } from '../mail/ids.ts'
 import type { BroadcastContent, DraftLink, RecipientPreview, Review } from '../mail/broadcast.ts'
-import { byUrgency, type Insight } from '../mail/insight.ts'
-import { withRules } from '../mail/provider-rules.ts'
+import { sortByUrgency, type Insight } from '../mail/insight.ts'
+import { mergeRuleInsights } from '../mail/provider-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { ARCHIVE_KEY, LINK_KEYS, type MergeSource, renderMerge, tagsOf } from '../merge/merge.ts'
+import { ARCHIVE_KEY, LINK_KEYS, type MergeSource, renderMerge, listTags } from '../merge/merge.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import type { Broadcast, BroadcastRef, Candidate, Domain } from '../storage/storage.ts'
 import { abTestInsights } from './ab-draft.ts'
-import { noBroadcast } from './drafts.ts'
-import { checkDraft, type CheckFacts, type Repeat } from './checks.ts'
+import { broadcastNotFound } from './drafts.ts'
+import { checkDraft, type CheckFacts, type RepeatedBroadcast } from './checks.ts'
 import { archiveUrlOf } from './published.ts'
-import { parseContent, propertiesOf, type Revision } from './revision.ts'
+import { parseContent, toMergeProperties, type Revision } from './revision.ts'
 import type { SendingDeps } from './sending.ts'
 
 export interface ReviewMethods {
-  /** Refuses: `not_found`. */
+  /** Reviews a draft. Refuses: `not_found`. */
   reviewBroadcast(args: { caller: Caller; id: string }): Promise<Review>
-  /** Counts who would get a draft, like the review. Refuses: `not_found`. */
+  /** Counts the contacts that would get a draft, as the review does. Refuses: `not_found`. */
   countEligible(ref: BroadcastRef): Promise<Review['recipients']>
-  /** Lists the newest scheduled broadcasts, then the newest drafts, with whether the contact would get each now. */
-  contactProspects(args: { teamId: string; contactId: string }): Promise<ContactProspect[]>
+  /** Lists the newest scheduled broadcasts, then the newest drafts, each with whether the contact would get it now. */
+  contactProspects(args: { teamId: string; contactId: string }): Promise<UpcomingBroadcast[]>
 }
 
 /** A draft or scheduled broadcast, for one contact. */
-export interface ContactProspect {
+export interface UpcomingBroadcast {
   broadcast: Broadcast
   prospect: RecipientPreview
 }
 
-/** Broadcasts of each status that are compared with a contact. */
+/** Maximum number of broadcasts of each status that are checked for a contact. */
 const MOST_OPEN = 20
-/** Contacts of the segment per step, and in total. */
+/** Number of the segment's contacts per step, and maximum in total. */
 const STEP = 2000
 const MOST = 50_000
-/** A step examines 20,000 contacts of the team, of which few may be in the segment. */
+/** Maximum number of steps. Each examines 20,000 contacts of the team, of which few may be in the segment. */
 const STEPS = 100
 const SAMPLES = 3
 const SAMPLE_TEXT = 2000
-/** A similar broadcast that is more recent than this may be a mistake (milliseconds). */
+/** Age below which a similar broadcast may be a mistake (milliseconds). */
 const REPEAT_MS = 24 * 3_600_000
 /** Maximum number of recent broadcasts compared with the draft. */
 const MOST_RECENT = 50
 
-export function reviewMethods(deps: SendingDeps): ReviewMethods {
+export function createReviewMethods(deps: SendingDeps): ReviewMethods {
   const { storage, clock, gate, tracking } = deps
   return {
     async reviewBroadcast({ caller, id }) {
       const { teamId } = caller
       const broadcast = await storage.getBroadcast({ teamId, id }, clock.now())
-      if (!broadcast) throw noBroadcast()
+      if (!broadcast) throw broadcastNotFound()
       const sources = sourcesOf(broadcast.content)
       const variants = variantContents(broadcast.content).slice(1)
-      const properties = propertiesOf(await storage.listContactProperties({ teamId }, clock.now()))
+      const properties = toMergeProperties(await storage.listContactProperties({ teamId }, clock.now()))
       const read = { sources, others: variants.flatMap(sourcesOf) }
       const survey = await surveyContacts(deps, broadcast, read, properties)
       const sender = await senderProblem(deps, caller, broadcast)
       const assignments = await storage.listAssignments({}, clock.now())
-      const pool = choosePool(assignments, {
-        teamId,
-        domainId: sender.domain?.id ?? null,
-        stream: 'broadcast',
-      })
+      const domainId = sender.domain?.id ?? null
+      const pool = choosePool(assignments, { teamId, domainId, stream: 'broadcast' })
       const facts: CheckFacts = {
         sender: sender.problem,
         unknownTags: survey.tags.filter(({ known }) => !known).map(({ key }) => key),
@@ -91,12 +88,12 @@ export function reviewMethods(deps: SendingDeps): ReviewMethods {
       const going = { pool, hourlyRate, scheduledAt, waitHours, links }
       if (!domain) return { findings, ...going, ...survey }
       const ruled = await gate.standing({ domain, broadcast: { origin: tracking.originFor(domain) } })
-      return { findings: withRules(findings, ruled.insights), ...going, ...survey }
+      return { findings: mergeRuleInsights(findings, ruled.insights), ...going, ...survey }
     },
 
     async countEligible(ref) {
       const broadcast = isId(ref.id) ? await storage.getBroadcast(ref, clock.now()) : undefined
-      if (!broadcast) throw noBroadcast()
+      if (!broadcast) throw broadcastNotFound()
       return (await surveyContacts(deps, broadcast, { sources: [], others: [] }, [])).recipients
     },
 
@@ -123,8 +120,8 @@ const sourcesOf = (content: BroadcastContent): MergeSource[] => {
 
 /** Returns the links of variant A, and those that only others have. */
 const linksOfAll = ([content, ...variants]: BroadcastContent[]): DraftLink[] => {
-  const links = linksOf(content!)
-  for (const link of variants.flatMap(linksOf))
+  const links = extractLinks(content!)
+  for (const link of variants.flatMap(extractLinks))
     if (!links.some(({ url, text }) => url === link.url && text === link.text)) links.push(link)
   return links
 }
@@ -145,10 +142,10 @@ function checkVariants(
         return { ...one, id: `${one.id}_${name}`, note: `Variant ${name}: ${one.note}` }
       }),
   )
-  return byUrgency([...findings, ...others, ...abTestInsights(content, facts)])
+  return sortByUrgency([...findings, ...others, ...abTestInsights(content, facts)])
 }
 
-/** Reports whether a tag would be empty for some contact. */
+/** Reports whether a merge tag would be empty for some contacts. */
 const isBare =
   (properties: Revision['properties']) =>
   ({ key, fallback, missing, known }: Review['tags'][number]): boolean => {
@@ -157,7 +154,7 @@ const isBare =
     return known && missing > 0 && fallback === null && preset === null
   }
 
-/** Returns the From domain, and why it can't be used; null: it can. */
+/** Returns the From domain, and why it can't be used (null if it can). */
 async function senderProblem(
   { senders, tracking }: SendingDeps,
   caller: Caller,
@@ -179,15 +176,16 @@ async function hasEmptyArchiveLink(
   broadcast: Broadcast,
   sources: MergeSource[],
 ): Promise<boolean> {
-  if (!tagsOf(...sources).some(({ key, fallback }) => key === ARCHIVE_KEY && fallback === null)) return false
+  if (!listTags(...sources).some(({ key, fallback }) => key === ARCHIVE_KEY && fallback === null))
+    return false
   return (await archiveUrlOf(deps, broadcast, '')) === null
 }
 
-/** Returns the last broadcast to the same segment, else the last with the same subject. */
+/** Returns the last broadcast to the same segment, or else the last one with the same subject. */
 async function lastLike(
   { storage, clock }: SendingDeps,
   { teamId, id, segmentId, content }: Broadcast,
-): Promise<Repeat | undefined> {
+): Promise<RepeatedBroadcast | undefined> {
   const now = clock.now()
   const started = await storage.startedBroadcasts({ teamId, since: now - REPEAT_MS, most: MOST_RECENT }, now)
   const recent = started
@@ -211,7 +209,7 @@ const FIELDS: Record<string, (one: Candidate) => string | null> = {
 }
 const LINKS: readonly string[] = [...LINK_KEYS, ARCHIVE_KEY]
 
-/** Returns a function that reads the value of a tag; undefined if no contact can have one. */
+/** Returns a function that reads the value of a merge tag; undefined if no contact can have one. */
 function readerFor(key: string, properties: Revision['properties']) {
   if (Object.hasOwn(FIELDS, key)) return FIELDS[key]
   const name = key.replace(/^contact\.(?:properties\.)?/, '')
@@ -227,7 +225,7 @@ async function surveyContacts(
 ): Promise<Pick<Review, 'recipients' | 'providers' | 'tags' | 'looked' | 'samples'>> {
   const out = { unsubscribed: 0, topic: 0, suppressed: 0, excluded: 0 }
   const providers = new Map<string, number>()
-  const tags = tagsOf(...sources, ...others)
+  const tags = listTags(...sources, ...others)
     .filter(({ key }) => !LINKS.includes(key))
     .map(({ key, fallback }) => ({ key, fallback, missing: 0, read: readerFor(key, properties) }))
   const samples: Candidate[] = []
@@ -245,7 +243,7 @@ async function surveyContacts(
       eligible += 1
       providers.set(one.provider, (providers.get(one.provider) ?? 0) + 1)
       for (const tag of tags) if (!tag.read?.(one)) tag.missing += 1
-      // Each contact is equally likely, but the same draft shows the same samples for a while.
+      // All contacts are equally likely to be samples, but the same draft shows the same samples for a while.
       if (samples.length < SAMPLES) samples.push(one)
     }
     after = next

@@ -7,28 +7,28 @@ import type { BroadcastContent } from '../mail/broadcast.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import {
   ARCHIVE_KEY,
-  contactValues,
+  createContactValues,
   LINK_KEYS,
   type MergeProperty,
   type MergeSource,
   type MergeValues,
   parseMerge,
   renderMerge,
-  tagsOf,
+  listTags,
 } from '../merge/merge.ts'
 import type { ContactProperty } from '../storage/storage.ts'
 
-/** As it is stored. */
+/** A revision as it is stored. */
 export interface Revision extends Omit<BroadcastContent, 'previewText' | 'abTest'> {
   domainId: string
   /** Domain of the return path. */
   returnPathHost: string
-  /** Origin of links; null: there is no public one. */
+  /** Origin of links; null if there is no public one. */
   origin: string | null
   tracking: { opens: boolean; clicks: boolean }
   /** Its page in the public archive. Null, or absent in old revisions: it had none. */
   archiveUrl?: string | null
-  /** Tracked links, by their number. Absent in old revisions, whose tokens contain the address. */
+  /** Tracked links by number. Absent in old revisions, whose tokens contain the address. */
   links?: string[]
   /** The pool of sending IPs. */
   pool: string
@@ -47,14 +47,14 @@ export interface ParsedRevision extends Revision {
   /** Link numbers by address; undefined for old revisions. */
   numbers: ReadonlyMap<string, number> | undefined
   parsed: { subject: MergeSource; html: MergeSource | null; text: MergeSource | null }
-  /** Keys of its merge tags. */
+  /** Keys of the revision's merge tags. */
   keys: ReadonlySet<string>
   /** Whether the subject contains the unsubscribe link. */
   linkInSubject: boolean
 }
 
-/** The data of a contact that an email needs; only fields that a tag names. */
-export interface Reader {
+/** Data of a contact that an email needs; only fields that a merge tag names. */
+export interface RecipientData {
   contactId: string
   email: string
   firstName: string | null
@@ -70,12 +70,12 @@ export function parseRevision(revision: Revision): ParsedRevision {
   const sources = [subject, html, text].filter((source) => source !== null)
   return {
     ...revision,
-    sender: mailboxOf('from', revision.from),
-    replies: revision.replyTo.map((one) => mailboxOf('reply_to', one)),
+    sender: parseMailboxField('from', revision.from),
+    replies: revision.replyTo.map((one) => parseMailboxField('reply_to', one)),
     parsed,
     numbers: revision.links && new Map(revision.links.map((link, n) => [link, n])),
-    keys: new Set(tagsOf(...sources).map(({ key }) => key)),
-    linkInSubject: tagsOf(subject).some(({ key }) => LINK_KEYS.has(key)),
+    keys: new Set(listTags(...sources).map(({ key }) => key)),
+    linkInSubject: listTags(subject).some(({ key }) => LINK_KEYS.has(key)),
   }
 }
 
@@ -91,15 +91,15 @@ export function parseContent(
   }
 }
 
-/** Refuses: `invalid_address`. */
-export function mailboxOf(field: string, text: string): Mailbox {
+/** Parses a mailbox. Refuses: `invalid_address`. */
+export function parseMailboxField(field: string, text: string): Mailbox {
   const mailbox = parseMailbox(text)
   if (!mailbox) throw refuse('invalid_address', { field })
   return mailbox
 }
 
 /** Puts the preview text, which mail clients list after the subject, hidden at the start of the body. */
-export function withPreview(html: string, previewText: string | null): string {
+export function addPreviewText(html: string, previewText: string | null): string {
   if (previewText === null || previewText.trim() === '') return html
   const text = previewText.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
   const hidden = `<div style="display:none;max-height:0;overflow:hidden;opacity:0">${text}</div>`
@@ -109,7 +109,7 @@ export function withPreview(html: string, previewText: string | null): string {
 }
 
 /** Extracts the data that the email needs from a contact. */
-export function readerOf(
+export function toRecipientData(
   { keys, properties }: Pick<ParsedRevision, 'keys' | 'properties'>,
   contactId: string,
   contact: {
@@ -118,7 +118,7 @@ export function readerOf(
     lastName: string | null
     properties: Record<string, string | number>
   },
-): Reader {
+): RecipientData {
   const uses = (...names: string[]): boolean => names.some((name) => keys.has(name))
   const known = properties.flatMap(({ key, label }): [string, string | number][] => {
     const value = contact.properties[label]
@@ -142,12 +142,12 @@ export interface MergeLinks {
 }
 
 /** Returns the values for a recipient. A tag without a value becomes empty, so that no recipient sees a tag. */
-export function valuesFor(
-  reader: Reader,
+export function computeMergeValues(
+  reader: RecipientData,
   properties: readonly MergeProperty[],
   { unsubscribe, archive = null }: MergeLinks,
 ): MergeValues {
-  const values = contactValues(reader, properties, unsubscribe)
+  const values = createContactValues(reader, properties, unsubscribe)
   const none = { text: null, fallback: null, raw: false }
   return (key) => (key === ARCHIVE_KEY ? { ...none, text: archive } : (values(key) ?? none))
 }
@@ -156,7 +156,7 @@ export function valuesFor(
  * Renders the subject for a recipient. A value that makes it too long is omitted: one name must not stop all other
  * emails.
  */
-export function subjectFor({ parsed }: Pick<ParsedRevision, 'parsed'>, values: MergeValues): string {
+export function renderSubject({ parsed }: Pick<ParsedRevision, 'parsed'>, values: MergeValues): string {
   try {
     return renderMerge(parsed.subject, values)
   } catch (error) {
@@ -166,5 +166,5 @@ export function subjectFor({ parsed }: Pick<ParsedRevision, 'parsed'>, values: M
 }
 
 /** Converts the contact properties of a team for a revision. */
-export const propertiesOf = (properties: readonly ContactProperty[]): Revision['properties'] =>
+export const toMergeProperties = (properties: readonly ContactProperty[]): Revision['properties'] =>
   properties.map(({ key, label, fallback }) => ({ key, label, fallback }))

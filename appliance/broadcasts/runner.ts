@@ -1,41 +1,43 @@
 /**
- * Sends broadcasts in the background. It turns contacts into recipients, and queues a few thousand recipients at a time
- * per mailbox provider, so that a slow provider delays nobody else. All progress is in the storage: a kill at any
- * moment loses and duplicates nothing.
+ * Sends broadcasts in the background. It turns contacts into recipients, and queues a few thousand recipients at a time per
+ * mailbox provider, so that a slow provider doesn't delay the others. All progress is in storage, so a kill at any moment
+ * loses and duplicates nothing.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { PreferencesTokens } from '../audience/audience.ts'
-import { steady } from '../clock/clock.ts'
-import { BRAKE_WINDOW, brakesOf, heldProviders, holdSentence } from '../mail/brakes.ts'
-import { BROADCAST_LIFETIME_MS, LATE_MS, pauseSentence } from '../mail/broadcast.ts'
-import { allowedNow, queueLimit } from '../mail/broadcast-rate.ts'
+import { getSteadyTime } from '../clock/clock.ts'
+import { PAUSE_WINDOW, decidePause, listHeldProviders, explainHold } from '../mail/brakes.ts'
+import { BROADCAST_LIFETIME_MS, LATE_MS, explainPause } from '../mail/broadcast.ts'
+import { countAllowedNow, computeProviderQueueLimit } from '../mail/broadcast-rate.ts'
 import { newId } from '../mail/ids.ts'
 import type { ReturnPaths } from '../senders/senders.ts'
 import type { Broadcast, BroadcastEmail, WaitingRecipient } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { abTestStep, type AbTurn, endTestSending } from './ab-run.ts'
-import { createLoads, type Loads, restAfter } from './load.ts'
-import { type BroadcastMail, messageIdOf, unsubscribeLink, writeRecord } from './mail.ts'
-import { recount } from './results.ts'
-import { type ParsedRevision, readerOf, subjectFor, valuesFor } from './revision.ts'
+import { createQueuedCountCache, type QueuedCountCache, computeCooldown } from './load.ts'
+import { type BroadcastMail, buildMessageId, buildUnsubscribeLink, encodeRecord } from './mail.ts'
+import { recountBroadcast } from './results.ts'
+import { type ParsedRevision, toRecipientData, renderSubject, computeMergeValues } from './revision.ts'
 import { type SendingDeps, startScheduled } from './sending.ts'
-import { createWindows, type LaneRate, type Windows } from './windows.ts'
+import { createQueueLimitsLoader, type LaneRate, type QueueLimits } from './windows.ts'
 
-/** Contacts that become recipients per transaction, and transactions before other broadcasts get a turn. */
+/**
+ * Number of contacts that become recipients per transaction, and number of transactions before other broadcasts get a turn.
+ */
 const CHUNK = 1000
 const CHUNKS = 20
-/** Recipients queued per transaction. */
+/** Number of recipients queued per transaction. */
 const BATCH = 500
 /**
- * The size of the first batch of a large broadcast. The rest follows when its bounces are known or this time has passed
- * (milliseconds).
+ * Size of the first batch of a large broadcast. The rest follows once the batch's bounces are known, or after `CANARY_MS`
+ * milliseconds.
  */
 const CANARY = 100
 const LARGE = 2000
 const CANARY_MS = 5 * 60_000
-/** Rows closed or released per transaction. */
+/** Number of rows closed or released per transaction. */
 const STEP = 500
 /** How often a broadcast in progress checks for free capacity in the queue (milliseconds). */
 const SENDING_MS = 1000
@@ -51,7 +53,7 @@ export interface RunnerDeps extends SendingDeps {
   pollMs: number
   /** Returns the current rates of the lanes. */
   laneRates: () => Promise<LaneRate[]>
-  /** Tells the dispatcher that a delivery is due. */
+  /** Notifies the dispatcher that a delivery is due. */
   wake: () => void
   /** Reports whether the disk has space; without it, nothing is queued. */
   hasRoom: () => Promise<boolean>
@@ -59,7 +61,7 @@ export interface RunnerDeps extends SendingDeps {
 
 export function createBroadcastRunner(deps: RunnerDeps): Worker {
   const { storage, clock, log, pollMs } = deps
-  const onDuty = dutyOf(deps.duties, 'broadcasts')
+  const onDuty = createDutyCheck(deps.duties, 'broadcasts')
   const run = createRun(deps)
   let open: Broadcast[] = []
   const step = async (going: () => boolean): Promise<boolean> => {
@@ -89,22 +91,22 @@ export function createBroadcastRunner(deps: RunnerDeps): Worker {
 /** Creates the function that does the next part of a broadcast. It returns true if there is more to do at once. */
 function createRun(deps: RunnerDeps): (broadcast: Broadcast) => Promise<boolean> {
   const { storage, clock } = deps
-  /** `updatedAt` of each broadcast when its parked emails were last released, by id. */
+  /** `updatedAt` of each broadcast when its parked emails were last released, by broadcast ID. */
   const released = new Map<string, number>()
-  /** When to look at the results of each broadcast again, on the steady clock. */
+  /** When to check the results of each broadcast again, on the steady clock. */
   const lookAt = new Map<string, number>()
-  const windows = createWindows(deps)
-  const loads = createLoads(deps)
+  const windows = createQueueLimitsLoader(deps)
+  const loads = createQueuedCountCache(deps)
   return async (broadcast) => {
     const { id, status, paused, updatedAt } = broadcast
     const now = clock.now()
     if (status === 'canceled') return storage.closeCanceled({ id, most: STEP }, now)
     if (status === 'scheduled') return startIfDue(deps, broadcast)
-    const before = steady(clock)
+    const before = getSteadyTime(clock)
     if (before >= (lookAt.get(id) ?? -Infinity)) {
       await look(deps, broadcast)
-      const after = steady(clock)
-      lookAt.set(id, Math.max(before + LOOK_MS, after + restAfter(after - before)))
+      const after = getSteadyTime(clock)
+      lookAt.set(id, Math.max(before + LOOK_MS, after + computeCooldown(after - before)))
     }
     if (paused) return false
     if (released.get(id) !== updatedAt) {
@@ -137,21 +139,21 @@ async function startIfDue(deps: RunnerDeps, broadcast: Broadcast): Promise<boole
 /** Counts results, and pauses the broadcast, or its part for a provider, if they are bad. */
 async function look({ storage, clock, log }: RunnerDeps, broadcast: Broadcast): Promise<void> {
   const { id, teamId, paused, resumedAt, holds } = broadcast
-  await recount({ storage, clock }, id)
+  await recountBroadcast({ storage, clock }, id)
   if (paused) return
   const since = resumedAt ?? 0
-  const recent = await storage.recentEmails({ id, since, most: BRAKE_WINDOW }, clock.now())
-  const { held, pause } = brakesOf(recent, holds)
+  const recent = await storage.recentEmails({ id, since, most: PAUSE_WINDOW }, clock.now())
+  const { held, pause } = decidePause(recent, holds)
   if (Object.keys(held).length > 0) await storage.holdProviders({ teamId, id, held }, clock.now())
   for (const [provider, figures] of Object.entries(held))
-    log.warn({ broadcast: id, provider, ...figures }, `held a part: ${holdSentence(provider, figures)}`)
+    log.warn({ broadcast: id, provider, ...figures }, `held a part: ${explainHold(provider, figures)}`)
   if (!pause) return
   const { reason, figures } = pause
   await storage.pauseBroadcast({ teamId, id, reason, figures }, clock.now())
-  log.warn({ broadcast: id, ...figures }, `paused a broadcast: ${pauseSentence(reason, figures)}`)
+  log.warn({ broadcast: id, ...figures }, `paused a broadcast: ${explainPause(reason, figures)}`)
 }
 
-/** Returns true if more contacts follow. */
+/** Turns the next contacts into recipients. Returns true if more contacts follow. */
 async function expand({ storage, clock }: RunnerDeps, { id, expandedAt }: Broadcast): Promise<boolean> {
   if (expandedAt !== null) return false
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
@@ -208,11 +210,11 @@ async function enqueue(deps: RunnerDeps, broadcast: Broadcast, capacity: Capacit
   return done !== undefined && done.enqueued + done.skipped + moved.length > 0
 }
 
-/** What limits how many emails of a broadcast are queued. */
+/** Limits on the number of queued emails of a broadcast. */
 interface Capacity {
   /** Returns the limits for a pool. */
-  windowsFor: (pool: string) => Windows
-  loads: Loads
+  windowsFor: (pool: string) => QueueLimits
+  loads: QueuedCountCache
   /** Null: it has no A/B test. */
   test: AbTurn | null
 }
@@ -221,19 +223,19 @@ interface Capacity {
 async function placesOf(
   { storage, clock }: RunnerDeps,
   { id, startedAt, expanded, enqueued, expandedAt, holds, hourlyRate, nextAt }: Broadcast,
-  { windows, loads }: { windows: Windows; loads: Loads },
+  { windows, loads }: { windows: QueueLimits; loads: QueuedCountCache },
 ) {
   const now = clock.now()
   const large = expanded > LARGE || expandedAt === null
   const canary = large && enqueued <= CANARY && now - startedAt! < CANARY_MS
   const load = await loads.of(id)
-  // The first batch goes alone, until each of its emails had its first attempt.
+  // The first batch is sent alone, until each of its emails has had its first attempt.
   const first = canary ? (enqueued === 0 ? CANARY : 0) : Infinity
   const seen = canary && enqueued > 0 && ((await storage.countBroadcast({ id }, now)).queued ?? 0) === 0
   const waits = !seen && first === 0
-  let left = Math.min(BATCH, seen ? BATCH : first, allowedNow({ hourlyRate, nextAt }, now))
-  const limit = queueLimit(hourlyRate)
-  const held = new Set(heldProviders(holds))
+  let left = Math.min(BATCH, seen ? BATCH : first, countAllowedNow({ hourlyRate, nextAt }, now))
+  const limit = computeProviderQueueLimit(hourlyRate)
+  const held = new Set(listHeldProviders(holds))
   const room = (provider: string): number =>
     held.has(provider) ? 0 : Math.min(limit, windows.of(provider)) - (load[provider] ?? 0)
   const closed = [...new Set([...Object.keys(load), ...held, ...windows.shut])].filter(
@@ -267,13 +269,13 @@ async function emailFor(
 ): Promise<BroadcastEmail> {
   const now = clock.now()
   const id = newId(now)
-  const reader = readerOf(revision, contactId, contact!)
-  // Making the link takes as long as all the rest, and few subjects contain it.
+  const reader = toRecipientData(revision, contactId, contact!)
+  // Creating the link takes as long as everything else here, and few subjects contain it.
   const link = revision.linkInSubject
-    ? unsubscribeLink(tokens, revision, { teamId, reader, emailId: id })
+    ? buildUnsubscribeLink(tokens, revision, { teamId, reader, emailId: id })
     : null
   const links = { unsubscribe: link, archive: revision.archiveUrl }
-  const subject = subjectFor(revision, valuesFor(reader, revision.properties, links))
+  const subject = renderSubject(revision, computeMergeValues(reader, revision.properties, links))
   const size = (revision.html?.length ?? 0) + (revision.text?.length ?? 0)
   return {
     id,
@@ -291,7 +293,7 @@ async function emailFor(
     headers: [],
     tags: [],
     attachments: [],
-    messageId: messageIdOf(id, revision),
+    messageId: buildMessageId(id, revision),
     returnPath: await returnPaths.make(id, revision.returnPathHost),
     reportTo: null,
     dsn: null,
@@ -302,7 +304,7 @@ async function emailFor(
     pool: revision.pool,
     size,
     broadcast: { id: broadcastId, contactId },
-    body: writeRecord({ revision: revisionId!, broadcastId, teamId, date: now, reader }),
+    body: encodeRecord({ revision: revisionId!, broadcastId, teamId, date: now, reader }),
     deliveries: [
       {
         id: newId(now),
@@ -327,7 +329,7 @@ async function finish(
 ): Promise<void> {
   const out = Object.values(skipped).reduce((sum, n = 0) => sum + n, 0)
   if (expanded > enqueued + out) return
-  const { counts } = await recount({ storage, clock }, id)
+  const { counts } = await recountBroadcast({ storage, clock }, id)
   if ((counts.queued ?? 0) > 0 || (await storage.broadcastInFlight({ id }, clock.now())) > 0) return
   if (await storage.endBroadcast({ id, was: 'queued', status: 'sent', problem: null }, clock.now()))
     log.info({ broadcast: id, emails: enqueued }, 'a broadcast was sent')

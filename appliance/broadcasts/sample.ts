@@ -9,8 +9,14 @@ import { refuse } from '../mail/refusals.ts'
 import { renderMerge } from '../merge/merge.ts'
 import type { BroadcastRef } from '../storage/storage.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import { noBroadcast } from './drafts.ts'
-import { parseContent, propertiesOf, subjectFor, valuesFor, withPreview } from './revision.ts'
+import { broadcastNotFound } from './drafts.ts'
+import {
+  parseContent,
+  toMergeProperties,
+  renderSubject,
+  computeMergeValues,
+  addPreviewText,
+} from './revision.ts'
 import { archiveUrlOf } from './published.ts'
 import type { SendingDeps } from './sending.ts'
 
@@ -52,7 +58,7 @@ function variantOf(content: BroadcastContent, name: string): BroadcastContent {
   return found
 }
 
-export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps): SampleMethods {
+export function createSampleMethods({ storage, clock, senders, tracking }: SendingDeps): SampleMethods {
   const contactOf = async (teamId: string, contact: string) => {
     const ref = isId(contact) ? { id: contact } : { email: contact }
     const found = await storage.getContact({ teamId, ref }, clock.now())
@@ -63,12 +69,12 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
     async sampleBroadcast({ caller, id, contact, variant = VARIANTS[0] }) {
       const { teamId } = caller
       const broadcast = isId(id) ? await storage.getBroadcast({ teamId, id }, clock.now()) : undefined
-      if (!broadcast) throw noBroadcast()
+      if (!broadcast) throw broadcastNotFound()
       const { from, replyTo, previewText, subject, html, text } = variantOf(broadcast.content, variant)
       if (!html && !text) throw refuse('missing_content')
       const domain = await senders.authorize(caller, { domain: parseMailbox(from)!.domain })
       const reader = contact === null ? SOMEBODY : await contactOf(teamId, contact)
-      const properties = propertiesOf(await storage.listContactProperties({ teamId }, clock.now()))
+      const properties = toMergeProperties(await storage.listContactProperties({ teamId }, clock.now()))
       const own = properties.flatMap(({ key, label }) => {
         const value = (reader.properties as Record<string, string | number>)[label]
         return value === undefined ? [] : [[key, value] as const]
@@ -78,13 +84,13 @@ export function sampleMethods({ storage, clock, senders, tracking }: SendingDeps
       const unsubscribe = `${origin ?? ''}${PREFERENCES_PATH}test`
       const archive = await archiveUrlOf({ storage, clock }, broadcast, origin)
       const known = { ...reader, contactId: '', properties: Object.fromEntries(own) }
-      const values = valuesFor(known, properties, { unsubscribe, archive })
-      const shown = html ? withPreview(html, previewText) : null
+      const values = computeMergeValues(known, properties, { unsubscribe, archive })
+      const shown = html ? addPreviewText(html, previewText) : null
       const parsed = parseContent({ subject: `[Test] ${subject}`, html: shown, text })
       const sample = {
         from,
         reply_to: replyTo,
-        subject: subjectFor({ parsed }, values),
+        subject: renderSubject({ parsed }, values),
         ...(parsed.html && { html: renderMerge(parsed.html, values) }),
         ...(parsed.text ? { text: renderMerge(parsed.text, values) } : text === '' && { text }),
       }

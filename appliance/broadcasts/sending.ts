@@ -1,38 +1,39 @@
 /** Sends and schedules broadcasts. */
-import { checkSchedule, readSchedule, textFrom } from '../intake/intake.ts'
+import { checkSchedule, parseSchedule, htmlToText } from '../intake/intake.ts'
 import { variantContents } from '../mail/ab-content.ts'
 import { parseMailbox } from '../mail/address.ts'
 import type { BroadcastContent } from '../mail/broadcast.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { ARCHIVE_KEY } from '../merge/merge.ts'
-import { returnPathHost } from '../mail/return-path.ts'
+import { getReturnPathHost } from '../mail/return-path.ts'
 import { choosePool } from '../mail/source.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import type { ProviderGate, Senders } from '../senders/senders.ts'
+import type { ProviderRuleChecker, Senders } from '../senders/senders.ts'
 import type { Broadcast, Domain } from '../storage/storage.ts'
-import { numberedLinks, type Tracking } from '../tracking/tracking.ts'
-import { type ControlMethods, controlMethods } from './control.ts'
+import { listNumberedLinks, type Tracking } from '../tracking/tracking.ts'
+import { type ControlMethods, createControlMethods } from './control.ts'
 import { checkAbTest } from './ab-draft.ts'
 import { hasUnsubscribeLink, UNSUBSCRIBE_TAG } from './checks.ts'
-import { type BroadcastDeps, noBroadcast, refuseUnless } from './drafts.ts'
+import { type BroadcastDeps, broadcastNotFound, refuseFailedChange } from './drafts.ts'
 import { archiveUrlOf } from './published.ts'
-import { propertiesOf, type Revision, withPreview } from './revision.ts'
+import { toMergeProperties, type Revision, addPreviewText } from './revision.ts'
 
 export interface SendingDeps extends BroadcastDeps {
   senders: Pick<Senders, 'authorize'>
   tracking: Pick<Tracking, 'originFor'>
-  gate: Pick<ProviderGate, 'standing' | 'permit'>
+  gate: Pick<ProviderRuleChecker, 'standing' | 'permit'>
 }
 
 export interface SendingMethods extends ControlMethods {
   /**
    * Sends a draft or scheduled broadcast: now, or at a time in the format of `POST /emails`.
    *
-   * @param args edits: the version of the draft that the caller read; undefined: any
+   * @param args edits: the version of the draft that the caller read; undefined for any
    *
    * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`, `missing_content`, `broadcast_without_unsubscribe`,
-   * `broadcast_without_link`, `provider_rules`, refusals of `senders.authorize`, `schedule_past`, `invalid_field` (scheduled_at).
+   * `broadcast_without_link`, `provider_rules`, refusals of `senders.authorize`, `schedule_past`, `invalid_field`
+   * (scheduled_at).
    */
   sendBroadcast(args: {
     caller: Caller
@@ -47,28 +48,31 @@ export interface SendingMethods extends ControlMethods {
  *
  * @param changed called when there is work to do
  */
-export function sendingMethods(deps: SendingDeps, changed: () => void): SendingMethods {
+export function createSendingMethods(deps: SendingDeps, changed: () => void): SendingMethods {
   const { storage, clock } = deps
   return {
     async sendBroadcast({ caller, id, scheduledAt, edits = undefined }) {
       const { teamId } = caller
       const broadcast = await storage.getBroadcast({ teamId, id }, clock.now())
-      if (!broadcast) throw noBroadcast()
+      if (!broadcast) throw broadcastNotFound()
       if (edits !== undefined && edits !== broadcast.edits) throw refuse('broadcast_changed')
-      const at = readSchedule(scheduledAt, clock.now())
+      const at = parseSchedule(scheduledAt, clock.now())
       checkSchedule(at, clock.now())
       if (at === null) await start(deps, broadcast, caller)
       else {
         await freeze(deps, broadcast, caller)
-        refuseUnless(await storage.scheduleBroadcast({ teamId, id, at }, clock.now()), 'broadcast_started')
+        refuseFailedChange(
+          await storage.scheduleBroadcast({ teamId, id, at }, clock.now()),
+          'broadcast_started',
+        )
       }
       changed()
     },
-    ...controlMethods(deps, changed),
+    ...createControlMethods(deps, changed),
   }
 }
 
-/** Starts a broadcast. Refuses the same as `sendBroadcast`. */
+/** Starts a broadcast. Refuses for the same reasons as `sendBroadcast`. */
 async function start(deps: SendingDeps, broadcast: Broadcast, caller: Caller): Promise<void> {
   const { storage, clock } = deps
   const { teamId, id, edits } = broadcast
@@ -76,7 +80,7 @@ async function start(deps: SendingDeps, broadcast: Broadcast, caller: Caller): P
   const now = clock.now()
   const [revision, ...variants] = frozen.map((one) => ({ id: newId(now), content: JSON.stringify(one) }))
   const starting = { teamId, id, edits, revision: revision!, variants }
-  refuseUnless(await storage.startBroadcast(starting, now), 'broadcast_started')
+  refuseFailedChange(await storage.startBroadcast(starting, now), 'broadcast_started')
 }
 
 /**
@@ -88,7 +92,7 @@ export async function startScheduled(deps: SendingDeps, broadcast: Broadcast): P
     await start(deps, broadcast, { teamId: broadcast.teamId, apiKey: null })
   } catch (error) {
     if (!(error instanceof Refusal) || error.status >= 500) throw error
-    // Somebody changed or canceled it at the same time.
+    // Somebody changed or canceled the broadcast at the same time.
     if (error.key === 'broadcast_changed' || error.key === 'broadcast_started') return
     const ending = { id: broadcast.id, was: 'scheduled', status: 'failed', problem: error.message } as const
     await deps.storage.endBroadcast(ending, deps.clock.now())
@@ -101,7 +105,7 @@ export async function startScheduled(deps: SendingDeps, broadcast: Broadcast): P
  * Refuses: `missing_content`, `broadcast_without_unsubscribe`, `provider_rules`, refusals of `senders.authorize`,
  * `invalid_field` (a variant of its A/B test).
  */
-export async function sendableFrom(
+export async function resolveSendingDomain(
   { senders, tracking, gate }: Pick<SendingDeps, 'senders' | 'tracking' | 'gate'>,
   { content }: Pick<Broadcast, 'content'>,
   caller: Caller,
@@ -118,7 +122,7 @@ export async function sendableFrom(
 
 /** Returns the links that are the same for all recipients, with the one to the archive if the HTML has it. */
 function linksIn(html: string, archiveUrl: string | null): string[] {
-  const links = numberedLinks(html)
+  const links = listNumberedLinks(html)
   const more = archiveUrl !== null && html.includes(ARCHIVE_KEY) && !links.includes(archiveUrl)
   return more ? [...links, archiveUrl] : links
 }
@@ -128,7 +132,7 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
   const { storage, clock, tracking } = deps
   const now = clock.now()
   const { teamId, segmentId, topicId, content } = broadcast
-  const domain = await sendableFrom(deps, broadcast, caller)
+  const domain = await resolveSendingDomain(deps, broadcast, caller)
   const origin = tracking.originFor(domain)
   if (origin === null) throw refuse('broadcast_without_link')
   const archiveUrl = await archiveUrlOf(deps, broadcast, origin)
@@ -139,7 +143,7 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
   const assignments = await storage.listAssignments({}, now)
   const frozen = {
     domainId: domain.id,
-    returnPathHost: returnPathHost(domain),
+    returnPathHost: getReturnPathHost(domain),
     origin,
     archiveUrl,
     tracking: { opens: domain.openTracking, clicks: domain.clickTracking },
@@ -147,7 +151,7 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
     apiKeyId: caller.apiKey?.id ?? null,
     topicId,
     list: { id: topic?.id ?? segment.id, name: topic?.name ?? segment.name },
-    properties: propertiesOf(await storage.listContactProperties({ teamId }, now)),
+    properties: toMergeProperties(await storage.listContactProperties({ teamId }, now)),
   }
   const revisions: Revision[] = []
   for (const one of variantContents(content))
@@ -161,13 +165,13 @@ async function bodyOf(
   { clickTracking }: Pick<Domain, 'clickTracking'>,
   archiveUrl: string | null,
 ): Promise<Pick<Revision, 'from' | 'subject' | 'replyTo' | 'html' | 'links' | 'text'>> {
-  const shown = html === null ? null : withPreview(html, previewText)
+  const shown = html === null ? null : addPreviewText(html, previewText)
   return {
     from,
     subject,
     replyTo,
     html: shown,
     links: clickTracking && shown !== null ? linksIn(shown, archiveUrl) : [],
-    text: text ?? (await textFrom(html!)),
+    text: text ?? (await htmlToText(html!)),
   }
 }

@@ -1,4 +1,4 @@
-/** Versions of drafts, so that an earlier text can be brought back. */
+/** Stores versions of drafts, so that an earlier text can be restored. */
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type {
@@ -8,17 +8,24 @@ import type {
   Page,
   PageArgs,
 } from '../storage/storage.ts'
-import { type BroadcastDeps, htmlOf, keepImages, noBroadcast, refuseUnless, versionBy } from './drafts.ts'
+import {
+  type BroadcastDeps,
+  htmlOf,
+  markImagesUsed,
+  broadcastNotFound,
+  refuseFailedChange,
+  createVersionRecord,
+} from './drafts.ts'
 
 export interface VersionMethods {
   /** Lists versions, newest first. Refuses: `not_found`. */
   listBroadcastVersions(args: BroadcastRef & Omit<PageArgs, 'teamId'>): Promise<Page<BroadcastVersionSummary>>
-  /** Refuses: `not_found`. */
+  /** Returns a version. Refuses: `not_found`. */
   getBroadcastVersion(args: BroadcastRef & { version: string }): Promise<BroadcastVersion>
   /**
-   * Makes the draft say what a version said. This is a new version.
+   * Restores the content of a version to the draft, as a new version.
    *
-   * @param args edits: the version of the draft that the caller read; undefined: any
+   * @param args edits: the version of the draft that the caller read; undefined for any
    *
    * Refuses: `not_found`, `broadcast_started`, `broadcast_changed`.
    */
@@ -27,9 +34,9 @@ export interface VersionMethods {
   ): Promise<void>
 }
 
-export function versionMethods({ storage, clock }: BroadcastDeps): VersionMethods {
+export function createVersionMethods({ storage, clock }: BroadcastDeps): VersionMethods {
   const ensure = async (ref: BroadcastRef): Promise<void> => {
-    if (!isId(ref.id) || !(await storage.getBroadcast(ref, clock.now()))) throw noBroadcast()
+    if (!isId(ref.id) || !(await storage.getBroadcast(ref, clock.now()))) throw broadcastNotFound()
   }
   const getBroadcastVersion: VersionMethods['getBroadcastVersion'] = async ({ version, ...ref }) => {
     await ensure(ref)
@@ -46,13 +53,13 @@ export function versionMethods({ storage, clock }: BroadcastDeps): VersionMethod
     },
     async restoreBroadcastVersion({ version, author, edits, ...ref }) {
       const { content, document } = await getBroadcastVersion({ ...ref, version })
-      await keepImages({ storage, clock }, ref.teamId, htmlOf(content))
+      await markImagesUsed({ storage, clock }, ref.teamId, htmlOf(content))
       const now = clock.now()
-      const made = { ...versionBy(author, now), together: 0 }
+      const made = { ...createVersionRecord(author, now), together: 0 }
       // A version without an A/B test ends that of the draft.
       const change = { content: { abTest: null, ...content }, document }
       const answer = await storage.updateBroadcast({ ...ref, change, edits, version: made }, now)
-      refuseUnless(answer, 'broadcast_started')
+      refuseFailedChange(answer, 'broadcast_started')
     },
   }
 }

@@ -3,17 +3,17 @@
  * nothing else.
  */
 import { parentPort, type Transferable } from 'node:worker_threads'
-import type { ThreadAnswer } from './threads.ts'
+import type { ThreadResponse } from './threads.ts'
 
 /**
  * Runs `work` on each job of this thread and posts the result or the error.
  * @param movedOf buffers of a result that the thread no longer needs; they are transferred instead of copied
  */
-export function answerJobs<I, T>(
+export function processJobs<I, T>(
   work: (job: I) => T | Promise<T>,
   movedOf: (result: T) => Transferable[] = () => [],
 ): void {
-  const say = (answer: ThreadAnswer<T>, moved: Transferable[]) => parentPort!.postMessage(answer, moved)
+  const say = (answer: ThreadResponse<T>, moved: Transferable[]) => parentPort!.postMessage(answer, moved)
   const answer = async (job: I): Promise<void> => {
     try {
       const result = await work(job)

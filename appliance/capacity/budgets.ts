@@ -2,10 +2,10 @@
  * Rate-limits clients without a valid key or session: a token bucket per network, shared by all listeners. Requests
  * with a valid key or session use no tokens. Only counts; no I/O.
  */
-import { steady, type Clock } from '../clock/clock.ts'
-import { sourceNetwork } from '../wire/networks.ts'
+import { getSteadyTime, type Clock } from '../clock/clock.ts'
+import { getSourceNetwork } from '../wire/networks.ts'
 import type { KnownNetworks } from './connections.ts'
-import { createLoopLine } from './loop.ts'
+import { createLoopQueue } from './loop.ts'
 
 export interface Budgets {
   /**
@@ -41,7 +41,7 @@ const KNOWN: Allowance = { perSecond: 250, most: 5000 }
 /** Response size covered by one token, in octets; each further chunk of this size costs another token. */
 const OCTETS = 64 * 1024
 /** How long a refusal is delayed, in milliseconds. */
-export const HOLD_MS = 1000
+export const REFUSAL_DELAY_MS = 1000
 /**
  * Minimum time between two refusals across all clients, in milliseconds, so that hundreds that arrived together are
  * spread out.
@@ -60,11 +60,14 @@ interface Account {
   at: number
 }
 
-/** @param known networks with a larger budget */
+/**
+ * Creates the budgets.
+ * @param known networks with a larger budget
+ */
 export function createBudgets(clock: Clock, known: KnownNetworks): Budgets {
   const accounts = new Map<string, Account>()
   let refused = 0
-  const inLine = createLoopLine(AT_ONCE)
+  const inLine = createLoopQueue(AT_ONCE)
   /** Steady-clock time at which the last delayed refusal is sent. */
   let released = 0
   /** Computes what the network has used of its allowance as of now. */
@@ -72,18 +75,18 @@ export function createBudgets(clock: Clock, known: KnownNetworks): Budgets {
     const allowance = known.has(network) ? KNOWN : STRANGERS
     const account = accounts.get(network)
     if (!account) return { used: 0, allowance }
-    const seconds = Math.max(0, steady(clock) - account.at) / 1000
+    const seconds = Math.max(0, getSteadyTime(clock) - account.at) / 1000
     return { used: Math.max(0, account.used - seconds * allowance.perSecond), allowance }
   }
   const keep = (network: string, used: number): void => {
     // Delete first, so that the map stays in order of use.
     accounts.delete(network)
-    accounts.set(network, { used, at: steady(clock) })
+    accounts.set(network, { used, at: getSteadyTime(clock) })
     if (accounts.size > REMEMBERED) accounts.delete(accounts.keys().next().value!)
   }
   return {
     take(ip, tokens = 1) {
-      const network = sourceNetwork(ip, 48)
+      const network = getSourceNetwork(ip, 48)
       const { used, allowance } = look(network)
       const missing = used + tokens - allowance.most
       if (missing > 0) {
@@ -96,13 +99,13 @@ export function createBudgets(clock: Clock, known: KnownNetworks): Budgets {
     charge(ip, octets) {
       const tokens = Math.floor(octets / OCTETS)
       if (tokens === 0) return
-      const network = sourceNetwork(ip, 48)
+      const network = getSourceNetwork(ip, 48)
       const { used, allowance } = look(network)
       keep(network, Math.min(used + tokens, 2 * allowance.most))
     },
     hold() {
-      const now = steady(clock)
-      released = Math.max(released + APART_MS, now + HOLD_MS)
+      const now = getSteadyTime(clock)
+      released = Math.max(released + APART_MS, now + REFUSAL_DELAY_MS)
       return new Promise((resolve) => void clock.after(released - now, () => inLine(resolve)))
     },
     figures: () => ({ refused }),

@@ -1,7 +1,6 @@
 /**
- * Keeps one account of what clients use at once: connections, memory and disk for request bodies, turns for parsing
- * that needs a lot of memory, and requests without a key. All listeners share it, so that a client refused at one can't
- * continue at another.
+ * Tracks what clients use: connections, memory and disk for request bodies, turns for parsing that needs a lot of memory,
+ * and requests without a key. Shared by all listeners, so that a client refused at one can't continue at another.
  */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../clock/clock.ts'
@@ -14,22 +13,22 @@ import {
   type ConnectionLimits,
   type Connections,
 } from './connections.ts'
-import { createDiscards, type Discards } from './discards.ts'
-import { Incoming } from './incoming.ts'
-import { createOutgoing, type Outgoing } from './outgoing.ts'
-import { createPace, type Pace } from './pace.ts'
-import { createShares, type Owner, type Shares } from './shares.ts'
-import { createShifts, type Shifts } from './shifts.ts'
-import { createTurns, type Turns } from './turns.ts'
+import { createDiscardThrottle, type DiscardThrottle } from './discards.ts'
+import { IncomingBody } from './incoming.ts'
+import { createResponseChunker, type ResponseChunker } from './outgoing.ts'
+import { createSlowTransferGuard, type SlowTransferGuard } from './pace.ts'
+import { createMemoryShares, type Owner, type MemoryShares } from './shares.ts'
+import { createTurnThrottle, type TurnThrottle } from './shifts.ts'
+import { createMemoryScheduler, type MemoryScheduler } from './turns.ts'
 
-export { HOLD_MS } from './budgets.ts'
+export { REFUSAL_DELAY_MS } from './budgets.ts'
 export type { Budgets } from './budgets.ts'
 export type { Connection, Connections } from './connections.ts'
-export type { Incoming } from './incoming.ts'
-export { createLoopLine, createLoopShare } from './loop.ts'
-export { PIECE } from './outgoing.ts'
-export type { Turns } from './turns.ts'
-export { createThreads, ThreadEnded, type Threads } from './threads.ts'
+export type { IncomingBody } from './incoming.ts'
+export { createLoopQueue, createLoopLimiter } from './loop.ts'
+export { CHUNK_SIZE } from './outgoing.ts'
+export type { MemoryScheduler } from './turns.ts'
+export { createThreads, ThreadEndedError, type Threads } from './threads.ts'
 
 const MB = 1024 * 1024
 
@@ -57,23 +56,23 @@ export interface Capacity {
   /** DNS over TCP; undefined without a DNS server. */
   dns: Connections | undefined
   /** Starts to receive a body; call `discard` on it when it is no longer needed. */
-  receive(owner: Owner): Incoming
+  receive(owner: Owner): IncomingBody
   /** Limits what clients may request without a valid key or session. */
   budgets: Budgets
   /** Limits how fast the rest of refused requests is read. */
-  discards: Discards
+  discards: DiscardThrottle
   /** Generates the pages of downloads one at a time, round robin over teams. */
-  downloads: Turns
+  downloads: MemoryScheduler
   /** Accounts for disk space that callers use for request bodies. */
-  disk: Pick<Shares, 'take' | 'give'>
+  disk: Pick<MemoryShares, 'take' | 'give'>
   /** Sends large responses. */
-  outgoing: Outgoing
+  outgoing: ResponseChunker
   /** Ends transfers that are too slow. */
-  pace: Pace
+  pace: SlowTransferGuard
   /** Shares each turn of the event loop among the messages being received. */
-  shifts: Shifts
+  shifts: TurnThrottle
   /** Reserves memory for parsing whole messages. */
-  turns: Turns
+  turns: MemoryScheduler
   figures(): CapacityFigures
 }
 
@@ -94,8 +93,8 @@ export interface CapacityFigures {
 /** Memory for unfinished bodies. Small, because anything above a few hundred kilobytes goes to disk. */
 const UNFINISHED = 64 * MB
 /**
- * Finished bodies parsed at the same time, in multiples of the largest message. Parsing and composing need about six
- * times that.
+ * Finished bodies parsed at the same time, in multiples of the largest message. Parsing and composing a message needs about
+ * six times its size.
  */
 const READING = 4
 /** Share of the heap for bodies being parsed. Each is in memory several times: as text, parsed, and as a message. */
@@ -103,10 +102,10 @@ const HEAP_SHARE = 0.15
 /** Disk space for unfinished bodies of everyone and of one team, in multiples of the largest message. */
 const ON_DISK = 64
 const ON_DISK_TEAM = 16
-/** Jobs of one team that may wait for memory, and for how long (milliseconds). */
+/** Maximum number of one team's jobs that wait for memory, and maximum wait in milliseconds. */
 const WAITING = 64
 const WAIT_MS = 30_000
-/** Concurrent downloads of one team. */
+/** Maximum number of concurrent downloads of one team. */
 const MOST_DOWNLOADS = 256
 /** Share of the file descriptors that HTTP connections may use; the same again for SMTP. */
 const DESCRIPTORS = 0.3
@@ -114,20 +113,25 @@ const DESCRIPTORS = 0.3
 export function createCapacity(options: CapacityOptions): Capacity {
   const { clock, folder, messageBytes, freeBytes, leastFree, heapBytes, descriptors } = options
   const unfinished = Math.min(UNFINISHED, heapBytes * HEAP_SHARE)
-  const memory = createShares({
+  const memory = createMemoryShares({
     total: unfinished,
     team: unfinished / 4,
     strangers: unfinished / 4,
     perStranger: unfinished / 32,
   })
-  const disk = createShares({
+  const disk = createMemoryShares({
     total: ON_DISK * messageBytes,
     team: ON_DISK_TEAM * messageBytes,
     strangers: ON_DISK_TEAM * messageBytes,
     perStranger: messageBytes,
   })
   const reading = Math.max(messageBytes, Math.min(READING * messageBytes, heapBytes * HEAP_SHARE))
-  const turns = createTurns(clock, { total: reading, team: reading / 4, waiting: WAITING, waitMs: WAIT_MS })
+  const turns = createMemoryScheduler(clock, {
+    total: reading,
+    team: reading / 4,
+    waiting: WAITING,
+    waitMs: WAIT_MS,
+  })
   const known = createKnownNetworks(clock)
   const within = (limits: ConnectionLimits): ConnectionLimits => fit(limits, descriptors)
   const http = createConnections(within(options.http), known)
@@ -140,13 +144,13 @@ export function createCapacity(options: CapacityOptions): Capacity {
     smtp,
     dns,
     budgets,
-    discards: createDiscards(clock),
+    discards: createDiscardThrottle(clock),
     disk,
-    downloads: createTurns(clock, { total: 1, team: 1, waiting: MOST_DOWNLOADS, waitMs: WAIT_MS }),
-    outgoing: createOutgoing(),
-    receive: (owner) => new Incoming(incoming, owner),
-    pace: createPace(clock),
-    shifts: createShifts(),
+    downloads: createMemoryScheduler(clock, { total: 1, team: 1, waiting: MOST_DOWNLOADS, waitMs: WAIT_MS }),
+    outgoing: createResponseChunker(),
+    receive: (owner) => new IncomingBody(incoming, owner),
+    pace: createSlowTransferGuard(clock),
+    shifts: createTurnThrottle(),
     turns,
     figures: () => ({
       budgets: budgets.figures(),
@@ -165,8 +169,8 @@ function fit(limits: ConnectionLimits, descriptors: number | null): ConnectionLi
   return { ...limits, total: Math.max(1, Math.min(limits.total, Math.floor(descriptors * DESCRIPTORS))) }
 }
 
-/** The soft limit of open files (`RLIMIT_NOFILE`); null on systems without `/proc`. */
-export function descriptorLimit(): number | null {
+/** Returns the soft limit of open files (`RLIMIT_NOFILE`); null on systems without `/proc`. */
+export function readDescriptorLimit(): number | null {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
     return soft === undefined ? null : Number(soft)

@@ -3,7 +3,7 @@
  * A stranger is a client that hasn't signed in. Only counts; no I/O.
  */
 import type { Clock } from '../clock/clock.ts'
-import { sourceNetwork } from '../wire/networks.ts'
+import { getSourceNetwork } from '../wire/networks.ts'
 
 /** Limits of one listener group, in concurrent connections. */
 export interface ConnectionLimits {
@@ -18,7 +18,7 @@ export interface ConnectionLimits {
  * The reason why a connection is refused, which is the limit that was reached: in total, for strangers, for the
  * network, or for the team.
  */
-export type RefusedConnection = 'total' | 'strangers' | 'address' | 'team'
+export type ConnectionRefusalReason = 'total' | 'strangers' | 'address' | 'team'
 
 /** A connection that counts towards the limits. */
 export interface Connection {
@@ -39,10 +39,10 @@ export interface Connection {
 export interface ConnectionFigures {
   open: number
   strangers: number
-  /** Number of connections of strangers from networks of known senders, who are counted only here. */
+  /** Number of connections of strangers from networks of known senders. These connections are counted only here. */
   senders: number
   limit: number
-  refused: Record<RefusedConnection, number>
+  refused: Record<ConnectionRefusalReason, number>
 }
 
 export interface Connections {
@@ -50,7 +50,7 @@ export interface Connections {
    * Counts a new connection, or returns why it is refused.
    * @param exempt a proxy that many clients share: only the total limit applies
    */
-  enter(ip: string, exempt?: boolean): Connection | RefusedConnection
+  enter(ip: string, exempt?: boolean): Connection | ConnectionRefusalReason
   /** Whether few connections for strangers are left, so that strangers get less time to authenticate. */
   readonly crowded: boolean
   figures(): ConnectionFigures
@@ -97,7 +97,10 @@ export function createKnownNetworks(clock: Clock, keepMs = KNOWN_MS): KnownNetwo
   }
 }
 
-/** @param senders networks that delivered wanted mail; default: the listeners receive none */
+/**
+ * Creates the connection counter.
+ * @param senders networks that delivered wanted mail; default: none, for listeners that receive no mail
+ */
 export function createConnections(
   limits: ConnectionLimits,
   known: KnownNetworks,
@@ -142,8 +145,8 @@ class Counted implements Connections {
     return { open, strangers, senders, limit, refused: { ...this.#refused } }
   }
 
-  enter(ip: string, exempt = false): Connection | RefusedConnection {
-    const network = exempt ? null : sourceNetwork(ip, 48)
+  enter(ip: string, exempt = false): Connection | ConnectionRefusalReason {
+    const network = exempt ? null : getSourceNetwork(ip, 48)
     const stranger = network !== null && !this.#known.has(network)
     const sender = stranger && this.#knownSenders.has(senderNetwork(network))
     const why = this.#whyNot(network, stranger, sender)
@@ -158,8 +161,11 @@ class Counted implements Connections {
     return this.#connection(ip, network, { stranger, sender })
   }
 
-  /** @param network null when many clients share it, so that only the total limit applies */
-  #whyNot(network: string | null, stranger: boolean, sender: boolean): RefusedConnection | undefined {
+  /**
+   * Returns the limit that a connection would exceed; undefined if there is none.
+   * @param network null when many clients share it, so that only the total limit applies
+   */
+  #whyNot(network: string | null, stranger: boolean, sender: boolean): ConnectionRefusalReason | undefined {
     if (this.#open >= this.#limits.total) return 'total'
     if (network === null) return undefined
     const here = this.#perNetwork.get(network) ?? 0

@@ -2,9 +2,9 @@
  * Limits how fast the rest of refused requests is read and discarded. Clients that keep sending are read slowly, so
  * that they can't use much CPU time. Only counts; no I/O.
  */
-import { steady, type Clock } from '../clock/clock.ts'
+import { getSteadyTime, type Clock } from '../clock/clock.ts'
 
-export interface Discards {
+export interface DiscardThrottle {
   /**
    * Counts discarded octets. Returns a promise when all clients together have sent too many recently; don't read from
    * this client until it resolves.
@@ -20,12 +20,12 @@ const PER_MS = 16 * 1024
  */
 const BURST = 64 * 1024 * 1024
 
-export function createDiscards(clock: Clock): Discards {
+export function createDiscardThrottle(clock: Clock): DiscardThrottle {
   /** Steady-clock time at which everything counted so far is within the rate. */
   let settled = -Infinity
   return {
     take(octets) {
-      const now = steady(clock)
+      const now = getSteadyTime(clock)
       settled = Math.max(settled, now - BURST / PER_MS) + octets / PER_MS
       const wait = settled - now
       if (wait <= 0) return undefined

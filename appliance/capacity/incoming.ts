@@ -4,7 +4,7 @@
 import { mkdir, open, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../mail/refusals.ts'
-import type { Owner, Shares } from './shares.ts'
+import type { Owner, MemoryShares } from './shares.ts'
 
 /** Size above which a body goes to a file, in octets. */
 const IN_MEMORY = 256 * 1024
@@ -15,19 +15,19 @@ const FIRST_BUFFER = 8 * 1024
 const SHARED_BUFFER = Buffer.poolSize / 2
 const NO_SPACE = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
-export interface IncomingDeps {
+export interface IncomingBodyDeps {
   /** Folder for the files of large bodies, which are unlinked immediately. */
   folder: string
-  memory: Shares
-  disk: Shares
+  memory: MemoryShares
+  disk: MemoryShares
   /** Returns the free disk space in octets; null when unknown. `leastFree` must stay free. */
   freeBytes: () => Promise<number | null>
   leastFree: number
 }
 
 /** One request body. Chunks are copied, because a slice would keep the whole receive buffer alive. */
-export class Incoming {
-  readonly #deps: IncomingDeps
+export class IncomingBody {
+  readonly #deps: IncomingBodyDeps
   readonly #owner: Owner
   #buffer = Buffer.alloc(0)
   /** Number of octets in the buffer, and number charged to the owner for it. */
@@ -42,7 +42,7 @@ export class Incoming {
   #failure: Error | null = null
   #closed = false
 
-  constructor(deps: IncomingDeps, owner: Owner) {
+  constructor(deps: IncomingBodyDeps, owner: Owner) {
     this.#deps = deps
     this.#owner = owner
   }

@@ -7,7 +7,7 @@
  * @param most maximum number of jobs that start in one turn of the event loop
  * @returns adds a job; `weight` counts a long job as several
  */
-export function createLoopLine(most: number): (job: () => void, weight?: number) => void {
+export function createLoopQueue(most: number): (job: () => void, weight?: number) => void {
   const waiting: { begin: () => void; weight: number }[] = []
   let scheduled = false
   const turn = (): void => {
@@ -37,7 +37,7 @@ export function createLoopLine(most: number): (job: () => void, weight?: number)
  * @param most maximum number of jobs that start in one turn of the event loop
  * @returns adds a job
  */
-export function createLoopShare(most: number): (job: () => void) => void {
+export function createLoopLimiter(most: number): (job: () => void) => void {
   const waiting: (() => void)[] = []
   /** Number of jobs started in this turn. */
   let begun = 0

@@ -3,9 +3,9 @@
  * at the same time would delay all other clients.
  */
 import { Readable } from 'node:stream'
-import { createLoopLine } from './loop.ts'
+import { createLoopQueue } from './loop.ts'
 
-export interface Outgoing {
+export interface ResponseChunker {
   /**
    * Returns a stream of the octets that respects backpressure and waits for its turn. The buffer must not change until
    * the stream ends.
@@ -14,22 +14,22 @@ export interface Outgoing {
 }
 
 /** Chunk size in octets. Larger chunks are no faster to copy. */
-export const PIECE = 64 * 1024
+export const CHUNK_SIZE = 64 * 1024
 /** Maximum number of chunks per turn of the event loop: a megabyte takes one to two milliseconds. */
 const IN_ONE_TURN = 16
 
-export function createOutgoing(): Outgoing {
-  const inLine = createLoopLine(IN_ONE_TURN)
+export function createResponseChunker(): ResponseChunker {
+  const inLine = createLoopQueue(IN_ONE_TURN)
   return {
     pieces(whole) {
       let at = 0
       return new Readable({
-        highWaterMark: PIECE,
+        highWaterMark: CHUNK_SIZE,
         read() {
           inLine(() => {
             if (this.destroyed) return
-            this.push(whole.subarray(at, at + PIECE))
-            at += PIECE
+            this.push(whole.subarray(at, at + CHUNK_SIZE))
+            at += CHUNK_SIZE
             if (at >= whole.length) this.push(null)
           })
         },

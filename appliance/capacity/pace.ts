@@ -2,7 +2,7 @@
  * Ends transfers that are too slow. Otherwise, a client that sends an octet every few seconds would hold a connection
  * and its memory for an hour.
  */
-import { steady, type Clock } from '../clock/clock.ts'
+import { getSteadyTime, type Clock } from '../clock/clock.ts'
 
 /** Minimum rate in octets per second, and the window over which it is measured, in milliseconds. */
 const LEAST_RATE = 1024
@@ -16,19 +16,19 @@ export interface Transfer {
   tooSlow(): void
 }
 
-export interface Pace {
+export interface SlowTransferGuard {
   /** Watches a transfer until the returned function is called. */
   watch(transfer: Transfer): () => void
 }
 
-export function createPace(clock: Clock): Pace {
+export function createSlowTransferGuard(clock: Clock): SlowTransferGuard {
   /** The size of each transfer at the start of the current window, and when that was. */
   const watched = new Map<Transfer, { size: number; since: number }>()
   let armed = false
 
   const look = (): void => {
     armed = false
-    const now = steady(clock)
+    const now = getSteadyTime(clock)
     for (const [transfer, window] of [...watched]) {
       if (now - window.since < WINDOW_MS) continue
       const enough = ((now - window.since) / 1000) * LEAST_RATE
@@ -46,7 +46,7 @@ export function createPace(clock: Clock): Pace {
   }
   return {
     watch(transfer) {
-      watched.set(transfer, { size: transfer.size, since: steady(clock) })
+      watched.set(transfer, { size: transfer.size, since: getSteadyTime(clock) })
       arm()
       return () => void watched.delete(transfer)
     },

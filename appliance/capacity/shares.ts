@@ -2,7 +2,7 @@
  * Divides octets of memory or disk space among teams and strangers, so that one client's unfinished requests can't use
  * up the space that others need. No I/O.
  */
-import { sourceNetwork } from '../wire/networks.ts'
+import { getSourceNetwork } from '../wire/networks.ts'
 
 /** The team or network that octets are charged to. */
 export interface Owner {
@@ -21,17 +21,17 @@ export interface ShareLimits {
   perStranger: number
 }
 
-export interface Shares {
+export interface MemoryShares {
   /** Takes octets from the owner's share. Returns false and takes none when not enough are left. */
   take(owner: Owner, octets: number): boolean
   give(owner: Owner, octets: number): void
   figures(): { used: number; limit: number; refused: number }
 }
 
-export function createShares(limits: ShareLimits): Shares {
+export function createMemoryShares(limits: ShareLimits): MemoryShares {
   const held = new Map<string, number>()
   let [total, strangers, refused] = [0, 0, 0]
-  const keyOf = ({ teamId, ip }: Owner): string => teamId ?? `ip ${sourceNetwork(ip, 48)}`
+  const keyOf = ({ teamId, ip }: Owner): string => teamId ?? `ip ${getSourceNetwork(ip, 48)}`
   const fits = (owner: Owner, octets: number): boolean => {
     const mine = (held.get(keyOf(owner)) ?? 0) + octets
     if (total + octets > limits.total) return false

@@ -3,7 +3,7 @@
  * full speed doesn't slow down other teams. Only counts; no I/O.
  */
 
-export interface Shifts {
+export interface TurnThrottle {
   /**
    * Counts octets before they are processed. Returns a promise when the team has used its share of this turn; don't
    * read from the client until it resolves.
@@ -23,7 +23,7 @@ interface Waiting {
   begin: () => void
 }
 
-export function createShifts(): Shifts {
+export function createTurnThrottle(): TurnThrottle {
   /** Octets processed in this turn, by team. */
   const taken = new Map<string, number>()
   const lines = new Map<string, Waiting[]>()

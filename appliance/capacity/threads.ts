@@ -7,7 +7,7 @@ import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 
 export interface ThreadOptions {
-  /** The worker's script: it answers each message with one `ThreadAnswer`. */
+  /** The worker's script: it answers each message with one `ThreadResponse`. */
   script: URL
   clock: Clock
   /** Maximum number of threads. */
@@ -21,14 +21,14 @@ export interface ThreadOptions {
 }
 
 /** A worker's response to a job. */
-export type ThreadAnswer<T> = { result: T } | { error: Error }
+export type ThreadResponse<T> = { result: T } | { error: Error }
 
 /** A job was ended from outside the thread. */
-export class ThreadEnded extends Error {
+export class ThreadEndedError extends Error {
   /** The limit that the job exceeded. In both cases, the input is the cause. */
   readonly why: 'time' | 'memory'
 
-  constructor(why: ThreadEnded['why']) {
+  constructor(why: ThreadEndedError['why']) {
     super(`The worker thread was ended: ${why}.`)
     this.why = why
   }
@@ -37,7 +37,7 @@ export class ThreadEnded extends Error {
 export interface Threads<I, T> {
   /**
    * Runs a job in a thread. Refuses: `overloaded`, also when the thread dies or can't start. Rejects with the thread's
-   * error, or with `ThreadEnded`.
+   * error, or with `ThreadEndedError`.
    * @param team the job's owner; null for strangers
    * @param how moved: buffers in `input` to transfer to the thread; heavy: the job may need so much memory that only
    * one such job runs at a time
@@ -167,7 +167,7 @@ function ask<I, T>(
   input: I,
   moved: Transferable[],
   { clock, deadlineMs }: ThreadOptions,
-): Promise<ThreadAnswer<T>> {
+): Promise<ThreadResponse<T>> {
   return new Promise((resolve, reject) => {
     const finish = (done: () => void): void => {
       cancel()
@@ -175,10 +175,10 @@ function ask<I, T>(
       worker.unref()
       done()
     }
-    const onMessage = (answer: ThreadAnswer<T>): void => finish(() => resolve(answer))
+    const onMessage = (answer: ThreadResponse<T>): void => finish(() => resolve(answer))
     const onError = (error: NodeJS.ErrnoException): void => finish(() => reject(whyEnded(error)))
     const onExit = (): void => finish(() => reject(refuse('overloaded')))
-    const cancel = clock.after(deadlineMs, () => finish(() => reject(new ThreadEnded('time'))))
+    const cancel = clock.after(deadlineMs, () => finish(() => reject(new ThreadEndedError('time'))))
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
     worker.ref()
     worker.postMessage(input, moved)
@@ -187,6 +187,6 @@ function ask<I, T>(
 
 /** Maps a failure to start a thread, for lack of threads or memory, to `overloaded`: the job isn't at fault. */
 function whyEnded(error: NodeJS.ErrnoException): Error {
-  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return new ThreadEnded('memory')
+  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return new ThreadEndedError('memory')
   return error.code === 'ERR_WORKER_INIT_FAILED' ? refuse('overloaded') : error
 }

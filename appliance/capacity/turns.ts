@@ -2,7 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 
-export interface TurnLimits {
+export interface MemoryLimits {
   /** Maximum number of octets in use at the same time. One job may always run, however large it is. */
   total: number
   /** Maximum number of octets of one team at the same time. A larger job runs when no other job of the team does. */
@@ -13,7 +13,7 @@ export interface TurnLimits {
   waitMs: number
 }
 
-export interface Turns {
+export interface MemoryScheduler {
   /**
    * Resolves when the job may start; dispose of the result to free the memory. Refuses: `overloaded` when the team has
    * too many jobs waiting, or the wait is too long.
@@ -28,13 +28,13 @@ interface Job {
   begin: () => void
 }
 
-export function createTurns(clock: Clock, limits: TurnLimits): Turns {
+export function createMemoryScheduler(clock: Clock, limits: MemoryLimits): MemoryScheduler {
   return new Line(clock, limits)
 }
 
-class Line implements Turns {
+class Line implements MemoryScheduler {
   readonly #clock: Clock
-  readonly #limits: TurnLimits
+  readonly #limits: MemoryLimits
   /** Waiting jobs by team, in round-robin order. */
   readonly #queues = new Map<string, Job[]>()
   /** Number of octets in use by team. */
@@ -43,7 +43,7 @@ class Line implements Turns {
   #waiting = 0
   #refused = 0
 
-  constructor(clock: Clock, limits: TurnLimits) {
+  constructor(clock: Clock, limits: MemoryLimits) {
     this.#clock = clock
     this.#limits = limits
   }

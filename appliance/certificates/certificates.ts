@@ -5,21 +5,40 @@
 import { X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import type { CertificatePair } from '../wire/self-signed.ts'
-import { createChallenges, type ChallengeAnswers, type Challenges, type ChallengeType } from './challenges.ts'
+import {
+  createChallenges,
+  type ChallengeResponses,
+  type Challenges,
+  type ChallengeType,
+} from './challenges.ts'
 import { AcmeProblem, createAcmeClient, type AcmeClient } from './client.ts'
 import { createExchange } from './exchange.ts'
 import { createHook } from './hook.ts'
-import { issue } from './issue.ts'
-import { signingKey } from './jose.ts'
+import { issueCertificate } from './issue.ts'
+import { parseSigningKey } from './jose.ts'
 import * as plan from './plan.ts'
 import { createSharedChallenges, openSharedStore, type SharedSecrets } from './shared.ts'
-import { isAsked, openStore, takeAsked, type Asked, type Kept, type Memory, type Store } from './store.ts'
+import {
+  isAsked,
+  openCertificateStore,
+  takeCertificateRequest,
+  type CertificateRequest,
+  type StoredCertificate,
+  type AcmeState,
+  type CertificateStore,
+} from './store.ts'
 
-export type { ChallengeAnswers } from './challenges.ts'
+export type { ChallengeResponses } from './challenges.ts'
 export type { SharedSecrets } from './shared.ts'
-export type { Attempts, Wanted } from './plan.ts'
-export { namesIn } from './plan.ts'
-export { ask, certificateFile, certificateFiles, readMemory, type Memory } from './store.ts'
+export type { IssuanceState, WantedCertificate } from './plan.ts'
+export { getCertificateNames } from './plan.ts'
+export {
+  storeCertificateRequest,
+  getCertificatePath,
+  listCertificatePaths,
+  readAcmeState,
+  type AcmeState,
+} from './store.ts'
 
 /** Short names of ACME directories. */
 const DIRECTORIES: Readonly<Record<string, string>> = {
@@ -52,7 +71,7 @@ export interface AcmeDeps {
     error(fields: object, message: string): void
   }
   /** Returns the certificates that should exist. */
-  wanted: () => Promise<plan.Wanted[]>
+  wanted: () => Promise<plan.WantedCertificate[]>
   /** Installs certificates in the listeners. */
   use: (pairs: readonly CertificatePair[]) => void
   random: () => number
@@ -72,7 +91,7 @@ export interface SharedCertificates {
   }
 }
 
-export interface Acme extends ChallengeAnswers {
+export interface AcmeManager extends ChallengeResponses {
   /** Installs the stored certificates, then begins to manage them. Never rejects because of the ACME server. */
   start(): Promise<void>
   /** Aborts work in progress; resolves when nothing is running. */
@@ -85,7 +104,7 @@ const POLL_MS = 5000
 const EXTEND_MS = 30_000
 
 /** Creates the manager; it makes no request before `start`. */
-export function createAcme(deps: AcmeDeps): Acme {
+export function createAcmeManager(deps: AcmeDeps): AcmeManager {
   const { clock, options } = deps
   const stopping = new AbortController()
   const hook = options.hook && createHook(options.hook.file, options.hook.seconds, clock)
@@ -118,7 +137,7 @@ class Keeper {
   readonly #deps: AcmeDeps
   readonly #challenges: Challenges
   readonly #signal: AbortSignal
-  readonly #store: Store
+  readonly #store: CertificateStore
   readonly #directory: string
   #client: AcmeClient | undefined
 
@@ -127,7 +146,7 @@ class Keeper {
     this.#deps = deps
     this.#challenges = challenges
     this.#signal = signal
-    this.#store = deps.shared ? openSharedStore(dataDir, deps.shared.secrets) : openStore(dataDir)
+    this.#store = deps.shared ? openSharedStore(dataDir, deps.shared.secrets) : openCertificateStore(dataDir)
     this.#directory = DIRECTORIES[directory] ?? directory
   }
 
@@ -157,8 +176,8 @@ class Keeper {
     }
   }
 
-  async #keepAll(wanted: readonly plan.Wanted[]): Promise<void> {
-    const asked = await takeAsked(this.#deps.options.dataDir)
+  async #keepAll(wanted: readonly plan.WantedCertificate[]): Promise<void> {
+    const asked = await takeCertificateRequest(this.#deps.options.dataDir)
     // Another node may have ended its turn just now.
     await this.#refresh(wanted)
     const memory = await this.#store.memory()
@@ -196,23 +215,23 @@ class Keeper {
   }
 
   /** Installs certificates that other nodes have got. */
-  async #refresh(wanted: readonly plan.Wanted[]): Promise<void> {
+  async #refresh(wanted: readonly plan.WantedCertificate[]): Promise<void> {
     if (await this.#store.refresh(wanted.map(({ id }) => id))) await this.useKept()
   }
 
   /** Whether a certificate may have to be ordered, or an operator has requested one. */
-  async #isAnyDue(wanted: readonly plan.Wanted[]): Promise<boolean> {
+  async #isAnyDue(wanted: readonly plan.WantedCertificate[]): Promise<boolean> {
     if (await isAsked(this.#deps.options.dataDir)) return true
     const memory = await this.#store.memory()
     const now = this.#deps.clock.now()
     if (now < memory.pausedUntil) return false
     for (const one of wanted) {
       const kept = (await this.#store.certificate(one.id))?.certificate
-      const tried = plan.withoutFuture(memory.certificates[one.id] ?? plan.UNTRIED, now)
-      const isGood = plan.fits(one, kept, tried, this.#directory)
-      if (isGood && plan.isToBeAsked(kept!, tried, now)) return true
-      const isFresh = isGood && plan.isFresh(kept!, tried, now)
-      if (!isFresh && plan.dueAt(one, kept, tried, this.#directory) <= now) return true
+      const tried = plan.dropFutureTimes(memory.certificates[one.id] ?? plan.NEVER_REQUESTED, now)
+      const isGood = plan.matchesWanted(one, kept, tried, this.#directory)
+      if (isGood && plan.shouldFetchRenewalWindow(kept!, tried, now)) return true
+      const isFresh = isGood && plan.isTooNewToRenew(kept!, tried, now)
+      if (!isFresh && plan.computeRequestTime(one, kept, tried, this.#directory) <= now) return true
     }
     return false
   }
@@ -220,7 +239,7 @@ class Keeper {
   /** Installs stored certificates, whether or not the ACME server is available. */
   async useKept(): Promise<void> {
     const { wanted, use, log } = this.#deps
-    const kept: Kept[] = []
+    const kept: StoredCertificate[] = []
     for (const { id } of await wanted()) {
       const one = await this.#store.certificate(id)
       if (one) kept.push(one)
@@ -232,55 +251,63 @@ class Keeper {
     }
   }
 
-  async #keep(wanted: plan.Wanted, memory: Memory, asked: Asked | undefined): Promise<void> {
+  async #keep(
+    wanted: plan.WantedCertificate,
+    memory: AcmeState,
+    asked: CertificateRequest | undefined,
+  ): Promise<void> {
     const { clock } = this.#deps
     const kept = (await this.#store.certificate(wanted.id))?.certificate
-    let tried = plan.withoutFuture(memory.certificates[wanted.id] ?? plan.UNTRIED, clock.now())
-    const good = plan.fits(wanted, kept, tried, this.#directory)
+    let tried = plan.dropFutureTimes(memory.certificates[wanted.id] ?? plan.NEVER_REQUESTED, clock.now())
+    const good = plan.matchesWanted(wanted, kept, tried, this.#directory)
     if (asked) {
       if (good && !asked.all) return
     } else {
       if (clock.now() < memory.pausedUntil) return
-      if (good && plan.isToBeAsked(kept!, tried, clock.now())) {
+      if (good && plan.shouldFetchRenewalWindow(kept!, tried, clock.now())) {
         tried = await this.#askWhen(kept!, tried)
         await this.#remember(memory, wanted.id, tried)
       }
-      if (good && plan.isFresh(kept!, tried, clock.now())) return
-      if (plan.dueAt(wanted, kept, tried, this.#directory) > clock.now()) return
+      if (good && plan.isTooNewToRenew(kept!, tried, clock.now())) return
+      if (plan.computeRequestTime(wanted, kept, tried, this.#directory) > clock.now()) return
     }
     await this.#get(wanted, memory, tried, good ? kept : undefined)
   }
 
   /** Asks the ACME server when to renew (RFC 9773 §4.2). Falls back to two thirds of the lifetime. */
-  async #askWhen(kept: X509Certificate, tried: plan.Attempts): Promise<plan.Attempts> {
+  async #askWhen(kept: X509Certificate, tried: plan.IssuanceState): Promise<plan.IssuanceState> {
     const { clock, random, log } = this.#deps
-    const id = plan.certificateId(kept)
+    const id = plan.buildCertificateId(kept)
     try {
       const client = await this.#open()
       const window = id === undefined ? undefined : await client.renewalWindow(id)
-      const askAt = clock.now() + plan.opinionHolds(window?.retryAfter ?? 0)
-      if (!window) return { ...tried, renewAt: plan.twoThirds(kept), askAt }
+      const askAt = clock.now() + plan.computeRenewalWindowTtl(window?.retryAfter ?? 0)
+      if (!window) return { ...tried, renewAt: plan.computeDefaultRenewalTime(kept), askAt }
       // Draw the time once per window. Drawing it again each time would move it towards the start of the window.
       const inside = tried.renewAt !== null && tried.renewAt >= window.start && tried.renewAt <= window.end
-      const renewAt = inside ? tried.renewAt : plan.momentIn(window, kept, random())
+      const renewAt = inside ? tried.renewAt : plan.pickRenewalTime(window, kept, random())
       return { ...tried, renewAt, askAt }
     } catch (err) {
       if (this.#signal.aborted) return tried
       log.info({ err }, 'the authority does not say when to renew; renewing after two thirds of the lifetime')
-      return { ...tried, renewAt: plan.twoThirds(kept), askAt: clock.now() + plan.opinionHolds(0) }
+      return {
+        ...tried,
+        renewAt: plan.computeDefaultRenewalTime(kept),
+        askAt: clock.now() + plan.computeRenewalWindowTtl(0),
+      }
     }
   }
 
   async #get(
-    wanted: plan.Wanted,
-    memory: Memory,
-    tried: plan.Attempts,
+    wanted: plan.WantedCertificate,
+    memory: AcmeState,
+    tried: plan.IssuanceState,
     replaced: X509Certificate | undefined,
   ): Promise<void> {
     const { clock, log, options } = this.#deps
     const { names } = wanted
     // Record the attempt before making it, because a process that crashes in each attempt must not retry immediately.
-    const pending = { ...tried, retryAt: clock.now() + plan.waitAfter(tried.failures + 1, 0, 0) }
+    const pending = { ...tried, retryAt: clock.now() + plan.computeRetryDelay(tried.failures + 1, 0, 0) }
     await this.#remember(memory, wanted.id, pending)
     try {
       const client = await this.#open()
@@ -288,8 +315,8 @@ class Keeper {
       const onLeft = (name: string, { message: reason }: Error): void =>
         log.warn({ name, reason }, 'could not remove the validation record of a name; remove it by hand')
       const deps = { client, challenges: this.#challenges, clock, signal: this.#signal, onLeft }
-      const replaces = replaced && plan.certificateId(replaced)
-      const pair = await issue({ ...deps, challenge: options.challenge }, wanted, replaces)
+      const replaces = replaced && plan.buildCertificateId(replaced)
+      const pair = await issueCertificate({ ...deps, challenge: options.challenge }, wanted, replaces)
       await this.#store.save(wanted.id, pair)
       await this.#succeeded(wanted, memory, pair)
     } catch (error) {
@@ -304,26 +331,26 @@ class Keeper {
     }
   }
 
-  async #succeeded(wanted: plan.Wanted, memory: Memory, pair: CertificatePair): Promise<void> {
+  async #succeeded(wanted: plan.WantedCertificate, memory: AcmeState, pair: CertificatePair): Promise<void> {
     const certificate = new X509Certificate(pair.cert)
-    const renewAt = plan.twoThirds(certificate)
+    const renewAt = plan.computeDefaultRenewalTime(certificate)
     const had = { directory: this.#directory, renewAt, hadAt: this.#deps.clock.now() }
-    await this.#remember(memory, wanted.id, { ...plan.UNTRIED, ...had })
+    await this.#remember(memory, wanted.id, { ...plan.NEVER_REQUESTED, ...had })
     await this.useKept()
     this.#deps.log.info({ names: wanted.names, until: certificate.validTo }, 'installed a new certificate')
   }
 
-  #failed(memory: Memory, tried: plan.Attempts, error: Error): plan.Attempts {
+  #failed(memory: AcmeState, tried: plan.IssuanceState, error: Error): plan.IssuanceState {
     const now = this.#deps.clock.now()
     const problem = error instanceof AcmeProblem ? error : undefined
     const failures = tried.failures + 1
-    const retryAt = now + plan.waitAfter(failures, problem?.retryAfter ?? 0, this.#deps.random())
+    const retryAt = now + plan.computeRetryDelay(failures, problem?.retryAfter ?? 0, this.#deps.random())
     // A rate limit may apply to the account or the IP, so make no other order before it ends.
     if (problem?.type === 'rateLimited') memory.pausedUntil = Math.max(memory.pausedUntil, retryAt)
     return { ...tried, failures, failedAt: now, error: error.message, retryAt }
   }
 
-  async #remember(memory: Memory, id: string, tried: plan.Attempts): Promise<void> {
+  async #remember(memory: AcmeState, id: string, tried: plan.IssuanceState): Promise<void> {
     memory.certificates[id] = tried
     await this.#store.remember(memory)
   }
@@ -332,7 +359,7 @@ class Keeper {
     if (this.#client) return this.#client
     const { clock, options } = this.#deps
     const exchange = createExchange({ clock, agent: options.agent, ca: options.ca, signal: this.#signal })
-    const key = signingKey(await this.#store.accountKey(this.#directory))
+    const key = parseSigningKey(await this.#store.accountKey(this.#directory))
     this.#client = createAcmeClient(exchange, key, this.#directory, () => clock.now())
     return this.#client
   }

@@ -1,8 +1,8 @@
 /** Publishes the responses that prove control of a name while the ACME server validates it. */
 import { createHash } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { TLS_SERVER } from '../wire/certificates.ts'
-import { selfSignedPair } from '../wire/self-signed.ts'
+import { TLS_SERVER_OPTIONS } from '../wire/certificates.ts'
+import { createSelfSignedPair } from '../wire/self-signed.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Hook } from './hook.ts'
 import type { SharedChallenges } from './shared.ts'
@@ -11,7 +11,7 @@ import type { SharedChallenges } from './shared.ts'
 export type ChallengeType = 'http-01' | 'tls-alpn-01' | 'dns-01'
 
 /** Responses that the listeners look up. */
-export interface ChallengeAnswers {
+export interface ChallengeResponses {
   /** The response for /.well-known/acme-challenge/<token>; undefined for an unknown token. */
   http(token: string): Promise<string | undefined>
   /** The certificate for a client that negotiates `acme-tls/1` and asks for this name (RFC 8737 §3). */
@@ -20,7 +20,7 @@ export interface ChallengeAnswers {
   expected(): boolean
 }
 
-export interface Challenges extends ChallengeAnswers {
+export interface Challenges extends ChallengeResponses {
   /** Publishes the response; the returned function removes it. Rejects when the hook fails. */
   present(
     type: ChallengeType,
@@ -63,8 +63,8 @@ export function createChallenges(
         }
       }
       if (type === 'tls-alpn-01') {
-        const pair = await selfSignedPair([name], clock.now(), sha256(authorization))
-        const context = createSecureContext({ ...pair, ...TLS_SERVER })
+        const pair = await createSelfSignedPair([name], clock.now(), sha256(authorization))
+        const context = createSecureContext({ ...pair, ...TLS_SERVER_OPTIONS })
         contexts.set(name.toLowerCase(), context)
         return async () => void contexts.delete(name.toLowerCase())
       }

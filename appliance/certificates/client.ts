@@ -1,6 +1,6 @@
 /** An ACME client (RFC 8555) with renewal information (RFC 9773). */
-import type { Answered, Exchange } from './exchange.ts'
-import { externalBinding, signed, thumbprint, type SigningKey } from './jose.ts'
+import type { AcmeResponse, Exchange } from './exchange.ts'
+import { createExternalBinding, signRequest, computeThumbprint, type SigningKey } from './jose.ts'
 
 /** The ACME server's directory (RFC 8555 §7.1.1). */
 interface Directory {
@@ -125,7 +125,9 @@ class Client implements AcmeClient {
     const entered = await this.#ask(newAccount, {
       termsOfServiceAgreed: true,
       ...(email === undefined ? {} : { contact: [`mailto:${email}`] }),
-      ...(bound ? { externalAccountBinding: externalBinding(this.#key, keyId, hmacKey, newAccount) } : {}),
+      ...(bound
+        ? { externalAccountBinding: createExternalBinding(this.#key, keyId, hmacKey, newAccount) }
+        : {}),
     })
     const { location } = entered.headers
     if (typeof location !== 'string') throw new AcmeProblem('', `${newAccount} returned no account URL.`)
@@ -158,7 +160,7 @@ class Client implements AcmeClient {
   }
 
   keyAuthorization(token: string): string {
-    return `${token}.${thumbprint(this.#key)}`
+    return `${token}.${computeThumbprint(this.#key)}`
   }
 
   async renewalWindow(certificateId: string): Promise<RenewalWindow | undefined> {
@@ -183,11 +185,11 @@ class Client implements AcmeClient {
   }
 
   /** Sends a signed request (RFC 8555 §6.2); signs it again with a new nonce when the nonce was rejected. */
-  async #ask(url: string, payload: unknown, left = NONCES): Promise<Answered> {
+  async #ask(url: string, payload: unknown, left = NONCES): Promise<AcmeResponse> {
     const nonce = this.#nonce ?? (await this.#freshNonce())
     this.#nonce = undefined
     const who = this.#account === undefined ? { jwk: this.#key.jwk } : { kid: this.#account }
-    const body = JSON.stringify(signed(this.#key, { ...who, nonce, url }, payload))
+    const body = JSON.stringify(signRequest(this.#key, { ...who, nonce, url }, payload))
     const answered = await this.#exchange('POST', url, body)
     const next = answered.headers['replay-nonce']
     this.#nonce = typeof next === 'string' ? next : undefined
@@ -223,7 +225,7 @@ export function problemText(problem: unknown): { type: string; text: string } {
   return { type: short, text }
 }
 
-function accepted(answered: Answered, now: number): Answered {
+function accepted(answered: AcmeResponse, now: number): AcmeResponse {
   if (answered.status >= 200 && answered.status < 300) return answered
   const { type, text } = problemText(jsonIn(answered.text))
   throw new AcmeProblem(
@@ -241,14 +243,14 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function objectIn<T>(answered: Answered, url: string): T {
+function objectIn<T>(answered: AcmeResponse, url: string): T {
   const value = jsonIn(answered.text)
   if (typeof value !== 'object' || value === null) throw new AcmeProblem('', `${url} did not return JSON.`)
   return value as T
 }
 
 /** Reads Retry-After in seconds or as a date (RFC 9110 §10.2.3). */
-function retryAfter({ headers }: Answered, now: number): number {
+function retryAfter({ headers }: AcmeResponse, now: number): number {
   const value = headers['retry-after']
   if (value === undefined) return 0
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now

@@ -9,16 +9,17 @@ const MAX_ANSWER = 262_144
 const DEADLINE = 30_000
 
 /** A response of the ACME server. */
-export interface Answered {
+export interface AcmeResponse {
   status: number
   headers: IncomingHttpHeaders
   text: string
 }
 
 /** Makes a request; rejects with an error whose message describes the failure. */
-export type Exchange = (method: 'GET' | 'HEAD' | 'POST', url: string, body?: string) => Promise<Answered>
+export type Exchange = (method: 'GET' | 'HEAD' | 'POST', url: string, body?: string) => Promise<AcmeResponse>
 
 /**
+ * Creates the client for requests to an ACME server.
  * @param agent the User-Agent header, required by RFC 8555 §6.1
  * @param ca CA certificates (PEM) to trust instead of Node's own
  */

@@ -16,6 +16,7 @@ const MOST_SAID = 500
 const LAST_WORDS_MS = 1000
 
 /**
+ * Creates a hook that runs a program.
  * @param file the program, called with `present` or `cleanup`; its environment has ACME_DOMAIN, ACME_RECORD
  * (`_acme-challenge.` and the name, RFC 8555 §8.4) and ACME_VALUE
  * @param seconds its time limit

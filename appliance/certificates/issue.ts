@@ -12,8 +12,8 @@ import {
   type Order,
   type Resource,
 } from './client.ts'
-import { signingRequest } from './csr.ts'
-import { namesIn, type Wanted } from './plan.ts'
+import { createSigningRequest } from './csr.ts'
+import { getCertificateNames, type WantedCertificate } from './plan.ts'
 
 export interface IssueDeps {
   client: AcmeClient
@@ -30,11 +30,15 @@ const LONGEST = 5 * 60_000
 const [SHORT_PAUSE, LONG_PAUSE] = [1000, 15_000]
 
 /** Obtains a certificate. Rejects with an `AcmeProblem`, or with the error of the network or the hook. */
-export async function issue(deps: IssueDeps, wanted: Wanted, replaces?: string): Promise<CertificatePair> {
+export async function issueCertificate(
+  deps: IssueDeps,
+  wanted: WantedCertificate,
+  replaces?: string,
+): Promise<CertificatePair> {
   const { client } = deps
   const order = await newOrder(client, wanted, replaces)
   for (const url of order.value.authorizations) await authorize(deps, url)
-  const { csr, key } = await signingRequest(wanted.names)
+  const { csr, key } = await createSigningRequest(wanted.names)
   const ready = await settled<Order>(deps, order, ['pending'])
   if (ready.value.status === 'ready')
     await client.post(order.value.finalize, { csr: csr.toString('base64url') })
@@ -50,7 +54,7 @@ export async function issue(deps: IssueDeps, wanted: Wanted, replaces?: string):
  */
 async function newOrder(
   client: AcmeClient,
-  { names }: Wanted,
+  { names }: WantedCertificate,
   replaces: string | undefined,
 ): Promise<Resource<Order>> {
   if (replaces === undefined) return client.newOrder(names)
@@ -123,11 +127,11 @@ function failure(what: string, problem: unknown): AcmeProblem {
 }
 
 /** Checks a new certificate before it replaces a working one. */
-function checked(pair: CertificatePair, wanted: Wanted): CertificatePair {
+function checked(pair: CertificatePair, wanted: WantedCertificate): CertificatePair {
   const certificate = new X509Certificate(pair.cert)
   if (!certificate.checkPrivateKey(createPrivateKey(pair.key)))
     throw new Error('The authority issued a certificate for a different key.')
-  const names = namesIn(certificate)
+  const names = getCertificateNames(certificate)
   const missing = wanted.names.filter((name) => !names.includes(name.toLowerCase()))
   if (missing.length > 0) throw new Error(`The authority issued a certificate without ${missing.join(', ')}.`)
   return pair

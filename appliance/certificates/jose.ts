@@ -26,28 +26,28 @@ export interface Jws {
 }
 
 /** Generates a private key, PEM. */
-export const freshKey = (): string =>
+export const generatePrivateKey = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
     type: 'pkcs8',
     format: 'pem',
   }) as string
 
 /** Reads a private key from PEM. */
-export function signingKey(pem: string): SigningKey {
+export function parseSigningKey(pem: string): SigningKey {
   const privateKey = createPrivateKey(pem)
   const { crv, kty, x, y } = createPublicKey(privateKey).export({ format: 'jwk' })
   return { privateKey, jwk: { crv: crv!, kty: kty!, x: x!, y: y! } }
 }
 
 /** The SHA-256 of the key's required members, in base64url (RFC 7638). */
-export const thumbprint = ({ jwk }: SigningKey): string =>
+export const computeThumbprint = ({ jwk }: SigningKey): string =>
   createHash('sha256').update(JSON.stringify(jwk)).digest('base64url')
 
 /**
  * Signs a request.
  * @param payload null for POST-as-GET (RFC 8555 §6.3)
  */
-export function signed(key: SigningKey, header: Record<string, unknown>, payload: unknown): Jws {
+export function signRequest(key: SigningKey, header: Record<string, unknown>, payload: unknown): Jws {
   const head = json({ alg: 'ES256', ...header })
   const body = payload === null ? '' : json(payload)
   const signature = sign('sha256', Buffer.from(`${head}.${body}`), {
@@ -58,7 +58,7 @@ export function signed(key: SigningKey, header: Record<string, unknown>, payload
 }
 
 /** Binds the ACME account to an existing customer account of the authority (RFC 8555 §7.3.4). */
-export function externalBinding(key: SigningKey, keyId: string, hmacKey: string, url: string): Jws {
+export function createExternalBinding(key: SigningKey, keyId: string, hmacKey: string, url: string): Jws {
   const head = json({ alg: 'HS256', kid: keyId, url })
   const body = json(key.jwk)
   const signature = createHmac('sha256', Buffer.from(hmacKey, 'base64url')).update(`${head}.${body}`).digest()

@@ -4,14 +4,14 @@ import { OID } from '../wire/der.ts'
 import type { RenewalWindow } from './client.ts'
 
 /** A certificate that should exist. */
-export interface Wanted {
+export interface WantedCertificate {
   /** The first of its names, which also names the stored certificate. */
   id: string
   names: readonly string[]
 }
 
 /** State of a certificate that is kept across restarts, so that no server is asked too often. */
-export interface Attempts {
+export interface IssuanceState {
   /** Failures since the last success. */
   failures: number
   failedAt: number | null
@@ -30,7 +30,7 @@ export interface Attempts {
 }
 
 /** The state of a certificate that was never requested. */
-export const UNTRIED: Attempts = {
+export const NEVER_REQUESTED: IssuanceState = {
   failures: 0,
   failedAt: null,
   error: null,
@@ -45,25 +45,25 @@ export const UNTRIED: Attempts = {
  * Drops times in the future, which come from a clock that was wrong. Otherwise, a machine that boots with a wrong year
  * could wait until that year.
  */
-export function withoutFuture(tried: Attempts, now: number): Attempts {
+export function dropFutureTimes(tried: IssuanceState, now: number): IssuanceState {
   const failed = tried.failedAt !== null && tried.failedAt > now
   const asked = tried.askAt > now + LONGEST_WAIT
   return { ...tried, ...(failed && { failedAt: null, retryAt: 0 }), ...(asked && { askAt: 0 }) }
 }
 
 /** The names that a certificate is for. */
-export const namesIn = ({ subjectAltName = '' }: X509Certificate): string[] =>
+export const getCertificateNames = ({ subjectAltName = '' }: X509Certificate): string[] =>
   subjectAltName.split(', ').flatMap((one) => (one.startsWith('DNS:') ? [one.slice(4).toLowerCase()] : []))
 
 /** Whether the stored certificate has the wanted names and comes from the wanted ACME server. */
-export function fits(
-  wanted: Wanted,
+export function matchesWanted(
+  wanted: WantedCertificate,
   kept: X509Certificate | undefined,
-  tried: Attempts,
+  tried: IssuanceState,
   directory: string,
 ): boolean {
   if (!kept || tried.directory !== directory) return false
-  const names = namesIn(kept)
+  const names = getCertificateNames(kept)
   return wanted.names.every((name) => names.includes(name.toLowerCase()))
 }
 
@@ -71,18 +71,22 @@ export function fits(
  * Decides when to request the certificate; a time in the past means now.
  * @param kept the stored certificate, if any
  */
-export function dueAt(
-  wanted: Wanted,
+export function computeRequestTime(
+  wanted: WantedCertificate,
   kept: X509Certificate | undefined,
-  tried: Attempts,
+  tried: IssuanceState,
   directory: string,
 ): number {
-  if (!fits(wanted, kept, tried, directory)) return tried.retryAt
-  return Math.max(tried.renewAt ?? twoThirds(kept!), tried.retryAt)
+  if (!matchesWanted(wanted, kept, tried, directory)) return tried.retryAt
+  return Math.max(tried.renewAt ?? computeDefaultRenewalTime(kept!), tried.retryAt)
 }
 
 /** Whether to ask the server for the renewal window; never for an expired certificate (RFC 9773 §4.3). */
-export function isToBeAsked(kept: X509Certificate, { askAt }: Attempts, now: number): boolean {
+export function shouldFetchRenewalWindow(
+  kept: X509Certificate,
+  { askAt }: IssuanceState,
+  now: number,
+): boolean {
   return askAt <= now && now < Date.parse(kept.validTo)
 }
 
@@ -91,14 +95,14 @@ export function isToBeAsked(kept: X509Certificate, { askAt }: Attempts, now: num
  * against a clock that is months off, and against an ACME server that suggests a wrong time. Either would cause a
  * renewal in every round.
  */
-export function isFresh(kept: X509Certificate, { hadAt }: Attempts, now: number): boolean {
+export function isTooNewToRenew(kept: X509Certificate, { hadAt }: IssuanceState, now: number): boolean {
   const life = Date.parse(kept.validTo) - Date.parse(kept.validFrom)
   // A time in the future comes from a clock that was wrong.
   return hadAt <= now && now < hadAt + Math.min(24 * HOUR, life / 10)
 }
 
 /** Returns the time after two thirds of the lifetime, used when the server suggests no window. */
-export function twoThirds(certificate: X509Certificate): number {
+export function computeDefaultRenewalTime(certificate: X509Certificate): number {
   const [begins, ends] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
   return begins + ((ends - begins) * 2) / 3
 }
@@ -107,7 +111,7 @@ export function twoThirds(certificate: X509Certificate): number {
  * Picks a random time in the window that the server suggests (RFC 9773 §4.2), but never after the certificate expires.
  * @param random from 0 up to 1
  */
-export function momentIn(
+export function pickRenewalTime(
   { start, end }: RenewalWindow,
   certificate: X509Certificate,
   random: number,
@@ -125,7 +129,7 @@ const LONGEST_WAIT = 24 * HOUR
  * @param asked the wait that the server asked for, in milliseconds
  * @param random from 0 up to 1; varies the wait by a tenth
  */
-export function waitAfter(failures: number, asked: number, random: number): number {
+export function computeRetryDelay(failures: number, asked: number, random: number): number {
   const own = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(20, failures - 1))
   return Math.max(asked, own * (1 + random / 10))
 }
@@ -134,14 +138,14 @@ export function waitAfter(failures: number, asked: number, random: number): numb
  * Decides how long a renewal window is valid: between a minute and a day, and six hours when the server doesn't say
  * (RFC 9773 §4.3).
  */
-export const opinionHolds = (retryAfter: number): number =>
+export const computeRenewalWindowTtl = (retryAfter: number): number =>
   retryAfter === 0 ? 6 * HOUR : Math.min(24 * HOUR, Math.max(60_000, retryAfter))
 
 /**
  * Builds the certificate identifier from the issuer's key identifier and the serial number (RFC 9773 §4.1); undefined
  * when the certificate names no issuer key.
  */
-export function certificateId({ raw, serialNumber }: X509Certificate): string | undefined {
+export function buildCertificateId({ raw, serialNumber }: X509Certificate): string | undefined {
   const at = raw.indexOf(OID.authorityKeyIdentifier)
   if (at < 0) return undefined
   // OCTET STRING, SEQUENCE, [0]: each with a one-octet length, because key identifiers are short (RFC 5280 §4.2.1.1).

@@ -4,8 +4,16 @@
  */
 import { createHash } from 'node:crypto'
 import type { CertificatePair } from '../wire/self-signed.ts'
-import { freshKey } from './jose.ts'
-import { openStore, parseMemory, readAccountKey, splitPem, toPem, type Memory, type Store } from './store.ts'
+import { generatePrivateKey } from './jose.ts'
+import {
+  openCertificateStore,
+  parseMemory,
+  readAccountKey,
+  splitPem,
+  toPem,
+  type AcmeState,
+  type CertificateStore,
+} from './store.ts'
 
 /** Where the database keeps secrets by name. A structural type, so that this folder imports no storage. */
 export interface SharedSecrets {
@@ -25,19 +33,19 @@ const accountName = (directory: string): string =>
   `acme/accounts/${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
 
 /** Opens the store of a node that shares it with others. */
-export function openSharedStore(dataDir: string, shared: SharedSecrets): Store {
-  const own = openStore(dataDir)
-  const stored = async (): Promise<Memory | undefined> => {
+export function openSharedStore(dataDir: string, shared: SharedSecrets): CertificateStore {
+  const own = openCertificateStore(dataDir)
+  const stored = async (): Promise<AcmeState | undefined> => {
     const text = await shared.find(STATE)
     return text === undefined ? undefined : parseMemory(text)
   }
-  const remember = async (memory: Memory): Promise<void> => {
+  const remember = async (memory: AcmeState): Promise<void> => {
     await shared.replace(STATE, JSON.stringify(memory))
     await own.remember(memory)
   }
   return {
     async accountKey(directory) {
-      const fresh = (await readAccountKey(dataDir, directory)) ?? freshKey()
+      const fresh = (await readAccountKey(dataDir, directory)) ?? generatePrivateKey()
       return shared.once(accountName(directory), fresh)
     },
     certificate: (id) => own.certificate(id),
@@ -53,7 +61,7 @@ export function openSharedStore(dataDir: string, shared: SharedSecrets): Store {
       const before = await own.memory()
       let isChanged = false
       for (const id of ids) {
-        const pair = await newer(id, memory, before)
+        const pair = await findNewer({ own, shared }, { id, memory, before })
         if (!pair) continue
         await own.save(id, pair)
         isChanged = true
@@ -76,16 +84,19 @@ export function openSharedStore(dataDir: string, shared: SharedSecrets): Store {
       await remember({ ...known, pausedUntil: Math.max(known.pausedUntil, mine.pausedUntil) })
     },
   }
+}
 
-  /** Returns the certificate of the database if this node has none, or an older one. */
-  async function newer(id: string, memory: Memory, before: Memory): Promise<CertificatePair | undefined> {
-    const there = memory.certificates[id]?.hadAt ?? 0
-    if (there === 0) return undefined
-    const isSame = before.certificates[id]?.hadAt === there
-    if (isSame && (await own.certificate(id))) return undefined
-    const text = await shared.find(certificateName(id))
-    return text === undefined ? undefined : splitPem(text)
-  }
+/** Returns the certificate of the database if this node has none, or an older one. */
+async function findNewer(
+  { own, shared }: { own: CertificateStore; shared: SharedSecrets },
+  { id, memory, before }: { id: string; memory: AcmeState; before: AcmeState },
+): Promise<CertificatePair | undefined> {
+  const there = memory.certificates[id]?.hadAt ?? 0
+  if (there === 0) return undefined
+  const isSame = before.certificates[id]?.hadAt === there
+  if (isSame && (await own.certificate(id))) return undefined
+  const text = await shared.find(certificateName(id))
+  return text === undefined ? undefined : splitPem(text)
 }
 
 const challengeName = (token: string): string => `${CHALLENGES}/${token}`

@@ -3,18 +3,18 @@ import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
 import { access, chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CertificatePair } from '../wire/self-signed.ts'
-import { freshKey } from './jose.ts'
-import { UNTRIED, type Attempts } from './plan.ts'
+import { generatePrivateKey } from './jose.ts'
+import { NEVER_REQUESTED, type IssuanceState } from './plan.ts'
 
 /** A stored certificate and its file. */
-export interface Kept extends CertificatePair {
+export interface StoredCertificate extends CertificatePair {
   file: string
   certificate: X509Certificate
 }
 
 /** State that is kept between attempts and across restarts. */
-export interface Memory {
-  certificates: Record<string, Attempts>
+export interface AcmeState {
+  certificates: Record<string, IssuanceState>
   /** Time before which no orders are made, because the ACME server limits them (Unix milliseconds). */
   pausedUntil: number
   /** When the last request of an operator was handled, with or without success (Unix milliseconds). */
@@ -22,19 +22,19 @@ export interface Memory {
 }
 
 /** A request from the command line. */
-export interface Asked {
+export interface CertificateRequest {
   /** Whether to request all certificates, due or not, instead of only missing and failed ones. */
   all: boolean
 }
 
-export interface Store {
+export interface CertificateStore {
   /** The private key of the account with this ACME server, PEM; generated when missing. */
   accountKey(directory: string): Promise<string>
   /** Returns the certificate stored under a name; undefined when it is missing or unusable. */
-  certificate(id: string): Promise<Kept | undefined>
+  certificate(id: string): Promise<StoredCertificate | undefined>
   save(id: string, pair: CertificatePair): Promise<void>
-  memory(): Promise<Memory>
-  remember(memory: Memory): Promise<void>
+  memory(): Promise<AcmeState>
+  remember(memory: AcmeState): Promise<void>
   /** Fetches what other nodes have changed. Returns whether one of these certificates has. */
   refresh(ids: readonly string[]): Promise<boolean>
   /** Gives other nodes what only this one has. Call it when no other node makes an order. */
@@ -46,11 +46,11 @@ const folderOf = (dataDir: string): string => join(dataDir, 'acme')
 /**
  * Returns the path of a certificate's file, which has the private key, then the chain. Only the service can read it.
  */
-export const certificateFile = (dataDir: string, id: string): string =>
+export const getCertificatePath = (dataDir: string, id: string): string =>
   join(folderOf(dataDir), 'certificates', `${id}.pem`)
 
 /** Returns the paths of all certificates issued by an ACME server. */
-export async function certificateFiles(dataDir: string): Promise<string[]> {
+export async function listCertificatePaths(dataDir: string): Promise<string[]> {
   const folder = join(folderOf(dataDir), 'certificates')
   try {
     return (await readdir(folder))
@@ -64,7 +64,7 @@ export async function certificateFiles(dataDir: string): Promise<string[]> {
 }
 
 /** Reads the state; empty when the file is missing or incomplete. */
-export async function readMemory(dataDir: string): Promise<Memory> {
+export async function readAcmeState(dataDir: string): Promise<AcmeState> {
   try {
     return parseMemory(await readFile(join(folderOf(dataDir), 'state.json'), 'utf8'))
   } catch (error) {
@@ -74,10 +74,10 @@ export async function readMemory(dataDir: string): Promise<Memory> {
 }
 
 /** Reads a stored state. Throws if it is incomplete. */
-export function parseMemory(text: string): Memory {
-  const { certificates = {}, pausedUntil = 0, wishDoneAt = 0 } = JSON.parse(text) as Partial<Memory>
-  const entries = Object.entries(certificates).map(([id, one]) => [id, { ...UNTRIED, ...one }])
-  const complete = Object.fromEntries(entries) as Memory['certificates']
+export function parseMemory(text: string): AcmeState {
+  const { certificates = {}, pausedUntil = 0, wishDoneAt = 0 } = JSON.parse(text) as Partial<AcmeState>
+  const entries = Object.entries(certificates).map(([id, one]) => [id, { ...NEVER_REQUESTED, ...one }])
+  const complete = Object.fromEntries(entries) as AcmeState['certificates']
   return { certificates: complete, pausedUntil, wishDoneAt }
 }
 
@@ -104,7 +104,7 @@ export function splitPem(text: string): CertificatePair {
 }
 
 /** Stores a request for the daemon, which checks for requests every few seconds. */
-export async function ask(dataDir: string, asked: Asked): Promise<void> {
+export async function storeCertificateRequest(dataDir: string, asked: CertificateRequest): Promise<void> {
   await write(folderOf(dataDir), 'asked.json', JSON.stringify(asked))
 }
 
@@ -116,11 +116,11 @@ export const isAsked = (dataDir: string): Promise<boolean> =>
   )
 
 /** Returns the stored request and removes it. */
-export async function takeAsked(dataDir: string): Promise<Asked | undefined> {
+export async function takeCertificateRequest(dataDir: string): Promise<CertificateRequest | undefined> {
   const file = join(folderOf(dataDir), 'asked.json')
   try {
     await rename(file, `${file}.taken`)
-    const { all } = JSON.parse(await readFile(`${file}.taken`, 'utf8')) as Partial<Asked>
+    const { all } = JSON.parse(await readFile(`${file}.taken`, 'utf8')) as Partial<CertificateRequest>
     return { all: all === true }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
@@ -138,18 +138,18 @@ async function write(folder: string, name: string, text: string): Promise<void> 
 }
 
 /** Opens the folder `acme` of the data directory. */
-export function openStore(dataDir: string): Store {
+export function openCertificateStore(dataDir: string): CertificateStore {
   const folder = folderOf(dataDir)
   return {
     async accountKey(directory) {
       const known = await readAccountKey(dataDir, directory)
       if (known !== undefined) return known
-      const key = freshKey()
+      const key = generatePrivateKey()
       await write(folder, accountFile(directory), key)
       return key
     },
     async certificate(id) {
-      const file = certificateFile(dataDir, id)
+      const file = getCertificatePath(dataDir, id)
       try {
         const { key, cert } = splitPem(await readFile(file, 'utf8'))
         const certificate = new X509Certificate(cert)
@@ -164,7 +164,7 @@ export function openStore(dataDir: string): Store {
       }
     },
     save: (id, pair) => write(join(folder, 'certificates'), `${id}.pem`, toPem(pair)),
-    memory: () => readMemory(dataDir),
+    memory: () => readAcmeState(dataDir),
     remember: (memory) => write(folder, 'state.json', JSON.stringify(memory, null, 2)),
     refresh: () => Promise.resolve(false),
     adopt: () => Promise.resolve(),

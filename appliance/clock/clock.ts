@@ -1,4 +1,4 @@
-/** The interface to time. Everything that reads the clock or waits takes one, so that tests can move it. */
+/** The interface to time. Every module that reads the clock or waits takes one, so that tests can control the time. */
 export interface Clock {
   /** Unix time in milliseconds. */
   now(): number
@@ -11,7 +11,7 @@ export interface Clock {
 /**
  * Returns the time to measure timeouts by, so that conversations with other servers don't end when the clock is set.
  */
-export const steady = (clock: Clock): number => clock.steady?.() ?? clock.now()
+export const getSteadyTime = (clock: Clock): number => clock.steady?.() ?? clock.now()
 
 /** The machine's own clock. */
 export const systemClock: Clock = {

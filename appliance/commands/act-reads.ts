@@ -1,5 +1,5 @@
 /** Reads the state of an object before and after a command changes it, for the audit log. */
-import { lineOfRule } from '../mail/receiving-rules.ts'
+import { formatRule } from '../mail/receiving-rules.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
@@ -9,7 +9,7 @@ import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
 import { Failure, type Context } from './context.ts'
-import { shapingOf } from './provider.ts'
+import { openShaping } from './provider.ts'
 
 /** Reads an object. @param named the first argument of the command */
 type Read = (context: Context, named: string, teamId: string) => Promise<unknown>
@@ -28,7 +28,7 @@ const READS: Record<string, Read> = {
       ...presentDomainSummary(domain),
       tls: domain.tls,
       keep_bodies: !without.includes(domain.name),
-      rules: rules.map(lineOfRule).join(', '),
+      rules: rules.map(formatRule).join(', '),
     }
   },
   async api_key({ senders }, id, teamId) {
@@ -39,9 +39,9 @@ const READS: Record<string, Read> = {
   form: async ({ forms }, id, teamId) => presentFormSetting(await forms.get({ teamId, id })),
   webhook: async ({ webhooks }, id, teamId) => presentWebhookSetting(await webhooks.get({ teamId, id })),
   source: async ({ sources }, ip) => presentSource(await sources.get(ip)),
-  provider: async (context, id) => presentProvider(await shapingOf(context).provider(id)),
+  provider: async (context, id) => presentProvider(await openShaping(context).provider(id)),
   async lane(context, id) {
-    const lane = (await shapingOf(context).lanes()).find((one) => one.id === id)
+    const lane = (await openShaping(context).lanes()).find((one) => one.id === id)
     return lane && presentLane(lane)
   },
   async member({ accounts }, email, teamId) {
@@ -69,7 +69,7 @@ const READS: Record<string, Read> = {
 }
 
 /** Returns the current state of a command's target; undefined if there is none, or nothing to record. */
-export async function readAct(
+export async function readTargetState(
   context: Context,
   act: { noun: string; personal?: true },
   given: readonly string[],

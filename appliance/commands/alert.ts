@@ -13,12 +13,12 @@ import {
 } from '../mail/alert.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
-import { instant, paragraph, table } from './output.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount, parseId } from './values.ts'
 
 /** Registers `alert`. */
-export function addAlerts({ group, addInTeam, does, doesTo }: Registrar): void {
+export function registerAlertCommands({ group, addInTeam, does, doesTo }: Registrar): void {
   const alerts = group('alert', 'List alerts, and choose which ones to be notified about')
   addInTeam('list', 'List alerts, newest first', alerts)
     .addOption(new Option('--status <status>', 'Only with this status').choices(ALERT_STATUSES))
@@ -50,12 +50,12 @@ async function listAlerts(
   output.object(presentList(items.map(presentAlert), hasMore))
   if (items.length === 0) return output.text(status === 'open' ? 'No open alerts.' : 'No alerts.')
   const rows = items.map((one) => [
-    instant(one.openedAt),
+    formatInstant(one.openedAt),
     one.closedAt === null ? 'open' : 'closed',
     one.id,
     alertTitle(one),
   ])
-  output.text(...table(['OPENED', 'STATUS', 'ID', 'ALERT'], rows))
+  output.text(...formatTable(['OPENED', 'STATUS', 'ID', 'ALERT'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown. Use --status to see others.`)
 }
 
@@ -65,9 +65,9 @@ async function showAlert({ storage, clock, output, team }: Context, id: string):
   if (!alert) throw new Failure('No such alert. Run: posthaste alert list')
   output.object(presentAlert(alert))
   const { openedAt, closedAt, note, kind } = alert
-  const until = closedAt === null ? 'open' : `closed ${instant(closedAt)}`
-  output.text(alertTitle(alert), `Opened ${instant(openedAt)}, ${until}`, '')
-  output.text(...paragraph(note), ...paragraph(ALERT_FIXES[kind]))
+  const until = closedAt === null ? 'open' : `closed ${formatInstant(closedAt)}`
+  output.text(alertTitle(alert), `Opened ${formatInstant(openedAt)}, ${until}`, '')
+  output.text(...wrapParagraph(note), ...wrapParagraph(ALERT_FIXES[kind]))
 }
 
 function tell({ output }: Pick<Context, 'output'>, settings: AlertSettings): void {

@@ -4,7 +4,7 @@ import { presentArchive } from '../api/archive.ts'
 import type { ArchiveInput } from '../archive/book.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
-import { table } from './output.ts'
+import { formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 
 /** Registers `archive`. */
@@ -48,7 +48,7 @@ function print({ output }: Context, archive: Shown): void {
     ['Sign-up form', archive.formId ?? 'none'],
     ['Search engines', archive.indexed ? 'allowed' : 'denied'],
   ]
-  output.text(...table(['FIELD', 'VALUE'], facts))
+  output.text(...formatTable(['FIELD', 'VALUE'], facts))
 }
 
 /** Runs `archive show`. */

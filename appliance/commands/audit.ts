@@ -1,11 +1,11 @@
-import { auditSentence } from '../mail/audit-sentence.ts'
-import { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from '../api/audit.ts'
+import { describeAuditEntry } from '../mail/audit-sentence.ts'
+import { AUDIT_CSV_HEADER, formatAuditRow, presentAuditEntry } from '../api/audit.ts'
 import { presentList } from '../api/shared.ts'
-import { Misuse, type Context } from './context.ts'
-import { instant, printable, table } from './output.ts'
+import { UsageError, type Context } from './context.ts'
+import { formatInstant, sanitizeForTerminal, formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount } from './values.ts'
-import { teamFilter } from './which-team.ts'
+import { createTeamFilterOption } from './which-team.ts'
 
 /** The options of `audit`. */
 export interface AuditOptions {
@@ -29,19 +29,19 @@ async function listAudit(
 ): Promise<void> {
   const { actor, action, target } = options
   const range = { since: instantOf('--since', options.since), until: instantOf('--until', options.until) }
-  if (csv && options.json) throw new Misuse('Use either --csv or --json, not both.')
+  if (csv && options.json) throw new UsageError('Use either --csv or --json, not both.')
   const filter = { teamId: (await namedTeam())?.id, actor, action, target, ...range }
   if (csv) return printCsv({ storage, clock, output }, filter)
   const { items, hasMore } = await storage.listAudit({ limit, ...filter }, clock.now())
   output.object(presentList(items.map(presentAuditEntry), hasMore))
   if (items.length === 0) return output.text('No audit entries match.')
   const rows = items.map((entry) => [
-    instant(entry.at),
+    formatInstant(entry.at),
     entry.id,
     entry.ip ?? 'this machine',
-    auditSentence(entry),
+    describeAuditEntry(entry),
   ])
-  output.text(...table(['AT', 'ID', 'FROM', 'WHAT'], rows))
+  output.text(...formatTable(['AT', 'ID', 'FROM', 'WHAT'], rows))
   output.text('', 'Add --json to see the recorded values before and after.')
 }
 
@@ -51,10 +51,10 @@ async function printCsv(
   { storage, clock, output }: Pick<Context, 'storage' | 'clock' | 'output'>,
   filter: Filter,
 ): Promise<void> {
-  output.text(AUDIT_COLUMNS.trimEnd())
+  output.text(AUDIT_CSV_HEADER.trimEnd())
   for (let after: string | undefined; ;) {
     const page = await storage.listAudit({ ...filter, limit: AT_ONCE, after }, clock.now())
-    for (const entry of page.items) output.text(printable(auditRecord(entry).trimEnd()))
+    for (const entry of page.items) output.text(sanitizeForTerminal(formatAuditRow(entry).trimEnd()))
     if (!page.hasMore) return
     after = page.items.at(-1)?.id
   }
@@ -64,14 +64,14 @@ function instantOf(option: string, text: string | undefined): number | undefined
   if (text === undefined) return undefined
   const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at) || at < 0)
-    throw new Misuse(`${option} must be a time such as 2026-11-20T09:00:00Z, or a date in UTC.`)
+    throw new UsageError(`${option} must be a time such as 2026-11-20T09:00:00Z, or a date in UTC.`)
   return at
 }
 
 /** Registers `audit`. */
-export function addAudit({ add, does }: Registrar): void {
+export function registerAuditCommands({ add, does }: Registrar): void {
   add('audit', 'List the audit log, newest first')
-    .addOption(teamFilter('Only actions affecting this team'))
+    .addOption(createTeamFilterOption('Only actions affecting this team'))
     .option('--actor <words>', 'Only actions by this user, API key or account; part of the name is enough')
     .option(
       '--action <action>',

@@ -1,43 +1,43 @@
 /** Records in the audit log what commands change: an entry before they run, completed with their result. */
-import { beginAct, endAct, recordAct } from '../accounts/audit.ts'
+import { startAuditEntry, completeAuditEntry, recordAuditEntry } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { readAct } from './act-reads.ts'
+import { readTargetState } from './act-reads.ts'
 import type { Context } from './context.ts'
-import { thisPerson } from './queue-change.ts'
+import { getCommandLineActor } from './queue-change.ts'
 
 /** How the audit log records a command. */
-export interface CommandAct {
+export interface CommandAudit {
   /** Noun and verb, as in the API: `domain.create`. */
   action: AuditAction
   /** Together with the first argument, or else the printed id, it identifies the target. */
   noun: string
-  /** Affects the whole server. */
+  /** The command affects the whole server. */
   appliance?: true
-  /** Its arguments name recipients. They aren't recorded, because erasures don't reach the audit log. */
+  /** The command's arguments name recipients. They aren't recorded, because erasures don't reach the audit log. */
   personal?: true
-  /** Its output contains a secret and isn't recorded. */
+  /** The command's output contains a secret and isn't recorded. */
   secret?: true
 }
 
 /** The verbs of a noun's actions. */
 type Verb<Noun extends string, Action = AuditAction> = Action extends `${Noun}.${infer V}` ? V : never
 
-const source = (verb: Verb<'source'>): CommandAct => ({
+const source = (verb: Verb<'source'>): CommandAudit => ({
   action: `source.${verb}`,
   noun: 'source',
   appliance: true,
 })
-const webhook = (verb: Verb<'webhook'>): CommandAct => ({ action: `webhook.${verb}`, noun: 'webhook' })
-const suppression = (verb: Verb<'suppression'>): CommandAct => ({
+const webhook = (verb: Verb<'webhook'>): CommandAudit => ({ action: `webhook.${verb}`, noun: 'webhook' })
+const suppression = (verb: Verb<'suppression'>): CommandAudit => ({
   action: `suppression.${verb}`,
   noun: 'suppression',
   personal: true,
 })
-const domain = (verb: Verb<'domain'>): CommandAct => ({ action: `domain.${verb}`, noun: 'domain' })
+const domain = (verb: Verb<'domain'>): CommandAudit => ({ action: `domain.${verb}`, noun: 'domain' })
 
-/** The commands that change something, by name. Others only read, or record themselves. */
-export const COMMAND_ACTS: Record<string, CommandAct> = {
+/** The commands that change something, by name. Other commands only read, or write their own entries. */
+export const AUDITED_COMMANDS: Record<string, CommandAudit> = {
   setup: { action: 'team.create', noun: 'team' },
   'domain add': domain('create'),
   'domain verify': domain('verify'),
@@ -119,7 +119,7 @@ export const COMMAND_ACTS: Record<string, CommandAct> = {
 }
 
 /** The command as typed: its full name, arguments and options. */
-export interface Typed {
+export interface CommandInvocation {
   /** `domain add` */
   name: string
   given: string[]
@@ -127,18 +127,18 @@ export interface Typed {
 }
 
 /** Runs a command. If it changes something, records an audit entry before it and completes the entry afterwards. */
-export async function audited(
-  typed: Typed,
+export async function runAudited(
+  typed: CommandInvocation,
   context: Context,
   work: (context: Context) => Promise<void>,
 ): Promise<void> {
-  const act = COMMAND_ACTS[typed.name]
+  const act = AUDITED_COMMANDS[typed.name]
   if (!act || onlyLooks(typed.options)) return work(context)
   const { storage, clock } = context
   const printed: Printed = {}
   const writing = { ...context, output: overheard(context, printed) }
   const asked = {
-    actor: thisPerson(),
+    actor: getCommandLineActor(),
     action: act.action,
     target: targetOf(act, typed),
     details: act.personal ? { command: typed.name } : detailsOf(typed),
@@ -148,20 +148,20 @@ export async function audited(
   if (teamId === undefined) {
     await work(writing)
     const made = await teamOf(act, context, typed)
-    return recordAct(storage, clock, { ...asked, teamId: made ?? null, after: printed.object })
+    return recordAuditEntry(storage, clock, { ...asked, teamId: made ?? null, after: printed.object })
   }
-  const read = () => readAct(context, act, typed.given, teamId)
+  const read = () => readTargetState(context, act, typed.given, teamId)
   const before = await read()
-  const id = await beginAct(storage, clock, { ...asked, teamId, before })
+  const id = await startAuditEntry(storage, clock, { ...asked, teamId, before })
   try {
     await work(writing)
   } catch (error) {
-    await endAct(storage, clock, { id, after: { refused: reasonOf(act, error) } })
+    await completeAuditEntry(storage, clock, { id, after: { refused: reasonOf(act, error) } })
     throw error
   }
   const untold = act.personal === true || act.secret === true
   const after = (before === undefined ? undefined : await read()) ?? (untold ? {} : printed.object)
-  await endAct(storage, clock, { id, after, target: targetOf(act, typed, printed.object) })
+  await completeAuditEntry(storage, clock, { id, after, target: targetOf(act, typed, printed.object) })
 }
 
 const onlyLooks = (options: { preview?: boolean; dryRun?: boolean }): boolean =>
@@ -182,21 +182,25 @@ function overheard({ output }: Context, printed: Printed): Context['output'] {
   }
 }
 
-/** Returns the team of a command. Null: the whole server; undefined: no team exists yet. */
-async function teamOf({ appliance }: CommandAct, context: Context, { name }: Typed) {
+/** Returns the team of a command; null for the whole server, undefined if no team exists yet. */
+async function teamOf({ appliance }: CommandAudit, context: Context, { name }: CommandInvocation) {
   if (appliance) return null
   const first = await context.storage.firstTeam({}, context.clock.now())
   // For `setup`, --team names the new team.
   return first === undefined || name === 'setup' ? first?.id : (await context.team()).id
 }
 
-function targetOf({ noun, personal }: CommandAct, { given }: Typed, printed: object = {}): string {
+function targetOf(
+  { noun, personal }: CommandAudit,
+  { given }: CommandInvocation,
+  printed: object = {},
+): string {
   const { id } = printed as { id?: unknown }
   const named = personal ? id : (given[0] ?? id)
   return typeof named === 'string' ? `${noun} ${named}` : noun
 }
 
-function detailsOf({ name, given, options }: Typed): Record<string, unknown> {
+function detailsOf({ name, given, options }: CommandInvocation): Record<string, unknown> {
   const { config: _config, json: _json, yes: _yes, ...asked } = options as Record<string, unknown>
   return { command: name, ...(given.length > 0 && { arguments: given.flat() }), ...asked }
 }
@@ -205,7 +209,7 @@ function detailsOf({ name, given, options }: Typed): Record<string, unknown> {
  * Returns the error message for the log. Messages may contain the arguments, so those of personal commands are left
  * out.
  */
-function reasonOf({ personal }: CommandAct, error: unknown): string {
+function reasonOf({ personal }: CommandAudit, error: unknown): string {
   if (error instanceof Refusal) return error.wireName
   return !personal && error instanceof Error ? error.message : 'failed'
 }

@@ -10,14 +10,14 @@ import { presentTestRun } from '../api/automation-tests.ts'
 import { presentList, presentRef } from '../api/shared.ts'
 import { AUTOMATION_STATUSES, type AutomationStatus, RUN_STATUSES } from '../mail/automation.ts'
 import type { Context } from './context.ts'
-import { readPayload } from './event.ts'
+import { parsePayload } from './event.ts'
 import { Failure } from './failure.ts'
-import { instant, table } from './output.ts'
+import { formatInstant, formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount, parseId } from './values.ts'
 
 /** Registers `automation`. */
-export function addAutomations({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+export function registerAutomationCommands({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const automations = group('automation', 'View, enable and stop automations, and view their runs')
   const limit = ['--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount] as const
   addInTeam('list', 'List automations, newest first', automations)
@@ -71,12 +71,12 @@ async function listAutomations(
   output.object(presentList(items.map(presentAutomationSummary), hasMore))
   if (items.length === 0) return output.text('No automations.')
   const rows = items.map((one) => [
-    instant(one.createdAt),
+    formatInstant(one.createdAt),
     one.stopReason === null ? one.status : 'stopped',
     one.id,
     one.name,
   ])
-  output.text(...table(['CREATED', 'STATUS', 'ID', 'NAME'], rows))
+  output.text(...formatTable(['CREATED', 'STATUS', 'ID', 'NAME'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown. Use --status to see others.`)
 }
 
@@ -97,7 +97,7 @@ async function showAutomation({ automations, output, team }: Context, id: string
     ...(stopReason === null ? [] : [['Stopped', stopReason]]),
     ...steps,
   ]
-  output.text(...table(['FIELD', 'VALUE'], facts))
+  output.text(...formatTable(['FIELD', 'VALUE'], facts))
 }
 
 async function listRuns(
@@ -109,8 +109,8 @@ async function listRuns(
   const { items, hasMore } = await automations.runs({ teamId, id, status, limit: checkLimit(limit) })
   output.object(presentList(items.map(presentRunSummary), hasMore))
   if (items.length === 0) return output.text('No runs.')
-  const rows = items.map((run) => [instant(run.createdAt), run.status, run.id, run.contactId])
-  output.text(...table(['STARTED', 'STATUS', 'ID', 'CONTACT'], rows))
+  const rows = items.map((run) => [formatInstant(run.createdAt), run.status, run.id, run.contactId])
+  output.text(...formatTable(['STARTED', 'STATUS', 'ID', 'CONTACT'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown. Use --status to see others.`)
 }
 
@@ -127,7 +127,7 @@ async function showRun(
     status,
     error ? String(error.message) : done ? JSON.stringify(done) : '',
   ])
-  output.text(...table(['STEP', 'TYPE', 'STATUS', 'RESULT'], rows))
+  output.text(...formatTable(['STEP', 'TYPE', 'STATUS', 'RESULT'], rows))
 }
 
 async function retryRun(
@@ -148,17 +148,17 @@ async function testAutomation(
   const { id: teamId } = await team()
   const arrivals = arrives.map(readArrival)
   const about = contact.includes('@') ? { email: contact } : { contactId: contact }
-  const input = { event, ...about, payload: readPayload(payload), arrivals }
+  const input = { event, ...about, payload: parsePayload(payload), arrivals }
   const run = presentTestRun(await automations.test({ teamId, id, input }))
   output.object(run)
   const rows = run.steps.map(({ key, type, status, started_at: at, output: done, error }) => [
-    at === null ? '-' : instant(Date.parse(at)),
+    at === null ? '-' : formatInstant(Date.parse(at)),
     key,
     type,
     at === null ? 'not reached' : status,
     error ? String(error.message) : done ? JSON.stringify(done) : '',
   ])
-  output.text(...table(['TIME', 'STEP', 'TYPE', 'STATUS', 'RESULT'], rows))
+  output.text(...formatTable(['TIME', 'STEP', 'TYPE', 'STATUS', 'RESULT'], rows))
 }
 
 /** Reads `order.paid@2 days`. The name may contain @ too. */

@@ -1,23 +1,28 @@
 /** The commands about broadcasts. */
 import { parseCount, parseId, parseRate } from './values.ts'
 import { VARIANTS } from '../mail/ab-test.ts'
-import { BROADCAST_STATUSES, onTheWire } from '../mail/broadcast.ts'
-import { hoursInWords, limitWords } from '../mail/forecast-words.ts'
+import { BROADCAST_STATUSES, describeInFlight } from '../mail/broadcast.ts'
+import { formatHours, explainForecastLimit } from '../mail/forecast-words.ts'
 import type { Registrar } from './registrar.ts'
 import { Argument, Option } from 'commander'
-import { presentRecipientRow, recipientColumns, recipientRecord, TYPES } from '../api/broadcast-results.ts'
+import {
+  presentRecipientRow,
+  formatRecipientHeader,
+  formatRecipientRow,
+  RECIPIENT_TYPES,
+} from '../api/broadcast-results.ts'
 import { type AbTestResults, presentAbTestResults } from '../api/broadcast-ab-test.ts'
 import { presentReview } from '../api/broadcast-review.ts'
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
 import { presentList, presentRef } from '../api/shared.ts'
-import type { BroadcastBook } from '../broadcasts/book.ts'
+import type { BroadcastOperations } from '../broadcasts/book.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
-import { agrees, instant, paragraph, table } from './output.ts'
-import { shapingOf } from './provider.ts'
+import { confirmOnTerminal, formatInstant, wrapParagraph, formatTable } from './output.ts'
+import { openShaping } from './provider.ts'
 
 /** Registers `broadcast`. */
-export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+export function registerBroadcastCommands({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const broadcasts = group('broadcast', 'View, send, pause and cancel broadcasts')
   addInTeam('list', 'List broadcasts, newest first', broadcasts)
     .addOption(
@@ -34,7 +39,7 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
     doesTo(reviewBroadcast),
   )
   one('export', 'Print the recipients of a broadcast as CSV, with their results')
-    .addOption(new Option('--type <type>', 'Only recipients with this result').choices(TYPES))
+    .addOption(new Option('--type <type>', 'Only recipients with this result').choices(RECIPIENT_TYPES))
     .action(doesWith(exportRecipients))
   one('send', 'Send a draft; the running server checks it once more')
     .option('--at <time>', 'Send it later: ISO 8601, or words such as "in 2 hours"')
@@ -60,7 +65,7 @@ export function addBroadcasts({ group, addInTeam, does, doesTo, doesWith }: Regi
 const DEFAULT_LIMIT = 100
 const MOST = 100
 
-type Found = Awaited<ReturnType<BroadcastBook['getBroadcast']>>
+type Found = Awaited<ReturnType<BroadcastOperations['getBroadcast']>>
 
 const statusOf = ({ status, paused }: Found): string => (paused ? 'paused' : status)
 const allOf = (numbers: Partial<Record<string, number>>): number =>
@@ -76,18 +81,18 @@ async function listBroadcasts(
   const { id: teamId } = await team()
   const page = await broadcasts.listBroadcasts({ teamId, limit, status })
   const items = await Promise.all(page.items.map((one) => broadcasts.refreshed(one)))
-  const nameOf = await shapingOf(context).names()
+  const nameOf = await openShaping(context).names()
   const shown = items.map((one) => presentBroadcastSummary(one, nameOf))
   output.object(presentList(shown, page.hasMore))
   if (items.length === 0) return output.text('No broadcasts.')
   const rows = items.map((one) => [
-    instant(one.createdAt),
+    formatInstant(one.createdAt),
     statusOf(one),
     String(one.expanded - allOf(one.skipped)),
     one.id,
     one.name,
   ])
-  output.text(...table(['CREATED', 'STATUS', 'RECIPIENTS', 'ID', 'NAME'], rows))
+  output.text(...formatTable(['CREATED', 'STATUS', 'RECIPIENTS', 'ID', 'NAME'], rows))
   if (page.hasMore) output.error(`Only the newest ${limit} are shown. Use --status to see others.`)
 }
 
@@ -98,15 +103,15 @@ async function showBroadcast(context: Context, id: string): Promise<void> {
   const found = await broadcasts.refreshed(await broadcasts.getBroadcast({ teamId, id }))
   const inFlight = await broadcasts.inFlight({ teamId, id })
   const url = await archive.pageUrl(found)
-  const shown = presentBroadcast(found, inFlight, await shapingOf(context).names(), url)
+  const shown = presentBroadcast(found, inFlight, await openShaping(context).names(), url)
   output.object(shown)
   const facts = [
     ['Name', shown.name],
     ['ID', shown.id],
     ['Status', statusOf(found)],
-    ['Created', instant(found.createdAt)],
-    ...(found.scheduledAt === null ? [] : [['Scheduled', instant(found.scheduledAt)]]),
-    ...(found.finishedAt === null ? [] : [['Ended', instant(found.finishedAt)]]),
+    ['Created', formatInstant(found.createdAt)],
+    ...(found.scheduledAt === null ? [] : [['Scheduled', formatInstant(found.scheduledAt)]]),
+    ...(found.finishedAt === null ? [] : [['Ended', formatInstant(found.finishedAt)]]),
     ['From', shown.from],
     ['Subject', shown.subject],
     ['Segment', shown.segment_id],
@@ -120,15 +125,15 @@ async function showBroadcast(context: Context, id: string): Promise<void> {
       count === 0 ? [] : [[`Left out: ${reason}`, String(count)]],
     ),
   ]
-  output.text(...table(['FIELD', 'VALUE'], facts))
-  // Sentences would widen the table beyond a terminal.
+  output.text(...formatTable(['FIELD', 'VALUE'], facts))
+  // Sentences would make the table wider than a terminal.
   const reasons = [
     ...(shown.pause_reason === null ? [] : [`Why paused: ${shown.pause_reason}`]),
     ...(shown.warning === null ? [] : [`Warning: ${shown.warning}`]),
     ...shown.paused_providers.map(({ name, reason }) => `Paused for ${name}: ${reason}`),
     ...(shown.problem === null ? [] : [`Why failed: ${shown.problem}`]),
   ]
-  for (const reason of reasons) output.text('', ...paragraph(reason))
+  for (const reason of reasons) output.text('', ...wrapParagraph(reason))
   const test = presentAbTestResults(found, await broadcasts.abTestResult(found))
   if (test) output.text('', ...testLines(test))
 }
@@ -146,7 +151,7 @@ function testLines({ variants, reason, decides_at: decidesAt }: NonNullable<AbTe
   ])
   const head = ['VARIANT', 'SENT', 'DELIVERED', 'CLICKED', 'UNSUBSCRIBED', 'COMPLAINED', 'SUBJECT']
   const next = decidesAt === null ? [] : ['', `The winner is chosen at ${decidesAt}.`]
-  return [...table(head, rows), ...(reason === null ? next : ['', ...paragraph(reason)])]
+  return [...formatTable(head, rows), ...(reason === null ? next : ['', ...wrapParagraph(reason)])]
 }
 
 /** Runs `broadcast review`: prints what the review page of a draft shows. */
@@ -154,7 +159,7 @@ async function reviewBroadcast(context: Context, id: string): Promise<void> {
   const { broadcasts, clock, output, team } = context
   const { id: teamId } = await team()
   const review = await broadcasts.reviewBroadcast({ caller: { teamId, apiKey: null }, id })
-  const forecast = await shapingOf(context).forecast(review.pool, review.providers, review.hourlyRate)
+  const forecast = await openShaping(context).forecast(review.pool, review.providers, review.hourlyRate)
   const startsAt = Math.max(review.scheduledAt ?? 0, clock.now())
   const shown = presentReview(review, forecast, startsAt)
   output.object(shown)
@@ -166,37 +171,41 @@ async function reviewBroadcast(context: Context, id: string): Promise<void> {
   for (const { verdict, note, fix } of shown.findings)
     output.text(`${`${verdict}:`.padEnd(10)} ${verdict === 'pass' || fix === null ? note : `${note} ${fix}`}`)
   const links = shown.links.map(({ text, url, count }) => [text || '(no text)', String(count), url])
-  if (links.length > 0) output.text('', ...table(['LINK', 'COUNT', 'LEADS TO'], links))
+  if (links.length > 0) output.text('', ...formatTable(['LINK', 'COUNT', 'LEADS TO'], links))
   const tags = shown.tags.map(({ key, fallback, missing, known }) => [
     key,
     known ? String(missing) : 'all: no such field',
     fallback ?? '-',
   ])
-  if (tags.length > 0) output.text('', ...table(['MERGE TAG', 'WITHOUT VALUE', 'FALLBACK'], tags))
+  if (tags.length > 0) output.text('', ...formatTable(['MERGE TAG', 'WITHOUT VALUE', 'FALLBACK'], tags))
   const providers = shown.providers.map(({ name, contacts: count, hours, limited_by: by }) => [
     name || 'not known yet',
     String(count),
-    hoursInWords(hours) + limitWords(hours, by),
+    formatHours(hours) + explainForecastLimit(hours, by),
   ])
-  if (providers.length > 0) output.text('', ...table(['PROVIDER', 'CONTACTS', 'SENDING TIME'], providers))
+  if (providers.length > 0)
+    output.text('', ...formatTable(['PROVIDER', 'CONTACTS', 'SENDING TIME'], providers))
   const { hours: all } = shown.forecast
   if (all !== null)
-    output.text('', `Done about ${instant(startsAt + all * 3_600_000)}. Transactional mail is not delayed.`)
+    output.text(
+      '',
+      `Done about ${formatInstant(startsAt + all * 3_600_000)}. Transactional mail is not delayed.`,
+    )
 }
 
 /** Runs `broadcast export`. */
 async function exportRecipients(
   { broadcasts, output, team }: Context,
   [id = '']: string[],
-  { type }: { type?: (typeof TYPES)[number] },
+  { type }: { type?: (typeof RECIPIENT_TYPES)[number] },
 ): Promise<void> {
   const { id: teamId } = await team()
   await broadcasts.getBroadcast({ teamId, id })
-  output.text(recipientColumns().trimEnd())
+  output.text(formatRecipientHeader().trimEnd())
   const objects: ReturnType<typeof presentRecipientRow>[] = []
   for await (const page of broadcasts.allRecipients({ teamId, id, type })) {
     if (page.length === 0) continue
-    output.text(page.map(recipientRecord).join('').trimEnd())
+    output.text(page.map(formatRecipientRow).join('').trimEnd())
     objects.push(...page.map(presentRecipientRow))
   }
   output.object(presentList(objects))
@@ -217,14 +226,14 @@ async function sendBroadcast(
     output.error(`From: ${content.from}`)
     output.error(`Subject: ${content.subject}`)
     output.error(`Segment: ${segment?.name ?? segmentId}, ${segment?.contacts ?? 0} contacts`)
-    if (!(await agrees(`Send ${name}?`))) throw new Failure('Canceled. Nothing was changed.')
+    if (!(await confirmOnTerminal(`Send ${name}?`))) throw new Failure('Canceled. Nothing was changed.')
   }
   const due = await broadcasts.scheduleBroadcast({ teamId, id, at })
   output.object(presentRef('broadcast', id))
   output.text(
     at === null
       ? `Sending ${name}. Follow it with: posthaste broadcast show ${id}`
-      : `${name} is scheduled for ${instant(due)}.`,
+      : `${name} is scheduled for ${formatInstant(due)}.`,
   )
 }
 
@@ -236,7 +245,7 @@ async function pauseBroadcast({ broadcasts, output, team }: Context, id: string)
   const count = await broadcasts.inFlight({ teamId, id })
   output.object({ ...presentRef('broadcast', id), in_flight: count })
   output.text(`Paused ${name}.`)
-  if (count > 0) output.text(onTheWire(count))
+  if (count > 0) output.text(describeInFlight(count))
 }
 
 /** Runs `broadcast resume`. */

@@ -1,11 +1,11 @@
-import { ask, readMemory } from '../certificates/certificates.ts'
-import { viewCertificates } from '../insights/insights.ts'
+import { storeCertificateRequest, readAcmeState } from '../certificates/certificates.ts'
+import { loadCertificateViews } from '../insights/insights.ts'
 import type { CertificateView } from '../mail/node.ts'
 import { presentCertificate } from '../api/certificates.ts'
 import { presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { readDaemonRun } from './daemon-file.ts'
-import { instant, paragraph, table } from './output.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 
 /** How long to wait for the daemon: a CA takes seconds per name, or minutes when it is busy (milliseconds). */
@@ -14,7 +14,7 @@ const PAUSE = 250
 
 /** `certificate list`: prints the certificates in use, and failed attempts to get one. */
 async function listCertificates({ config, output }: Context): Promise<void> {
-  const views = await viewCertificates(config)
+  const views = await loadCertificateViews(config)
   output.object(presentList(views.map(presentCertificate)))
   output.text(...describe(views))
 }
@@ -37,10 +37,10 @@ async function askDaemon(context: Context, all: boolean): Promise<void> {
     throw new Failure(
       'The daemon is not running, and it must answer the challenges of the certificate authority. Start it, then try again.',
     )
-  const before = (await readMemory(dataDir)).wishDoneAt
-  await ask(dataDir, { all })
+  const before = (await readAcmeState(dataDir)).wishDoneAt
+  await storeCertificateRequest(dataDir, { all })
   await answered(context, before)
-  const views = await viewCertificates(config)
+  const views = await loadCertificateViews(config)
   output.object(presentList(views.map(presentCertificate)))
   output.text(...describe(views))
   const failed = views.filter(({ source, failures }) => source === 'authority' && failures > 0)
@@ -52,7 +52,7 @@ async function askDaemon(context: Context, all: boolean): Promise<void> {
 
 async function answered({ config, clock }: Context, before: number): Promise<void> {
   const end = clock.now() + LONGEST
-  while ((await readMemory(config.data_dir)).wishDoneAt <= before) {
+  while ((await readAcmeState(config.data_dir)).wishDoneAt <= before) {
     if (clock.now() > end)
       throw new Failure(
         'The daemon did not finish within ten minutes. To see the progress, check its log or run: posthaste certificate list',
@@ -66,22 +66,24 @@ function describe(views: readonly CertificateView[]): string[] {
     one.name,
     one.source.replace('_', '-'),
     one.issuer ?? '-',
-    one.validUntil === null ? 'none' : instant(one.validUntil),
-    one.renewAt === null ? '-' : instant(one.renewAt),
+    one.validUntil === null ? 'none' : formatInstant(one.validUntil),
+    one.renewAt === null ? '-' : formatInstant(one.renewAt),
   ])
   const troubles = views.flatMap(({ name, error, retryAt }) =>
     error === null
       ? []
       : [
           '',
-          ...paragraph(`${name}: ${error}${retryAt === null ? '' : ` Next attempt at ${instant(retryAt)}.`}`),
+          ...wrapParagraph(
+            `${name}: ${error}${retryAt === null ? '' : ` Next attempt at ${formatInstant(retryAt)}.`}`,
+          ),
         ],
   )
-  return [...table(['NAME', 'FROM', 'ISSUER', 'EXPIRES', 'RENEWS'], rows), ...troubles]
+  return [...formatTable(['NAME', 'FROM', 'ISSUER', 'EXPIRES', 'RENEWS'], rows), ...troubles]
 }
 
 /** Registers `certificate`, about the certificates of HTTPS and SMTP. */
-export function addCertificates({ group, add, does }: Registrar): void {
+export function registerCertificateCommands({ group, add, does }: Registrar): void {
   const certificate = group('certificate', 'Manage TLS certificates of the listeners')
   add(
     'list',

@@ -1,12 +1,12 @@
 /** The arguments and options of the commands about contacts, segments and topics; contact.ts implements them. */
 import { Argument, type Command, Option } from 'commander'
-import { ON_CONFLICT } from '../mail/contact-import.ts'
+import { CONFLICT_ACTIONS } from '../mail/contact-import.ts'
 import * as contact from './contact.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount, parseId } from './values.ts'
 
 /** Registers `contact`, `segment` and `topic`. */
-export function addContacts({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+export function registerContactCommands({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const inSegment = () => new Option('--segment <id>', 'Only contacts in this segment').argParser(parseId)
   const contacts = group('contact', 'List, import and export contacts')
   addInTeam('list', 'List contacts, newest first', contacts)
@@ -60,7 +60,7 @@ const withImport = (command: Command): Command =>
     .option('--preview', 'Show what would be imported, without changing anything')
     .addOption(
       new Option('--on-conflict <way>', 'What happens to contacts that exist (default: upsert)').choices(
-        ON_CONFLICT,
+        CONFLICT_ACTIONS,
       ),
     )
     .option('--consent <text>', 'How these people agreed to get mail; kept with the import')

@@ -5,8 +5,8 @@ import type { Readable } from 'node:stream'
 import { presentImportSummary } from '../api/contact-import-previews.ts'
 import { presentImportRef } from '../api/contact-imports.ts'
 import {
-  contactColumns,
-  contactRecord,
+  formatContactHeader,
+  formatContactRow,
   presentContact,
   presentContactSummary,
   presentFoundContact,
@@ -16,12 +16,12 @@ import { presentSegment } from '../api/segments.ts'
 import { presentList } from '../api/shared.ts'
 import { presentTopic } from '../api/topics.ts'
 import type { ImportPreview, ImportSummary } from '../audience/audience.ts'
-import type { OnConflict } from '../mail/contact-import.ts'
+import type { ConflictAction } from '../mail/contact-import.ts'
 import { createErasures } from '../senders/senders.ts'
 import type { Contact } from '../storage/storage.ts'
 import { Failure, type Context } from './context.ts'
-import { fileReason } from './failure.ts'
-import { instant, table } from './output.ts'
+import { describeFileError } from './failure.ts'
+import { formatInstant, formatTable } from './output.ts'
 
 const DEFAULT_LIMIT = 100
 const MOST = 1000
@@ -51,8 +51,8 @@ export async function listContacts(
   const next = after ?? null
   output.object({ ...presentList(objects, next !== null), next })
   if (items.length === 0) return output.text('No contacts.')
-  const rows = items.map((one) => [instant(one.createdAt), statusOf(one), one.email, nameOf(one)])
-  output.text(...table(['ADDED', 'STATUS', 'ADDRESS', 'NAME'], rows))
+  const rows = items.map((one) => [formatInstant(one.createdAt), statusOf(one), one.email, nameOf(one)])
+  output.text(...formatTable(['ADDED', 'STATUS', 'ADDRESS', 'NAME'], rows))
   if (next !== null) output.error(`Only the newest ${limit} are shown. Add --limit to see more.`)
 }
 
@@ -71,13 +71,13 @@ export async function showContact(
   const runs = await automations.contactRuns(own)
   const next = prospects.filter(({ prospect }) => prospect === 'eligible')
   const { optOut, email, id, createdAt, createdBy, lastOpenedAt, lastClickedAt, values } = contact
-  const timeOf = (at: number | null) => (at === null ? 'never' : instant(at))
+  const timeOf = (at: number | null) => (at === null ? 'never' : formatInstant(at))
   const facts = [
     ['Address', email],
     ['ID', id],
     ['Name', nameOf(contact)],
-    ['Status', optOut ? `unsubscribed by ${optOut.origin}, ${instant(optOut.at)}` : 'subscribed'],
-    ['Added', `${instant(createdAt)} by ${createdBy}`],
+    ['Status', optOut ? `unsubscribed by ${optOut.origin}, ${formatInstant(optOut.at)}` : 'subscribed'],
+    ['Added', `${formatInstant(createdAt)} by ${createdBy}`],
     ['Last opened', timeOf(lastOpenedAt)],
     ['Last clicked', timeOf(lastClickedAt)],
     ...values.map(({ key, value }) => [key, String(value)]),
@@ -86,7 +86,7 @@ export async function showContact(
     ['Automations', runs.map(({ automationName, status }) => `${automationName} (${status})`).join(', ')],
     ['Would get', next.map(({ broadcast: { name, status } }) => `${name} (${status})`).join(', ')],
   ]
-  output.text(...table(['FIELD', 'VALUE'], facts))
+  output.text(...formatTable(['FIELD', 'VALUE'], facts))
 }
 
 /** `contact export`: all contacts, or those of a segment, as CSV, newest first; or one person's data as JSON. */
@@ -130,13 +130,13 @@ async function printContacts(
   pages: AsyncIterable<Contact[]>,
 ): Promise<void> {
   const properties = await contacts.listProperties({ teamId })
-  output.text(contactColumns(properties).trimEnd())
+  output.text(formatContactHeader(properties).trimEnd())
   const objects: ReturnType<typeof presentContactSummary>[] = []
   for await (const page of pages) {
     if (page.length === 0) continue
     output.text(
       page
-        .map((one) => contactRecord(properties, one))
+        .map((one) => formatContactRow(properties, one))
         .join('')
         .trimEnd(),
     )
@@ -164,7 +164,7 @@ async function exportPerson(
 
 interface ImportOptions {
   preview?: boolean
-  onConflict?: OnConflict
+  onConflict?: ConflictAction
   segment?: string
   topic?: string
   consent?: string
@@ -232,14 +232,14 @@ async function opened(file: string): Promise<Readable> {
     return (await open(file)).createReadStream()
   } catch (error) {
     // The file belongs to the user, so report the system's error.
-    throw new Failure(`Cannot read the file: ${fileReason(error)}`)
+    throw new Failure(`Cannot read the file: ${describeFileError(error)}`)
   }
 }
 
 function tell(output: Context['output'], { columns }: ImportPreview, summary: ImportSummary): void {
   const { counts, keptOptOuts, duplicates, newProperties, rejects } = summary
   const rows = columns.map(({ name, field, key }) => [name, field ?? 'ignored', key ?? ''])
-  output.text(...table(['COLUMN', 'FIELD', 'PROPERTY'], rows))
+  output.text(...formatTable(['COLUMN', 'FIELD', 'PROPERTY'], rows))
   for (const { line, reason } of rejects) output.error(`line ${line}: ${reason}`)
   if (newProperties.length > 0) output.text(`New properties: ${newProperties.join(', ')}`)
   output.text(
@@ -272,7 +272,7 @@ export async function listSegments({ contacts, output, team }: Context): Promise
     filter ? 'rules' : 'added',
     name,
   ])
-  output.text(...table(['ID', 'CONTACTS', 'MEMBERS', 'NAME'], rows))
+  output.text(...formatTable(['ID', 'CONTACTS', 'MEMBERS', 'NAME'], rows))
 }
 
 /** Runs `segment show`. */
@@ -284,11 +284,11 @@ export async function showSegment(
   const segment = await contacts.getSegment({ teamId, id })
   const { eligible, estimated, providers } = await broadcasts.segmentReach({ teamId, id })
   output.object({ object: 'segment', ...presentSegment(segment) })
-  output.text(`${segment.name}: ${segment.contacts} contacts, created ${instant(segment.createdAt)}`)
+  output.text(`${segment.name}: ${segment.contacts} contacts, created ${formatInstant(segment.createdAt)}`)
   if (segment.filter) output.text(JSON.stringify(segment.filter, null, 2))
   output.text(`Can get broadcasts: ${estimated ? 'about ' : ''}${eligible}`)
   const rows = providers.map(({ provider, contacts: n }) => [provider || 'not known yet', String(n)])
-  if (rows.length > 0) output.text(...table(['PROVIDER', 'CONTACTS'], rows))
+  if (rows.length > 0) output.text(...formatTable(['PROVIDER', 'CONTACTS'], rows))
 }
 
 /** Runs `topic list`. */
@@ -303,7 +303,7 @@ export async function listTopics({ contacts, output, team }: Context): Promise<v
     String(one.optedOut),
     one.name,
   ])
-  output.text(...table(['ID', 'DEFAULT', 'OPTED IN', 'OPTED OUT', 'NAME'], rows))
+  output.text(...formatTable(['ID', 'DEFAULT', 'OPTED IN', 'OPTED OUT', 'NAME'], rows))
 }
 
 /** Runs `topic show`. */

@@ -1,55 +1,60 @@
-/** What every command uses: the configuration, the storage and the output. */
+/** The context of every command: the configuration, the storage and the output. */
 import { createAccounts, type Accounts } from '../accounts/accounts.ts'
-import type { ContactBook } from '../audience/audience.ts'
+import type { ContactOperations } from '../audience/audience.ts'
 import {
-  type AutomationBook,
-  createAutomationBook,
+  type AutomationOperations,
+  createAutomationOperations,
   createCustomEvents,
   type CustomEvents,
 } from '../automations/book.ts'
 import { type ArchiveBook, createArchiveBook } from '../archive/book.ts'
-import { createFormBook, type FormBook } from '../forms/book.ts'
-import { type BroadcastBook, createBroadcastBook } from '../broadcasts/book.ts'
+import { createFormOperations, type FormOperations } from '../forms/book.ts'
+import { type BroadcastOperations, createBroadcastOperations } from '../broadcasts/book.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import {
   findConfig,
-  formatComplaint,
+  formatConfigError,
   loadProviderRules,
-  PlansRefused,
-  readRunning,
-  TableRefused,
+  InvalidPlans,
+  readRunningSandbox,
+  InvalidTable,
   type Config,
-  type Loaded,
+  type LoadResult,
 } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { Webhooks } from '../events/events.ts'
 import type { DoctorDeps } from '../insights/insights.ts'
-import type { SourceBook } from '../sources/sources.ts'
+import type { SourceRegistry } from '../sources/sources.ts'
 import type { Actor } from '../mail/audit.ts'
 import type { Finding } from '../mail/finding.ts'
 import { Refusal } from '../mail/refusals.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { Logger } from '../watch/log.ts'
-import type { Rekeyed, SecretsStatus } from '../secrets/secrets.ts'
-import { reachable } from '../tracking/tracking.ts'
+import type { RekeyResult, SecretsStatus } from '../secrets/secrets.ts'
+import { pickReachableOrigin } from '../tracking/tracking.ts'
 import { createTemplates, type Templates } from '../templates/templates.ts'
-import { createProviderGate, createSenders, type ProviderGate, type Senders } from '../senders/senders.ts'
+import {
+  createProviderRuleChecker,
+  createSenders,
+  type ProviderRuleChecker,
+  type Senders,
+} from '../senders/senders.ts'
 import type {
-  BackupDone,
+  BackupResult,
   Domain,
   MoveResult,
-  MoveCall,
+  StorageMoveOptions,
   ReadOnlyStorage,
-  Restored,
+  RestoreResult,
   Snapshot,
   Storage,
   Team,
 } from '../storage/storage.ts'
-import { Failure, Misuse, fileReason, reasonOf } from './failure.ts'
+import { Failure, UsageError, describeFileError, formatError } from './failure.ts'
 import { createOutput, type Output } from './output.ts'
-import { teamCalled, type TeamOption } from './which-team.ts'
+import { findTeam, type TeamOption } from './which-team.ts'
 
-export { Failure, Misuse, readTyped } from './failure.ts'
+export { Failure, UsageError, parseArgument } from './failure.ts'
 
 /** The options of every command. */
 export interface CommonOptions {
@@ -60,7 +65,7 @@ export interface CommonOptions {
 /** The real storage and resolver, which only the object graph may import; loaded when a command needs them. */
 export type Adapters = () => Promise<{
   openStorage: (config: Config) => Promise<Storage>
-  readStorage: (config: Config) => Promise<ReadOnlyStorage>
+  openReadOnlyStorage: (config: Config) => Promise<ReadOnlyStorage>
   openResolver: (
     config: Config,
     clock: Clock,
@@ -68,7 +73,7 @@ export type Adapters = () => Promise<{
   ) => Resolver
   schemaVersion: (config: Config) => number
   databaseName: (config: Config) => string
-  makeBackup: (
+  createBackup: (
     config: Config,
     source: string | null,
     options: {
@@ -79,9 +84,9 @@ export type Adapters = () => Promise<{
       encryption?: { recipients: string[] } | { passphrase: string } | undefined
     },
     now: number,
-  ) => Promise<BackupDone>
+  ) => Promise<BackupResult>
   hasStorage: (config: Config) => boolean
-  auditLogOf: (config: Config) => Pick<Storage, 'appendAudit'>
+  openAuditLog: (config: Config) => Pick<Storage, 'appendAudit'>
   restoreBackup: (
     options: {
       file: string
@@ -90,14 +95,14 @@ export type Adapters = () => Promise<{
       decryption?: { identities: string[] } | { passphrase: string } | undefined
     },
     now: number,
-  ) => Promise<Restored>
-  moveStorage: (config: Config, to: Config, options: MoveCall, now: number) => Promise<MoveResult>
-  moveStorageBack: (config: Config, options: MoveCall, now: number) => Promise<MoveResult>
+  ) => Promise<RestoreResult>
+  moveStorage: (config: Config, to: Config, options: StorageMoveOptions, now: number) => Promise<MoveResult>
+  moveStorageBack: (config: Config, options: StorageMoveOptions, now: number) => Promise<MoveResult>
   inspectSecrets: (config: Config) => SecretsStatus
-  rekeySecrets: (config: Config, newKeyFile: string | undefined) => Promise<Rekeyed>
-  snapshotsOf: (config: Config) => Snapshot[]
-  openContactBook: (config: Config, storage: Storage, clock: Clock) => ContactBook
-  openSourceBook: (config: Config, storage: Storage, clock: Clock) => Promise<SourceBook>
+  rekeySecrets: (config: Config, newKeyFile: string | undefined) => Promise<RekeyResult>
+  listUpgradeSnapshots: (config: Config) => Snapshot[]
+  openContactOperations: (config: Config, storage: Storage, clock: Clock) => ContactOperations
+  openSourceRegistry: (config: Config, storage: Storage, clock: Clock) => Promise<SourceRegistry>
   openTlsPolicies: (
     config: Config,
     deps: { storage: Storage; resolver: Resolver; clock: Clock; log: Logger },
@@ -106,7 +111,7 @@ export type Adapters = () => Promise<{
     config: Config,
     deps: { storage: Storage; resolver: Resolver; clock: Clock },
   ) => { webhooks: Webhooks; close(): void }
-  openDoctor: (
+  createDoctor: (
     config: Config,
   ) => (deps: Omit<DoctorDeps, 'config' | 'blocklists' | 'targets'>, only?: Domain) => Promise<Finding[]>
 }>
@@ -117,20 +122,19 @@ export interface Context {
   storage: Storage
   accounts: Accounts
   senders: Senders
-  sources: SourceBook
-  contacts: ContactBook
+  sources: SourceRegistry
+  contacts: ContactOperations
   templates: Templates
-  broadcasts: BroadcastBook
-  automations: AutomationBook
+  broadcasts: BroadcastOperations
+  automations: AutomationOperations
   customEvents: CustomEvents
-  forms: FormBook
+  forms: FormOperations
   archive: ArchiveBook
-  gate: ProviderGate
+  gate: ProviderRuleChecker
   webhooks: Webhooks
   /** Created on first use. */
   resolver: Resolver
   output: Output
-  /** Number of the newest migration, which opening the storage has made. */
   /** Returns the team that the command acts for: that of `--team`, or else the first. Throws if there is none. */
   team: () => Promise<Pick<Team, 'id' | 'name'>>
   /** Returns the team of `--team`; undefined if the option is absent, which means all teams. */
@@ -138,11 +142,11 @@ export interface Context {
 }
 
 /** Throws with all errors if the configuration is invalid. */
-export function requireValidConfig(loaded: Loaded): Exclude<Loaded, { complaints: unknown }> {
+export function requireValidConfig(loaded: LoadResult): Exclude<LoadResult, { complaints: unknown }> {
   if (!('complaints' in loaded)) return loaded
   const count = loaded.complaints.length
   const title = `The configuration has ${count === 1 ? 'an error' : `${count} errors`}:`
-  throw new Failure([title, ...loaded.complaints.map((one) => `  ${formatComplaint(one)}`)].join('\n'))
+  throw new Failure([title, ...loaded.complaints.map((one) => `  ${formatConfigError(one)}`)].join('\n'))
 }
 
 /**
@@ -165,10 +169,12 @@ export async function withContext(
     const clock = systemClock
     const storage = await openStorage(adapters, config)
     opened.defer(() => storage.close())
-    const resolver = lazyResolver(async () => (await resolverFor(adapters, config, clock, sandbox))())
+    const resolver = createLazyResolver(async () =>
+      (await createCommandResolver(adapters, config, clock, sandbox))(),
+    )
     opened.defer(() => resolver.close())
-    const sources = await (await adapters()).openSourceBook(config, storage, clock)
-    const contacts = (await adapters()).openContactBook(config, storage, clock)
+    const sources = await (await adapters()).openSourceRegistry(config, storage, clock)
+    const contacts = (await adapters()).openContactOperations(config, storage, clock)
     const hooks = (await adapters()).openWebhooks(config, { storage, resolver, clock })
     opened.defer(() => hooks.close())
     const senders = createSenders({ storage, resolver, clock, config: sources.host })
@@ -176,7 +182,7 @@ export async function withContext(
     const namedTeam = async () =>
       options.team === undefined
         ? undefined
-        : teamCalled(await storage.listTeams({}, clock.now()), options.team)
+        : findTeam(await storage.listTeams({}, clock.now()), options.team)
     const team = async () => {
       const first = await storage.firstTeam({}, clock.now())
       if (!first) throw new Failure(`There is no owner yet. First run: ${SETUP}`)
@@ -193,10 +199,10 @@ export async function withContext(
       sources,
       contacts,
       templates: createTemplates({ storage, clock }),
-      broadcasts: createBroadcastBook({ storage, clock, senders, gate, tracking: trackingOf(config) }),
-      automations: createAutomationBook({ storage, clock }),
+      broadcasts: createBroadcastOperations({ storage, clock, senders, gate, tracking: trackingOf(config) }),
+      automations: createAutomationOperations({ storage, clock }),
       customEvents: createCustomEvents({ storage, clock }),
-      forms: createFormBook({ storage, clock, senders, originFor: () => Promise.resolve(originOf(config)) }),
+      forms: createFormOperations({ storage, clock, senders, originFor: async () => originOf(config) }),
       archive: createArchiveBook({ storage, clock, tracking: trackingOf(config) }),
       gate,
       webhooks: hooks.webhooks,
@@ -208,14 +214,14 @@ export async function withContext(
   })
 }
 
-const openGate = ({ delivery }: Config, storage: Storage, clock: Clock): ProviderGate =>
-  createProviderGate({ storage, clock, rules: () => loadProviderRules(delivery.provider_rules) })
+const openGate = ({ delivery }: Config, storage: Storage, clock: Clock): ProviderRuleChecker =>
+  createProviderRuleChecker({ storage, clock, rules: () => loadProviderRules(delivery.provider_rules) })
 
 const trackingOf = (config: Config) => ({ originFor: () => originOf(config) })
 
-/** Returns the origin of links in mail as far as the configuration tells; null: nobody could open one. */
+/** Returns the origin of links in mail according to the configuration; null if nobody could open such links. */
 const originOf = ({ http }: Config): string | null =>
-  http.public_url ?? reachable(`http://${http.listen[0] ?? '0.0.0.0'}`)
+  http.public_url ?? pickReachableOrigin(`http://${http.listen[0] ?? '0.0.0.0'}`)
 
 const SETUP = 'posthaste setup --email you@example.com'
 
@@ -231,10 +237,10 @@ export async function reportFailure(output: Output, step: () => Promise<number>)
   try {
     return await step()
   } catch (error) {
-    const known = [Failure, Refusal, PlansRefused, TableRefused].some((kind) => error instanceof kind)
+    const known = [Failure, Refusal, InvalidPlans, InvalidTable].some((kind) => error instanceof kind)
     if (!known) throw error
-    output.error(reasonOf(error as Error))
-    return error instanceof Misuse ? 2 : 1
+    output.error(formatError(error as Error))
+    return error instanceof UsageError ? 2 : 1
   }
 }
 
@@ -244,7 +250,7 @@ export async function openStorage(adapters: Adapters, config: Config): Promise<S
   try {
     return await openStorage(config)
   } catch (error) {
-    const reason = fileReason(error)
+    const reason = describeFileError(error)
     throw new Failure(`The storage in ${databaseName(config)} could not be opened: ${reason}`, {
       cause: error,
     })
@@ -252,21 +258,21 @@ export async function openStorage(adapters: Adapters, config: Config): Promise<S
 }
 
 /** Creates resolvers. If a sandbox runs, commands use its name server. */
-export async function resolverFor(
+export async function createCommandResolver(
   adapters: Adapters,
   config: Config,
   clock: Clock,
   sandbox: boolean,
 ): Promise<() => Resolver> {
   const { openResolver } = await adapters()
-  const running = sandbox ? readRunning(config.data_dir) : undefined
+  const running = sandbox ? readRunningSandbox(config.data_dir) : undefined
   if (!running) return () => openResolver(config, clock)
   const authoritativePort = Number(running.dns.split(':').at(-1))
   return () => openResolver(config, clock, { servers: [running.dns], authoritativePort })
 }
 
 /** Wraps a resolver that is created on first use, because most commands need no DNS. */
-export function lazyResolver(open: () => Promise<Resolver>): Resolver & { close(): Promise<void> } {
+export function createLazyResolver(open: () => Promise<Resolver>): Resolver & { close(): Promise<void> } {
   let opened: Promise<Resolver> | undefined
   const get = () => (opened ??= open())
   return {

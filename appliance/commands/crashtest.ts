@@ -1,7 +1,7 @@
 import { systemClock } from '../clock/clock.ts'
 import { runCrashtest, type CrashtestReport } from '../crashtest/crashtest.ts'
-import { Misuse, reportFailure, type Adapters, type CommonOptions } from './context.ts'
-import { createOutput, table } from './output.ts'
+import { UsageError, reportFailure, type Adapters, type CommonOptions } from './context.ts'
+import { createOutput, formatTable } from './output.ts'
 
 export interface CrashtestArgs extends CommonOptions {
   engine: 'sqlite' | 'postgres'
@@ -23,7 +23,7 @@ const MOST_NODES = 9
  * `crashtest`: kills its own daemon again and again. Exit code 1 if mail was lost, or duplicated without a kill.
  * SIGTERM stops early, with a report.
  */
-export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promise<number> {
+export async function runCrashtestCommand(args: CrashtestArgs, adapters: Adapters): Promise<number> {
   const output = createOutput(args.json === true)
   return reportFailure(output, async () => {
     const { openStorage, openResolver } = await adapters()
@@ -51,13 +51,16 @@ export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promis
   })
 }
 
-/** @throws Misuse if options contradict each other */
+/**
+ * Refuses options that contradict each other.
+ * @throws Misuse
+ */
 function refuseMisuse({ engine, url, nodes }: CrashtestArgs): void {
-  if (url !== undefined && engine !== 'postgres') throw new Misuse('--url needs --engine postgres.')
-  if (nodes > 1 && engine !== 'postgres') throw new Misuse('Several --nodes need --engine postgres.')
+  if (url !== undefined && engine !== 'postgres') throw new UsageError('--url needs --engine postgres.')
+  if (nodes > 1 && engine !== 'postgres') throw new UsageError('Several --nodes need --engine postgres.')
   if (nodes > 1 && url !== undefined)
-    throw new Misuse('--nodes starts a PostgreSQL server of its own, so --url must not be given.')
-  if (nodes > MOST_NODES) throw new Misuse(`--nodes must be at most ${MOST_NODES}.`)
+    throw new UsageError('--nodes starts a PostgreSQL server of its own, so --url must not be given.')
+  if (nodes > MOST_NODES) throw new UsageError(`--nodes must be at most ${MOST_NODES}.`)
 }
 
 /** Formats the report: how the daemon died, the outcome of the mail, and every fault. */
@@ -98,7 +101,7 @@ export function describeCrashtest(report: CrashtestReport): string[] {
   return [
     `${engineOf(report)}: ${report.kills} kills, seed ${report.seed}, ${report.seconds} seconds.`,
     '',
-    ...table(
+    ...formatTable(
       ['KILLED AT', 'PLANNED', 'DONE'],
       points.map(({ name, planned, reached, unreachable }) => [
         name,
@@ -107,7 +110,7 @@ export function describeCrashtest(report: CrashtestReport): string[] {
       ]),
     ),
     '',
-    ...table(
+    ...formatTable(
       ['OUTCOME', ''],
       rows.map(([name, value]) => [name, `${value}`]),
     ),

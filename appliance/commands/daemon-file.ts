@@ -1,7 +1,7 @@
 /** Files that a running daemon writes to its data directory for `posthaste status`. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ClientUse } from '../watch/metrics.ts'
+import type { ClientUsage } from '../watch/metrics.ts'
 
 /** One run of the daemon. */
 export interface DaemonRun {
@@ -14,7 +14,7 @@ export interface DaemonRun {
 }
 
 /** The client usage of a running daemon at the time of the last save. */
-export interface ClientsNote extends ClientUse {
+export interface SavedClientUsage extends ClientUsage {
   /** Unix milliseconds. */
   at: number
 }
@@ -28,14 +28,14 @@ export function writeDaemonRun(dataDir: string, run: DaemonRun): void {
 }
 
 /** Saves the client usage. Called every few seconds. */
-export function writeClients(dataDir: string, note: ClientsNote): void {
+export function writeClientUsage(dataDir: string, note: SavedClientUsage): void {
   writeWhole(clientsOf(dataDir), note)
 }
 
 /** Returns the last saved usage of a daemon that has not stopped cleanly, or null. */
-export function readClients(dataDir: string): ClientsNote | null {
+export function readClientUsage(dataDir: string): SavedClientUsage | null {
   try {
-    return JSON.parse(readFileSync(clientsOf(dataDir), 'utf8')) as ClientsNote
+    return JSON.parse(readFileSync(clientsOf(dataDir), 'utf8')) as SavedClientUsage
   } catch {
     // The file is missing or invalid.
     return null
@@ -55,7 +55,7 @@ export function removeDaemonRun(dataDir: string): void {
 }
 
 /**
- * Returns the last run that did not stop cleanly, and whether its process is alive. Null: the last run stopped cleanly,
+ * Returns the last run that did not stop cleanly, and whether its process is alive. Null if the last run stopped cleanly,
  * or there was none.
  */
 export function readDaemonRun(dataDir: string): { run: DaemonRun; alive: boolean } | null {

@@ -3,23 +3,23 @@ import { findConfig, type Config } from '../config/config.ts'
 import type { DoctorDeps } from '../insights/insights.ts'
 import type { Finding, FindingStatus } from '../mail/finding.ts'
 import { refuse } from '../mail/refusals.ts'
-import { spfSources } from '../mail/source.ts'
+import { listSpfSources } from '../mail/source.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { presentDoctor } from '../api/doctor.ts'
+import { presentDoctorReport } from '../api/doctor.ts'
 import {
   Failure,
-  lazyResolver,
+  createLazyResolver,
   openStorage,
   reportFailure,
-  resolverFor,
+  createCommandResolver,
   requireValidConfig,
   type Adapters,
   type CommonOptions,
 } from './context.ts'
-import { createOutput, paragraph, shorten } from './output.ts'
+import { createOutput, wrapParagraph, truncate } from './output.ts'
 
 /** `doctor`: checks everything that affects delivery. Works without a daemon, and with a storage that doesn't open. */
-export async function doctor(
+export async function runDoctor(
   options: CommonOptions & { domain?: string },
   adapters: Adapters,
 ): Promise<number> {
@@ -30,9 +30,9 @@ export async function doctor(
     await using opened = new AsyncDisposableStack()
     const clock = systemClock
     const storage = await tryStorage(adapters, config, opened)
-    const open = (await adapters()).openDoctor(config)
-    const fresh = await resolverFor(adapters, config, clock, sandbox)
-    const resolver = lazyResolver(() => Promise.resolve(fresh()))
+    const open = (await adapters()).createDoctor(config)
+    const fresh = await createCommandResolver(adapters, config, clock, sandbox)
+    const resolver = createLazyResolver(() => Promise.resolve(fresh()))
     opened.defer(() => resolver.close())
     const host = { hostname: config.hostname, sourceIps: await sourceIps(config, storage, clock) }
     const domain = options.domain === undefined ? undefined : await named(storage, options.domain, clock)
@@ -40,7 +40,7 @@ export async function doctor(
       { storage, resolver, freshResolver: fresh, clock, host, everyTeam: true },
       domain,
     )
-    output.object(presentDoctor(findings, clock.now()))
+    output.object(presentDoctorReport(findings, clock.now()))
     if (sandbox) output.text(...SANDBOX)
     output.text(...describeFindings(findings))
     return findings.some(({ status }) => status === 'failed') ? 1 : 0
@@ -74,7 +74,7 @@ async function sourceIps(
   storage: DoctorDeps['storage'],
   clock: Clock,
 ): Promise<string[]> {
-  return spfSources(
+  return listSpfSources(
     delivery.source_ips,
     'unavailable' in storage ? [] : await storage.listSources({}, clock.now()),
   )
@@ -94,7 +94,7 @@ async function named(storage: Storage | Unavailable, name: string, clock: Clock)
 }
 
 const SANDBOX = [
-  ...paragraph(
+  ...wrapParagraph(
     'This is the sandbox: its domains are simulated and no mail leaves the machine. The checks below show how this machine would do with real mail and a configuration file (docs/operations.md).',
   ),
   '',
@@ -121,10 +121,10 @@ export function describeFindings(findings: readonly Finding[]): string[] {
 
 function describeFinding({ status, title, found, advice }: Finding): string[] {
   const head = WORDS[status].padEnd(INDENT)
-  if (status === 'ok' && advice === null) return [shorten(`${head}${title}: ${found}`, 80)]
+  if (status === 'ok' && advice === null) return [truncate(`${head}${title}: ${found}`, 80)]
   return [
     `${head}${title}`,
-    ...paragraph(found, INDENT),
-    ...(advice === null ? [] : paragraph(`-> ${advice}`, INDENT)),
+    ...wrapParagraph(found, INDENT),
+    ...(advice === null ? [] : wrapParagraph(`-> ${advice}`, INDENT)),
   ]
 }

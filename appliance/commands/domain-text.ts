@@ -1,9 +1,9 @@
-import { isAdvised } from '../senders/advised.ts'
+import { isOptionalCheck } from '../senders/advised.ts'
 import type { ExpectedRecord } from '../senders/records.ts'
 import type { ReverseDns } from '../senders/reverse-dns.ts'
 import type { PublicKey } from '../senders/senders.ts'
 import type { DkimKeyState, Domain, RecordStatus } from '../storage/storage.ts'
-import { instant, paragraph, table } from './output.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 
 const words: Record<RecordStatus, string> = {
   not_started: 'not checked',
@@ -21,7 +21,7 @@ const title = ({ record, type, fqdn, label, served }: ExpectedRecord) =>
 export function describeRecords(records: readonly ExpectedRecord[]): string[] {
   return [
     ...records.flatMap((record) => [title(record), `  ${valueOf(record)}`, '']),
-    ...paragraph(
+    ...wrapParagraph(
       `Many DNS control panels expect names without the domain at the end: ${records.map(({ name }) => name).join(', ')}.`,
     ),
   ]
@@ -29,15 +29,16 @@ export function describeRecords(records: readonly ExpectedRecord[]): string[] {
 
 /** Formats a domain with the state of each record: what was found, and how to fix it. */
 export function describeDomain(domain: Domain, records: readonly ExpectedRecord[]): string[] {
-  const checked = domain.checkedAt === null ? 'Never checked' : `Checked ${instant(domain.checkedAt)} UTC`
-  const next = domain.nextCheckAt === null ? '' : `, next ${instant(domain.nextCheckAt)} UTC`
+  const checked =
+    domain.checkedAt === null ? 'Never checked' : `Checked ${formatInstant(domain.checkedAt)} UTC`
+  const next = domain.nextCheckAt === null ? '' : `, next ${formatInstant(domain.nextCheckAt)} UTC`
   return [
-    `${domain.name}: ${domain.status} since ${instant(domain.statusSince)} UTC`,
+    `${domain.name}: ${domain.status} since ${formatInstant(domain.statusSince)} UTC`,
     `${checked}${next}`,
     ...(domain.suspect === null
       ? []
       : [
-          `Appears ${domain.suspect.status} since ${instant(domain.suspect.since)} UTC; the next check will confirm it.`,
+          `Appears ${domain.suspect.status} since ${formatInstant(domain.suspect.since)} UTC; the next check will confirm it.`,
         ]),
     ...records.flatMap((record) => describeRecord(domain, record)),
     ...describeAdvised(domain, records),
@@ -48,12 +49,14 @@ export function describeDomain(domain: Domain, records: readonly ExpectedRecord[
 function describeAdvised({ checks: all }: Domain, records: readonly ExpectedRecord[]): string[] {
   const checks = all.filter(({ key }) => !records.some((record) => record.key === key))
   const word = (status: RecordStatus): string => (status === 'pending' ? 'missing' : words[status])
-  const told = checks.filter(({ key }) => isAdvised(key)).map(({ key, status }) => `${key} ${word(status)}`)
+  const told = checks
+    .filter(({ key }) => isOptionalCheck(key))
+    .map(({ key, status }) => `${key} ${word(status)}`)
   const notes = checks.flatMap(({ key, note }) =>
-    isAdvised(key) && note !== null ? [`${key}: ${note}`] : [],
+    isOptionalCheck(key) && note !== null ? [`${key}: ${note}`] : [],
   )
   const sentence = `Optional records: ${told.join(', ')}.`
-  return told.length === 0 ? [] : ['', ...paragraph([sentence, ...notes].join(' '))]
+  return told.length === 0 ? [] : ['', ...wrapParagraph([sentence, ...notes].join(' '))]
 }
 
 /** Formats the reverse DNS of the domain's sending IPs. */
@@ -61,7 +64,7 @@ export function describeReverseDns({ status, note }: ReverseDns): string[] {
   const word = status === 'warning' ? 'could be improved' : words[status]
   const where = status === 'verified' ? '' : ' See: posthaste source list'
   const sentence = `Reverse DNS (PTR) of the sending IPs: ${word}.`
-  return ['', ...paragraph([sentence, note ?? ''].join(' ').trim() + where)]
+  return ['', ...wrapParagraph([sentence, note ?? ''].join(' ').trim() + where)]
 }
 
 const fates: Record<DkimKeyState, string> = {
@@ -77,10 +80,10 @@ export function describeKeys(keys: readonly PublicKey[]): string[] {
     selector,
     algorithm,
     state,
-    instant(stateSince),
+    formatInstant(stateSince),
     fates[state],
   ])
-  return ['', ...table(['SELECTOR', 'ALGORITHM', 'STATE', 'SINCE', 'MEANING'], rows)]
+  return ['', ...formatTable(['SELECTOR', 'ALGORITHM', 'STATE', 'SINCE', 'MEANING'], rows)]
 }
 
 function describeRecord({ checks }: Domain, record: ExpectedRecord): string[] {
@@ -92,5 +95,5 @@ function describeRecord({ checks }: Domain, record: ExpectedRecord): string[] {
   if (!check) return lines
   const found = check.found.length > 0 ? check.found : status === 'temporary_failure' ? [] : ['nothing']
   lines.push(...found.map((value) => `  found     ${value}`))
-  return check.note === null ? lines : [...lines, ...paragraph(check.note, 2)]
+  return check.note === null ? lines : [...lines, ...wrapParagraph(check.note, 2)]
 }

@@ -1,14 +1,14 @@
-import { withUnicodeDomains } from '../mail/idn.ts'
+import { toUnicodeDomains } from '../mail/idn.ts'
 import { refuse } from '../mail/refusals.ts'
 import { isAliased } from '../senders/aliases.ts'
-import { reverseDnsOf } from '../senders/reverse-dns.ts'
+import { combineReverseDns } from '../senders/reverse-dns.ts'
 import type { Domain } from '../storage/storage.ts'
 import { presentDkimKey } from '../api/dkim-keys.ts'
 import { presentDomain, presentListedDomain } from '../api/domains.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { describeDomain, describeKeys, describeRecords, describeReverseDns } from './domain-text.ts'
-import { instant, paragraph, table } from './output.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 
 /** `domain add`: prints the records to publish. */
 export async function addDomain({ senders, sources, output, team }: Context, name: string): Promise<void> {
@@ -30,28 +30,32 @@ export async function listDomains({ senders, sources, output, team }: Context): 
   const domains = await senders.listDomains({ teamId: (await team()).id })
   const ways = await sources.waysOut()
   output.object(presentList(domains.map((domain) => presentListedDomain(domain, ways))))
-  const rows = domains.map(({ name, status, checkedAt }) => [status, instant(checkedAt), bothForms(name)])
+  const rows = domains.map(({ name, status, checkedAt }) => [
+    status,
+    formatInstant(checkedAt),
+    bothForms(name),
+  ])
   output.text(
     ...(rows.length === 0
       ? ['No domains. Add one: posthaste domain add example.com']
-      : table(['STATUS', 'LAST CHECKED', 'NAME'], rows)),
+      : formatTable(['STATUS', 'LAST CHECKED', 'NAME'], rows)),
   )
 }
 
 /** Formats an internationalized name in Unicode, with its A-labels. */
 function bothForms(name: string): string {
-  const shown = withUnicodeDomains(name)
+  const shown = toUnicodeDomains(name)
   return shown === name ? name : `${shown} (${name})`
 }
 
 /** `domain show`: prints each record with its expected and found values. */
 export async function showDomain(context: Context, name: string): Promise<void> {
-  await print(context, await named(context, name))
+  await print(context, await findDomainByName(context, name))
 }
 
 /** `domain verify`: checks the records; exit code 1 until the domain is verified. */
 export async function verifyDomain(context: Context, name: string): Promise<void> {
-  const { id, teamId } = await named(context, name)
+  const { id, teamId } = await findDomainByName(context, name)
   const domain = await context.senders.verifyDomain({ teamId, id })
   await print(context, domain)
   const required = (await context.senders.expectedRecords(domain)).filter((record) => record.required)
@@ -64,7 +68,7 @@ export async function verifyDomain(context: Context, name: string): Promise<void
 function verdictOf({ name, status, suspect, nextCheckAt }: Domain, bad: number, unclear: boolean): string {
   const records = `${bad} of its records ${bad === 1 ? 'is' : 'are'}`
   if (suspect !== null)
-    return `${name} stays ${status} for now: ${records} missing or wrong, which the next check has to confirm (${instant(nextCheckAt)} UTC).`
+    return `${name} stays ${status} for now: ${records} missing or wrong, which the next check has to confirm (${formatInstant(nextCheckAt)} UTC).`
   if (status === 'verified')
     return `${name} stays verified, but the DNS lookup failed for ${bad} of its records.`
   if (status === 'partially_failed')
@@ -76,7 +80,7 @@ function verdictOf({ name, status, suspect, nextCheckAt }: Domain, bad: number, 
 /** `domain rotate`: creates new DKIM keys and prints the records to publish. */
 export async function rotateDomain(context: Context, name: string): Promise<void> {
   const { senders, output } = context
-  const domain = await named(context, name)
+  const domain = await findDomainByName(context, name)
   const { id, teamId } = domain
   const keys = await senders.rotateKeys({ teamId, id })
   const dkim_keys = keys.map((key) => presentDkimKey(domain, key))
@@ -85,20 +89,20 @@ export async function rotateDomain(context: Context, name: string): Promise<void
   const records = await senders.expectedRecords(domain)
   if (keys.every(isAliased)) {
     output.text(
-      ...paragraph(
+      ...wrapParagraph(
         `Created new keys for ${domain.name}. The DNS server of Posthaste publishes them, and they sign after an hour.`,
       ),
     )
     return
   }
   output.text(
-    ...paragraph(
+    ...wrapParagraph(
       `Created new keys for ${domain.name}. Publish these records in addition to the old ones. The record of the Ed25519 key is optional:`,
     ),
     '',
     ...describeRecords(records.filter(({ fqdn }) => selectors.has(fqdn))),
     '',
-    ...paragraph(
+    ...wrapParagraph(
       'The daemon signs with each key once it finds its record in DNS. Keep the old records until "posthaste domain show" says that they can be removed, a week after the rotation.',
     ),
   )
@@ -106,14 +110,14 @@ export async function rotateDomain(context: Context, name: string): Promise<void
 
 /** `domain remove`: stops sending from the domain and deletes its DKIM keys. */
 export async function removeDomain(context: Context, name: string): Promise<void> {
-  const { id, teamId, name: exact } = await named(context, name)
+  const { id, teamId, name: exact } = await findDomainByName(context, name)
   await context.senders.removeDomain({ teamId, id })
   context.output.object(presentDeleted('domain', id))
   context.output.text(`Removed ${exact}. Its DNS records are no longer needed.`)
 }
 
 /** Finds the team's domain with that name. @throws Refusal if there is none */
-export async function named({ senders, team }: Context, name: string): Promise<Domain> {
+export async function findDomainByName({ senders, team }: Context, name: string): Promise<Domain> {
   const domain = await senders.findDomain({ teamId: (await team()).id, name })
   if (!domain) throw refuse('not_found', { resource: `Domain ${name}` })
   return domain
@@ -124,6 +128,6 @@ async function print({ senders, sources, output }: Context, domain: Domain): Pro
   const keys = await senders.dkimKeys(domain)
   const ways = await sources.waysOut()
   output.object(presentDomain(domain, records, keys, ways, senders.delegationZone()))
-  const told = [...describeDomain(domain, records), ...describeReverseDns(reverseDnsOf(domain, ways))]
+  const told = [...describeDomain(domain, records), ...describeReverseDns(combineReverseDns(domain, ways))]
   output.text(...told, ...describeKeys(keys))
 }

@@ -1,9 +1,9 @@
 import { createErasures } from '../senders/senders.ts'
 import type { ErasureCounts } from '../storage/storage.ts'
-import { presentErasure, presentErasureSurvey } from '../api/erasures.ts'
+import { presentErasure, presentErasurePreview } from '../api/erasures.ts'
 import { Failure, type Context } from './context.ts'
-import { agrees, table } from './output.ts'
-import { thisPerson } from './queue-change.ts'
+import { confirmOnTerminal, formatTable } from './output.ts'
+import { getCommandLineActor } from './queue-change.ts'
 
 export interface EraseOptions {
   dryRun?: boolean
@@ -31,7 +31,7 @@ const WORDS: Record<keyof ErasureCounts, string> = {
 }
 
 const rows = (counts: ErasureCounts): string[] =>
-  table(
+  formatTable(
     ['WHAT', 'COUNT'],
     Object.entries(WORDS).map(([kind, words]) => [words, String(counts[kind as keyof ErasureCounts])]),
   )
@@ -49,12 +49,12 @@ export async function erase(
     if (!dryRun && !process.stdin.isTTY)
       throw new Failure('This cannot be undone. Preview it with --dry-run, then confirm with --yes.')
     const counts = await erasures.survey({ teamId, address })
-    if (dryRun) output.object(presentErasureSurvey(counts, clock.now()))
+    if (dryRun) output.object(presentErasurePreview(counts, clock.now()))
     output.text('The erasure would affect:', ...rows(counts), ...(await otherTeams(context, name)))
     if (dryRun) return
-    if (!(await agrees('Erase this data?'))) throw new Failure('Canceled. Nothing was changed.')
+    if (!(await confirmOnTerminal('Erase this data?'))) throw new Failure('Canceled. Nothing was changed.')
   }
-  const { id } = await erasures.begin({ teamId, address, actor: thisPerson() })
+  const { id } = await erasures.begin({ teamId, address, actor: getCommandLineActor() })
   const done = await erasures.run({ teamId, id })
   output.object(presentErasure(done))
   output.text(`Erased. Receipt ${id}:`, ...rows(done.counts))

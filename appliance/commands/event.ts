@@ -2,13 +2,13 @@
 import { presentEvent, presentSentEvent } from '../api/custom-events.ts'
 import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
-import { Failure, Misuse } from './failure.ts'
-import { instant, table } from './output.ts'
+import { Failure, UsageError } from './failure.ts'
+import { formatInstant, formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount } from './values.ts'
 
 /** Registers `event`. */
-export function addEvents({ group, addInTeam, does, doesWith }: Registrar): void {
+export function registerEventCommands({ group, addInTeam, does, doesWith }: Registrar): void {
   const events = group('event', 'View and send custom events')
   const limit = ['--limit <count>', 'Maximum number of rows, at most 100 (default: 100)', parseCount] as const
   addInTeam('list', 'List custom events, newest first', events)
@@ -45,12 +45,12 @@ async function listEvents(
   output.object(presentList(items.map(presentEvent), hasMore))
   if (items.length === 0) return output.text('No custom events.')
   const rows = items.map((one) => [
-    instant(one.createdAt),
+    formatInstant(one.createdAt),
     String(Object.keys(one.schema ?? {}).length),
     one.id,
     one.name,
   ])
-  output.text(...table(['CREATED', 'FIELDS', 'ID', 'NAME'], rows))
+  output.text(...formatTable(['CREATED', 'FIELDS', 'ID', 'NAME'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown.`)
 }
 
@@ -63,10 +63,10 @@ async function showEvent({ customEvents, output, team }: Context, [which = '']: 
   const facts = [
     ['Name', event.name],
     ['ID', event.id],
-    ['Created', instant(event.createdAt)],
+    ['Created', formatInstant(event.createdAt)],
     ...(fields.length === 0 ? [['Payload', 'any']] : fields),
   ]
-  output.text(...table(['FIELD', 'VALUE'], facts))
+  output.text(...formatTable(['FIELD', 'VALUE'], facts))
 }
 
 /** Runs `event sent`: by name or id. */
@@ -79,8 +79,8 @@ async function listSent(
   const { items, hasMore } = await customEvents.listSent({ teamId, which, limit: checkLimit(limit) })
   output.object(presentList(items.map(presentSentEvent), hasMore))
   if (items.length === 0) return output.text('None was sent in the last 30 days.')
-  const rows = items.map((one) => [instant(one.createdAt), one.email, JSON.stringify(one.payload)])
-  output.text(...table(['SENT', 'CONTACT', 'PAYLOAD'], rows))
+  const rows = items.map((one) => [formatInstant(one.createdAt), one.email, JSON.stringify(one.payload)])
+  output.text(...formatTable(['SENT', 'CONTACT', 'PAYLOAD'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown.`)
 }
 
@@ -94,20 +94,20 @@ async function sendEvent(
   const about = contact.includes('@') ? { email: contact } : { contactId: contact }
   const sent = await customEvents.sendEvent({
     teamId,
-    input: { event, ...about, payload: readPayload(payload) },
+    input: { event, ...about, payload: parsePayload(payload) },
   })
   output.object({ object: 'event', event: sent.event })
   output.text(`Sent ${sent.event}.`)
 }
 
-/** Reads `--payload`. Throws `Misuse` if it isn't a JSON object. */
-export function readPayload(text: string): Record<string, unknown> {
+/** Reads `--payload`. Throws `UsageError` if it isn't a JSON object. */
+export function parsePayload(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>
   } catch {
-    // Not JSON. Refused below, like JSON of another type.
+    // The payload isn't JSON. It is refused below, like JSON of another type.
   }
-  throw new Misuse('--payload must be a JSON object, such as \'{"plan":"pro"}\'.')
+  throw new UsageError('--payload must be a JSON object, such as \'{"plan":"pro"}\'.')
 }

@@ -3,12 +3,12 @@ import { Argument } from 'commander'
 import { presentForm } from '../api/forms.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
-import { table } from './output.ts'
+import { formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 import { parseId } from './values.ts'
 
 /** Registers `form`. */
-export function addForms({ group, addInTeam, does, doesTo }: Registrar): void {
+export function registerFormCommands({ group, addInTeam, does, doesTo }: Registrar): void {
   const forms = group('form', 'View, enable and disable sign-up forms')
   addInTeam('list', 'List sign-up forms, newest first', forms).action(does(listForms))
   const one = (name: string, words: string) =>
@@ -32,7 +32,7 @@ async function listForms({ forms, output, team }: Context): Promise<void> {
     String(confirmed),
     name,
   ])
-  output.text(...table(['ID', 'STATUS', 'SIGN-UPS', 'CONFIRMED', 'NAME'], rows))
+  output.text(...formatTable(['ID', 'STATUS', 'SIGN-UPS', 'CONFIRMED', 'NAME'], rows))
 }
 
 async function showForm({ forms, output, team }: Context, id: string): Promise<void> {
@@ -53,7 +53,7 @@ async function showForm({ forms, output, team }: Context, id: string): Promise<v
     ['Sign-ups', String(form.submitted)],
     ['Confirmed', String(form.confirmed)],
   ]
-  output.text(...table(['FIELD', 'VALUE'], facts))
+  output.text(...formatTable(['FIELD', 'VALUE'], facts))
 }
 
 async function printForm({ forms, output, team }: Context, id: string): Promise<void> {

@@ -7,7 +7,7 @@ import { request as requestTls } from 'node:https'
 import { readDaemonRun } from './daemon-file.ts'
 
 /** Result of a health check; `words` is one line of text. */
-export interface Checked {
+export interface HealthCheckResult {
   ok: boolean
   words: string
 }
@@ -16,12 +16,12 @@ export interface Checked {
 const ANSWER_MS = 8000
 
 /** Checks with GET /healthz whether the daemon's event loop and storage respond. */
-export async function checkHealth(dataDir: string): Promise<Checked> {
+export async function checkHealth(dataDir: string): Promise<HealthCheckResult> {
   const listening = readDaemonRun(dataDir)?.run.listeners ?? []
   const origin = listening.find((one) => /^https?:/.test(one))
   if (origin === undefined)
     return { ok: false, words: `The daemon is not listening yet: there is no daemon.json in ${dataDir}.` }
-  const url = healthUrl(origin)
+  const url = buildHealthUrl(origin)
   try {
     const { status, body } = await get(url)
     return { ok: status === 200, words: `${url.href} answered ${status}: ${body.trim()}` }
@@ -32,7 +32,7 @@ export async function checkHealth(dataDir: string): Promise<Checked> {
 }
 
 /** Returns the URL to check; a listener on all addresses is reached by loopback. Pure. */
-export function healthUrl(origin: string): URL {
+export function buildHealthUrl(origin: string): URL {
   const url = new URL('/healthz', origin)
   if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1'
   if (url.hostname === '[::]') url.hostname = '[::1]'

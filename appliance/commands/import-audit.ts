@@ -1,23 +1,23 @@
 /** Records each object that an import creates in the audit log, as if it had been created individually. */
-import { recordAct } from '../accounts/audit.ts'
+import { recordAuditEntry } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
-import type { Made } from '../moving/moving.ts'
+import type { CreatedObject } from '../moving/moving.ts'
 import { presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
 import type { Context } from './context.ts'
-import { thisPerson } from './queue-change.ts'
+import { getCommandLineActor } from './queue-change.ts'
 
 /** Records one object, without tokens and secrets. */
-export async function recordMade(
+export async function recordCreatedObject(
   { storage, clock }: Pick<Context, 'storage' | 'clock'>,
-  { teamId, base, what }: { teamId: string; base: string; what: Made },
+  { teamId, base, what }: { teamId: string; base: string; what: CreatedObject },
 ): Promise<void> {
   const details = { command: 'import', from: base }
-  await recordAct(storage, clock, { teamId, actor: thisPerson(), details, ...actOf(what) })
+  await recordAuditEntry(storage, clock, { teamId, actor: getCommandLineActor(), details, ...actOf(what) })
 }
 
-function actOf(what: Made): { action: AuditAction; target: string; after: object } {
+function actOf(what: CreatedObject): { action: AuditAction; target: string; after: object } {
   switch (what.kind) {
     case 'domain': {
       const { domain } = what

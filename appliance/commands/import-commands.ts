@@ -1,12 +1,12 @@
 /** The command that moves a team here from the hosted service. */
 import { InvalidArgumentError, Option } from 'commander'
-import { EXPORTERS, KINDS, type Kind } from '../moving/moving.ts'
+import { EXPORTERS, OBJECT_KINDS, type ObjectKind } from '../moving/moving.ts'
 import type { Permission } from '../storage/storage.ts'
-import { importFrom } from './import.ts'
+import { runImport } from './import.ts'
 import type { Registrar } from './registrar.ts'
 
 /** Registers `import`. */
-export function addImport({ addInTeam, does }: Registrar): void {
+export function registerImportCommand({ addInTeam, does }: Registrar): void {
   addInTeam('import', 'Import the data of a team from the hosted service, or from files of another service')
     .requiredOption(
       '--from <source>',
@@ -14,7 +14,11 @@ export function addImport({ addInTeam, does }: Registrar): void {
     )
     .option('--key-file <file>', 'File with one of its full-access API keys, or - for standard input')
     .option('--files <file...>', 'Exported files')
-    .option('--only <kinds>', `Kinds, separated by commas: ${KINDS.join(', ')} (default: all)`, parseKinds)
+    .option(
+      '--only <kinds>',
+      `Kinds, separated by commas: ${OBJECT_KINDS.join(', ')} (default: all)`,
+      parseKinds,
+    )
     .option('--dry-run', 'Show what would be imported, without changing anything')
     .option(
       '--return-path <label>',
@@ -36,13 +40,13 @@ export function addImport({ addInTeam, does }: Registrar): void {
     )
     .option('--secrets <file>', 'Append new tokens and signing secrets to this file instead of printing them')
     .option('--zone <file>', 'Write the DNS records to publish to this file instead of printing them')
-    .action(does(importFrom))
+    .action(does(runImport))
 }
 
-function parseKinds(text: string): Kind[] {
+function parseKinds(text: string): ObjectKind[] {
   const words = text.split(',').map((word) => word.trim())
-  const kinds = KINDS.filter((kind) => words.includes(kind))
-  if (words.some((word) => !KINDS.some((kind) => kind === word)))
-    throw new InvalidArgumentError(`Use a comma-separated list of: ${KINDS.join(', ')}.`)
+  const kinds = OBJECT_KINDS.filter((kind) => words.includes(kind))
+  if (words.some((word) => !OBJECT_KINDS.some((kind) => kind === word)))
+    throw new InvalidArgumentError(`Use a comma-separated list of: ${OBJECT_KINDS.join(', ')}.`)
   return kinds
 }

@@ -3,21 +3,21 @@ import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
-  createHosted,
+  createHostedClient,
   EXPORTERS,
-  KINDS,
+  OBJECT_KINDS,
   MAX_EXPORT,
-  openExport,
-  readBase,
-  readKey,
+  parseExport,
+  parseBaseUrl,
+  validateKey,
   type Exporter,
   type ExportFile,
-  type OpenedExport,
+  type ParsedExport,
 } from '../moving/moving.ts'
-import { fileReason, Misuse } from './failure.ts'
+import { describeFileError, UsageError } from './failure.ts'
 import { Failure, type Context } from './context.ts'
 
-/** The options that say where an import reads. */
+/** Options that select the source of an import. */
 export interface SourceOptions {
   /** URL of the other service's API, or the name of a service whose files are read. */
   from: string
@@ -28,40 +28,41 @@ export interface SourceOptions {
 }
 
 /** A source that an import reads from. `hosted.base` names it: a URL, or the service that exported the files. */
-export type OpenedSource = OpenedExport
+export type ImportSource = ParsedExport
 
-/** Opens the source. Throws `Misuse` if the options don't go together. */
+/** Opens the source. Throws `UsageError` if the options don't go together. */
 export async function openSource(
   { clock, output }: Context,
   { from, keyFile, files }: SourceOptions,
-): Promise<OpenedSource> {
+): Promise<ImportSource> {
   const exporter = EXPORTERS.find((one) => one === from)
   if (exporter) return openFiles(exporter, { keyFile, files, now: clock.now() })
   if (!URL.canParse(from))
-    throw new Misuse(
+    throw new UsageError(
       `--from must be the URL of the API, such as https://api.example.com, or one of ${EXPORTERS.join(', ')}.`,
     )
-  const base = readBase(from)
+  const base = parseBaseUrl(from)
   if (files !== undefined)
-    throw new Misuse(`--files is for exported files: use --from ${EXPORTERS.join(', ')} with it.`)
-  if (keyFile === undefined) throw new Misuse('Add --key-file: a file with an API key of the hosted service.')
-  const key = readKey(await readGiven(keyFile))
+    throw new UsageError(`--files is for exported files: use --from ${EXPORTERS.join(', ')} with it.`)
+  if (keyFile === undefined)
+    throw new UsageError('Add --key-file: a file with an API key of the hosted service.')
+  const key = validateKey(await readGiven(keyFile))
   const now = () => clock.now()
   const tell = (line: string): void => output.error(line)
-  const hosted = createHosted({ base, key, agent: 'Posthaste', wait, now, tell })
-  return { hosted, kinds: KINDS, finish: () => undefined }
+  const hosted = createHostedClient({ base, key, agent: 'Posthaste', wait, now, tell })
+  return { hosted, kinds: OBJECT_KINDS, finish: () => undefined }
 }
 
 async function openFiles(
   exporter: Exporter,
   { keyFile, files = [], now }: { keyFile?: string | undefined; files?: string[] | undefined; now: number },
-): Promise<OpenedSource> {
+): Promise<ImportSource> {
   if (keyFile !== undefined)
-    throw new Misuse(`--key-file is for the API of the hosted service. From ${exporter}, files are read.`)
-  if (files.length === 0) throw new Misuse(`Add --files: the files that ${exporter} exported.`)
+    throw new UsageError(`--key-file is for the API of the hosted service. From ${exporter}, files are read.`)
+  if (files.length === 0) throw new UsageError(`Add --files: the files that ${exporter} exported.`)
   const read: ExportFile[] = []
   for (const name of files) read.push({ name, bytes: await readExported(name) })
-  return openExport(exporter, read, now)
+  return parseExport(exporter, read, now)
 }
 
 async function readExported(name: string): Promise<Uint8Array> {
@@ -69,7 +70,7 @@ async function readExported(name: string): Promise<Uint8Array> {
     const bytes = await readFile(name)
     if (bytes.length <= MAX_EXPORT) return bytes
   } catch (error) {
-    throw new Failure(`Cannot read ${name}: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`Cannot read ${name}: ${describeFileError(error)}`, { cause: error })
   }
   throw new Failure(`${name} is larger than ${MAX_EXPORT / 1024 / 1024} MB. Split it.`)
 }
@@ -79,6 +80,6 @@ async function readGiven(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw new Failure(`Cannot read the key file: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`Cannot read the key file: ${describeFileError(error)}`, { cause: error })
   }
 }

@@ -1,15 +1,15 @@
 /** Formats the result of an import, for people and programs. Pure. */
 import {
   sharesReturnPath,
-  zoneText,
-  type Kind,
-  type Made,
-  type Report,
+  formatZoneFile,
+  type ObjectKind,
+  type CreatedObject,
+  type MoveReport,
   type MoveCount,
 } from '../moving/moving.ts'
 import type { SourcesAndPools } from '../senders/reverse-dns.ts'
 import { presentDomain } from '../api/domains.ts'
-import { paragraph, shorten, table } from './output.ts'
+import { wrapParagraph, truncate, formatTable } from './output.ts'
 
 /** A token or signing secret, as a line of text and as an object. */
 export interface Secret {
@@ -18,7 +18,7 @@ export interface Secret {
 }
 
 /** The context of an import. */
-export interface Title {
+export interface ImportContext {
   base: string
   team: string
   teamId: string
@@ -28,7 +28,7 @@ export interface Title {
 }
 
 /** Returns the secret of a created object, or undefined if the object has no secret. */
-export function secretOf(what: Made): Secret | undefined {
+export function extractSecret(what: CreatedObject): Secret | undefined {
   if (what.kind === 'api_key') {
     const { token, domain } = what
     const { id, name, permission } = what.key
@@ -46,7 +46,7 @@ export function secretOf(what: Made): Secret | undefined {
   }
 }
 
-const WORDS: Record<Kind, string> = {
+const WORDS: Record<ObjectKind, string> = {
   domains: 'domains',
   suppressions: 'suppressions',
   webhooks: 'webhooks',
@@ -61,12 +61,12 @@ const WORDS: Record<Kind, string> = {
   automations: 'automations',
 }
 
-const countsOf = ({ counts }: Report) => Object.entries(counts) as [Kind, MoveCount][]
+const countsOf = ({ counts }: MoveReport) => Object.entries(counts) as [ObjectKind, MoveCount][]
 
 /** Formats the report: counts, skipped objects and reasons, and differences. */
-export function describe(report: Report, { base, team, dryRun }: Title): string[] {
+export function describeImport(report: MoveReport, { base, team, dryRun }: ImportContext): string[] {
   const all = countsOf(report)
-  // Only `--overwrite` and opt-outs change what is here.
+  // Only `--overwrite` and opt-outs change existing objects.
   const changed = all.some(([, { updated }]) => updated > 0)
   const rows = all.map(([kind, { there, added, present, updated, leftOut }]) => {
     const counts = changed ? [there, added, present, updated, leftOut] : [there, added, present, leftOut]
@@ -80,11 +80,13 @@ export function describe(report: Report, { base, team, dryRun }: Title): string[
   const notes = all.flatMap(([, count]) => count.notes)
   return [
     `From ${base} to the team "${team}"${dryRun ? '; dry run, nothing is changed' : ''}:`,
-    ...(rows.length === 0 ? ['nothing'] : table(title, rows)),
-    ...reasons.map(({ what, text }) => `skipped: ${shorten(what, 100)}: ${text}`),
+    ...(rows.length === 0 ? ['nothing'] : formatTable(title, rows)),
+    ...reasons.map(({ what, text }) => `skipped: ${truncate(what, 100)}: ${text}`),
     ...(more > 0 ? [`and ${more} more skipped`] : []),
-    ...notes.map(({ what, text }) => `note: ${shorten(what, 100)}: ${text}`),
-    ...report.domains.filter(sharesReturnPath).flatMap(({ domain }) => ['', ...paragraph(sharing(domain))]),
+    ...notes.map(({ what, text }) => `note: ${truncate(what, 100)}: ${text}`),
+    ...report.domains
+      .filter(sharesReturnPath)
+      .flatMap(({ domain }) => ['', ...wrapParagraph(sharing(domain))]),
   ]
 }
 
@@ -93,8 +95,8 @@ const sharing = ({ name, returnPath }: { name: string; returnPath: string }): st
 
 /** Formats the report as JSON. */
 export function presentImport(
-  report: Report,
-  title: Title & { failure: string | null },
+  report: MoveReport,
+  title: ImportContext & { failure: string | null },
   ways: SourcesAndPools,
 ): object {
   const { base, teamId, dryRun, printed, failure } = title
@@ -107,7 +109,7 @@ export function presentImport(
     domains_here: report.domains.map(({ domain, records, keys }) =>
       presentDomain(domain, records, keys, ways, null),
     ),
-    zone: zoneText(report.domains),
+    zone: formatZoneFile(report.domains),
     secrets: printed.map(({ object }) => object),
     failure,
   }

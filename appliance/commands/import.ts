@@ -1,24 +1,24 @@
 import { open, writeFile, type FileHandle } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import {
-  HostedFailed,
-  move,
-  newReport,
-  zoneText,
-  type Kind,
-  type Made,
-  type Report,
+  HostedError,
+  moveObjects,
+  newMoveReport,
+  formatZoneFile,
+  type ObjectKind,
+  type CreatedObject,
+  type MoveReport,
 } from '../moving/moving.ts'
 import type { Permission } from '../storage/storage.ts'
 import { Failure, type Context } from './context.ts'
-import { recordMade } from './import-audit.ts'
-import { describe, presentImport, secretOf, type Secret } from './import-text.ts'
+import { recordCreatedObject } from './import-audit.ts'
+import { describeImport, presentImport, extractSecret, type Secret } from './import-text.ts'
 import { openSource, type SourceOptions } from './import-source.ts'
-import { fileReason, Misuse } from './failure.ts'
+import { describeFileError, UsageError } from './failure.ts'
 
 /** The options of `import`. */
 export interface ImportOptions extends SourceOptions {
-  only?: Kind[]
+  only?: ObjectKind[]
   dryRun?: boolean
   returnPath?: string
   permission?: Permission
@@ -31,11 +31,11 @@ export interface ImportOptions extends SourceOptions {
 }
 
 /** `import`: the exit code is 1 if the other service stopped responding, or something was skipped. */
-export async function importFrom(context: Context, options: ImportOptions): Promise<void> {
+export async function runImport(context: Context, options: ImportOptions): Promise<void> {
   try {
     await run(context, options)
   } catch (error) {
-    if (error instanceof HostedFailed) throw new Failure(error.message, { cause: error })
+    if (error instanceof HostedError) throw new Failure(error.message, { cause: error })
     throw error
   }
 }
@@ -52,32 +52,32 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
   const only = options.only ?? [...kinds]
   const missing = only.find((kind) => !kinds.includes(kind))
   if (missing !== undefined)
-    throw new Misuse(`Exports of ${base} have no ${missing}, only: ${kinds.join(', ')}.`)
+    throw new UsageError(`Exports of ${base} have no ${missing}, only: ${kinds.join(', ')}.`)
   const { id: teamId, name: team } = await context.team()
   await using sink = await openSink(context, dryRun ? undefined : options.secrets)
-  const made = async (what: Made): Promise<void> => {
+  const made = async (what: CreatedObject): Promise<void> => {
     await sink.keep(what)
-    await recordMade(context, { teamId, base, what })
+    await recordCreatedObject(context, { teamId, base, what })
   }
   const { returnPath } = options
   const asked = { only, dryRun, returnPath, permission, enable, overwrite }
-  const report = newReport()
+  const report = newMoveReport()
   const title = { base, team, teamId, dryRun, printed: sink.printed }
   const ways = await context.sources.waysOut()
   try {
     const books = { senders, webhooks, contacts, templates, broadcasts, automations, customEvents }
     const deps = { ...books, hosted, teamId, options: asked, author: 'command line', made, now, tell }
-    await move(deps, report)
+    await moveObjects(deps, report)
     source.finish(report)
   } catch (error) {
     const failure =
-      error instanceof HostedFailed ? error.message : 'The import was interrupted. See the reason below.'
+      error instanceof HostedError ? error.message : 'The import was interrupted. See the reason below.'
     output.object(presentImport(report, { ...title, failure }, ways))
-    output.text(...describe(report, title))
+    output.text(...describeImport(report, title))
     throw error
   }
   output.object(presentImport(report, { ...title, failure: null }, ways))
-  output.text(...describe(report, title))
+  output.text(...describeImport(report, title))
   await publish(context, report, options.zone)
   const left = Object.values(report.counts).reduce((sum, { leftOut }) => sum + leftOut, 0)
   if (left > 0)
@@ -87,21 +87,25 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
 }
 
 /** Writes the DNS records to publish, to the file or standard output. */
-async function publish({ output }: Context, { domains }: Report, file: string | undefined): Promise<void> {
+async function publish(
+  { output }: Context,
+  { domains }: MoveReport,
+  file: string | undefined,
+): Promise<void> {
   if (domains.length === 0) return
-  const zone = zoneText(domains)
+  const zone = formatZoneFile(domains)
   if (file === undefined) return output.text('', ...zone.trimEnd().split('\n'))
   try {
     await writeFile(file, zone)
   } catch (error) {
-    throw new Failure(`Cannot write the DNS records: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`Cannot write the DNS records: ${describeFileError(error)}`, { cause: error })
   }
   output.text(`The DNS records to publish are in ${file}.`)
 }
 
 /** Output for tokens and secrets. Each is written as soon as it is created, because later steps may fail. */
 interface Sink extends AsyncDisposable {
-  keep(what: Made): Promise<void>
+  keep(what: CreatedObject): Promise<void>
   /** Secrets to include in the result, for --json without a file. */
   printed: Secret[]
 }
@@ -112,7 +116,7 @@ async function openSink({ output }: Context, file: string | undefined): Promise<
   return {
     printed,
     async keep(what) {
-      const secret = secretOf(what)
+      const secret = extractSecret(what)
       if (!secret) return
       if (handle) return append(handle, secret, what)
       printed.push(secret)
@@ -129,7 +133,7 @@ async function openSecret(file: string): Promise<FileHandle> {
   try {
     handle = await open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
   } catch (error) {
-    throw new Failure(`Cannot open the secrets file: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`Cannot open the secrets file: ${describeFileError(error)}`, { cause: error })
   }
   const stat = await handle.stat()
   if (stat.isFile() && (stat.mode & 0o077) === 0) return handle
@@ -137,7 +141,7 @@ async function openSecret(file: string): Promise<FileHandle> {
   throw new Failure(`${file} must be readable only by its owner. Run: chmod 600 ${file}`)
 }
 
-async function append(handle: FileHandle, secret: Secret, what: Made): Promise<void> {
+async function append(handle: FileHandle, secret: Secret, what: CreatedObject): Promise<void> {
   try {
     await handle.appendFile(`${JSON.stringify(secret.object)}\n`)
     await handle.datasync()
@@ -146,7 +150,7 @@ async function append(handle: FileHandle, secret: Secret, what: Made): Promise<v
       what.kind === 'api_key'
         ? `the token of key ${what.key.id} is lost. Revoke it: posthaste key revoke ${what.key.id}`
         : 'posthaste webhook show prints it'
-    throw new Failure(`Cannot write the secrets file: ${fileReason(error)}; ${remedy}`, {
+    throw new Failure(`Cannot write the secrets file: ${describeFileError(error)}; ${remedy}`, {
       cause: error,
     })
   }

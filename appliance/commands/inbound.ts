@@ -10,10 +10,10 @@ import { refuse, Refusal } from '../mail/refusals.ts'
 import { createMimeReader } from '../mime/mime.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
-import { instant, table } from './output.ts'
+import { formatInstant, formatTable } from './output.ts'
 
 /** Registers `inbound`. */
-export function addInbound({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+export function registerInboundCommands({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const inbound = group('inbound', 'View received email, and manage receiving rules')
   addInTeam('list', 'List received emails, newest first', inbound)
     .option('--search <text>', 'Only emails whose sender, recipient or subject contains this text')
@@ -55,14 +55,14 @@ async function listInbound(
   output.object(presentList(items.map(presentReceivedEmail), hasMore))
   if (items.length === 0) return output.text('No received emails.')
   const rows = items.map(({ id, receivedAt, from, receivedFor, subject, authentication }) => [
-    instant(receivedAt),
+    formatInstant(receivedAt),
     authentication.dmarc.result,
     id,
     oneLine(from),
     receivedFor.join(', '),
     oneLine(subject),
   ])
-  output.text(...table(['RECEIVED', 'DMARC', 'ID', 'FROM', 'FOR', 'SUBJECT'], rows))
+  output.text(...formatTable(['RECEIVED', 'DMARC', 'ID', 'FROM', 'FOR', 'SUBJECT'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown. Use --search to find others.`)
 }
 
@@ -94,7 +94,7 @@ async function showInbound(
   ])
   const facts = [
     ['ID', shown.id],
-    ['Received', instant(email.receivedAt)],
+    ['Received', formatInstant(email.receivedAt)],
     ['From', shown.from],
     ['To', shown.to.join(', ')],
     ['Received for', shown.received_for.join(', ')],
@@ -115,7 +115,7 @@ async function showInbound(
     ]),
   ]
   output.text(
-    ...table(
+    ...formatTable(
       ['FIELD', 'VALUE'],
       facts.map((row) => row.map(oneLine)),
     ),

@@ -3,10 +3,10 @@
  * lists and shell history.
  */
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
-import { Failure, Misuse, fileReason } from './failure.ts'
+import { Failure, UsageError, describeFileError } from './failure.ts'
 
 /** Reads the encryption options; undefined for an unencrypted backup. */
-export function readEncryption({
+export function parseEncryptionOptions({
   recipient = [],
   passphraseFile,
 }: {
@@ -14,13 +14,13 @@ export function readEncryption({
   passphraseFile?: string
 }): { recipients: string[] } | { passphrase: string } | undefined {
   if (passphraseFile !== undefined && recipient.length > 0)
-    throw new Misuse('--recipient and --passphrase-file cannot be combined. Use only one of them.')
+    throw new UsageError('--recipient and --passphrase-file cannot be combined. Use only one of them.')
   if (passphraseFile !== undefined) return { passphrase: readPassphrase(passphraseFile) }
   return recipient.length > 0 ? { recipients: recipient } : undefined
 }
 
 /** Reads the decryption options; undefined if none is given. */
-export function readDecryption({
+export function parseDecryptionOptions({
   identityFile,
   passphraseFile,
 }: {
@@ -28,12 +28,12 @@ export function readDecryption({
   passphraseFile?: string
 }): { identities: string[] } | { passphrase: string } | undefined {
   if (passphraseFile !== undefined && identityFile !== undefined)
-    throw new Misuse('--identity-file and --passphrase-file cannot be combined. Use only one of them.')
+    throw new UsageError('--identity-file and --passphrase-file cannot be combined. Use only one of them.')
   if (passphraseFile !== undefined) return { passphrase: readPassphrase(passphraseFile) }
   return identityFile === undefined ? undefined : { identities: readIdentities(identityFile) }
 }
 
-/** Reads the first line, without its line end. */
+/** Reads the first line of a file, without its line end. */
 function readPassphrase(file: string): string {
   const [passphrase = ''] = readPrivate(file).split(/\r?\n/)
   if (passphrase === '') throw new Failure(`${file} has no passphrase on its first line.`)
@@ -60,7 +60,7 @@ function readPrivate(file: string): string {
     return readFileSync(descriptor, 'utf8')
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure(`${file} could not be read: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`${file} could not be read: ${describeFileError(error)}`, { cause: error })
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }

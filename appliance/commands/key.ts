@@ -3,7 +3,7 @@ import type { Permission } from '../storage/storage.ts'
 import { presentApiKey } from '../api/api-keys.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
-import { instant, table } from './output.ts'
+import { formatInstant, formatTable } from './output.ts'
 
 /** `key create`: creates an API key and prints its token, which is never shown again. */
 export async function createKey(
@@ -41,10 +41,10 @@ export async function listKeys({ senders, output, team }: Context): Promise<void
     key.id,
     shownPrefix(key.prefix),
     key.domainId === null ? key.permission : `only ${names.get(key.domainId) ?? 'a removed domain'}`,
-    instant(key.lastUsedAt),
+    formatInstant(key.lastUsedAt),
     key.name,
   ])
-  output.text(...table(['ID', 'PREFIX', 'PERMISSION', 'LAST USED', 'NAME'], rows))
+  output.text(...formatTable(['ID', 'PREFIX', 'PERMISSION', 'LAST USED', 'NAME'], rows))
 }
 
 /** `key revoke`: ends a key immediately. */

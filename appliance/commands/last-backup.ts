@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Time and file of the last backup. */
-export interface BackupNote {
+export interface BackupRecord {
   /** Unix milliseconds. */
   at: number
   file: string
@@ -15,14 +15,14 @@ export interface BackupNote {
 const fileOf = (dataDir: string): string => join(dataDir, 'last-backup.json')
 
 /** Replaces the stored note. Throws if the data directory isn't writable. */
-export function noteBackup(dataDir: string, note: BackupNote): void {
+export function saveBackupRecord(dataDir: string, note: BackupRecord): void {
   writeFileSync(fileOf(dataDir), JSON.stringify(note), { mode: 0o600 })
 }
 
 /** Returns the last backup; null if none was recorded. */
-export function lastBackup(dataDir: string): BackupNote | null {
+export function readLastBackup(dataDir: string): BackupRecord | null {
   try {
-    return JSON.parse(readFileSync(fileOf(dataDir), 'utf8')) as BackupNote
+    return JSON.parse(readFileSync(fileOf(dataDir), 'utf8')) as BackupRecord
   } catch {
     // The file is missing or invalid.
     return null

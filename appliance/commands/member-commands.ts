@@ -8,7 +8,7 @@ import type { Registrar } from './registrar.ts'
 import { createTeam, listTeams, renameTeam, setPlan } from './team.ts'
 
 /** Registers `team`. */
-export function addTeam({ group, add, addInTeam, does, doesTo, doesWith }: Registrar): void {
+export function registerTeamCommands({ group, add, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const team = group('team', 'Manage teams and their plans')
   add('list', 'List teams', team).action(does(listTeams))
   add('create', 'Create another team', team)
@@ -32,7 +32,7 @@ export function addTeam({ group, add, addInTeam, does, doesTo, doesWith }: Regis
 }
 
 /** Registers `member`. */
-export function addMembers({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+export function registerMemberCommands({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const member = group('member', 'Manage team members')
   addInTeam('list', 'List team members', member).action(does(listMembers))
   const on = (name: string, description: string) =>

@@ -1,11 +1,11 @@
 /** Manages members of a team on the command line, which acts as an owner. */
-import { OPERATOR, roleNamed } from '../accounts/accounts.ts'
+import { OPERATOR, parseRole } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Member } from '../storage/storage.ts'
 import { presentInvitation, presentMember, type InvitationCreated } from '../api/members.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
-import { instant, table } from './output.ts'
+import { formatInstant, formatTable } from './output.ts'
 import { dashboardOrigin } from './set-up-link.ts'
 
 /** Runs `member list`. */
@@ -17,9 +17,9 @@ export async function listMembers({ accounts, output, team }: Context): Promise<
     one.email,
     one.role,
     one.hasSecondFactor ? 'yes' : 'no',
-    instant(one.createdAt),
+    formatInstant(one.createdAt),
   ])
-  output.text(...table(['ADDRESS', 'ROLE', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
+  output.text(...formatTable(['ADDRESS', 'ROLE', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
 }
 
 /** `member invite`: prints the link and sends no mail. */
@@ -29,7 +29,7 @@ export async function inviteMember(
   options: { role: string },
 ): Promise<void> {
   const { id: teamId, name } = await team()
-  const role = roleNamed(options.role)
+  const role = parseRole(options.role)
   const { invitation, token } = await accounts.members.invite({ teamId, email: email!, role, by: OPERATOR })
   const origin = dashboardOrigin(config)
   const link = `${origin}/dashboard/invitation#${token}`
@@ -53,7 +53,7 @@ export async function setMemberRole(context: Context, [email, word]: string[]): 
   const { accounts, output, team } = context
   const { id: teamId, name } = await team()
   const { userId } = await find(context, teamId, email!)
-  const role = roleNamed(word!)
+  const role = parseRole(word!)
   const member = await accounts.members.setRole({ teamId, userId, role, by: OPERATOR })
   output.object(presentMember(member))
   output.text(`${member.email} now has the role ${role} in "${name}".`)

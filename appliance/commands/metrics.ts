@@ -1,16 +1,16 @@
 import {
   METRICS,
-  readBreakdownQuery,
-  readMetricsQuery,
+  parseBreakdownQuery,
+  parseMetricsQuery,
   recomputeMetrics,
-  reportBreakdown,
-  reportMetrics,
+  computeBreakdown,
+  computeMetricsReport,
 } from '../events/metrics.ts'
 import { presentBreakdown, presentMetrics } from '../api/metrics.ts'
-import { Misuse, readTyped, type Context } from './context.ts'
-import { named } from './domain.ts'
-import { paragraph, table } from './output.ts'
-import { shapingOf } from './provider.ts'
+import { UsageError, parseArgument, type Context } from './context.ts'
+import { findDomainByName } from './domain.ts'
+import { wrapParagraph, formatTable } from './output.ts'
+import { openShaping } from './provider.ts'
 
 /** Options of `metrics show`, named like the API parameters. */
 export interface MetricsOptions {
@@ -41,8 +41,8 @@ export async function showMetrics(context: Context, options: MetricsOptions): Pr
   const { start, end, timezone, granularity, by } = options
   const metrics = options.metrics === 'all' ? METRICS.join(',') : (options.metrics ?? USUAL)
   const query = { start_date: start, end_date: end, timezone, granularity, metrics, dimensions: by }
-  const request = await readTyped(() => readMetricsQuery(query, clock.now()))
-  const report = presentMetrics(await reportMetrics(storage, teamId, request, clock.now()))
+  const request = await parseArgument(() => parseMetricsQuery(query, clock.now()))
+  const report = presentMetrics(await computeMetricsReport(storage, teamId, request, clock.now()))
   output.object(report)
   const columns = (['period', 'domain_name', 'email_id', 'broadcast_name'] as const).filter((name) =>
     report.data?.some((row) => name in row),
@@ -52,19 +52,19 @@ export async function showMetrics(context: Context, options: MetricsOptions): Pr
   const total = { ...report.totals, ...(columns[0] && { [columns[0]]: 'total' }) }
   output.text(`From ${report.start_date} to ${report.end_date}`)
   const heads = [...columns, ...report.metrics].map((name) => name.toUpperCase().replaceAll('_', ' '))
-  output.text(...table(heads, [...(report.data ?? []), total].map(line)))
+  output.text(...formatTable(heads, [...(report.data ?? []), total].map(line)))
 }
 
 /** `metrics breakdown`: prints the counts by one dimension. */
-export async function breakDown(context: Context, options: BreakdownOptions): Promise<void> {
+export async function showBreakdown(context: Context, options: BreakdownOptions): Promise<void> {
   const { storage, clock, output, team } = context
   const { id: teamId } = await team()
   const { start, end, timezone, granularity, by, provider, domain } = options
-  const domain_id = domain === undefined ? undefined : (await named(context, domain)).id
+  const domain_id = domain === undefined ? undefined : (await findDomainByName(context, domain)).id
   const query = { start_date: start, end_date: end, timezone, granularity, by, provider, domain_id }
-  const request = await readTyped(() => readBreakdownQuery(query, clock.now()))
-  const names = new Map((await shapingOf(context).providers()).map(({ id, name }) => [id, name]))
-  const report = presentBreakdown(await reportBreakdown(storage, teamId, request, names, clock.now()))
+  const request = await parseArgument(() => parseBreakdownQuery(query, clock.now()))
+  const names = new Map((await openShaping(context).providers()).map(({ id, name }) => [id, name]))
+  const report = presentBreakdown(await computeBreakdown(storage, teamId, request, names, clock.now()))
   const shown = chosen(options.metrics, report.metrics)
   output.object(report)
   output.text(`From ${report.start_date} to ${report.end_date}`)
@@ -74,10 +74,10 @@ export async function breakDown(context: Context, options: BreakdownOptions): Pr
   ]
   const rows = report.data.map(({ value, name, counts }) => line(name ?? nameless(report.by, value), counts))
   const heads = [...shown, report.by].map((name) => name.toUpperCase().replaceAll('_', ' '))
-  output.text(...table(heads, [...rows, line('total', report.totals)]))
+  output.text(...formatTable(heads, [...rows, line('total', report.totals)]))
   if (report.counted_until !== undefined)
     output.text(
-      ...paragraph(
+      ...wrapParagraph(
         `Tags are counted up to ${report.counted_until}. Run the command again in a moment for the rest.`,
       ),
     )
@@ -98,12 +98,14 @@ function chosen(asked: string | undefined, counted: readonly string[]): string[]
   const names = (asked ?? USUAL).split(',').map((name) => name.trim())
   const unknown = asked === undefined ? undefined : names.find((name) => !counted.includes(name))
   if (unknown !== undefined)
-    throw new Misuse(`--metrics ${unknown} is not available here; use all or one of ${counted.join(', ')}`)
+    throw new UsageError(
+      `--metrics ${unknown} is not available here; use all or one of ${counted.join(', ')}`,
+    )
   return names.filter((name) => counted.includes(name))
 }
 
 /** `metrics recompute`: rebuilds the roll-ups of all teams from the events. */
-export async function recompute({ storage, clock, output }: Context): Promise<void> {
+export async function recomputeAllMetrics({ storage, clock, output }: Context): Promise<void> {
   const { changed, left } = await recomputeMetrics(storage, clock.now())
   output.object({ object: 'metrics_recomputed', changed, left })
   output.text(changed === 0 ? 'All numbers were correct.' : `Corrected ${changed} numbers.`)

@@ -1,18 +1,18 @@
 import { Option } from 'commander'
 import { systemClock } from '../clock/clock.ts'
 import { findConfig, withoutPassword, type Config } from '../config/config.ts'
-import type { MoveResult, MoveCall } from '../storage/storage.ts'
-import { refused } from './backup.ts'
+import type { MoveResult, StorageMoveOptions } from '../storage/storage.ts'
+import { wrapFileErrors } from './backup.ts'
 import {
   Failure,
-  Misuse,
+  UsageError,
   reportFailure,
   requireValidConfig,
   type Adapters,
   type CommonOptions,
 } from './context.ts'
-import { createOutput, paragraph, table, type Output } from './output.ts'
-import { thisPerson } from './queue-change.ts'
+import { createOutput, wrapParagraph, formatTable, type Output } from './output.ts'
+import { getCommandLineActor } from './queue-change.ts'
 import type { Registrar } from './registrar.ts'
 
 interface MigrateStorageOptions extends CommonOptions {
@@ -51,9 +51,9 @@ async function migrateStorage(options: MigrateStorageOptions, adapters: Adapters
     const to = isBack ? undefined : targetConfig(options)
     const { moveStorage, moveStorageBack, databaseName } = await adapters()
     const dryRun = options.dryRun === true
-    const act = { by: thisPerson(), dryRun, onProgress: createProgress(output) }
+    const act = { by: getCommandLineActor(), dryRun, onProgress: createProgress(output) }
     const now = systemClock.now()
-    const done = await refused(() =>
+    const done = await wrapFileErrors(() =>
       to ? moveStorage(config, to, act, now) : moveStorageBack(config, act, now),
     ).catch(to ? inOptions : rethrow)
     const lines = settingsOf(options)
@@ -82,7 +82,8 @@ async function migrateStorage(options: MigrateStorageOptions, adapters: Adapters
 /** Refuses options about a PostgreSQL target. */
 function refuseWithoutEffect(options: MigrateStorageOptions): void {
   const given = SETTINGS.find(({ key, read }) => key !== 'url' && options[read] !== undefined)
-  if (given) throw new Misuse(`${given.option} has no effect with --to sqlite. The source is storage.url.`)
+  if (given)
+    throw new UsageError(`${given.option} has no effect with --to sqlite. The source is storage.url.`)
 }
 
 function rethrow(error: unknown): never {
@@ -98,14 +99,14 @@ function describeMove(done: MoveResult, database: string, dryRun: boolean): stri
       ? `Would move ${rows} rows of ${moved.length} tables to ${database}. Nothing was changed.`
       : `Moved ${rows} rows of ${moved.length} tables to ${database}. All rows were compared and are equal.`,
     '',
-    ...table(
+    ...formatTable(
       ['TABLE', 'ROWS', 'SHA-256'],
       moved.map((one) => [one.name, String(one.rows), one.sha256?.slice(0, 16) ?? '-']),
     ),
     '',
     ...(done.replaced === 0
       ? []
-      : paragraph(
+      : wrapParagraph(
           `${done.replaced} texts contained U+0000, which PostgreSQL can't store. It was replaced with U+FFFD.`,
         )),
   ]
@@ -159,7 +160,7 @@ const changeToPostgres = (
   '  engine = "postgres"',
   ...lines.map(([key, value]) => `  ${key} = ${JSON.stringify(value)}`),
   '',
-  ...paragraph(
+  ...wrapParagraph(
     `Set the password with storage.password_file if the server asks for one. Keep ${dataDir}: it has the master key and certificates. Its database is unchanged, and can't be started by mistake.`,
   ),
 ]
@@ -168,7 +169,7 @@ const changeToPostgres = (
 const changeToSqlite = (place: string): string[] => [
   `Remove [storage] from ${place}, or the environment variables POSTHASTE_STORAGE__…`,
   '',
-  ...paragraph(
+  ...wrapParagraph(
     "SQLite is the default. The PostgreSQL database is unchanged except for the table moved_away, so it can't be used by mistake. Drop the database when you don't need it any more.",
   ),
 ]
@@ -189,7 +190,7 @@ function nextSteps(done: MoveResult): string[] {
         ]),
     ...(broadcasts === 0
       ? []
-      : paragraph(`${broadcasts} broadcasts are paused. Resume each: posthaste broadcast resume ID`)),
+      : wrapParagraph(`${broadcasts} broadcasts are paused. Resume each: posthaste broadcast resume ID`)),
   ]
 }
 
@@ -197,7 +198,7 @@ function nextSteps(done: MoveResult): string[] {
 const PROGRESS_MS = 5000
 
 /** Returns a listener that prints progress on standard error. */
-function createProgress(output: Output): MoveCall['onProgress'] {
+function createProgress(output: Output): StorageMoveOptions['onProgress'] {
   let last = 0
   return ({ table: name, rows, of, phase }) => {
     const now = systemClock.now()
@@ -208,7 +209,7 @@ function createProgress(output: Output): MoveCall['onProgress'] {
 }
 
 /** Registers `migrate-storage`. */
-export function addMigrateStorage({ add, finish }: Registrar, adapters: Adapters): void {
+export function registerMigrateStorageCommand({ add, finish }: Registrar, adapters: Adapters): void {
   add('migrate-storage', 'Move all data from SQLite to PostgreSQL, or back; the server must be stopped')
     .requiredOption(
       '--to <url>',

@@ -1,14 +1,14 @@
 import type { Adapters, Context } from './context.ts'
-import { bytes, instant, table } from './output.ts'
+import { formatBytes, formatInstant, formatTable } from './output.ts'
 
 /**
  * `migrate`: migrates the database, which happens when it is opened. Prints the version, and where copies of older
  * versions are.
  */
 export async function migrate({ config, output }: Context, adapters: Adapters): Promise<void> {
-  const { schemaVersion, snapshotsOf, databaseName } = await adapters()
+  const { schemaVersion, listUpgradeSnapshots, databaseName } = await adapters()
   const version = schemaVersion(config)
-  const snapshots = snapshotsOf(config)
+  const snapshots = listUpgradeSnapshots(config)
   output.object({
     object: 'migration',
     schema: version,
@@ -22,6 +22,11 @@ export async function migrate({ config, output }: Context, adapters: Adapters): 
   })
   output.text(`The database in ${databaseName(config)} is up to date: schema ${version}.`)
   if (snapshots.length === 0) return
-  const rows = snapshots.map((one) => [instant(one.createdAt), String(one.schema), bytes(one.size), one.file])
-  output.text('', 'Copies made before upgrades:', ...table(['MADE', 'SCHEMA', 'SIZE', 'FILE'], rows))
+  const rows = snapshots.map((one) => [
+    formatInstant(one.createdAt),
+    String(one.schema),
+    formatBytes(one.size),
+    one.file,
+  ])
+  output.text('', 'Copies made before upgrades:', ...formatTable(['MADE', 'SCHEMA', 'SIZE', 'FILE'], rows))
 }

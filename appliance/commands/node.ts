@@ -1,15 +1,15 @@
 /** The commands about nodes. */
 import { presentNode } from '../api/nodes.ts'
 import { presentList } from '../api/shared.ts'
-import { freeLeasesArgs } from '../queue/schedule.ts'
+import { buildFreeLeasesArgs } from '../queue/schedule.ts'
 import type { NodeView } from '../mail/node.ts'
-import { viewNodes } from '../mail/node-view.ts'
+import { toNodeViews } from '../mail/node-view.ts'
 import { type Context, Failure } from './context.ts'
-import { instant, paragraph, table } from './output.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 
 /** Registers `node`. */
-export function addNodes({ group, add, does, doesWith }: Registrar): void {
+export function registerNodeCommands({ group, add, does, doesWith }: Registrar): void {
   const nodes = group('node', 'Manage the nodes that share a PostgreSQL database')
   add('list', 'List nodes, whether they are alive, and their sending IPs', nodes).action(does(listNodes))
   add('forget', 'Remove a node that will not return, and its sending IPs', nodes)
@@ -23,7 +23,7 @@ type NodeContext = Pick<Context, 'config' | 'storage' | 'clock' | 'output'>
 async function nodesOf({ config, storage, clock }: NodeContext): Promise<NodeView[]> {
   if (config.storage.engine !== 'postgres')
     throw new Failure('With SQLite, there is only one node. Its state: posthaste status')
-  return viewNodes(await storage.listNodes({}, clock.now()), null, clock.now())
+  return toNodeViews(await storage.listNodes({}, clock.now()), null, clock.now())
 }
 
 /** `node list`: prints the nodes and why they aren't ready. */
@@ -41,12 +41,14 @@ export async function listNodes(context: NodeContext): Promise<void> {
     state,
     version,
     String(storage.schema ?? '-'),
-    instant(heartbeatAt),
+    formatInstant(heartbeatAt),
     sources.length === 0 ? '-' : sources.join(', '),
   ])
-  output.text(...table(['NAME', 'ID', 'STATE', 'VERSION', 'SCHEMA', 'HEARTBEAT', 'SENDING IPS'], rows))
+  output.text(...formatTable(['NAME', 'ID', 'STATE', 'VERSION', 'SCHEMA', 'HEARTBEAT', 'SENDING IPS'], rows))
   output.text(
-    ...nodes.flatMap(({ name, reasons }) => reasons.flatMap((one) => ['', ...paragraph(`${name}: ${one}`)])),
+    ...nodes.flatMap(({ name, reasons }) =>
+      reasons.flatMap((one) => ['', ...wrapParagraph(`${name}: ${one}`)]),
+    ),
   )
 }
 
@@ -60,7 +62,7 @@ export async function forgetNode(context: NodeContext, [given = '']: string[]): 
     throw new Failure(`Several nodes are named ${given}. Give an ID: ${named.map(({ id }) => id).join(', ')}`)
   const { id, name, sources } = node
   const now = clock.now()
-  const forgotten = await storage.forgetNode({ id, ...freeLeasesArgs(now) }, now)
+  const forgotten = await storage.forgetNode({ id, ...buildFreeLeasesArgs(now) }, now)
   if (forgotten === false)
     throw new Failure(`${name} is alive. Stop it first: systemctl stop posthaste, on its machine.`)
   output.object({ object: 'node', id, deleted: true })

@@ -1,33 +1,33 @@
 /** The command line: all commands with their arguments and options. */
 import { Argument, Command, CommanderError, Option } from 'commander'
-import { findConfig, sandboxConfig } from '../config/config.ts'
+import { findConfig, createSandboxConfig } from '../config/config.ts'
 import type { Permission } from '../storage/storage.ts'
 import { reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
 import { erase } from './erase.ts'
 import type { CrashtestArgs } from './crashtest.ts'
 import { addDomain, listDomains, removeDomain, rotateDomain, showDomain, verifyDomain } from './domain.ts'
 import { delegateDomain } from './domain-delegation.ts'
-import { doctor } from './doctor.ts'
-import { status } from './status.ts'
+import { runDoctor } from './doctor.ts'
+import { printStatus } from './status.ts'
 import { showTlsPolicy } from './tls.ts'
 import { createKey, listKeys, revokeKey } from './key.ts'
-import { breakDown, recompute, showMetrics } from './metrics.ts'
+import { showBreakdown, recomputeAllMetrics, showMetrics } from './metrics.ts'
 import { migrate } from './migrate.ts'
-import { addMigrateStorage } from './migrate-storage.ts'
+import { registerMigrateStorageCommand } from './migrate-storage.ts'
 import { createOutput, type Output } from './output.ts'
-import { addQueue } from './queue-commands.ts'
+import { registerQueueCommands } from './queue-commands.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
-import { domainProviderRules } from './provider-rules.ts'
-import { domainInsights, domainReputation } from './reputation.ts'
-import { setBodies, showRetention } from './retention.ts'
-import { setup } from './setup.ts'
-import { addReports } from './report.ts'
-import { addNodes } from './node.ts'
-import { addSources } from './source-commands.ts'
+import { showDomainProviderRules } from './provider-rules.ts'
+import { showDomainInsights, showDomainReputation } from './reputation.ts'
+import { setBodyStorage, showRetention } from './retention.ts'
+import { runSetup } from './setup.ts'
+import { registerReportCommands } from './report.ts'
+import { registerNodeCommands } from './node.ts'
+import { registerSourceCommands } from './source-commands.ts'
 import { listLanes, pauseLane, resumeLane } from './lane.ts'
 import { listProviders, setProvider, showProvider } from './provider.ts'
-import { addWebhooks } from './webhook-commands.ts'
-import { addMembers, addTeam } from './member-commands.ts'
+import { registerWebhookCommands } from './webhook-commands.ts'
+import { registerMemberCommands, registerTeamCommands } from './member-commands.ts'
 import {
   addSuppression,
   exportSuppressions,
@@ -35,25 +35,25 @@ import {
   listSuppressions,
   removeSuppression,
 } from './suppression.ts'
-import { addContacts } from './contact-commands.ts'
-import { addAlerts } from './alert.ts'
-import { addAutomations } from './automation.ts'
+import { registerContactCommands } from './contact-commands.ts'
+import { registerAlertCommands } from './alert.ts'
+import { registerAutomationCommands } from './automation.ts'
 import { addArchive } from './archive.ts'
-import { addForms } from './form.ts'
-import { addBroadcasts } from './broadcast.ts'
-import { addEmails } from './email.ts'
-import { addEvents } from './event.ts'
-import { addInbound } from './inbound.ts'
+import { registerFormCommands } from './form.ts'
+import { registerBroadcastCommands } from './broadcast.ts'
+import { registerEmailCommands } from './email.ts'
+import { registerEventCommands } from './event.ts'
+import { registerInboundCommands } from './inbound.ts'
 import { listTemplates, publishTemplate, showTemplate } from './template.ts'
-import { addImport } from './import-commands.ts'
+import { registerImportCommand } from './import-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
-import { addUsers } from './user-factors.ts'
-import { addAudit } from './audit.ts'
-import { addBackups } from './restore.ts'
-import { addCertificates } from './certificate.ts'
-import { addSecrets } from './secrets.ts'
-import { addSimulate } from './simulate.ts'
+import { registerUserCommands } from './user-factors.ts'
+import { registerAuditCommands } from './audit.ts'
+import { registerBackupCommands } from './restore.ts'
+import { registerCertificateCommands } from './certificate.ts'
+import { registerSecretsCommands } from './secrets.ts'
+import { registerSimulateCommand } from './simulate.ts'
 
 /** Builds the command line; `finish` receives the exit code of the command. */
 export function createProgram(adapters: Adapters, version: string, finish: (code: number) => void): Command {
@@ -67,46 +67,46 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
     .helpCommand('help [command]', 'Show help for a command')
     .showHelpAfterError('Add --help for usage.')
   const registrar = createRegistrar(program, adapters, finish)
-  addServe(registrar)
-  addSetup(registrar)
-  addDomains(registrar)
-  addKeys(registrar)
-  addTeam(registrar)
-  addMembers(registrar)
-  addUsers(registrar)
-  addContacts(registrar)
-  addEmails(registrar)
-  addInbound(registrar)
-  addTemplates(registrar)
-  addBroadcasts(registrar)
-  addAutomations(registrar)
-  addForms(registrar)
+  registerServeCommand(registrar)
+  registerSetupCommand(registrar)
+  registerDomainCommands(registrar)
+  registerKeyCommands(registrar)
+  registerTeamCommands(registrar)
+  registerMemberCommands(registrar)
+  registerUserCommands(registrar)
+  registerContactCommands(registrar)
+  registerEmailCommands(registrar)
+  registerInboundCommands(registrar)
+  registerTemplateCommands(registrar)
+  registerBroadcastCommands(registrar)
+  registerAutomationCommands(registrar)
+  registerFormCommands(registrar)
   addArchive(registrar)
-  addAlerts(registrar)
-  addEvents(registrar)
-  addSuppressions(registrar)
-  addWebhooks(registrar)
-  addQueue(registrar)
-  addAudit(registrar)
-  addSources(registrar)
-  addNodes(registrar)
-  addReports(registrar)
-  addShaping(registrar)
-  addMetrics(registrar)
-  addTls(registrar, adapters)
-  addCertificates(registrar)
-  addStatus(registrar, adapters)
-  addDoctor(registrar, adapters)
-  addSimulate(registrar, adapters)
-  addCrashtest(registrar, adapters)
-  addBackups(registrar, adapters)
-  addSecrets(registrar, adapters)
-  addImport(registrar)
-  addRetention(registrar)
+  registerAlertCommands(registrar)
+  registerEventCommands(registrar)
+  registerSuppressionCommands(registrar)
+  registerWebhookCommands(registrar)
+  registerQueueCommands(registrar)
+  registerAuditCommands(registrar)
+  registerSourceCommands(registrar)
+  registerNodeCommands(registrar)
+  registerReportCommands(registrar)
+  registerShapingCommands(registrar)
+  registerMetricsCommands(registrar)
+  registerTlsCommands(registrar, adapters)
+  registerCertificateCommands(registrar)
+  registerStatusCommand(registrar, adapters)
+  registerDoctorCommand(registrar, adapters)
+  registerSimulateCommand(registrar, adapters)
+  registerCrashtestCommand(registrar, adapters)
+  registerBackupCommands(registrar, adapters)
+  registerSecretsCommands(registrar, adapters)
+  registerImportCommand(registrar)
+  registerRetentionCommands(registrar)
   registrar
     .add('migrate', 'Upgrade the database schema, after making a copy')
     .action(registrar.does((context) => migrate(context, adapters)))
-  addMigrateStorage(registrar, adapters)
+  registerMigrateStorageCommand(registrar, adapters)
   registrar
     .add('version', 'Print the version')
     .action((options: CommonOptions) => printVersion(createOutput(options.json === true), version))
@@ -114,7 +114,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
 }
 
 /** Registers `retention` and `erase`. */
-function addRetention({ addInTeam, does, doesWith }: Registrar): void {
+function registerRetentionCommands({ addInTeam, does, doesWith }: Registrar): void {
   addInTeam('retention', 'Show retention periods, disk usage and the disk forecast').action(
     does(showRetention),
   )
@@ -161,7 +161,7 @@ function helpAsOption(program: Command, argv: string[]): string[] {
 const isGroup = (program: Command, [name]: string[]): boolean =>
   name === undefined || program.commands.some((one) => one.name() === name && one.commands.length > 0)
 
-function addServe({ add, finish }: Registrar): void {
+function registerServeCommand({ add, finish }: Registrar): void {
   add('serve', 'Start the server (sandbox mode if there is no config file)')
     .option('--sandbox', 'Simulate DNS and mail exchangers on loopback; nothing leaves the machine')
     .action(async (options: CommonOptions & { sandbox?: boolean }) => {
@@ -169,7 +169,7 @@ function addServe({ add, finish }: Registrar): void {
         const { config: file, sandbox: wanted = false } = options
         const find = () =>
           wanted && file === undefined
-            ? { sandbox: true, loaded: sandboxConfig({ env: process.env }) }
+            ? { sandbox: true, loaded: createSandboxConfig({ env: process.env }) }
             : findConfig({ file, env: process.env })
         const found = find()
         const { config, notes } = requireValidConfig(found.loaded)
@@ -182,14 +182,14 @@ function addServe({ add, finish }: Registrar): void {
     })
 }
 
-function addSetup({ add, doesFirst }: Registrar): void {
+function registerSetupCommand({ add, doesFirst }: Registrar): void {
   add('setup', 'Create the first team and its owner; reads the password from standard input')
     .requiredOption('--email <address>', "The owner's email address, used to sign in")
     .option('--team <name>', 'Name of the team', 'My team')
-    .action(doesFirst(setup))
+    .action(doesFirst(runSetup))
 }
 
-function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+function registerDomainCommands({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const domain = group('domain', 'Manage domains to send from')
   const on = (name: string, description: string) =>
     addInTeam(name, description, domain).argument('<name>', 'example.com')
@@ -202,21 +202,21 @@ function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): vo
     .addArgument(new Argument('<what>', 'Which records').choices(['none', 'cname', 'ns']))
     .action(doesWith(delegateDomain))
   on('provider-rules', 'Check a domain against the rules of mailbox providers').action(
-    doesTo(domainProviderRules),
+    doesTo(showDomainProviderRules),
   )
   on('reputation', 'Show how receivers treat the mail of a domain, and what changed when')
     .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
-    .action(doesWith(domainReputation))
+    .action(doesWith(showDomainReputation))
   on('insights', 'Count the emails of a domain that failed checks of their content and sender')
     .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
-    .action(doesWith(domainInsights))
+    .action(doesWith(showDomainInsights))
   on('bodies', "Keep the bodies of a domain's emails, or discard each one once the email is final")
     .addArgument(new Argument('<what>', 'For emails accepted from now on').choices(['keep', 'discard']))
-    .action(doesWith(setBodies))
+    .action(doesWith(setBodyStorage))
   on('remove', 'Remove a domain and its DKIM keys').action(doesTo(removeDomain))
 }
 
-function addKeys({ group, addInTeam, does, doesTo }: Registrar): void {
+function registerKeyCommands({ group, addInTeam, does, doesTo }: Registrar): void {
   const key = group('key', 'Manage API keys')
   const permission = new Option('--permission <permission>', 'Access level of the key').choices([
     'full_access',
@@ -233,7 +233,7 @@ function addKeys({ group, addInTeam, does, doesTo }: Registrar): void {
     .action(doesTo(revokeKey))
 }
 
-function addTemplates({ group, addInTeam, does, doesTo }: Registrar): void {
+function registerTemplateCommands({ group, addInTeam, does, doesTo }: Registrar): void {
   const templates = group('template', 'List and publish templates')
   addInTeam('list', 'List templates, newest first', templates)
     .option('--search <text>', 'Only templates whose name or alias contains this text')
@@ -247,7 +247,7 @@ function addTemplates({ group, addInTeam, does, doesTo }: Registrar): void {
     .action(doesTo(publishTemplate))
 }
 
-function addSuppressions({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+function registerSuppressionCommands({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const suppression = group('suppression', 'Manage the suppression list')
   addInTeam('list', 'List suppressed addresses, newest first', suppression)
     .addOption(
@@ -278,7 +278,7 @@ function addSuppressions({ group, addInTeam, does, doesTo, doesWith }: Registrar
     .action(doesWith(importSuppressions))
 }
 
-function addShaping({ group, add, does, doesTo, doesWith }: Registrar): void {
+function registerShapingCommands({ group, add, does, doesTo, doesWith }: Registrar): void {
   const providers = group('provider', 'Manage sending limits per mailbox provider')
   add('list', 'List providers and their limits', providers).action(does(listProviders))
   const on = (name: string, description: string) =>
@@ -300,7 +300,7 @@ function addShaping({ group, add, does, doesTo, doesWith }: Registrar): void {
   lane('resume', 'Resume a lane and restore its full limits').action(doesTo(resumeLane))
 }
 
-function addMetrics({ group, add, addInTeam, does }: Registrar): void {
+function registerMetricsCommands({ group, add, addInTeam, does }: Registrar): void {
   const metrics = group('metrics', 'Show sending metrics')
   const counting = (name: string, description: string) =>
     addInTeam(name, description, metrics)
@@ -316,30 +316,34 @@ function addMetrics({ group, add, addInTeam, does }: Registrar): void {
     .option('--by <what>', 'Dimension: domain, provider, tag, bounce_category or period (default: domain)')
     .option('--domain <name>', 'Only mail from this domain')
     .option('--provider <ids>', 'Only mail to these providers, comma-separated')
-    .action(does(breakDown))
-  add('recompute', 'Recompute metrics from the events, for all teams', metrics).action(does(recompute))
+    .action(does(showBreakdown))
+  add('recompute', 'Recompute metrics from the events, for all teams', metrics).action(
+    does(recomputeAllMetrics),
+  )
 }
 
-function addTls({ group, add, doesTo }: Registrar, adapters: Adapters): void {
+function registerTlsCommands({ group, add, doesTo }: Registrar, adapters: Adapters): void {
   const tls = group('tls', 'Inspect TLS policies of recipient domains')
   add('policy', 'Show which TLS policy applies to a recipient domain, and why; sends no mail', tls)
     .argument('<domain>', 'example.com')
     .action(doesTo((context, domain) => showTlsPolicy(context, domain, adapters)))
 }
 
-function addStatus({ add, finish }: Registrar, adapters: Adapters): void {
+function registerStatusCommand({ add, finish }: Registrar, adapters: Adapters): void {
   add('status', 'Show the state of the server; exit code 1 if something needs attention').action(
-    async (options: CommonOptions) => finish(await status(options, adapters)),
+    async (options: CommonOptions) => finish(await printStatus(options, adapters)),
   )
 }
 
-function addDoctor({ add, finish }: Registrar, adapters: Adapters): void {
+function registerDoctorCommand({ add, finish }: Registrar, adapters: Adapters): void {
   add('doctor', 'Check everything that mail delivery depends on; exit code 1 if a check failed')
     .option('--domain <name>', 'Check only the DNS records and blocklist entries of this domain')
-    .action(async (options: CommonOptions & { domain?: string }) => finish(await doctor(options, adapters)))
+    .action(async (options: CommonOptions & { domain?: string }) =>
+      finish(await runDoctor(options, adapters)),
+    )
 }
 
-function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
+function registerCrashtestCommand({ add, finish }: Registrar, adapters: Adapters): void {
   add(
     'crashtest',
     'Kill a separate test daemon repeatedly while it handles test mail; exit code 1 if any mail is lost',
@@ -353,7 +357,7 @@ function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
     .option('--seed <number>', 'Random seed; the same seed gives the same kills', parseSeed, 1)
     .option('--duration <seconds>', 'Stop killing after this many seconds', parseCount)
     .action(async (options: CrashtestArgs) => {
-      const { crashtest } = await import('./crashtest.ts')
+      const { runCrashtestCommand: crashtest } = await import('./crashtest.ts')
       finish(await crashtest(options, adapters))
     })
 }

@@ -1,9 +1,9 @@
 /** The commands about the rules of mailbox providers. */
-import { presentProviderRules, presentRuleStanding } from '../api/provider-rules.ts'
-import { reasonOf, type RuleMode } from '../mail/provider-rules.ts'
+import { presentProviderRules, presentRuleCompliance } from '../api/provider-rules.ts'
+import { formatProblem, type RuleMode } from '../mail/provider-rules.ts'
 import type { Context } from './context.ts'
-import { named } from './domain.ts'
-import { paragraph, table } from './output.ts'
+import { findDomainByName } from './domain.ts'
+import { wrapParagraph, formatTable } from './output.ts'
 
 const WORDS: Record<RuleMode, string> = {
   block: 'Bulk mail that breaks a rule is refused.',
@@ -23,7 +23,11 @@ export async function showProviderRules({ accounts, gate, output, team }: Contex
     rule.since,
     rule.source,
   ])
-  output.text(`${mode}: ${WORDS[mode]}`, '', ...table(['RULE', 'FROM', 'REPLY', 'SINCE', 'SOURCE'], rows))
+  output.text(
+    `${mode}: ${WORDS[mode]}`,
+    '',
+    ...formatTable(['RULE', 'FROM', 'REPLY', 'SINCE', 'SOURCE'], rows),
+  )
 }
 
 /** Runs `team set-provider-rules`. A running daemon applies it within half a minute. */
@@ -38,11 +42,11 @@ export async function setProviderRules(
 }
 
 /** Runs `domain provider-rules`. */
-export async function domainProviderRules(context: Context, name: string): Promise<void> {
+export async function showDomainProviderRules(context: Context, name: string): Promise<void> {
   const { gate, output } = context
-  const domain = await named(context, name)
+  const domain = await findDomainByName(context, name)
   const standing = await gate.standing({ domain })
-  const shown = presentRuleStanding(domain.id, standing)
+  const shown = presentRuleCompliance(domain.id, standing)
   output.object(shown)
   const rows = shown.providers.map((one) => [
     one.name,
@@ -50,10 +54,12 @@ export async function domainProviderRules(context: Context, name: string): Promi
     String(one.bulk_from),
     one.bulk ? 'yes' : 'no',
   ])
-  output.text(...table(['PROVIDER', 'LAST 24 H', 'BULK FROM', 'BULK SENDER'], rows), '')
+  output.text(...formatTable(['PROVIDER', 'LAST 24 H', 'BULK FROM', 'BULK SENDER'], rows), '')
   for (const insight of standing.insights)
     output.text(
-      ...paragraph(`${insight.verdict}: ${insight.verdict === 'pass' ? insight.note : reasonOf(insight)}`),
+      ...wrapParagraph(
+        `${insight.verdict}: ${insight.verdict === 'pass' ? insight.note : formatProblem(insight)}`,
+      ),
     )
   if (standing.mode === 'off') output.text(WORDS.off)
 }

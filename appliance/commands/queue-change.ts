@@ -1,12 +1,18 @@
 import type { Actor } from '../mail/audit.ts'
-import { isEverything, type QueueChange, type QueuePreview } from '../queue/queue.ts'
+import { matchesEverything, type QueueChange, type QueuePreview } from '../queue/queue.ts'
 import { presentQueueChange, presentQueuePreview } from '../api/queue-changes.ts'
 import { presentDelivery } from '../api/timeline.ts'
 import { Failure, type Context } from './context.ts'
-import { agrees, instant } from './output.ts'
-import { controlOf, describeCounts, describeDelivery, filterOf, type QueueOptions } from './queue.ts'
+import { confirmOnTerminal, formatInstant } from './output.ts'
+import {
+  openQueueControl,
+  describeCounts,
+  describeDelivery,
+  buildQueueFilter,
+  type QueueOptions,
+} from './queue.ts'
 import type { QueueAction } from '../mail/queue.ts'
-import { userName } from './failure.ts'
+import { systemUserName } from './failure.ts'
 
 /** The options of commands that change the queue, in addition to the filter. */
 export interface ChangeOptions extends QueueOptions {
@@ -36,10 +42,10 @@ export async function changeQueue(
   action: QueueAction,
   options: ChangeOptions,
 ): Promise<void> {
-  const control = controlOf(context)
-  const filter = await filterOf(options, context)
+  const control = openQueueControl(context)
+  const filter = await buildQueueFilter(options, context)
   // These actions are final, so a forgotten filter option must not empty the queue.
-  if (FINAL.includes(action) && !options.all && isEverything(filter))
+  if (FINAL.includes(action) && !options.all && matchesEverything(filter))
     throw new Failure('This would end all queued deliveries. Add a condition such as --domain, or use --all.')
   const act = { action, filter, pool: options.to, all: options.all, keep: options.new }
   if (options.dryRun) return showPreview(context, action, await control.preview(act))
@@ -51,20 +57,20 @@ export async function changeQueue(
     const preview = await control.preview(act)
     await showPreview(context, action, preview)
     expectedCount = preview.count
-    if (preview.count === 0 || !(await agrees(`End ${many(preview.count)}?`)))
+    if (preview.count === 0 || !(await confirmOnTerminal(`End ${many(preview.count)}?`)))
       throw new Failure('Canceled. Nothing was changed.')
   }
-  tell(context, await control.act({ ...act, expectedCount }, thisPerson()))
+  tell(context, await control.act({ ...act, expectedCount }, getCommandLineActor()))
 }
 
 /** `queue undo`: reverts the action of an audit entry. */
 export async function undoQueue(context: Context, auditId: string): Promise<void> {
-  tell(context, await controlOf(context).undo({ auditId, teamId: undefined }, thisPerson()))
+  tell(context, await openQueueControl(context).undo({ auditId, teamId: undefined }, getCommandLineActor()))
 }
 
 /** Returns the person at the command line as an actor for the audit log. */
-export function thisPerson(): Actor {
-  return { kind: 'command', name: process.env.SUDO_USER ?? userName(), ip: null }
+export function getCommandLineActor(): Actor {
+  return { kind: 'command', name: process.env.SUDO_USER ?? systemUserName(), ip: null }
 }
 
 const many = (count: number): string => (count === 1 ? '1 delivery' : `${count} deliveries`)
@@ -78,7 +84,8 @@ async function showPreview(context: Context, action: QueueAction, preview: Queue
       sample.map((one) => presentDelivery(one)),
     ),
   )
-  const since = count === 0 ? '' : `, accepted from ${instant(oldestAt)} to ${instant(newestAt)} UTC`
+  const since =
+    count === 0 ? '' : `, accepted from ${formatInstant(oldestAt)} to ${formatInstant(newestAt)} UTC`
   context.output.text(
     `${many(count)} ${WORDS[action].would}${since}.`,
     ...describeCounts(preview),

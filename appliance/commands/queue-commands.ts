@@ -1,16 +1,16 @@
 /** The commands about queued mail. */
 import { Argument, Option, type Command } from 'commander'
-import { CATEGORIES } from '../mail/bounce.ts'
+import { BOUNCE_CATEGORIES } from '../mail/bounce.ts'
 import { STREAMS } from '../mail/source.ts'
 import { changeQueue, undoQueue, type ChangeOptions } from './queue-change.ts'
 import { countQueue, listHoldRules, listQueue, listQueueLanes, showQueue } from './queue.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount, parseId, parseIds } from './values.ts'
-import { teamFilter } from './which-team.ts'
+import { createTeamFilterOption } from './which-team.ts'
 import type { QueueAction } from '../mail/queue.ts'
 
 /** Registers `queue`. */
-export function addQueue({ group, add, does, doesTo }: Registrar): void {
+export function registerQueueCommands({ group, add, does, doesTo }: Registrar): void {
   const queue = group('queue', 'Manage queued mail')
   const filtered = (name: string, description: string) => addFilter(add(name, description, queue))
   const changing = (action: QueueAction, description: string) =>
@@ -60,13 +60,13 @@ function addFilter(command: Command): Command {
     .option('--provider <id>', 'Only this mailbox provider')
     .option('--pool <name>', 'Only this pool')
     .addOption(new Option('--stream <stream>', 'Only this stream').choices(STREAMS))
-    .addOption(teamFilter('Only this team'))
+    .addOption(createTeamFilterOption('Only this team'))
     .option('--tag <tag>', 'Only emails with this tag: name or name=value')
     .option('--older-than <age>', 'Only emails older than this: 90m, 2h, 3d')
     .option('--newer-than <age>', 'Only emails newer than this: 90m, 2h, 3d')
     .addOption(new Option('--state <state>', 'Only deliveries in this state').choices(['waiting', 'held']))
     .option('--reply <words>', 'Only deliveries whose last reply contains these words')
-    .addOption(new Option('--category <category>', 'Only this failure category').choices(CATEGORIES))
+    .addOption(new Option('--category <category>', 'Only this failure category').choices(BOUNCE_CATEGORIES))
     .option('--email <id>', 'Only this email', parseId)
     .option('--broadcast <id>', 'Only this broadcast', parseId)
     .option('--id <ids>', 'Only these deliveries, as comma-separated IDs', parseIds)

@@ -1,11 +1,11 @@
-import { withUnicodeDomains } from '../mail/idn.ts'
+import { toUnicodeDomains } from '../mail/idn.ts'
 import type { Step } from '../mail/transcript.ts'
 import { formatReply } from '../mail/reply.ts'
 import type { Cause } from '../mail/verdict.ts'
 import type { Explanation } from '../shaping/shaping.ts'
 import type { Attempt, Email, EmailHistory } from '../storage/storage.ts'
-import { waitsOf } from '../api/waits.ts'
-import { instant, paragraph, table } from './output.ts'
+import { listWaits } from '../api/waits.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 
 /** Formats the history of an email: recipients, then each attempt with its transcript. */
 export function describeHistory(
@@ -17,48 +17,50 @@ export function describeHistory(
   const rows = deliveries.map(({ state, attempts: count, dueAt, recipient }) => [
     state,
     String(count),
-    instant(dueAt),
-    withUnicodeDomains(recipient),
+    formatInstant(dueAt),
+    toUnicodeDomains(recipient),
   ])
   return [
     ...head.map((line) => line.replaceAll('\n', ' ')),
     '',
-    ...table(['STATE', 'ATTEMPTS', 'NEXT', 'RECIPIENT'], rows),
+    ...formatTable(['STATE', 'ATTEMPTS', 'NEXT', 'RECIPIENT'], rows),
     ...deliveries.flatMap(({ recipient, cause }) =>
       cause === null ? [] : ['', ...describeCause(recipient, cause)],
     ),
     ...deliveries.flatMap(({ recipient }, at) => {
       const why = waiting[at]?.why
-      return why === undefined ? [] : ['', ...paragraph(`${recipient}: ${why}`)]
+      return why === undefined ? [] : ['', ...wrapParagraph(`${recipient}: ${why}`)]
     }),
     ...waitLines(deliveries, attempts),
     ...attempts.flatMap(describeAttempt),
     '',
-    ...table(
+    ...formatTable(
       ['EVENT', 'AT', 'RECIPIENT'],
-      events.map(({ type, createdAt, data }) => [type, instant(createdAt), data.recipient ?? '']),
+      events.map(({ type, createdAt, data }) => [type, formatInstant(createdAt), data.recipient ?? '']),
     ),
   ]
 }
 
 /** Formats the delays before attempts, each with its reason. */
 function waitLines(deliveries: EmailHistory['deliveries'], attempts: readonly Attempt[]): string[] {
-  const recipients = new Map(deliveries.map(({ id, recipient }) => [id, withUnicodeDomains(recipient)]))
-  const rows = waitsOf({ deliveries, attempts: [...attempts] }).map(({ deliveryId, from, until, why }) => [
-    instant(from),
+  const recipients = new Map(deliveries.map(({ id, recipient }) => [id, toUnicodeDomains(recipient)]))
+  const rows = listWaits({ deliveries, attempts: [...attempts] }).map(({ deliveryId, from, until, why }) => [
+    formatInstant(from),
     `${Math.round((until - from) / 1000)} s`,
     recipients.get(deliveryId) ?? '',
     why,
   ])
-  return rows.length === 0 ? [] : ['', ...table(['WAITED SINCE', 'FOR', 'RECIPIENT', 'REASON'], rows)]
+  return rows.length === 0 ? [] : ['', ...formatTable(['WAITED SINCE', 'FOR', 'RECIPIENT', 'REASON'], rows)]
 }
 
 /** Explains the state of a delivery: the reason, its category, and advice. */
 function describeCause(recipient: string, { note, category, advice }: Cause): string[] {
   const about = category === undefined ? '' : `${category}: `
   return [
-    ...paragraph(`${recipient}: ${about}${note}`),
-    ...(advice ? paragraph(`Fix: ${advice.text}${advice.link === undefined ? '' : ` ${advice.link}`}`) : []),
+    ...wrapParagraph(`${recipient}: ${about}${note}`),
+    ...(advice
+      ? wrapParagraph(`Fix: ${advice.text}${advice.link === undefined ? '' : ` ${advice.link}`}`)
+      : []),
   ]
 }
 
@@ -68,7 +70,7 @@ function describeAttempt({ startedAt, endedAt, transcript }: Attempt): string[] 
   const safety = tls === null ? '' : `, ${tls.version} ${tls.verified ? 'verified' : 'unverified'}`
   return [
     '',
-    `attempt at ${instant(startedAt)} UTC, ${endedAt - startedAt} ms: ${where}${safety}`,
+    `attempt at ${formatInstant(startedAt)} UTC, ${endedAt - startedAt} ms: ${where}${safety}`,
     ...steps.flatMap(describeStep),
   ]
 }
@@ -77,6 +79,6 @@ function describeStep({ name, at, sent, reply, note }: Step): string[] {
   const lines = [`  ${String(Math.round(at)).padStart(6)} ms  ${name}`]
   if (sent !== null) lines.push(`             > ${sent}`)
   if (reply !== null) lines.push(`             < ${formatReply(reply)}`)
-  if (note !== null) lines.push(...paragraph(note, 13))
+  if (note !== null) lines.push(...wrapParagraph(note, 13))
   return lines.map((line) => line.replaceAll('\n', ' '))
 }

@@ -1,13 +1,13 @@
-import { createQueueControl, readQueueFilter, type QueueControl, type QueueSummary } from '../queue/queue.ts'
+import { createQueueControl, parseQueueFilter, type QueueControl, type QueueSummary } from '../queue/queue.ts'
 import type { Delivery, Email, HoldRule, QueueFilter } from '../storage/storage.ts'
-import { UNPLACED, type Explanation } from '../shaping/shaping.ts'
+import { PROVIDER_PLACEHOLDER, type Explanation } from '../shaping/shaping.ts'
 import { presentQueueLane, presentQueueSummary } from '../api/queue.ts'
 import { presentHoldRule } from '../api/queue-changes.ts'
 import { presentDelivery, presentTimeline } from '../api/timeline.ts'
 import { presentList } from '../api/shared.ts'
-import { Failure, readTyped, type Context } from './context.ts'
-import { instant, paragraph, shorten, table } from './output.ts'
-import { shapingOf } from './provider.ts'
+import { Failure, parseArgument, type Context } from './context.ts'
+import { formatInstant, wrapParagraph, truncate, formatTable } from './output.ts'
+import { openShaping } from './provider.ts'
 import { describeHistory } from './queue-text.ts'
 
 /** The filter options of the queue commands, as typed. */
@@ -29,11 +29,11 @@ export interface QueueOptions {
 }
 
 /** Creates the queue control; a running daemon notices due deliveries within a second. */
-export const controlOf = ({ storage, clock }: Context): QueueControl =>
+export const openQueueControl = ({ storage, clock }: Context): QueueControl =>
   createQueueControl({ storage, clock, wake: () => undefined })
 
 /** Builds the filter from the options. Without `--team`, it covers all teams. */
-export async function filterOf(
+export async function buildQueueFilter(
   options: QueueOptions,
   { clock, namedTeam }: Pick<Context, 'clock' | 'namedTeam'>,
 ): Promise<QueueFilter> {
@@ -42,7 +42,7 @@ export async function filterOf(
   const plain = { domain, provider, pool, stream, tag, state, reply, category, id, source }
   const typed = { ...plain, older_than, newer_than, email_id, broadcast }
   const optionOf = (name: string) => `--${name.replace(/_id$/, '').replaceAll('_', '-')}`
-  const { filter } = await readTyped(() => readQueueFilter(typed, clock.now(), optionOf))
+  const { filter } = await parseArgument(() => parseQueueFilter(typed, clock.now(), optionOf))
   const team = await namedTeam()
   return team === undefined ? filter : { ...filter, teamId: team.id }
 }
@@ -50,11 +50,11 @@ export async function filterOf(
 /** `queue list`: prints queued deliveries and their reasons. */
 export async function listQueue(context: Context, options: QueueOptions & { limit?: number }): Promise<void> {
   const { output } = context
-  const control = controlOf(context)
+  const control = openQueueControl(context)
   const limit = options.limit ?? 100
   const summary = await control.summary({})
-  const { items, hasMore } = await control.list(await filterOf(options, context), { limit })
-  const waiting = await shapingOf(context).explain(items)
+  const { items, hasMore } = await control.list(await buildQueueFilter(options, context), { limit })
+  const waiting = await openShaping(context).explain(items)
   const shown = items.map((one, at) => presentDelivery(one, waiting[at]))
   output.object(presentList(shown, hasMore))
   output.text(
@@ -67,8 +67,8 @@ export async function listQueue(context: Context, options: QueueOptions & { limi
 /** `queue count`: prints counts by provider and age, then the hold rules. */
 export async function countQueue(context: Context, options: QueueOptions): Promise<void> {
   const { output } = context
-  const control = controlOf(context)
-  const summary = await control.summary(await filterOf(options, context))
+  const control = openQueueControl(context)
+  const summary = await control.summary(await buildQueueFilter(options, context))
   const rules = await control.rules({ teamId: undefined })
   output.object(presentQueueSummary(summary))
   output.text(headline(summary), ...describeCounts(summary))
@@ -77,7 +77,7 @@ export async function countQueue(context: Context, options: QueueOptions): Promi
 
 /** `queue holds`: prints the hold rules of all teams. */
 export async function listHoldRules(context: Context): Promise<void> {
-  const rules = await controlOf(context).rules({ teamId: undefined })
+  const rules = await openQueueControl(context).rules({ teamId: undefined })
   context.output.object(presentList(rules.map(presentHoldRule)))
   context.output.text(...(rules.length === 0 ? ['No rule holds new mail.'] : describeRules(rules)))
 }
@@ -88,23 +88,23 @@ function describeRules(rules: readonly HoldRule[]): string[] {
     .map(({ id, domain, provider, tag, team_id }) =>
       [domain, provider, tag, team_id].map((one) => one ?? 'any').concat(id),
     )
-  return table(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows)
+  return formatTable(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows)
 }
 
 /** `queue lanes`: prints one row per delivery. */
 export async function listQueueLanes(context: Context, options: QueueOptions): Promise<void> {
   const { output } = context
-  const counted = await controlOf(context).lanes(await filterOf(options, context))
-  const rows = (await shapingOf(context).backlog(counted, false)).map((row) => presentQueueLane(row, true))
+  const counted = await openQueueControl(context).lanes(await buildQueueFilter(options, context))
+  const rows = (await openShaping(context).backlog(counted, false)).map((row) => presentQueueLane(row, true))
   output.object(presentList(rows))
   if (rows.length === 0) return output.text('The queue is empty.')
   const head = ['COUNT', 'DUE', 'LATER', 'HELD', 'IN FLIGHT', 'STATE', 'POOL', 'PROVIDER']
   const total = rows.reduce((sum, { count }) => sum + count, 0)
   output.text(
-    ...table(head, rows.map(laneCells)),
+    ...formatTable(head, rows.map(laneCells)),
     '',
     `${total} in total.`,
-    ...rows.flatMap(({ id, why }) => (why === null ? [] : ['', ...paragraph(`${id}: ${why}.`)])),
+    ...rows.flatMap(({ id, why }) => (why === null ? [] : ['', ...wrapParagraph(`${id}: ${why}.`)])),
   )
 }
 
@@ -112,12 +112,12 @@ const laneCells = (row: ReturnType<typeof presentQueueLane>): string[] => [
   ...[row.count, row.due, row.later, row.held, row.in_flight].map(String),
   row.state.replaceAll('_', ' '),
   row.pool ?? 'several',
-  row.provider === UNPLACED ? 'other domains' : (row.provider ?? 'others'),
+  row.provider === PROVIDER_PLACEHOLDER ? 'other domains' : (row.provider ?? 'others'),
 ]
 
 const headline = ({ waiting, held, inFlight, oldestAt }: QueueSummary): string =>
   `${waiting} waiting, ${held} held, ${inFlight} in flight${
-    oldestAt === null ? '' : `; oldest since ${instant(oldestAt)} UTC`
+    oldestAt === null ? '' : `; oldest since ${formatInstant(oldestAt)} UTC`
   }`
 
 /** Formats the counts by provider, then by age. */
@@ -125,14 +125,14 @@ export function describeCounts({ providers, ages, count }: QueueSummary): string
   if (count === 0) return []
   const rows = providers.map(({ provider, waiting, held, inFlight, oldestAt }) => [
     ...[waiting, held, inFlight].map(String),
-    instant(oldestAt),
+    formatInstant(oldestAt),
     provider,
   ])
   return [
     '',
-    ...table(['WAITING', 'HELD', 'IN FLIGHT', 'OLDEST', 'PROVIDER'], rows),
+    ...formatTable(['WAITING', 'HELD', 'IN FLIGHT', 'OLDEST', 'PROVIDER'], rows),
     '',
-    ...table(
+    ...formatTable(
       ['COUNT', 'AGE'],
       ages.map(({ count: many, from, to }) => [String(many), describeAge(from, to)]),
     ),
@@ -151,16 +151,16 @@ export function describeDelivery(delivery: Delivery, waiting: Explanation | null
   return [
     '',
     `${id}  ${recipient}`,
-    `  ${state}, ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}, next ${instant(dueAt)}`,
-    ...(reason === undefined ? [] : [`  ${shorten(about + reason.replaceAll('\n', ' '), 76)}`]),
-    ...(waiting ? paragraph(waiting.why, 2) : []),
+    `  ${state}, ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}, next ${formatInstant(dueAt)}`,
+    ...(reason === undefined ? [] : [`  ${truncate(about + reason.replaceAll('\n', ' '), 76)}`]),
+    ...(waiting ? wrapParagraph(waiting.why, 2) : []),
   ]
 }
 
 /** `queue show`: prints the history of an email of any team, by the ID of the email or of a queued delivery. */
 export async function showQueue(context: Context, id: string): Promise<void> {
   const { storage, clock, output } = context
-  const delivery = await controlOf(context).get({ id, teamId: undefined })
+  const delivery = await openQueueControl(context).get({ id, teamId: undefined })
   const emailId = delivery?.emailId ?? id
   const found = await findEmail(context, emailId)
   if (!found)
@@ -169,7 +169,7 @@ export async function showQueue(context: Context, id: string): Promise<void> {
     )
   const { teamId, email } = found
   const history = await storage.getHistory({ teamId, id: emailId }, clock.now())
-  const waiting = await shapingOf(context).explain(history.deliveries)
+  const waiting = await openShaping(context).explain(history.deliveries)
   output.object(presentTimeline(email, history, waiting))
   output.text(...describeHistory(email, history, waiting))
 }

@@ -1,15 +1,20 @@
 /** The commands about receiving rules: what a domain does with mail to its addresses. */
-import { lineOfRule, MOST_RULES, type ReceivingAction, type ReceivingRule } from '../mail/receiving-rules.ts'
-import { readRule } from '../mail/read-receiving-rule.ts'
+import {
+  formatRule,
+  MAX_RULES_PER_DOMAIN,
+  type ReceivingAction,
+  type ReceivingRule,
+} from '../mail/receiving-rules.ts'
+import { normalizeRule } from '../mail/read-receiving-rule.ts'
 import type { Domain } from '../storage/storage.ts'
 import type { Context } from './context.ts'
-import { named } from './domain.ts'
+import { findDomainByName } from './domain.ts'
 import { Failure } from './failure.ts'
-import { table } from './output.ts'
+import { formatTable } from './output.ts'
 
 /** Runs `inbound rules`. */
 export async function listRules(context: Context, name: string): Promise<void> {
-  const domain = await named(context, name)
+  const domain = await findDomainByName(context, name)
   print(context, domain, await rulesOf(context, domain))
 }
 
@@ -19,20 +24,20 @@ export async function addRule(
   [name = '', pattern = '', action = '']: string[],
   { to, place }: { to?: string[]; place?: number },
 ): Promise<void> {
-  const domain = await named(context, name)
-  const rule = readRule({ pattern, action: action as ReceivingAction, to }, '')
+  const domain = await findDomainByName(context, name)
+  const rule = normalizeRule({ pattern, action: action as ReceivingAction, to }, '')
   const rules = await rulesOf(context, domain)
   const index = rules.findIndex((one) => one.pattern === rule.pattern)
   if (index >= 0)
     throw new Failure(`Rule ${index + 1} has this pattern already. Remove it first, or use another pattern.`)
-  if (rules.length >= MOST_RULES)
-    throw new Failure(`A domain has at most ${MOST_RULES} rules. Remove one first.`)
+  if (rules.length >= MAX_RULES_PER_DOMAIN)
+    throw new Failure(`A domain has at most ${MAX_RULES_PER_DOMAIN} rules. Remove one first.`)
   await replace(context, domain, rules.toSpliced(placeOf(rules, place), 0, rule))
 }
 
 /** Runs `inbound remove-rule`. */
 export async function removeRule(context: Context, [name = '', pattern = '']: string[]): Promise<void> {
-  const domain = await named(context, name)
+  const domain = await findDomainByName(context, name)
   const rules = await rulesOf(context, domain)
   const kept = rules.filter((one) => one.pattern !== pattern.normalize('NFC').toLowerCase())
   if (kept.length === rules.length)
@@ -59,6 +64,6 @@ async function replace(context: Context, domain: Domain, rules: ReceivingRule[])
 function print({ output }: Context, { id, name }: Domain, rules: ReceivingRule[]): void {
   output.object({ object: 'receiving_rules', domain_id: id, rules })
   if (rules.length === 0) return output.text(`${name} has no rules: it keeps all mail.`)
-  const rows = rules.map((rule, index) => [`${index + 1}`, lineOfRule(rule)])
-  output.text(...table(['PLACE', 'RULE'], rows))
+  const rows = rules.map((rule, index) => [`${index + 1}`, formatRule(rule)])
+  output.text(...formatTable(['PLACE', 'RULE'], rows))
 }

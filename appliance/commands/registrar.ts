@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { audited, type Typed } from './audited-command.ts'
+import { runAudited, type CommandInvocation } from './audited-command.ts'
 import { withContext, type Adapters, type CommonOptions, type Context } from './context.ts'
-import { teamToActFor } from './which-team.ts'
+import { createTeamOption } from './which-team.ts'
 
 /** The implementation of a command; it resolves on success. */
 type Work<O> = (context: Context, options: O) => Promise<void>
@@ -42,13 +42,15 @@ export function createRegistrar(
 ): Registrar {
   type Run = (
     options: CommonOptions,
-    typed: Typed,
+    typed: CommandInvocation,
     work: (context: Context) => Promise<void>,
   ) => Promise<void>
   const runOn =
     (first: boolean): Run =>
     async (options, typed, work) =>
-      finish(await withContext({ ...options, first }, adapters, (context) => audited(typed, context, work)))
+      finish(
+        await withContext({ ...options, first }, adapters, (context) => runAudited(typed, context, work)),
+      )
   const run = runOn(false)
   const doesBy =
     (runs: Run): Registrar['does'] =>
@@ -64,7 +66,7 @@ export function createRegistrar(
   return {
     group: (name, description) => program.command(name).description(description),
     add,
-    addInTeam: (name, description, parent) => add(name, description, parent).addOption(teamToActFor()),
+    addInTeam: (name, description, parent) => add(name, description, parent).addOption(createTeamOption()),
     does: doesBy(run),
     doesFirst: doesBy(runOn(true)),
     doesTo: (work) => async (argument, options, command) =>

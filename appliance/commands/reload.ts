@@ -1,15 +1,15 @@
 /** Handles SIGHUP: reloads the settings that can change while the daemon runs, and names those that need a restart. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Appliance } from '../compose.ts'
-import { formatComplaint, type Config, type Loaded } from '../config/config.ts'
+import type { RunningDaemon } from '../compose.ts'
+import { formatConfigError, type Config, type LoadResult } from '../config/config.ts'
 import type { Logger } from '../watch/log.ts'
 
 export interface ReloadArgs {
-  appliance: Pick<Appliance, 'reload'>
+  appliance: Pick<RunningDaemon, 'reload'>
   /** The configuration at start. */
   running: Config
   /** Reads the configuration again. */
-  reread: () => Loaded
+  reread: () => LoadResult
   log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
@@ -27,10 +27,12 @@ export async function reload({ appliance, running, reread, log }: ReloadArgs): P
   const loaded = reread()
   if ('complaints' in loaded) {
     for (const complaint of loaded.complaints)
-      log.error(`the configuration has an error, so the next start would fail: ${formatComplaint(complaint)}`)
+      log.error(
+        `the configuration has an error, so the next start would fail: ${formatConfigError(complaint)}`,
+      )
     said.push('The configuration has errors. See the log.')
   } else {
-    const keys = changedKeys(running, loaded.config)
+    const keys = listChangedKeys(running, loaded.config)
     if (keys.length > 0) {
       log.warn({ keys }, 'these settings changed; restart to apply them')
       said.push(`Restart to apply changed settings: ${keys.join(', ')}.`)
@@ -42,7 +44,7 @@ export async function reload({ appliance, running, reread, log }: ReloadArgs): P
 }
 
 /** Returns the names of changed settings, dotted as in the file. Pure. */
-export function changedKeys(before: Config, after: Config): string[] {
+export function listChangedKeys(before: Config, after: Config): string[] {
   const [old, fresh] = [flat(before), flat(after)]
   const names = new Set([...old.keys(), ...fresh.keys()])
   return [...names].filter((name) => !isDeepStrictEqual(old.get(name), fresh.get(name))).sort()

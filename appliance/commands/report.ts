@@ -7,9 +7,9 @@ import { createReportView } from '../insights/insights.ts'
 import type { DmarcSource } from '../mail/dmarc-summary.ts'
 import type { TlsSummary } from '../mail/tls-summary.ts'
 import type { Context } from './context.ts'
-import { named } from './domain.ts'
+import { findDomainByName } from './domain.ts'
 import { Failure } from './failure.ts'
-import { instant, paragraph, printable, shorten, table } from './output.ts'
+import { formatInstant, wrapParagraph, sanitizeForTerminal, truncate, formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount } from './values.ts'
 
@@ -18,7 +18,7 @@ const MOST = 100
 const MOST_DAYS = 90
 
 /** Registers `report`. */
-export function addReports({ group, addInTeam, doesWith }: Registrar): void {
+export function registerReportCommands({ group, addInTeam, doesWith }: Registrar): void {
   const reports = group('report', 'Show DMARC and TLS reports about a domain')
   const kind = () => new Option('--kind <kind>', 'dmarc or tls').choices(['dmarc', 'tls'])
   addInTeam('list', 'List reports, newest first', reports)
@@ -42,20 +42,20 @@ async function listReports(
 ): Promise<void> {
   if (limit > MOST) throw new Failure(`--limit is at most ${MOST}.`)
   const { storage, clock, output } = context
-  const { teamId, id: domainId } = await named(context, name)
+  const { teamId, id: domainId } = await findDomainByName(context, name)
   const { items, hasMore } = await storage.listDomainReports({ teamId, domainId, kind, limit }, clock.now())
   output.object(presentList(items.map(presentReport), hasMore))
   if (items.length === 0) return output.text('No reports. To see what to publish, run: posthaste report show')
   const rows = items.map((one) => [
     one.id,
-    instant(one.receivedAt),
+    formatInstant(one.receivedAt),
     one.kind,
-    shorten(printable(one.organization === '' ? one.submitter : one.organization), 30),
+    truncate(sanitizeForTerminal(one.organization === '' ? one.submitter : one.organization), 30),
     one.submitter,
     String(one.total),
     String(one.failed),
   ])
-  output.text(...table(['ID', 'RECEIVED', 'KIND', 'REPORTER', 'SENT BY', 'TOTAL', 'FAILED'], rows))
+  output.text(...formatTable(['ID', 'RECEIVED', 'KIND', 'REPORTER', 'SENT BY', 'TOTAL', 'FAILED'], rows))
 }
 
 /** Runs `report show`. */
@@ -65,7 +65,7 @@ async function showReports(
   { tls = false, days, report }: { tls?: boolean; days?: number; report?: string },
 ): Promise<void> {
   if (days !== undefined && days > MOST_DAYS) throw new Failure(`--days is at most ${MOST_DAYS}.`)
-  const domain = await named(context, name)
+  const domain = await findDomainByName(context, name)
   const view = createReportView({ ...context, hostname: context.config.hostname })
   if (report !== undefined) return showReport(context, await view.report(domain, report))
   if (tls) return showTls(context, await view.tls(domain, days))
@@ -74,7 +74,7 @@ async function showReports(
   output.object(presentDmarcSummary(head, names))
   if (head.messages > 0) output.text(`${head.passed} of ${head.messages} messages passed DMARC.`, '')
   output.text(...sourceLines(head.sources, names))
-  output.text(...paragraph(head.nextStep), ...recordLines(head.record))
+  output.text(...wrapParagraph(head.nextStep), ...recordLines(head.record))
 }
 
 /** Runs `report show --report`. */
@@ -90,7 +90,7 @@ function showReport(
     ...facts([
       ['Reporter', report.organization],
       ['Sent by', report.submitter],
-      ['Period', `${instant(report.begin)} to ${instant(report.end)}`],
+      ['Period', `${formatInstant(report.begin)} to ${formatInstant(report.end)}`],
       ['Domain', report.policyDomain],
       ['Policy', whole.policy_tags ?? ''],
       ['Result', `${report.failed} of ${report.total} ${what}`],
@@ -98,29 +98,33 @@ function showReport(
     '',
     ...sourceLines(sources, names),
     ...failureLines(failures),
-    ...[...sources, ...failures].flatMap(({ nextStep }) => (nextStep === null ? [] : paragraph(nextStep))),
+    ...[...sources, ...failures].flatMap(({ nextStep }) =>
+      nextStep === null ? [] : wrapParagraph(nextStep),
+    ),
   )
 }
 
 const facts = (pairs: readonly (readonly [name: string, text: string])[]): string[] =>
-  pairs.flatMap(([name, text]) => (text === '' ? [] : [`${name.padEnd(10)}${printable(text)}`]))
+  pairs.flatMap(([name, text]) => (text === '' ? [] : [`${name.padEnd(10)}${sanitizeForTerminal(text)}`]))
 
 const sourceLines = (sources: readonly DmarcSource[], names: ReadonlyMap<string, string>): string[] => {
   const rows = sources.map((source) => [
     source.ip,
-    shorten(printable(names.get(source.ip) ?? ''), 40),
+    truncate(sanitizeForTerminal(names.get(source.ip) ?? ''), 40),
     String(source.messages),
     String(source.passed),
     source.verdict,
   ])
-  return rows.length === 0 ? [] : [...table(['SOURCE', 'NAME', 'MESSAGES', 'PASSED', 'MEANING'], rows), '']
+  return rows.length === 0
+    ? []
+    : [...formatTable(['SOURCE', 'NAME', 'MESSAGES', 'PASSED', 'MEANING'], rows), '']
 }
 
 const failureLines = (failures: TlsSummary['failures']): string[] => {
   const rows = failures.map(({ type, sessions, mxHosts, meaning }) =>
-    [type, String(sessions), mxHosts.join(', '), meaning].map(printable),
+    [type, String(sessions), mxHosts.join(', '), meaning].map(sanitizeForTerminal),
   )
-  return rows.length === 0 ? [] : [...table(['FAILURE', 'SESSIONS', 'MX', 'MEANING'], rows), '']
+  return rows.length === 0 ? [] : [...formatTable(['FAILURE', 'SESSIONS', 'MX', 'MEANING'], rows), '']
 }
 
 function showTls(
@@ -130,7 +134,7 @@ function showTls(
   output.object(presentTlsSummary(view))
   const { sessions, failed, failures } = view.summary
   if (sessions > 0) output.text(`${sessions - failed} of ${sessions} sessions used TLS.`, '')
-  output.text(...failureLines(failures), ...paragraph(view.nextStep), ...recordLines(view.record))
+  output.text(...failureLines(failures), ...wrapParagraph(view.nextStep), ...recordLines(view.record))
 }
 
 const recordLines = (record: { name: string; value: string; published: boolean }): string[] =>

@@ -9,9 +9,9 @@ import {
 import { firstDay, sumInsights } from '../mail/insight-counts.ts'
 import { createReputationView, type ReputationView } from '../insights/insights.ts'
 import { Failure, type Context } from './context.ts'
-import { named } from './domain.ts'
-import { paragraph, table, type Output } from './output.ts'
-import { shapingOf } from './provider.ts'
+import { findDomainByName } from './domain.ts'
+import { wrapParagraph, formatTable, type Output } from './output.ts'
+import { openShaping } from './provider.ts'
 
 const MOST_DAYS = 90
 
@@ -20,13 +20,13 @@ interface Options {
 }
 
 /** Runs `domain reputation`. */
-export async function domainReputation(
+export async function showDomainReputation(
   context: Context,
   [name = '']: string[],
   { days }: Options,
 ): Promise<void> {
   const view = viewOf(context, days)
-  const domain = await named(context, name)
+  const domain = await findDomainByName(context, name)
   const shown = presentDomainReputation(await view.domain(domain, days), await namesOf(context))
   const { output } = context
   output.object(shown)
@@ -36,14 +36,14 @@ export async function domainReputation(
 }
 
 /** Runs `domain insights`. */
-export async function domainInsights(
+export async function showDomainInsights(
   context: Context,
   [name = '']: string[],
   { days = INSIGHT_DAYS }: Options,
 ): Promise<void> {
   if (days > MOST_DAYS) throw new Failure(`--days is at most ${MOST_DAYS}.`)
   const { storage, clock, output } = context
-  const { teamId, id: domainId } = await named(context, name)
+  const { teamId, id: domainId } = await findDomainByName(context, name)
   const now = clock.now()
   const rows = await storage.listInsightDays({ teamId, domainId, since: firstDay(now, days) }, now)
   const shown = presentDomainInsights(domainId, sumInsights(rows, now, days))
@@ -53,7 +53,7 @@ export async function domainInsights(
   if (failed.length > 0)
     output.text(
       '',
-      ...table(
+      ...formatTable(
         ['CHECK', 'EMAILS'],
         failed.map((one) => [one.check, one.note]),
       ),
@@ -61,7 +61,7 @@ export async function domainInsights(
 }
 
 /** Runs `source reputation`. */
-export async function sourceReputation(
+export async function showSourceReputation(
   context: Context,
   [ip = '']: string[],
   { days }: Options,
@@ -72,7 +72,7 @@ export async function sourceReputation(
   const { output } = context
   output.object(shown)
   if (shown.blocklists.length === 0) output.text('Blocklists were not checked yet.')
-  for (const { status, found } of shown.blocklists) output.text(...paragraph(`${status}: ${found}`))
+  for (const { status, found } of shown.blocklists) output.text(...wrapParagraph(`${status}: ${found}`))
   output.text('')
   printResults(output, shown, 'PROVIDER')
   printChanges(output, shown)
@@ -85,7 +85,7 @@ function viewOf({ storage, clock, gate }: Context, days: number | undefined): Re
 
 /** Returns the names of mailbox providers by id. */
 async function namesOf(context: Context): Promise<Map<string, string>> {
-  return new Map((await shapingOf(context).providers()).map(({ id, name }) => [id, name]))
+  return new Map((await openShaping(context).providers()).map(({ id, name }) => [id, name]))
 }
 
 const percent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
@@ -104,7 +104,10 @@ function printComplaints(output: Output, { complaints, reports }: DomainReputati
 
 type Shown = DomainReputation | SourceReputation
 
-/** @param byProvider the first column's name in the table by provider */
+/**
+ * Prints results by day, then by provider.
+ * @param toReceiverCounts the first column's name in the table by provider
+ */
 function printResults(output: Output, { days, totals, providers }: Shown, byProvider: string): void {
   const head = ['DELIVERED', 'BOUNCED', 'DEFERRED', ...('complained' in totals ? ['COMPLAINED'] : [])]
   const numbers = (one: Shown['totals']): string[] =>
@@ -115,14 +118,14 @@ function printResults(output: Output, { days, totals, providers }: Shown, byProv
     return
   }
   const rows = busy.map((day) => [day.date, ...numbers(day)])
-  output.text(...table(['DAY', ...head], [...rows, ['total', ...numbers(totals)]]))
+  output.text(...formatTable(['DAY', ...head], [...rows, ['total', ...numbers(totals)]]))
   if (providers.length === 0) return
   const named = providers.map((one) => [one.name ?? 'others', ...numbers(one)])
-  output.text('', ...table([byProvider, ...head], named))
+  output.text('', ...formatTable([byProvider, ...head], named))
 }
 
 function printChanges(output: Output, { changes }: Shown): void {
   if (changes.length === 0) return
   const rows = changes.map(({ at, note }) => [at, note])
-  output.text('', ...table(['WHEN', 'CHANGE'], rows))
+  output.text('', ...formatTable(['WHEN', 'CHANGE'], rows))
 }

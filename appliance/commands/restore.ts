@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { systemClock } from '../clock/clock.ts'
 import { findConfig } from '../config/config.ts'
-import { refused, makeBackup, type BackupOptions } from './backup.ts'
-import type { BackupAbout } from '../storage/storage.ts'
+import { wrapFileErrors, createBackup, type BackupOptions } from './backup.ts'
+import type { BackupMetadata } from '../storage/storage.ts'
 import { Failure, reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
-import { readDecryption } from './key-files.ts'
-import { thisPerson } from './queue-change.ts'
-import { createOutput, instant, paragraph } from './output.ts'
+import { parseDecryptionOptions } from './key-files.ts'
+import { getCommandLineActor } from './queue-change.ts'
+import { createOutput, formatInstant, wrapParagraph } from './output.ts'
 import type { Registrar } from './registrar.ts'
 
 export interface RestoreOptions extends CommonOptions {
@@ -22,9 +22,9 @@ async function restore(file: string, options: RestoreOptions, adapters: Adapters
     const dataDir = resolve(options.dataDir ?? configuredDirectory(options))
     const { restoreBackup } = await adapters()
     const path = resolve(file)
-    const decryption = readDecryption(options)
-    const restored = await refused(() =>
-      restoreBackup({ file: path, dataDir, by: thisPerson(), decryption }, systemClock.now()),
+    const decryption = parseDecryptionOptions(options)
+    const restored = await wrapFileErrors(() =>
+      restoreBackup({ file: path, dataDir, by: getCommandLineActor(), decryption }, systemClock.now()),
     )
     const { about, held, reports, auditId } = restored
     output.object({
@@ -38,8 +38,8 @@ async function restore(file: string, options: RestoreOptions, adapters: Adapters
       backup_made_at: new Date(about.createdAt).toISOString(),
     })
     output.text(
-      `Restored ${about.counts.emails} emails into ${dataDir}, as of ${instant(about.createdAt)} UTC.`,
-      ...paragraph(holdSentence(held)),
+      `Restored ${about.counts.emails} emails into ${dataDir}, as of ${formatInstant(about.createdAt)} UTC.`,
+      ...wrapParagraph(holdSentence(held)),
       ...(held === 0
         ? []
         : [
@@ -51,10 +51,10 @@ async function restore(file: string, options: RestoreOptions, adapters: Adapters
           ]),
       ...(reports === 0
         ? []
-        : paragraph(
+        : wrapParagraph(
             `${reports} bounce reports to senders were due. They are not sent, because they may have been sent after the backup.`,
           )),
-      ...paragraph(
+      ...wrapParagraph(
         'Everyone has to sign in again. Keys, members, passwords and second steps that were removed or changed since the backup are back.',
       ),
       ...keyLines(about, dataDir),
@@ -65,9 +65,9 @@ async function restore(file: string, options: RestoreOptions, adapters: Adapters
 }
 
 /** Lists the keys that are still missing for a start. */
-function keyLines({ masterKey }: BackupAbout, dataDir: string): string[] {
+function keyLines({ masterKey }: BackupMetadata, dataDir: string): string[] {
   if (!masterKey || masterKey.included) return []
-  return paragraph(
+  return wrapParagraph(
     `Its secrets are encrypted with the master key ${masterKey.id}, which is not in the backup. The server needs it to start: put it into ${dataDir}/master.key, or where the configuration says.`,
   )
 }
@@ -92,7 +92,7 @@ function configuredDirectory({ config: file }: CommonOptions): string {
 const collect = (one: string, before: string[] = []): string[] => [...before, one]
 
 /** Registers `backup` and `restore`. */
-export function addBackups({ add, finish }: Registrar, adapters: Adapters): void {
+export function registerBackupCommands({ add, finish }: Registrar, adapters: Adapters): void {
   add('backup', 'Back up the whole server to one file, while it runs')
     .argument('<file>', 'Backup file to create; must not exist yet')
     .option('--no-bodies', 'Leave out bodies and messages of finished emails')
@@ -103,7 +103,9 @@ export function addBackups({ add, finish }: Registrar, adapters: Adapters): void
       '--passphrase-file <file>',
       'Encrypt the backup with the passphrase on the first line of this file',
     )
-    .action(async (file: string, options: BackupOptions) => finish(await makeBackup(file, options, adapters)))
+    .action(async (file: string, options: BackupOptions) =>
+      finish(await createBackup(file, options, adapters)),
+    )
   add('restore', 'Restore a backup into a data directory; queued deliveries are held')
     .argument('<file>', 'Backup file')
     .option('--data-dir <directory>', 'Empty or new directory (default: data_dir in the configuration)')

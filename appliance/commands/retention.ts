@@ -1,16 +1,16 @@
 import { statfs } from 'node:fs/promises'
 import { refuse } from '../mail/refusals.ts'
-import { viewDisk } from '../housekeeping/housekeeping.ts'
+import { reportDiskUsage } from '../housekeeping/housekeeping.ts'
 import { presentRetention, type DomainBodies } from '../api/retention.ts'
 import type { Context } from './context.ts'
-import { bytes, paragraph, table } from './output.ts'
+import { formatBytes, wrapParagraph, formatTable } from './output.ts'
 
 /** `retention`: prints the retention periods, stored data, and days until the disk is full. */
 export async function showRetention({ config, storage, clock, output, team }: Context): Promise<void> {
   const { retention, logs, webhooks, data_dir: dataDir } = config
   const budget = retention.disk_budget_mb === undefined ? null : retention.disk_budget_mb * 1_000_000
   const { bavail, bsize } = await statfs(dataDir)
-  const disk = await viewDisk(storage, clock, { budget, onDisk: bavail * bsize })
+  const disk = await reportDiskUsage(storage, clock, { budget, onDisk: bavail * bsize })
   const { id: teamId } = await team()
   const without = await storage.domainsWithoutBodies({ teamId }, clock.now())
   const days = {
@@ -33,9 +33,9 @@ export async function showRetention({ config, storage, clock, output, team }: Co
     ['audit log', days.audit === 0 ? 'forever' : `${days.audit} days`],
   ]
   output.text(
-    ...table(['KEPT', 'FOR'], rows),
+    ...formatTable(['KEPT', 'FOR'], rows),
     '',
-    `Used: ${bytes(disk.held)}${budget === null ? '' : ` of ${bytes(budget)}`} (database ${bytes(disk.database)}, messages in files ${bytes(disk.files)}); ${bytes(disk.room)} free.`,
+    `Used: ${formatBytes(disk.held)}${budget === null ? '' : ` of ${formatBytes(budget)}`} (database ${formatBytes(disk.database)}, messages in files ${formatBytes(disk.files)}); ${formatBytes(disk.room)} free.`,
     disk.fullInDays === null
       ? 'Disk usage does not appear to grow.'
       : `At last week's rate, the disk is full in ${disk.fullInDays} days.`,
@@ -44,7 +44,7 @@ export async function showRetention({ config, storage, clock, output, team }: Co
 }
 
 /** `domain bodies`: sets whether the bodies of a domain's emails are stored. */
-export async function setBodies(
+export async function setBodyStorage(
   { storage, senders, clock, output, team }: Context,
   given: string[],
 ): Promise<void> {
@@ -59,5 +59,5 @@ export async function setBodies(
   const sentence = keep
     ? `Bodies of emails from ${domain.name} are kept for retention.bodies_days.`
     : `Bodies of new emails from ${domain.name} are deleted when the email is final. Bodies of emails accepted earlier are kept for retention.bodies_days.`
-  output.text(...paragraph(sentence))
+  output.text(...wrapParagraph(sentence))
 }

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
-import { recordAct } from '../accounts/audit.ts'
+import { recordAuditEntry } from '../accounts/audit.ts'
 import { systemClock } from '../clock/clock.ts'
 import { findConfig, type Config } from '../config/config.ts'
 import type { Snapshot } from '../storage/storage.ts'
 import { Failure, reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
-import { createOutput, instant, paragraph, table } from './output.ts'
-import { thisPerson } from './queue-change.ts'
-import { fileReason } from './failure.ts'
+import { createOutput, formatInstant, wrapParagraph, formatTable } from './output.ts'
+import { getCommandLineActor } from './queue-change.ts'
+import { describeFileError } from './failure.ts'
 import type { Registrar } from './registrar.ts'
 
 /** The first schema version with encrypted secrets. Older copies of the database contain plain text. */
@@ -20,11 +20,11 @@ async function showSecrets(options: CommonOptions, adapters: Adapters): Promise<
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
     const { config } = requireValidConfig(findConfig({ file: options.config, env: process.env }).loaded)
-    const { inspectSecrets, snapshotsOf } = await adapters()
+    const { inspectSecrets, listUpgradeSnapshots } = await adapters()
     const { keyId, source, trouble, sealedAt, cleanedAt, counts } = await refused(() =>
       inspectSecrets(config),
     )
-    const plain = snapshotsOf(config).filter(({ schema }) => schema < SEALED_SINCE)
+    const plain = listUpgradeSnapshots(config).filter(({ schema }) => schema < SEALED_SINCE)
     output.object({
       object: 'secrets',
       key_id: keyId,
@@ -38,15 +38,15 @@ async function showSecrets(options: CommonOptions, adapters: Adapters): Promise<
     output.text(
       keyId === null
         ? 'The secrets are not encrypted yet. The next start encrypts them.'
-        : `Encrypted with the master key ${keyId} since ${instant(sealedAt)} UTC.`,
+        : `Encrypted with the master key ${keyId} since ${formatInstant(sealedAt)} UTC.`,
       `Key source: ${source}`,
       '',
-      ...table(
+      ...formatTable(
         ['SECRETS', 'ENCRYPTED', 'PLAIN'],
         counts.map(({ kind, sealed, plain: open }) => [kind, String(sealed), String(open)]),
       ),
-      ...(trouble === null ? [] : ['', ...paragraph(trouble)]),
-      ...(keyId === null || cleanedAt !== null ? [] : ['', ...paragraph(NOT_CLEANED)]),
+      ...(trouble === null ? [] : ['', ...wrapParagraph(trouble)]),
+      ...(keyId === null || cleanedAt !== null ? [] : ['', ...wrapParagraph(NOT_CLEANED)]),
       ...snapshotLines(plain),
     )
     return trouble === null ? 0 : 1
@@ -60,7 +60,7 @@ function snapshotLines(plain: Snapshot[]): string[] {
   if (plain.length === 0) return []
   const what =
     'Snapshots from before the upgrade contain plain secrets. Delete them once you no longer need to go back:'
-  return ['', ...paragraph(what), ...plain.map(({ file }) => `  ${file}`)]
+  return ['', ...wrapParagraph(what), ...plain.map(({ file }) => `  ${file}`)]
 }
 
 /** The options of `secrets rekey`. */
@@ -82,30 +82,32 @@ async function rekeySecrets(options: RekeyOptions, adapters: Adapters): Promise<
     try {
       await record(await adapters(), config, { from, to })
     } catch (error) {
-      output.error(`The key was replaced, but the audit log entry could not be written: ${fileReason(error)}`)
+      output.error(
+        `The key was replaced, but the audit log entry could not be written: ${describeFileError(error)}`,
+      )
     }
     output.object({ object: 'secrets.rekey', from, to, source, hand_over: handOver, cleaned })
     output.text(
       `All secrets are encrypted with the master key ${to}. The old key ${from} is no longer used.`,
-      ...paragraph(
+      ...wrapParagraph(
         handOver
           ? `Before the next start, put the new key from ${file} where the old one came from: ${source}.`
           : `The new key is in ${source}. Make a backup now, or store a copy of the key elsewhere. Older backups need the old key.`,
       ),
-      ...(cleaned ? [] : paragraph(NOT_CLEANED)),
+      ...(cleaned ? [] : wrapParagraph(NOT_CLEANED)),
     )
     return 0
   })
 }
 
 async function record(
-  { auditLogOf }: Awaited<ReturnType<Adapters>>,
+  { openAuditLog }: Awaited<ReturnType<Adapters>>,
   config: Config,
   after: { from: string; to: string },
 ): Promise<void> {
-  await recordAct(auditLogOf(config), systemClock, {
+  await recordAuditEntry(openAuditLog(config), systemClock, {
     teamId: null,
-    actor: thisPerson(),
+    actor: getCommandLineActor(),
     action: 'secrets.rekey',
     target: 'secrets',
     details: { command: 'secrets rekey' },
@@ -119,15 +121,15 @@ async function refused<T>(work: () => T | Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     const { name, code } = error as NodeJS.ErrnoException
-    if (['StorageRefused', 'MasterKeyRefused', 'SecretRefused'].includes(name))
+    if (['StorageRefused', 'MasterKeyError', 'SecretRefused'].includes(name))
       throw new Failure((error as Error).message, { cause: error })
-    if (code !== undefined) throw new Failure(fileReason(error), { cause: error })
+    if (code !== undefined) throw new Failure(describeFileError(error), { cause: error })
     throw error
   }
 }
 
 /** Registers `secrets`, about the master key. */
-export function addSecrets({ group, add, finish }: Registrar, adapters: Adapters): void {
+export function registerSecretsCommands({ group, add, finish }: Registrar, adapters: Adapters): void {
   const secrets = group('secrets', 'Manage the master key that encrypts stored secrets')
   add('status', 'Show the master key ID, its source, and whether all secrets are encrypted', secrets).action(
     async (options: RekeyOptions) => finish(await showSecrets(options, adapters)),

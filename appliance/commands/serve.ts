@@ -1,15 +1,15 @@
 import { rmSync, writeFileSync } from 'node:fs'
-import { CannotStart, compose, type Appliance } from '../compose.ts'
-import { runningFile, type Config, type Loaded, type Running } from '../config/config.ts'
+import { StartupError, compose, type RunningDaemon } from '../compose.ts'
+import { runningSandboxFile, type Config, type LoadResult, type RunningSandbox } from '../config/config.ts'
 import { systemClock } from '../clock/clock.ts'
 import { Failure } from './context.ts'
-import { removeDaemonRun, writeClients, writeDaemonRun } from './daemon-file.ts'
+import { removeDaemonRun, writeClientUsage, writeDaemonRun } from './daemon-file.ts'
 import { reload } from './reload.ts'
-import { tellSetUpLink } from './set-up-link.ts'
+import { announceSetupLink } from './set-up-link.ts'
 import { createLogger, type Logger } from '../watch/log.ts'
 import { createNotifier } from '../watch/notify.ts'
 import { watchSpareMemory } from '../watch/spare-memory.ts'
-import { originsOf } from '../assembly/node.ts'
+import { toOrigins } from '../assembly/node.ts'
 import { VERSION } from '../assembly/version.ts'
 
 /** The arguments of `serve`. */
@@ -19,7 +19,7 @@ export interface ServeArgs {
   notes: string[]
   sandbox: boolean
   /** Reads the configuration again, for a reload. */
-  reread: () => Loaded
+  reread: () => LoadResult
 }
 
 /**
@@ -37,7 +37,7 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
     process.exit(1)
   }
   const appliance = await compose(config, { log, sandbox, onLost }).catch((error: unknown) => {
-    throw error instanceof CannotStart ? new Failure(error.message) : error
+    throw error instanceof StartupError ? new Failure(error.message) : error
   })
   // Install the signal handlers before the daemon reports that it has started, because it can be stopped from then on.
   const stop = stopSignal()
@@ -47,13 +47,13 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
     pid: process.pid,
     version: VERSION,
     startedAt: systemClock.now(),
-    listeners: originsOf(appliance),
+    listeners: toOrigins(appliance),
   })
   if (appliance.sandbox) {
     writeRunning(config, appliance.sandbox)
-    console.log(welcome(appliance))
+    console.log(formatWelcome(appliance))
   }
-  await tellSetUpLink({ appliance, config, clock: systemClock, log })
+  await announceSetupLink({ appliance, config, clock: systemClock, log })
   await notifier.ready(`Accepting mail at ${appliance.url}.`, () => appliance.alive())
   reloads.heed(async () => {
     await notifier.reloading()
@@ -69,7 +69,7 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
   const clean = await stopped(appliance, log)
   notifier.close()
   removeDaemonRun(config.data_dir)
-  if (appliance.sandbox) rmSync(runningFile(config.data_dir), { force: true })
+  if (appliance.sandbox) rmSync(runningSandboxFile(config.data_dir), { force: true })
   return clean ? 0 : 1
 }
 
@@ -77,11 +77,11 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
 const NOTE_CLIENTS_MS = 5000
 
 /** Saves client usage periodically for `posthaste status`. Returns a function that stops this. */
-function noteClients(appliance: Appliance, config: Config, log: Logger): () => void {
+function noteClients(appliance: RunningDaemon, config: Config, log: Logger): () => void {
   let failed = false
   const note = (): void => {
     try {
-      writeClients(config.data_dir, { at: systemClock.now(), ...appliance.clients() })
+      writeClientUsage(config.data_dir, { at: systemClock.now(), ...appliance.clients() })
       failed = false
     } catch (error) {
       // Usually a full disk. Log it only once.
@@ -95,7 +95,7 @@ function noteClients(appliance: Appliance, config: Config, log: Logger): () => v
 }
 
 /** Stops the daemon; returns false and logs the error if a part failed to stop. */
-async function stopped(appliance: Appliance, log: Logger): Promise<boolean> {
+async function stopped(appliance: RunningDaemon, log: Logger): Promise<boolean> {
   try {
     await appliance.stop()
     log.info('stopped')
@@ -135,12 +135,12 @@ function stopSignal(): Promise<string> {
 
 /** Saves the sandbox's DNS and exchanger ports for the command line, because they are chosen at start. */
 function writeRunning(config: Config, sandbox: { dns: string; deliveryPort: number }): void {
-  const running: Running = { pid: process.pid, dns: sandbox.dns, deliveryPort: sandbox.deliveryPort }
-  writeFileSync(runningFile(config.data_dir), JSON.stringify(running), { mode: 0o600 })
+  const running: RunningSandbox = { pid: process.pid, dns: sandbox.dns, deliveryPort: sandbox.deliveryPort }
+  writeFileSync(runningSandboxFile(config.data_dir), JSON.stringify(running), { mode: 0o600 })
 }
 
 /** Formats the sandbox's welcome text: where to look, and a first email to paste. */
-export function welcome({ url, sandbox, smtp }: Appliance): string {
+export function formatWelcome({ url, sandbox, smtp }: RunningDaemon): string {
   const { seed } = sandbox!
   return `
 Posthaste ${VERSION} is running as a sandbox: no mail leaves this machine.

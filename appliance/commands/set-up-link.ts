@@ -1,12 +1,12 @@
-import { createSetUp } from '../accounts/accounts.ts'
+import { createSetup } from '../accounts/accounts.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../watch/log.ts'
-import type { Appliance } from '../compose.ts'
+import type { RunningDaemon } from '../compose.ts'
 
 /** The dependencies of the set-up link. */
-export interface SetUpLinkDeps {
-  appliance: Pick<Appliance, 'accounts' | 'storage' | 'url'>
+export interface SetupLinkDeps {
+  appliance: Pick<RunningDaemon, 'accounts' | 'storage' | 'url'>
   config: Pick<Config, 'hostname' | 'http'>
   clock: Clock
   log: Logger
@@ -16,12 +16,12 @@ export interface SetUpLinkDeps {
  * If there is no owner yet, creates a one-time link to the set-up page, logs it, and prints it on a terminal. Never
  * rejects, because a daemon that can't store a token must still deliver queued mail.
  */
-export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLinkDeps): Promise<void> {
+export async function announceSetupLink({ appliance, config, clock, log }: SetupLinkDeps): Promise<void> {
   const { accounts, storage, url } = appliance
   try {
-    const opened = await createSetUp({ storage, clock, accounts }).open()
+    const opened = await createSetup({ storage, clock, accounts }).open()
     if (!opened) return
-    const link = `${originOf(config, url)}/dashboard/setup#${opened.token}`
+    const link = `${resolveDashboardOrigin(config, url)}/dashboard/setup#${opened.token}`
     const expires = new Date(opened.expiresAt).toISOString()
     log.warn({ link, expires }, 'there is no owner yet; open the link in a browser to set up')
     // Programs read JSON logs, so print the link as well on a terminal, or if the log level would hide it.
@@ -35,7 +35,7 @@ export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLink
 }
 
 /** Returns the origin of the dashboard. Replaces a wildcard address by the host name, because it can't be opened. */
-export function originOf(config: SetUpLinkDeps['config'], listening: string): string {
+export function resolveDashboardOrigin(config: SetupLinkDeps['config'], listening: string): string {
   const { hostname, http } = config
   const apart = http.admin_listen.length + http.admin_tls_listen.length > 0
   if (apart || http.admin_url !== undefined) return dashboardOrigin(config)

@@ -4,7 +4,7 @@ import { readNewPassword } from './password-input.ts'
 import { dashboardOrigin } from './set-up-link.ts'
 
 /** `setup`: creates the team and its owner. Reads the password from standard input. */
-export async function setup(context: Context, options: { email: string; team: string }): Promise<void> {
+export async function runSetup(context: Context, options: { email: string; team: string }): Promise<void> {
   const { accounts, output, config } = context
   // Checked before prompting for a password.
   if (await accounts.firstTeam()) throw refuse('already_set_up')

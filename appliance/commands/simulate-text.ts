@@ -1,7 +1,7 @@
-/** What `posthaste simulate` prints. Pure. */
+/** Formats the output of `posthaste simulate`. Pure. */
 import type { ReceiverLimitName } from '../mail/receiver.ts'
 import type { ReceiverFigures, SimulationResult } from '../simulation/simulation.ts'
-import { instant, paragraph, table } from './output.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 
 const WORDS: Record<ReceiverLimitName, string> = {
   connections: 'simultaneous connections',
@@ -10,22 +10,24 @@ const WORDS: Record<ReceiverLimitName, string> = {
   recipients_per_message: 'recipients per message',
 }
 
-/** Returns the lines for people. */
+/** Formats the result as lines for people. */
 export function describeSimulation(
   result: SimulationResult,
   { start, days }: { start: number; days: number },
 ): string[] {
   const { receivers, sources, pool, recipients } = result
   const ips = sources.map(({ ip, warmUpSince }) =>
-    warmUpSince === null ? `${ip} (warm)` : `${ip} (warm-up since ${instant(warmUpSince).slice(0, 10)})`,
+    warmUpSince === null
+      ? `${ip} (warm)`
+      : `${ip} (warm-up since ${formatInstant(warmUpSince).slice(0, 10)})`,
   )
   const rows = receivers.filter(({ mail }) => mail > 0).map(rowOf)
   return [
-    ...paragraph(
-      `${recipients} emails, starting ${instant(start)} UTC, from pool ${pool}: ${ips.join(', ')}`,
+    ...wrapParagraph(
+      `${recipients} emails, starting ${formatInstant(start)} UTC, from pool ${pool}: ${ips.join(', ')}`,
     ),
     '',
-    ...table(['RECEIVER', 'MAIL', 'DAY 1', 'DONE', 'REFUSED', 'DEFERRED', 'PEAK', 'BROKEN'], rows),
+    ...formatTable(['RECEIVER', 'MAIL', 'DAY 1', 'DONE', 'REFUSED', 'DEFERRED', 'PEAK', 'BROKEN'], rows),
     '',
     ...totalLines(result, days),
     ...brokenLines(receivers),
@@ -60,8 +62,8 @@ function totalLines(result: SimulationResult, days: number): string[] {
       ? `${left} emails were left after ${days} days.`
       : `No mail was left after ${duration(finishedAfter)}.`
   return [
-    ...paragraph(`${sum(({ delivered }) => delivered)} delivered. ${first} ${last}`),
-    ...paragraph(
+    ...wrapParagraph(`${sum(({ delivered }) => delivered)} delivered. ${first} ${last}`),
+    ...wrapParagraph(
       transactional.p95 === null
         ? 'No transactional mail.'
         : `Transactional mail: ${transactional.mail} emails; delay p50 ${duration(transactional.p50!)}, p95 ${duration(transactional.p95)}, longest ${duration(transactional.longest!)}.`,
@@ -72,7 +74,7 @@ function totalLines(result: SimulationResult, days: number): string[] {
 function brokenLines(receivers: readonly ReceiverFigures[]): string[] {
   const lines = receivers.flatMap(({ name, provider, broken }) =>
     broken.flatMap(({ limit, most, seen, source }) =>
-      paragraph(
+      wrapParagraph(
         `${name} allows ${most} ${WORDS[limit]}, but got ${seen}. Lower the limit of provider ${provider}. Source: ${source}`,
       ),
     ),
@@ -92,7 +94,7 @@ function duration(ms: number): string {
 
 const secondsOf = (ms: number | null): number | null => (ms === null ? null : ms / 1000)
 
-/** Returns the object for --json. Durations in seconds. */
+/** Formats the result as the object for --json, with durations in seconds. */
 export function presentSimulation(
   result: SimulationResult,
   { start, days, seed }: { start: number; days: number; seed: number },

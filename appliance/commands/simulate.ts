@@ -1,9 +1,9 @@
-/** `posthaste simulate`: what would happen if a large broadcast was sent now. Reads everything, writes nothing. */
+/** `posthaste simulate`: predicts what would happen if a large broadcast were sent now. Only reads the server's data. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { InvalidArgumentError } from 'commander'
 import {
   findConfig,
-  loadBounces,
+  loadBounceRules,
   loadProviders,
   loadReceivers,
   OTHER_RECEIVER,
@@ -12,15 +12,15 @@ import {
 import type { Receiver } from '../mail/receiver.ts'
 import { DEFAULT_POOL, type Source } from '../mail/source.ts'
 import type * as Simulation from '../simulation/simulation.ts'
-import type { Present, SimulationResult } from '../simulation/simulation.ts'
+import type { ServerState, SimulationResult } from '../simulation/simulation.ts'
 import type { ReadOnlyStorage } from '../storage/storage.ts'
 import { reportFailure, requireValidConfig, type Adapters, type CommonOptions } from './context.ts'
-import { Failure, fileReason, Misuse } from './failure.ts'
+import { Failure, describeFileError, UsageError } from './failure.ts'
 import { createOutput } from './output.ts'
 import type { Registrar } from './registrar.ts'
 import { describeSimulation, presentSimulation } from './simulate-text.ts'
 import { parseCount, parseId, parseSeed } from './values.ts'
-import { teamCalled, type TeamOption } from './which-team.ts'
+import { findTeam, type TeamOption } from './which-team.ts'
 
 const MOST_VOLUME = 1_000_000
 const MOST_DAYS = 60
@@ -42,7 +42,7 @@ export interface SimulateOptions extends CommonOptions, TeamOption {
 }
 
 /** Registers `simulate`. */
-export function addSimulate({ addInTeam, finish }: Registrar, adapters: Adapters): void {
+export function registerSimulateCommand({ addInTeam, finish }: Registrar, adapters: Adapters): void {
   addInTeam(
     'simulate',
     'Simulate sending a broadcast now; sends and changes nothing. Exit code 1 if a published limit would be broken',
@@ -74,7 +74,7 @@ function parseDays(text: string): number {
   return days
 }
 
-/** Transactional emails per hour. */
+/** Parses the number of transactional emails per hour. */
 function parseOther(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('Expected a whole number from 0 to 99999.')
   return Number(text)
@@ -117,7 +117,7 @@ async function simulateCommand(options: SimulateOptions, adapters: Adapters): Pr
     const result = await simulation.simulate({
       present,
       receivers,
-      composition: simulation.divide(volume, weights),
+      composition: simulation.divideProportionally(volume, weights),
       mailboxes: { unknown: options.bounces / 100, full: FULL },
       transactionalPerHour: options.transactional,
       seed: options.seed,
@@ -126,7 +126,7 @@ async function simulateCommand(options: SimulateOptions, adapters: Adapters): Pr
     })
     broken = result.receivers.some((one) => one.broken.length > 0)
     output.object(presentSimulation(result, { start, days: options.days, seed: options.seed }))
-    const bars = simulation.drawBars(simulation.totalByMinute(result.minutes))
+    const bars = simulation.drawBars(simulation.computeMinuteTotals(result.minutes))
     output.text(...describeSimulation(result, { start, days: options.days }), '', ...bars)
     if (options.plot !== undefined) {
       const caption = `${result.recipients} emails from ${sourceWords(result)}, simulated by posthaste simulate.`
@@ -142,9 +142,9 @@ const sourceWords = ({ sources }: SimulationResult): string =>
 
 function refuseContradictions({ volume, segment, contacts }: SimulateOptions): void {
   if (segment !== undefined && contacts !== undefined)
-    throw new Misuse('--segment and --contacts cannot be combined.')
+    throw new UsageError('--segment and --contacts cannot be combined.')
   if (volume === undefined && segment === undefined && contacts === undefined)
-    throw new Misuse(
+    throw new UsageError(
       '--volume is missing: the number of recipients. Or name a list: --segment or --contacts.',
     )
 }
@@ -153,30 +153,33 @@ function writePlot(file: string, svg: string): void {
   try {
     writeFileSync(file, svg)
   } catch (error) {
-    throw new Failure(`--plot: ${file} could not be written: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`--plot: ${file} could not be written: ${describeFileError(error)}`, { cause: error })
   }
 }
 
 type Reads = ReadOnlyStorage & AsyncDisposable
 
 async function openReadOnly(adapters: Adapters, config: Config): Promise<Reads> {
-  const { readStorage, databaseName } = await adapters()
+  const { openReadOnlyStorage, databaseName } = await adapters()
   try {
-    const storage = await readStorage(config)
+    const storage = await openReadOnlyStorage(config)
     return { ...storage, [Symbol.asyncDispose]: () => storage.close() }
   } catch (error) {
-    throw new Failure(`The storage in ${databaseName(config)} could not be opened: ${fileReason(error)}`, {
-      cause: error,
-    })
+    throw new Failure(
+      `The storage in ${databaseName(config)} could not be opened: ${describeFileError(error)}`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
-/** Reads the present state; without a database, that of a first start. */
+/** Reads the current state; without a database, returns the state of a first start. */
 async function presentOf(
   config: Config,
   storage: ReadOnlyStorage | undefined,
   options: SimulateOptions,
-): Promise<Present> {
+): Promise<ServerState> {
   const { delivery, hostname } = config
   const now = Date.now()
   const reads = storage && {
@@ -197,7 +200,7 @@ async function presentOf(
     sourceIps: delivery.source_ips,
     sources: found.sources.length > 0 ? found.sources : first,
     providers: loadProviders({ connections }, delivery.providers),
-    bounces: loadBounces(delivery.bounces),
+    bounces: loadBounceRules(delivery.bounces),
     maxConnections: delivery.max_connections,
   }
 }
@@ -215,14 +218,14 @@ const newSource = (ip: string, warmUpSince: number | null): Source => ({
   checkedAt: null,
 })
 
-/** Returns whose mail it is. */
+/** Returns the team and domain that the simulated mail is sent from; null if there is no team. */
 async function senderOf(
   storage: ReadOnlyStorage,
   { team, domain }: SimulateOptions,
-): Promise<Present['sender']> {
+): Promise<ServerState['sender']> {
   const now = Date.now()
   const teams = await storage.listTeams({}, now)
-  const chosen = team === undefined ? teams[0] : teamCalled(teams, team)
+  const chosen = team === undefined ? teams[0] : findTeam(teams, team)
   if (!chosen) return null
   if (domain === undefined) return { teamId: chosen.id, domainId: null }
   const found = (await storage.listDomains({ teamId: chosen.id }, now)).find(
@@ -235,7 +238,7 @@ async function senderOf(
 interface Around {
   storage: ReadOnlyStorage | undefined
   receivers: readonly Receiver[]
-  present: Present
+  present: ServerState
   simulation: typeof Simulation
 }
 
@@ -245,18 +248,18 @@ async function weightsOf(options: SimulateOptions, around: Around): Promise<Map<
   if (options.contacts !== undefined)
     return simulation.countAddresses(readList(options.contacts), receivers, OTHER_RECEIVER)
   if (options.segment !== undefined) return segmentWeights(options.segment, around)
-  return simulation.sharesOf(receivers)
+  return simulation.getDefaultShares(receivers)
 }
 
 function readList(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new Failure(`--contacts: ${file} could not be read: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`--contacts: ${file} could not be read: ${describeFileError(error)}`, { cause: error })
   }
 }
 
-/** Counts the contacts of a segment that get broadcasts by provider. */
+/** Counts the mailable contacts of a segment by provider. */
 async function segmentWeights(id: string, { storage, receivers, present, simulation }: Around) {
   const teamId = present.sender?.teamId
   const now = Date.now()
@@ -271,5 +274,5 @@ async function segmentWeights(id: string, { storage, receivers, present, simulat
     after = part.next ?? undefined
   } while (after !== undefined)
   if (counts.size === 0) throw new Failure('Nobody in this segment gets broadcasts.')
-  return simulation.byProvider(counts, receivers, { table: present.providers, other: OTHER_RECEIVER })
+  return simulation.toReceiverCounts(counts, receivers, { table: present.providers, other: OTHER_RECEIVER })
 }

@@ -2,13 +2,13 @@
 import { Argument, Option } from 'commander'
 import { STREAMS } from '../mail/source.ts'
 import type { Registrar } from './registrar.ts'
-import { sourceReputation } from './reputation.ts'
+import { showSourceReputation } from './reputation.ts'
 import * as source from './source.ts'
 import { parseCount, parseId } from './values.ts'
-import { teamFilter } from './which-team.ts'
+import { createTeamFilterOption } from './which-team.ts'
 
 /** Registers `source`. */
-export function addSources({ group, add, does, doesWith }: Registrar): void {
+export function registerSourceCommands({ group, add, does, doesWith }: Registrar): void {
   const sources = group('source', 'Manage sending IPs')
   const on = (name: string, description: string) =>
     add(name, description, sources).argument(
@@ -21,7 +21,7 @@ export function addSources({ group, add, does, doesWith }: Registrar): void {
   add('assignments', 'List which mail uses which pool', sources).action(does(source.listAssignments))
   on('reputation', 'Show how receivers treat the mail from an IP, and what changed when')
     .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
-    .action(doesWith(sourceReputation))
+    .action(doesWith(showSourceReputation))
   on('add', 'Add a sending IP')
     .option('--pool <name>', 'Pool of the sending IP (default: default)')
     .option('--hostname <name>', "EHLO name, if the PTR record differs from the server's hostname")
@@ -30,16 +30,18 @@ export function addSources({ group, add, does, doesWith }: Registrar): void {
   on('remove', 'Remove an added sending IP').action(doesWith(source.removeSource))
   on('suspend', 'Stop sending from an IP until resumed').action(doesWith(source.suspendSource))
   on('resume', 'Resume sending from an IP').action(doesWith(source.resumeSource))
-  on('pool', 'Move a sending IP to a pool').argument('<pool>', 'Pool name').action(doesWith(source.movePool))
+  on('pool', 'Move a sending IP to a pool')
+    .argument('<pool>', 'Pool name')
+    .action(doesWith(source.setSourcePool))
   on('hostname', 'Set the EHLO name of a sending IP')
     .argument('<name>', "Such as mail2.example.com; - for the server's hostname")
-    .action(doesWith(source.nameSource))
+    .action(doesWith(source.setSourceHostname))
   on('warm-up', 'Start warming up a sending IP')
     .option('--end', 'End the warm-up and remove its daily limit')
-    .action(doesWith(source.warmUpSource))
+    .action(doesWith(source.setSourceWarmUp))
   add('assign', 'Send matching mail through a pool (without options, all mail)', sources)
     .argument('<pool>', 'Pool name')
-    .addOption(teamFilter('Mail of this team'))
+    .addOption(createTeamFilterOption('Mail of this team'))
     .option('--domain <name>', 'Mail from this domain')
     .addOption(new Option('--stream <stream>', 'Mail of this stream').choices(STREAMS))
     .action(doesWith(source.assignPool))

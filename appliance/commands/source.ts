@@ -3,7 +3,7 @@ import type { Assignment, Source } from '../mail/source.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
-import { instant, paragraph, table } from './output.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 
 /** `source list`: prints the sending IPs with their last check, then the pool assignments. */
 export async function listSources({ sources, output }: Context): Promise<void> {
@@ -15,10 +15,10 @@ export async function listSources({ sources, output }: Context): Promise<void> {
     source.ip,
     source.state,
     source.hostname ?? '-',
-    source.warmUpSince === null ? 'warm' : `since ${instant(source.warmUpSince)}`,
-    instant(source.checkedAt),
+    source.warmUpSince === null ? 'warm' : `since ${formatInstant(source.warmUpSince)}`,
+    formatInstant(source.checkedAt),
   ])
-  output.text(...table(['POOL', 'ADDRESS', 'STATE', 'EHLO NAME', 'WARM-UP', 'CHECKED'], rows))
+  output.text(...formatTable(['POOL', 'ADDRESS', 'STATE', 'EHLO NAME', 'WARM-UP', 'CHECKED'], rows))
   output.text(...found.flatMap(describeTrouble))
   if (assignments.length > 0) output.text('', ...describeAssignments(assignments))
 }
@@ -36,11 +36,11 @@ function describeTrouble({ ip, stateReason, health }: Source): string[] {
   const wrong = (health?.findings ?? []).filter(({ status }) => status === 'failed' || status === 'warning')
   const reason = stateReason === null ? [] : [`Suspended: ${stateReason}`]
   const lines = [...reason, ...wrong.filter(({ found }) => found !== stateReason).map(({ found }) => found)]
-  return lines.flatMap((line) => ['', ...paragraph(`${ip}: ${line}`)])
+  return lines.flatMap((line) => ['', ...wrapParagraph(`${ip}: ${line}`)])
 }
 
 function describeAssignments(assignments: readonly Assignment[]): string[] {
-  return table(
+  return formatTable(
     ['POOL', 'TEAM', 'DOMAIN', 'STREAM', 'ID'],
     assignments.map(({ pool, teamId, domainId, stream, id }) => [
       pool,
@@ -68,10 +68,10 @@ export async function addSource(
   const source = await sources.add({ ip: ip!, pool, hostname, warmUp })
   output.object(presentSource(source))
   output.text(
-    ...paragraph(
+    ...wrapParagraph(
       `Added ${source.ip} to the pool ${source.pool}. The daemon starts using it within a minute.`,
     ),
-    ...paragraph(
+    ...wrapParagraph(
       'Add it to the SPF records of all domains (posthaste domain show prints them). Its PTR record must match its EHLO name in both directions.',
     ),
   )
@@ -99,21 +99,21 @@ export async function resumeSource({ sources, output }: Context, [ip]: string[])
 }
 
 /** Runs `source pool`. */
-export async function movePool({ sources, output }: Context, [ip, pool]: string[]): Promise<void> {
+export async function setSourcePool({ sources, output }: Context, [ip, pool]: string[]): Promise<void> {
   const source = await sources.change(ip!, { pool: pool! })
   output.object(presentSource(source))
   output.text(`${source.ip} is now in the pool ${source.pool}.`)
 }
 
 /** `source hostname`: `-` resets it to the server's own name. */
-export async function nameSource({ sources, output }: Context, [ip, name]: string[]): Promise<void> {
+export async function setSourceHostname({ sources, output }: Context, [ip, name]: string[]): Promise<void> {
   const source = await sources.change(ip!, { hostname: name === '-' ? null : name })
   output.object(presentSource(source))
   output.text(`The EHLO name of ${source.ip} is now ${source.hostname ?? "the server's hostname"}.`)
 }
 
 /** `source warm-up`: starts or ends a warm-up. */
-export async function warmUpSource(
+export async function setSourceWarmUp(
   { sources, output }: Context,
   [ip]: string[],
   { end = false }: { end?: boolean },
@@ -123,7 +123,7 @@ export async function warmUpSource(
   output.text(
     source.warmUpSince === null
       ? `${source.ip} is not being warmed up and has no daily limit.`
-      : `${source.ip} has been warming up since ${instant(source.warmUpSince)} UTC.`,
+      : `${source.ip} has been warming up since ${formatInstant(source.warmUpSince)} UTC.`,
   )
 }
 

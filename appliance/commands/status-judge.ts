@@ -1,23 +1,23 @@
 /** Decides which facts of `posthaste status` need attention. Pure. */
-import { laneWords } from '../mail/waiting.ts'
+import { describeLaneReason } from '../mail/waiting.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { Source } from '../mail/source.ts'
 import type { LaneSummary } from '../shaping/shaping.ts'
 import type { Delivery, Domain, Webhook } from '../storage/storage.ts'
 import type { QueueSummary } from '../queue/queue.ts'
-import type { ClientsNote, DaemonRun } from './daemon-file.ts'
-import type { BackupNote } from './last-backup.ts'
+import type { SavedClientUsage, DaemonRun } from './daemon-file.ts'
+import type { BackupRecord } from './last-backup.ts'
 
 /** The facts that `status` shows. Times in Unix milliseconds. */
 export interface StatusFacts {
   hostname: string
   now: number
-  /** The last run. `alive` false: it ended without a clean stop. Null: it stopped cleanly, or there was none. */
+  /** The last run. `alive` is false if it ended without a clean stop. Null if it stopped cleanly, or there was none. */
   daemon: { run: DaemonRun; alive: boolean } | null
   /** The listeners, each with its problem; null if it responds. */
   listeners: { address: string; trouble: string | null }[]
   /** Client usage; null if no daemon runs or the usage is unknown. */
-  clients: ClientsNote | null
+  clients: SavedClientUsage | null
   queue: QueueSummary
   /** The oldest queued delivery that is not held, and its reason. */
   oldest: { delivery: Delivery; why: string | null } | null
@@ -36,7 +36,7 @@ export interface StatusFacts {
   certificates: Finding[]
   /** Days until the disk is full; null if usage isn't growing or is unknown. */
   fullInDays: number | null
-  backup: BackupNote | null
+  backup: BackupRecord | null
 }
 
 const MINUTE = 60_000
@@ -65,7 +65,7 @@ const problem = (id: string, title: string, found: string, advice: string): Find
 })
 
 /** Returns what needs attention, most urgent first; empty if all is well. */
-export function needsPerson(facts: StatusFacts): Finding[] {
+export function findProblems(facts: StatusFacts): Finding[] {
   return [
     ...judgeDaemon(facts),
     ...[facts.disk, ...facts.certificates].filter(urgent),
@@ -167,7 +167,7 @@ function judgeLanes({ lanes }: StatusFacts): Finding[] {
       problem(
         `lane:${id}`,
         `Lane ${id}`,
-        `Paused until an operator resumes it: ${reason ? laneWords(reason, provider) : 'no reason recorded'}.`,
+        `Paused until an operator resumes it: ${reason ? describeLaneReason(reason, provider) : 'no reason recorded'}.`,
         `posthaste lane resume ${id}`,
       ),
     )
@@ -175,7 +175,7 @@ function judgeLanes({ lanes }: StatusFacts): Finding[] {
 
 function judgeDomains({ domains }: StatusFacts): Finding[] {
   return domains
-    .filter(isBroken)
+    .filter(hasBrokenRecords)
     .map(({ name, checks, status }) =>
       problem(
         `domain:${name}`,
@@ -186,8 +186,9 @@ function judgeDomains({ domains }: StatusFacts): Finding[] {
     )
 }
 
-/** Reports whether a domain lost its records, or didn't get them in time. */
-export const isBroken = ({ status }: Domain): boolean => status === 'failed' || status === 'partially_failed'
+/** Reports whether a domain's records disappeared, or weren't published in time. */
+export const hasBrokenRecords = ({ status }: Domain): boolean =>
+  status === 'failed' || status === 'partially_failed'
 
 function judgeWebhooks({ webhooks, now }: StatusFacts): Finding[] {
   return webhooks.flatMap(({ id, endpoint, disabled, failingSince }) => {

@@ -1,12 +1,12 @@
 /** Formats the facts of `posthaste status` for people and programs. Pure. */
 import type { Finding } from '../mail/finding.ts'
-import { laneWords } from '../mail/waiting.ts'
+import { describeLaneReason } from '../mail/waiting.ts'
 import type { LaneSummary } from '../shaping/shaping.ts'
 import { presentDelivery } from '../api/timeline.ts'
 import { presentLane } from '../api/shaping.ts'
 import { presentSource } from '../api/sources.ts'
-import { bytes, instant, paragraph, shorten } from './output.ts'
-import { isBroken, type StatusFacts } from './status-judge.ts'
+import { formatBytes, formatInstant, wrapParagraph, truncate } from './output.ts'
+import { hasBrokenRecords, type StatusFacts } from './status-judge.ts'
 
 const LABEL = 13
 /** Maximum number of lines per kind of fact, so that the output fits one screen. */
@@ -16,7 +16,7 @@ const SHOWN = 5
 export function describeStatus(facts: StatusFacts, problems: readonly Finding[]): string[] {
   const { hostname, queue, lastHour, disk, certificates, fullInDays, backup, database } = facts
   const count = problems.length === 1 ? '1 problem needs' : `${problems.length} problems need`
-  const oldest = queue.oldestAt === null ? '' : `; oldest since ${instant(queue.oldestAt)} UTC`
+  const oldest = queue.oldestAt === null ? '' : `; oldest since ${formatInstant(queue.oldestAt)} UTC`
   return [
     `${hostname}: ${problems.length === 0 ? 'everything is fine.' : `${count} attention.`}`,
     '',
@@ -49,7 +49,7 @@ export function describeStatus(facts: StatusFacts, problems: readonly Finding[])
         ? database === null
           ? 'none recorded'
           : 'by the tools of PostgreSQL'
-        : `${instant(backup.at)} UTC, ${bytes(backup.size)}${backup.verified ? '' : ', not verified'}: ${backup.file}`,
+        : `${formatInstant(backup.at)} UTC, ${formatBytes(backup.size)}${backup.verified ? '' : ', not verified'}: ${backup.file}`,
     ),
     ...(problems.length === 0 ? [] : ['', 'Needs attention:']),
     ...problems.flatMap(describeProblem),
@@ -58,12 +58,15 @@ export function describeStatus(facts: StatusFacts, problems: readonly Finding[])
 
 /** Formats a labeled fact in lines of 80 columns, usually at most two. */
 function row(label: string, text: string): string[] {
-  const [first = '', ...rest] = paragraph(shorten(text, 2 * (80 - LABEL)), LABEL)
+  const [first = '', ...rest] = wrapParagraph(truncate(text, 2 * (80 - LABEL)), LABEL)
   return [label.padEnd(LABEL) + first.slice(LABEL), ...rest]
 }
 
 function describeProblem({ title, found, advice }: Finding): string[] {
-  return [...paragraph(`${title}: ${found}`, 2), ...(advice === null ? [] : paragraph(`-> ${advice}`, 4))]
+  return [
+    ...wrapParagraph(`${title}: ${found}`, 2),
+    ...(advice === null ? [] : wrapParagraph(`-> ${advice}`, 4)),
+  ]
 }
 
 function describeDaemon({ daemon, listeners, now }: StatusFacts): string[] {
@@ -73,7 +76,7 @@ function describeDaemon({ daemon, listeners, now }: StatusFacts): string[] {
   return [
     ...row(
       'daemon',
-      `version ${version}, pid ${pid}, up ${age(now - startedAt)}, since ${instant(startedAt)} UTC`,
+      `version ${version}, pid ${pid}, up ${age(now - startedAt)}, since ${formatInstant(startedAt)} UTC`,
     ),
     ...listeners.flatMap(({ address, trouble }, at) =>
       row(at === 0 ? 'listens' : '', `${address}${trouble === null ? '' : `: ${trouble}`}`),
@@ -88,7 +91,9 @@ function describeClients({ clients }: StatusFacts): string[] {
     ({ listener, open, senders, limit }) =>
       `${listener} ${open} of ${limit} connections${senders > 0 ? ` (${senders} from known senders)` : ''}`,
   )
-  const used = clients.bytes.map(({ what, used, limit }) => `${what} ${bytes(used)} of ${bytes(limit)}`)
+  const used = clients.bytes.map(
+    ({ what, used, limit }) => `${what} ${formatBytes(used)} of ${formatBytes(limit)}`,
+  )
   const refused = clients.refused.filter(({ count }) => count > 0)
   const reasons = refused.map(({ what, why, count }) => `${count} ${what} (${why})`)
   return [
@@ -98,7 +103,7 @@ function describeClients({ clients }: StatusFacts): string[] {
   ]
 }
 
-/** `3 d 4 h`, `2 h 5 min`, `7 min`. */
+/** Formats a duration: `3 d 4 h`, `2 h 5 min`, `7 min`. */
 function age(ms: number): string {
   const minutes = Math.max(0, Math.floor(ms / 60_000))
   const hours = Math.floor(minutes / 60)
@@ -111,7 +116,7 @@ function describeOldest({ oldest }: StatusFacts): string[] {
   const { recipient, cause, dueAt, attempts } = oldest.delivery
   const reason = cause?.note ?? oldest.why ?? 'not attempted yet'
   const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`
-  return row('', `${recipient}: ${tries}, next ${instant(dueAt)}; ${reason.replaceAll('\n', ' ')}`)
+  return row('', `${recipient}: ${tries}, next ${formatInstant(dueAt)}; ${reason.replaceAll('\n', ' ')}`)
 }
 
 /** Reports whether a lane is paused or its limits are reduced. */
@@ -127,7 +132,7 @@ function describeLanes({ lanes }: StatusFacts): string[] {
     ...[...paused, ...slowed]
       .slice(0, SHOWN)
       .flatMap(({ id, name, reason }) =>
-        row('', `${id}: ${reason === null ? 'paused' : laneWords(reason, name)}`),
+        row('', `${id}: ${reason === null ? 'paused' : describeLaneReason(reason, name)}`),
       ),
   ]
 }
@@ -173,7 +178,9 @@ export function presentStatus(facts: StatusFacts, problems: readonly Finding[]):
     },
     lanes: facts.lanes.filter((lane) => lane.paused !== null || isSlowed(lane)).map(presentLane),
     sources: facts.sources.map(presentSource),
-    broken_domains: facts.domains.filter(isBroken).map(({ id, name, status }) => ({ id, name, status })),
+    broken_domains: facts.domains
+      .filter(hasBrokenRecords)
+      .map(({ id, name, status }) => ({ id, name, status })),
     webhooks: facts.webhooks.map((one) => ({ id: one.id, endpoint: one.endpoint, state: webhookState(one) })),
     last_hour: lastHour,
     disk: { status: facts.disk.status, found: facts.disk.found, full_in_days: facts.fullInDays },

@@ -3,10 +3,10 @@ import { statfs } from 'node:fs/promises'
 import { findConfig } from '../config/config.ts'
 import {
   describeDatabase,
-  dialOnly,
-  examineAttempts,
-  judgeCertificate,
-  judgeDisk,
+  testConnection,
+  checkIssuance,
+  evaluateCertificate,
+  evaluateDisk,
   measureDisk,
   readCertificates,
 } from '../insights/insights.ts'
@@ -19,19 +19,19 @@ import {
   type CommonOptions,
   type Context,
 } from './context.ts'
-import { readClients, readDaemonRun, type DaemonRun } from './daemon-file.ts'
-import { lastBackup } from './last-backup.ts'
-import { shapingOf } from './provider.ts'
-import { controlOf } from './queue.ts'
-import { viewDisk } from '../housekeeping/housekeeping.ts'
-import { needsPerson, type StatusFacts } from './status-judge.ts'
+import { readClientUsage, readDaemonRun, type DaemonRun } from './daemon-file.ts'
+import { readLastBackup } from './last-backup.ts'
+import { openShaping } from './provider.ts'
+import { openQueueControl } from './queue.ts'
+import { reportDiskUsage } from '../housekeeping/housekeeping.ts'
+import { findProblems, type StatusFacts } from './status-judge.ts'
 import { describeStatus, presentStatus } from './status-text.ts'
 
 const HOUR = 3_600_000
 const DIAL_MS = 2000
 
 /** Prints the status. Returns the exit code: 1 if something needs attention. */
-export async function status(options: CommonOptions, adapters: Adapters): Promise<number> {
+export async function printStatus(options: CommonOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   let well = true
   const code = await reportFailure(output, async () => {
@@ -47,7 +47,7 @@ export async function status(options: CommonOptions, adapters: Adapters): Promis
     }
     return withContext(options, adapters, async (context) => {
       const facts = await look(context)
-      const problems = needsPerson(facts)
+      const problems = findProblems(facts)
       well = problems.length === 0
       output.object(presentStatus(facts, problems))
       output.text(...describeStatus(facts, problems))
@@ -68,21 +68,21 @@ async function look(context: Context): Promise<StatusFacts> {
     now,
     daemon,
     listeners: daemon?.alive === true ? await dialAll(daemon.run) : [],
-    clients: daemon?.alive === true ? readClients(config.data_dir) : null,
+    clients: daemon?.alive === true ? readClientUsage(config.data_dir) : null,
     ...(await lookAtQueue(context, now)),
-    lanes: await shapingOf(context).lanes(),
+    lanes: await openShaping(context).lanes(),
     sources: await storage.listSources({}, now),
     domains: (await Promise.all(teams.map((team) => storage.listDomains(team, now)))).flat(),
     webhooks: (await Promise.all(teams.map((team) => storage.listWebhooks(team, now)))).flat(),
     lastHour: await countHour(context, now),
-    disk: judgeDisk(await measureDisk(dataDir)),
+    disk: evaluateDisk(await measureDisk(dataDir)),
     database: await describeServer(storage),
     certificates: [
-      ...shown.map(({ facts, hostname }) => judgeCertificate(facts, hostname, now)),
-      ...(await examineAttempts(config)),
+      ...shown.map(({ facts, hostname }) => evaluateCertificate(facts, hostname, now)),
+      ...(await checkIssuance(config)),
     ],
     fullInDays: await forecastOf(context),
-    backup: lastBackup(dataDir),
+    backup: readLastBackup(dataDir),
   }
 }
 
@@ -97,17 +97,17 @@ async function forecastOf({ config, storage, clock }: Context): Promise<number |
   const { disk_budget_mb: megabytes } = config.retention
   const { bavail, bsize } = await statfs(config.data_dir)
   const budget = megabytes === undefined ? null : megabytes * 1_000_000
-  return (await viewDisk(storage, clock, { budget, onDisk: bavail * bsize })).fullInDays
+  return (await reportDiskUsage(storage, clock, { budget, onDisk: bavail * bsize })).fullInDays
 }
 
 async function lookAtQueue(
   context: Context,
   now: number,
 ): Promise<Pick<StatusFacts, 'queue' | 'oldest' | 'nextDue'>> {
-  const control = controlOf(context)
+  const control = openQueueControl(context)
   const { items } = await control.list({ state: 'waiting' }, { limit: 1 })
   const [delivery] = items
-  const [explained] = await shapingOf(context).explain(items)
+  const [explained] = await openShaping(context).explain(items)
   return {
     queue: await control.summary({}),
     oldest: delivery === undefined ? null : { delivery, why: explained?.why ?? null },
@@ -138,7 +138,10 @@ function dialAll({ listeners }: DaemonRun): Promise<StatusFacts['listeners']> {
       const host = hostname.replace(/^\[|\]$/g, '')
       const ip = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
       const standard = protocol === 'http:' ? 80 : 443
-      return { address, trouble: await dialOnly({ ip, port: Number(port) || standard, timeoutMs: DIAL_MS }) }
+      return {
+        address,
+        trouble: await testConnection({ ip, port: Number(port) || standard, timeoutMs: DIAL_MS }),
+      }
     }),
   )
 }

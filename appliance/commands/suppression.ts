@@ -3,14 +3,14 @@ import { text as readAll } from 'node:stream/consumers'
 import {
   presentSuppression,
   presentSuppressionImport,
-  SUPPRESSION_COLUMNS,
-  suppressionRecord,
+  SUPPRESSION_CSV_HEADER,
+  formatSuppressionRow,
 } from '../api/suppressions.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
-import { instant, table } from './output.ts'
+import { formatInstant, formatTable } from './output.ts'
 import type { SuppressionOrigin } from '../mail/verdict.ts'
-import { fileReason } from './failure.ts'
+import { describeFileError } from './failure.ts'
 
 const DEFAULT_LIMIT = 100
 
@@ -23,8 +23,8 @@ export async function listSuppressions(
   const { items, hasMore } = await senders.listSuppressions({ teamId, limit, origin, search })
   output.object(presentList(items.map(presentSuppression), hasMore))
   if (items.length === 0) return output.text('No addresses are suppressed.')
-  const rows = items.map((one) => [instant(one.createdAt), one.origin, one.email])
-  output.text(...table(['SINCE', 'ORIGIN', 'ADDRESS'], rows))
+  const rows = items.map((one) => [formatInstant(one.createdAt), one.origin, one.email])
+  output.text(...formatTable(['SINCE', 'ORIGIN', 'ADDRESS'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown. Add --limit to see more.`)
 }
 
@@ -54,9 +54,9 @@ export async function exportSuppressions(
 ): Promise<void> {
   const { id: teamId } = await team()
   const objects: ReturnType<typeof presentSuppression>[] = []
-  output.text(SUPPRESSION_COLUMNS.trimEnd())
+  output.text(SUPPRESSION_CSV_HEADER.trimEnd())
   for await (const page of senders.allSuppressions({ teamId, origin })) {
-    output.text(page.map(suppressionRecord).join('').trimEnd())
+    output.text(page.map(formatSuppressionRow).join('').trimEnd())
     objects.push(...page.map(presentSuppression))
   }
   output.object(presentList(objects))
@@ -85,6 +85,6 @@ async function readList(file: string): Promise<string> {
     return await readFile(file, 'utf8')
   } catch (error) {
     // The file belongs to the user, so report the system's error.
-    throw new Failure(`Cannot read the list: ${fileReason(error)}`)
+    throw new Failure(`Cannot read the list: ${describeFileError(error)}`)
   }
 }

@@ -2,7 +2,7 @@ import { loadPlans } from '../config/config.ts'
 import { presentList } from '../api/shared.ts'
 import { presentTeam } from '../api/teams.ts'
 import { Failure, type Context } from './context.ts'
-import { table } from './output.ts'
+import { formatTable } from './output.ts'
 
 /** Runs `team list`. */
 export async function listTeams({ storage, clock, output }: Context): Promise<void> {
@@ -15,7 +15,7 @@ export async function listTeams({ storage, clock, output }: Context): Promise<vo
     mfaRequired ? 'required' : 'optional',
     name,
   ])
-  output.text(...table(['ID', 'MEMBERS', 'PLAN', 'TWO-STEP SIGN-IN', 'NAME'], rows))
+  output.text(...formatTable(['ID', 'MEMBERS', 'PLAN', 'TWO-STEP SIGN-IN', 'NAME'], rows))
 }
 
 /** Runs `team create`. */

@@ -3,7 +3,7 @@ import { presentTemplate, presentTemplateRef, presentTemplateSummary } from '../
 import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
-import { instant, table } from './output.ts'
+import { formatInstant, formatTable } from './output.ts'
 
 const DEFAULT_LIMIT = 100
 const MOST = 100
@@ -28,8 +28,13 @@ export async function listTemplates(
   const { items, hasMore } = await templates.list({ teamId, limit, text: search })
   output.object(presentList(items.map(presentTemplateSummary), hasMore))
   if (items.length === 0) return output.text('No templates.')
-  const rows = items.map((one) => [instant(one.updatedAt), statusOf(one), one.alias ?? one.id, one.name])
-  output.text(...table(['CHANGED', 'STATUS', 'ALIAS OR ID', 'NAME'], rows))
+  const rows = items.map((one) => [
+    formatInstant(one.updatedAt),
+    statusOf(one),
+    one.alias ?? one.id,
+    one.name,
+  ])
+  output.text(...formatTable(['CHANGED', 'STATUS', 'ALIAS OR ID', 'NAME'], rows))
   if (hasMore) output.error(`Only the newest ${limit} are shown. Use --search to find others.`)
 }
 
@@ -48,12 +53,12 @@ export async function showTemplate({ templates, output, team }: Context, which: 
     ['ID', template.id],
     ['Alias', template.alias ?? ''],
     ['Status', statusOf(template)],
-    ['Changed', `${instant(template.updatedAt)} by ${version.author}`],
+    ['Changed', `${formatInstant(template.updatedAt)} by ${version.author}`],
     ['From', version.from ?? ''],
     ['Subject', version.subject ?? ''],
     ...variables,
   ]
-  output.text(...table(['FIELD', 'VALUE'], facts))
+  output.text(...formatTable(['FIELD', 'VALUE'], facts))
 }
 
 /** `template publish`: by alias or id. */

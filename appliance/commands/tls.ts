@@ -1,9 +1,9 @@
 import { parseDomain } from '../mail/domain.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
-import { silentLogger } from '../watch/log.ts'
+import { createSilentLogger } from '../watch/log.ts'
 import { presentTlsPolicy } from '../api/tls.ts'
 import { type Adapters, type Context, Failure } from './context.ts'
-import { paragraph } from './output.ts'
+import { wrapParagraph } from './output.ts'
 
 /** `tls policy`: looks up the TLS policy of a recipient domain; sends nothing. */
 export async function showTlsPolicy(context: Context, name: string, adapters: Adapters): Promise<void> {
@@ -11,7 +11,7 @@ export async function showTlsPolicy(context: Context, name: string, adapters: Ad
   if (domain === undefined) throw new Failure(`${name} is not a domain name such as example.com.`)
   const { config, storage, resolver, clock, output } = context
   const { openTlsPolicies } = await adapters()
-  const policies = openTlsPolicies(config, { storage, resolver, clock, log: silentLogger() })
+  const policies = openTlsPolicies(config, { storage, resolver, clock, log: createSilentLogger() })
   const view = await policies.view(domain)
   output.object(presentTlsPolicy(view))
   output.text(...describeTlsPolicy(view))
@@ -34,9 +34,9 @@ function describeTlsPolicy(view: TlsPolicyView): string[] {
     ...hosts.flatMap(({ host, preference, tls, why, tlsa }) => [
       '',
       `  ${preference ?? '-'} ${host}: ${tls}`,
-      ...(why === null ? [] : paragraph(why).map((line) => `      ${line}`)),
+      ...(why === null ? [] : wrapParagraph(why).map((line) => `      ${line}`)),
       ...tlsa.map((record) => `      TLSA ${record}`),
     ]),
-    ...troubles.flatMap((trouble) => ['', ...paragraph(trouble)]),
+    ...troubles.flatMap((trouble) => ['', ...wrapParagraph(trouble)]),
   ]
 }

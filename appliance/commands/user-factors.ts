@@ -2,9 +2,9 @@
 import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
 import { Failure, type Context } from './context.ts'
-import { instant, paragraph, table } from './output.ts'
+import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 import type { Registrar } from './registrar.ts'
-import { makeResetLink, setUserPassword } from './user-password.ts'
+import { createResetLink, setUserPassword } from './user-password.ts'
 
 /** `user list`: prints everyone who can sign in. */
 async function listUsers({ storage, clock, output }: Context): Promise<void> {
@@ -18,8 +18,12 @@ async function listUsers({ storage, clock, output }: Context): Promise<void> {
   }))
   output.object(presentList(data))
   if (users.length === 0) return output.text('There are no users yet. First run: posthaste setup')
-  const rows = users.map((user) => [user.email, user.hasSecondFactor ? 'yes' : 'no', instant(user.createdAt)])
-  output.text(...table(['ADDRESS', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
+  const rows = users.map((user) => [
+    user.email,
+    user.hasSecondFactor ? 'yes' : 'no',
+    formatInstant(user.createdAt),
+  ])
+  output.text(...formatTable(['ADDRESS', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
 }
 
 /** `user reset-factors`: removes the second factors of an account; with `--unlink`, also its identity providers. */
@@ -45,8 +49,8 @@ async function resetFactors(
     ...removed.identities.map(named),
   ]
   const sentence = gone.length === 0 ? 'had no second step' : `can no longer use ${gone.join(', ')}`
-  output.text(...paragraph(`${user.email} ${sentence}. All sessions of the account were ended.`))
-  for (const line of whatOpens(user, linked)) output.text(...paragraph(line))
+  output.text(...wrapParagraph(`${user.email} ${sentence}. All sessions of the account were ended.`))
+  for (const line of whatOpens(user, linked)) output.text(...wrapParagraph(line))
 }
 
 interface Linked {
@@ -74,7 +78,7 @@ function whatOpens(
 }
 
 /** Registers `user`. */
-export function addUsers({ group, add, does, doesTo, doesWith }: Registrar): void {
+export function registerUserCommands({ group, add, does, doesTo, doesWith }: Registrar): void {
   const user = group('user', 'Manage user accounts and sign-in')
   add('list', 'List user accounts', user).action(does(listUsers))
   const on = (name: string, description: string) =>
@@ -82,7 +86,7 @@ export function addUsers({ group, add, does, doesTo, doesWith }: Registrar): voi
   on('password', "Set a password from standard input and end all of the user's sessions").action(
     doesTo(setUserPassword),
   )
-  on('reset-link', 'Print a password reset link').action(doesTo(makeResetLink))
+  on('reset-link', 'Print a password reset link').action(doesTo(createResetLink))
   on('reset-factors', "Remove a user's second steps and end all their sessions")
     .option('--unlink', 'Also unlink accounts at identity providers, in case someone else controls them')
     .action(

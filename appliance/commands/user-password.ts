@@ -1,6 +1,6 @@
 /** Resets passwords on the command line, for people without access to their mail and owners who are locked out. */
 import { Failure, type Context } from './context.ts'
-import { instant, paragraph } from './output.ts'
+import { formatInstant, wrapParagraph } from './output.ts'
 import { readNewPassword } from './password-input.ts'
 import { dashboardOrigin } from './set-up-link.ts'
 
@@ -19,14 +19,14 @@ export async function setUserPassword(context: Context, email: string): Promise<
   await accounts.setPassword({ userId: user.id, password: await readNewPassword() })
   output.object({ object: 'user', id: user.id, email: user.email })
   output.text(
-    ...paragraph(
+    ...wrapParagraph(
       `Set the password of ${user.email} and ended all sessions of the account. Its second steps are unchanged.`,
     ),
   )
 }
 
 /** `user reset-link`: prints a link for choosing a new password. */
-export async function makeResetLink(context: Context, email: string): Promise<void> {
+export async function createResetLink(context: Context, email: string): Promise<void> {
   const { accounts, output, config } = context
   const link = await accounts.beginReset({ email, byMail: false })
   if (!link) throw new Failure(`There is no account with the address ${email}.`)
@@ -37,8 +37,8 @@ export async function makeResetLink(context: Context, email: string): Promise<vo
   output.text(
     url,
     '',
-    ...paragraph(
-      `Password reset link for ${link.user.email}. It works once and expires at ${instant(link.expiresAt)} UTC. Anyone with the link can set the password, so send it over a private channel.`,
+    ...wrapParagraph(
+      `Password reset link for ${link.user.email}. It works once and expires at ${formatInstant(link.expiresAt)} UTC. Anyone with the link can set the password, so send it over a private channel.`,
     ),
   )
 }

@@ -1,8 +1,8 @@
 /** Parsers for options and arguments. Each throws `InvalidArgumentError` with the expected format. */
 import { InvalidArgumentError } from 'commander'
-import { MOST_PER_HOUR } from '../mail/broadcast-rate.ts'
+import { MAX_EMAILS_PER_HOUR } from '../mail/broadcast-rate.ts'
 import { isId } from '../mail/ids.ts'
-import { MOST_PAUSE_MINUTES } from '../shaping/shaping.ts'
+import { MAX_PAUSE_MINUTES } from '../shaping/shaping.ts'
 
 /** Parses a seed for random numbers. */
 export function parseSeed(text: string): number {
@@ -22,15 +22,15 @@ export const parseIds = (text: string): string => text.split(',').map(parseId).j
 /** Parses the length of a pause in minutes. */
 export function parseMinutes(text: string): number {
   const minutes = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Infinity
-  if (minutes > MOST_PAUSE_MINUTES)
-    throw new InvalidArgumentError(`Expected a whole number from 1 to ${MOST_PAUSE_MINUTES}.`)
+  if (minutes > MAX_PAUSE_MINUTES)
+    throw new InvalidArgumentError(`Expected a whole number from 1 to ${MAX_PAUSE_MINUTES}.`)
   return minutes
 }
 
 /** Parses a rate in emails per hour, or `none`. */
 export function parseRate(text: string): string {
-  if (text !== 'none' && !(/^[1-9]\d{0,6}$/.test(text) && Number(text) <= MOST_PER_HOUR))
-    throw new InvalidArgumentError(`Expected a whole number from 1 to ${MOST_PER_HOUR}, or none.`)
+  if (text !== 'none' && !(/^[1-9]\d{0,6}$/.test(text) && Number(text) <= MAX_EMAILS_PER_HOUR))
+    throw new InvalidArgumentError(`Expected a whole number from 1 to ${MAX_EMAILS_PER_HOUR}, or none.`)
   return text
 }
 

@@ -5,7 +5,7 @@ import { parseId } from './values.ts'
 import * as webhook from './webhook.ts'
 
 /** Registers `webhook`. */
-export function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+export function registerWebhookCommands({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const commands = group('webhook', 'Manage webhooks')
   const id = () => new Argument('<id>', 'Webhook ID').argParser(parseId)
   addInTeam('list', 'List webhooks and their success rates', commands).action(does(webhook.listWebhooks))
@@ -17,7 +17,9 @@ export function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Regist
     .option('--events <types>', 'Comma-separated event types (default: all email events)')
     .option('--without-broadcasts', 'Send no events of broadcast emails to it')
     .action(
-      doesWith((context, [url], options: webhook.AddOptions) => webhook.addWebhook(context, url!, options)),
+      doesWith((context, [url], options: webhook.AddWebhookOptions) =>
+        webhook.addWebhook(context, url!, options),
+      ),
     )
   addInTeam('set', 'Change the URL and the events of a webhook', commands)
     .addArgument(id())
@@ -30,7 +32,7 @@ export function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Regist
       ]),
     )
     .action(
-      doesWith((context, [which], options: webhook.SetOptions) =>
+      doesWith((context, [which], options: webhook.SetWebhookOptions) =>
         webhook.setWebhook(context, which!, options),
       ),
     )

@@ -1,24 +1,24 @@
 import { EMAIL_EVENTS } from '../mail/event.ts'
-import { webhookHealth } from '../mail/webhook.ts'
+import { computeWebhookHealth } from '../mail/webhook.ts'
 import type { Webhook, WebhookRequests } from '../storage/storage.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
-import { presentPinged } from '../api/webhook-events.ts'
+import { presentPingResult } from '../api/webhook-events.ts'
 import { presentWebhook, presentWebhookSummary } from '../api/webhooks.ts'
-import { Failure, Misuse, type Context } from './context.ts'
-import { instant, table } from './output.ts'
+import { Failure, UsageError, type Context } from './context.ts'
+import { formatInstant, formatTable } from './output.ts'
 
 /** Maximum number of requests that `webhook show` lists. */
 const SHOWN = 10
 
 function health({ status, disabled, failingSince, succeededAt }: Webhook, requests: WebhookRequests): string {
-  if (disabled) return `disabled ${instant(disabled.at)}: ${disabled.reason}`
-  const { words } = webhookHealth({
+  if (disabled) return `disabled ${formatInstant(disabled.at)}: ${disabled.reason}`
+  const { words } = computeWebhookHealth({
     enabled: status === 'enabled',
     failing: failingSince !== null,
     succeeded: succeededAt !== null,
     ...requests,
   })
-  return failingSince === null ? words : `${words}, since ${instant(failingSince)}`
+  return failingSince === null ? words : `${words}, since ${formatInstant(failingSince)}`
 }
 
 /** Summarizes the requests of the last 24 hours. Rounds down, so that 100% means all of them. */
@@ -40,7 +40,7 @@ export async function listWebhooks({ webhooks, output, team }: Context): Promise
   if (all.length === 0)
     return output.text('No webhooks. Add one: posthaste webhook add https://example.com/hook')
   output.text(
-    ...table(
+    ...formatTable(
       ['ID', 'ENDPOINT', 'STATE', 'LAST 24 HOURS'],
       all.map(({ one, requests }) => [one.id, one.endpoint, health(one, requests), day(requests)]),
     ),
@@ -64,17 +64,17 @@ export async function showWebhook({ webhooks, clock, output, team }: Context, id
   const { items } = await webhooks.attempts({ ...which, limit: SHOWN })
   if (items.length === 0) return output.text('No requests yet.')
   const rows = items.map((attempt) => [
-    instant(attempt.sentAt),
+    formatInstant(attempt.sentAt),
     String(attempt.status ?? '-'),
     `${attempt.durationMs} ms`,
     attempt.deliveryId,
     attempt.error ?? 'succeeded',
   ])
-  output.text('', ...table(['SENT', 'STATUS', 'TOOK', 'EVENT', 'RESULT'], rows))
+  output.text('', ...formatTable(['SENT', 'STATUS', 'TOOK', 'EVENT', 'RESULT'], rows))
 }
 
 /** The options of `webhook add`. */
-export interface AddOptions {
+export interface AddWebhookOptions {
   events?: string
   withoutBroadcasts?: boolean
 }
@@ -85,7 +85,7 @@ const typesOf = (events: string): string[] => events.split(',').map((type) => ty
 export async function addWebhook(
   context: Context,
   endpoint: string,
-  { events, withoutBroadcasts = false }: AddOptions,
+  { events, withoutBroadcasts = false }: AddWebhookOptions,
 ): Promise<void> {
   const { webhooks, output, team } = context
   const types = events === undefined ? [...EMAIL_EVENTS] : typesOf(events)
@@ -96,7 +96,7 @@ export async function addWebhook(
 }
 
 /** The options of `webhook set`. */
-export interface SetOptions {
+export interface SetWebhookOptions {
   url?: string
   events?: string
   broadcasts?: 'on' | 'off'
@@ -106,11 +106,11 @@ export interface SetOptions {
 export async function setWebhook(
   context: Context,
   id: string,
-  { url, events, broadcasts }: SetOptions,
+  { url, events, broadcasts }: SetWebhookOptions,
 ): Promise<void> {
   const { webhooks, output, team } = context
   if (url === undefined && events === undefined && broadcasts === undefined)
-    throw new Misuse('Use --url, --events or --broadcasts.')
+    throw new UsageError('Use --url, --events or --broadcasts.')
   const change = {
     endpoint: url,
     events: events === undefined ? undefined : typesOf(events),
@@ -150,14 +150,14 @@ export async function rotateWebhook(context: Context, id: string): Promise<void>
 export async function pingWebhook({ webhooks, output, team }: Context, id: string): Promise<void> {
   const pinged = await webhooks.ping({ teamId: (await team()).id, id })
   const { error, status, durationMs } = pinged.attempt
-  output.object(presentPinged(pinged))
+  output.object(presentPingResult(pinged))
   if (error !== null) throw new Failure(error)
   output.text(`The webhook returned status ${status} after ${durationMs} ms.`)
 }
 
 function read(name: string, text: string): number {
   const at = Date.parse(text)
-  if (Number.isNaN(at)) throw new Misuse(`--${name} must be a time such as 2026-11-20T08:00:00Z.`)
+  if (Number.isNaN(at)) throw new UsageError(`--${name} must be a time such as 2026-11-20T08:00:00Z.`)
   return at
 }
 
@@ -171,10 +171,10 @@ export interface ReplayOptions {
 
 /** Reads the range; its default end is now. */
 function readRange({ since: from, until: to, all }: ReplayOptions, now: number) {
-  if (from === undefined) throw new Misuse('Select events with --since or --event-ids.')
+  if (from === undefined) throw new UsageError('Select events with --since or --event-ids.')
   const since = read('since', from)
   const until = to === undefined ? now + 1 : read('until', to)
-  if (until <= since) throw new Misuse('--until must be after --since.')
+  if (until <= since) throw new UsageError('--until must be after --since.')
   return { since, until, onlyUndelivered: all !== true }
 }
 
@@ -186,7 +186,7 @@ export async function replayWebhook(
 ): Promise<void> {
   const one = { teamId: (await team()).id, id }
   if (eventIds !== undefined && Object.keys(range).some((name) => ['since', 'until', 'all'].includes(name)))
-    throw new Misuse('Use either --event-ids or a time range, not both.')
+    throw new UsageError('Use either --event-ids or a time range, not both.')
   const events = await (eventIds === undefined
     ? webhooks.replayRange({ ...one, ...readRange(range, clock.now()) })
     : webhooks.replaySome({ ...one, deliveryIds: eventIds.split(',').map((each) => each.trim()) }))

@@ -4,16 +4,16 @@ import { Failure } from './failure.ts'
 
 /** The option of commands about one team. */
 export interface TeamOption {
-  /** Name or id; undefined: the first team, or all teams. */
+  /** Name or ID; undefined for the first team, or for all teams, depending on the command. */
   team?: string
 }
 
 /** Creates the option for commands that act for one team. */
-export const teamToActFor = (): Option =>
+export const createTeamOption = (): Option =>
   new Option('--team <team>', 'Team name or ID (default: the first team)')
 
 /** Creates the option for commands about all teams, or one. */
-export const teamFilter = (description: string): Option =>
+export const createTeamFilterOption = (description: string): Option =>
   new Option('--team <team>', `${description}, by name or ID (default: all)`)
 
 /**
@@ -22,7 +22,7 @@ export const teamFilter = (description: string): Option =>
  *
  * @throws Failure if no team or several teams match
  */
-export function teamCalled<T extends { id: string; name: string }>(teams: readonly T[], given: string): T {
+export function findTeam<T extends { id: string; name: string }>(teams: readonly T[], given: string): T {
   const byId = teams.find(({ id }) => id === given.toLowerCase())
   const found = byId ? [byId] : teams.filter(({ name }) => name === given)
   if (found.length === 0) throw new Failure(`Team ${given} not found. See: posthaste team list`)

@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import {
   BOUNCE_ACTIONS,
-  CATEGORIES,
-  SHAPINGS,
-  SUB_TYPES,
+  BOUNCE_CATEGORIES,
+  SHAPING_ACTIONS,
+  BOUNCE_SUBTYPES,
   type BounceRule,
-  type Category,
-  type SubType,
+  type BounceCategory,
+  type BounceSubtype,
 } from '../mail/bounce.ts'
 import { checkValue } from './check-value.ts'
 import type { KeySchema } from './keys.ts'
-import { whyUnsafe } from './pattern.ts'
-import { readTables, type Complain } from './tables.ts'
+import { explainUnsafePattern } from './pattern.ts'
+import { readTables, type ReportError } from './tables.ts'
 
 /** The rules shipped with the program. */
 const SHIPPED_BOUNCES = join(import.meta.dirname, '..', '..', 'config', 'bounces.toml')
@@ -27,10 +27,10 @@ const some = Type.Optional(Type.Array(Type.String(), { minItems: 1 }))
 
 const RuleSchema = Type.Object({
   topic: Type.String(),
-  category: oneOf(CATEGORIES),
+  category: oneOf(BOUNCE_CATEGORIES),
   action: oneOf(BOUNCE_ACTIONS),
   says: Type.String(),
-  sub_type: Type.Optional(oneOf(SUB_TYPES)),
+  sub_type: Type.Optional(oneOf(BOUNCE_SUBTYPES)),
   code: some,
   enhanced: some,
   text: some,
@@ -38,30 +38,30 @@ const RuleSchema = Type.Object({
   provider: some,
   advice: Type.Optional(Type.String()),
   link: Type.Optional(Type.String()),
-  shaping: Type.Optional(oneOf(SHAPINGS)),
+  shaping: Type.Optional(oneOf(SHAPING_ACTIONS)),
   minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 1440 })),
 })
 type Written = Static<typeof RuleSchema>
 
 /**
  * Loads the rules in order of precedence: the operator's own file, then the shipped one.
- * @throws TableRefused
+ * @throws InvalidTable
  */
-export function loadBounces(file?: string): readonly BounceRule[] {
+export function loadBounceRules(file?: string): readonly BounceRule[] {
   return [...(file === undefined ? [] : readRules(file)), ...readRules(SHIPPED_BOUNCES)]
 }
 
 function readRules(file: string): BounceRule[] {
   return readTables('The bounce rules', file, ({ rule = [], ...others }, complain) => {
     for (const key of Object.keys(others)) complain(key, `unknown key ${key}; a rule starts with [[rule]].`)
-    if (Array.isArray(rule)) return rule.flatMap((one, at) => readRule(one, `rule[${at}]`, complain))
+    if (Array.isArray(rule)) return rule.flatMap((one, at) => parseRule(one, `rule[${at}]`, complain))
     complain('rule', 'rule must be a list: write [[rule]] before each rule.')
     return []
   })
 }
 
 /** Reads one rule; undefined when it is invalid, which is reported. */
-export function readRule(value: unknown, path: string, complain: Complain): BounceRule[] {
+export function parseRule(value: unknown, path: string, complain: ReportError): BounceRule[] {
   const misfits = checkValue(RuleSchema as unknown as KeySchema, value, path)
   for (const misfit of misfits)
     complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)
@@ -130,14 +130,14 @@ function complaintOfPattern(pattern: string): Wrong | false {
     // The regular expression engine's message says what the error is, and where.
     return ['text', `has a pattern that is not a regular expression (${(error as Error).message})`]
   }
-  const unsafe = whyUnsafe(pattern)
+  const unsafe = explainUnsafePattern(pattern)
   return unsafe !== undefined && ['text', `has a pattern that ${unsafe}: ${pattern}`]
 }
 
 const compile = (pattern: string): RegExp => new RegExp(pattern, 'iu')
 
 /** The wire format's subtype for each category. A rule can override it. */
-const SUB_TYPE_OF: Partial<Record<Category, SubType>> = {
+const SUB_TYPE_OF: Partial<Record<BounceCategory, BounceSubtype>> = {
   recipient: 'NoEmail',
   'mailbox-full': 'MailboxFull',
   size: 'MessageTooLarge',

@@ -5,17 +5,17 @@ import type { KeySchema } from './keys.ts'
  * A value that doesn't match its schema: its place within the setting (empty for the whole setting), the value found,
  * and the expected values.
  */
-export interface Misfit {
+export interface SchemaMismatch {
   path: string
   found: string
   expected: string
 }
 
 /** Checks a value against its schema; returns an empty list when it matches. */
-export function checkValue(schema: KeySchema, value: unknown, path = ''): Misfit[] {
+export function checkValue(schema: KeySchema, value: unknown, path = ''): SchemaMismatch[] {
   // Created on demand, because describing every value took most of the time of reading a table.
-  const misfit = (): Misfit[] => [
-    { path, found: describe(value, schema.secret), expected: expectation(schema) },
+  const misfit = (): SchemaMismatch[] => [
+    { path, found: describe(value, schema.secret), expected: describeExpected(schema) },
   ]
   if (schema.anyOf) return schema.anyOf.some((choice) => choice.const === value) ? [] : misfit()
   switch (schema.type) {
@@ -53,7 +53,7 @@ function isWithin({ type, minimum, maximum, exclusiveMinimum }: KeySchema, value
   )
 }
 
-function checkTable(schema: KeySchema, table: Record<string, unknown>, path: string): Misfit[] {
+function checkTable(schema: KeySchema, table: Record<string, unknown>, path: string): SchemaMismatch[] {
   const known = schema.properties ?? {}
   const names = Object.keys(known)
   const strange = Object.keys(table)
@@ -64,14 +64,14 @@ function checkTable(schema: KeySchema, table: Record<string, unknown>, path: str
     ...names.flatMap((name) => {
       const value = table[name]
       if (value !== undefined) return checkValue(known[name]!, value, `${path}.${name}`)
-      const missing = { path: `${path}.${name}`, found: 'missing', expected: expectation(known[name]!) }
+      const missing = { path: `${path}.${name}`, found: 'missing', expected: describeExpected(known[name]!) }
       return schema.required?.includes(name) ? [missing] : []
     }),
   ]
 }
 
 /** Describes a key's valid values in words, for complaints and the reference. */
-export function expectation(schema: KeySchema): string {
+export function describeExpected(schema: KeySchema): string {
   if (schema.anyOf) return choices(schema.anyOf)
   switch (schema.type) {
     case 'boolean':
@@ -97,7 +97,7 @@ function listExpectation({ minItems, items = {} }: KeySchema): string {
   return `a list of ${count}${schemaFormat(items)?.plural ?? 'strings'}`
 }
 
-/** Writes `"info", "warn" or "error"`. */
+/** Formats choices as `"info", "warn" or "error"`. */
 function choices(anyOf: NonNullable<KeySchema['anyOf']>): string {
   const quoted = anyOf.map((choice) => `"${choice.const}"`)
   return quoted.length === 1 ? quoted[0]! : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)!}`

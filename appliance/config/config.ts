@@ -1,23 +1,23 @@
-/** Finds the configuration: a TOML file and the environment, or the sandbox's. */
+/** Finds the configuration: a TOML file and the environment, or the sandbox's configuration. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadConfig, type Loaded } from './load.ts'
-import { sandboxConfig } from './sandbox.ts'
+import { loadConfig, type LoadResult } from './load.ts'
+import { createSandboxConfig } from './sandbox.ts'
 
 export { describePostgresUrl, splitPostgresUrl, withoutPassword } from './postgres-url.ts'
-export { loadRobots } from './robots.ts'
-export { loadBounces } from './bounces.ts'
-export { loadReturnedMail } from './returned-mail.ts'
-export { formatComplaint } from './complaint.ts'
+export { loadBotRules } from './robots.ts'
+export { loadBounceRules } from './bounces.ts'
+export { loadReturnedMailRules } from './returned-mail.ts'
+export { formatConfigError } from './complaint.ts'
 export { loadBlocklists, loadTargets, type Blocklist, type DoctorTargets } from './doctor.ts'
-export { loadConfig, type LoadArgs, type Loaded } from './load.ts'
-export { loadPlans, PlansRefused } from './plans.ts'
+export { loadConfig, type LoadArgs, type LoadResult } from './load.ts'
+export { loadPlans, InvalidPlans } from './plans.ts'
 export { loadProviderRules } from './provider-rules.ts'
 export { loadProviders, SHIPPED_PROVIDERS } from './providers.ts'
 export { loadReceivers, OTHER_RECEIVER } from './receivers.ts'
-export { sandboxConfig } from './sandbox.ts'
+export { createSandboxConfig } from './sandbox.ts'
 export { completeProvider } from './sign-in.ts'
-export { TableRefused } from './tables.ts'
+export { InvalidTable } from './tables.ts'
 export type { Config } from './schema.ts'
 
 /** Read when no other file is given. */
@@ -35,29 +35,29 @@ export function findConfig({
   file?: string | undefined
   env: NodeJS.ProcessEnv
   defaultFile?: string
-}): { sandbox: boolean; loaded: Loaded } {
+}): { sandbox: boolean; loaded: LoadResult } {
   const sandbox = file === undefined && !env.POSTHASTE_HOSTNAME && !existsSync(defaultFile)
-  return { sandbox, loaded: sandbox ? sandboxConfig({ env }) : loadConfig({ file, env, defaultFile }) }
+  return { sandbox, loaded: sandbox ? createSandboxConfig({ env }) : loadConfig({ file, env, defaultFile }) }
 }
 
-/** What a running sandbox tells commands. */
-export interface Running {
+/** Information about a running sandbox that commands use. */
+export interface RunningSandbox {
   /** The sandbox's DNS server, `ip:port`. */
   dns: string
-  /** The port of its mail exchangers. */
+  /** The port of the sandbox's mail exchangers. */
   deliveryPort: number
   pid: number
 }
 
-/** The file in the data directory in which a running sandbox publishes this. */
-export function runningFile(dataDir: string): string {
+/** Returns the path of the file in the data directory that describes a running sandbox. */
+export function runningSandboxFile(dataDir: string): string {
   return join(dataDir, 'running.json')
 }
 
 /** Returns the sandbox running on this data directory; undefined when none is. */
-export function readRunning(dataDir: string): Running | undefined {
+export function readRunningSandbox(dataDir: string): RunningSandbox | undefined {
   try {
-    const running = JSON.parse(readFileSync(runningFile(dataDir), 'utf8')) as Running
+    const running = JSON.parse(readFileSync(runningSandboxFile(dataDir), 'utf8')) as RunningSandbox
     process.kill(running.pid, 0)
     return running
   } catch {

@@ -1,14 +1,14 @@
-import type { Complaint } from './complaint.ts'
-import type { Given } from './environment.ts'
+import type { ConfigError } from './complaint.ts'
+import type { ConfiguredValue } from './environment.ts'
 import { splitPostgresUrl } from './postgres-url.ts'
 import { checkProviders, type ProviderTable } from './sign-in.ts'
 
-/** Finds settings that contradict each other. Runs when each one is valid by itself. */
+/** Finds settings that contradict each other. Runs only if each setting is valid by itself. */
 export function crossCheck(
   values: ReadonlyMap<string, unknown>,
-  given: ReadonlyMap<string, Given>,
-): Complaint[] {
-  const complaints: Complaint[] = []
+  given: ReadonlyMap<string, ConfiguredValue>,
+): ConfigError[] {
+  const complaints: ConfigError[] = []
   const complain = (key: string, message: string) => {
     const place = given.get(key)?.at('') ?? { file: null, line: null, variable: null, key }
     complaints.push({ ...place, message })
@@ -43,7 +43,7 @@ export function crossCheck(
   return complaints
 }
 
-/** Kinds of alerts with levels, and the end of the names of their keys. */
+/** Alert kinds with levels, and the suffix of their configuration keys. */
 const LEVELS = [
   ['bounces', '_percent'],
   ['complaints', '_percent'],
@@ -57,7 +57,7 @@ const LEVELS = [
 /** Checks that each kind of alert closes below the level at which it opens. */
 function checkAlerts(
   values: ReadonlyMap<string, unknown>,
-  given: ReadonlyMap<string, Given>,
+  given: ReadonlyMap<string, ConfiguredValue>,
 ): { key: string; message: string }[] {
   return LEVELS.flatMap(([kind, end]) => {
     const opens = `alerts.${kind}_opens${end}`
@@ -71,7 +71,7 @@ function checkAlerts(
   })
 }
 
-/** Listeners in the order of their messages. */
+/** Listeners in the order in which errors about them are reported. */
 const LISTENERS = [
   'http.listen',
   'http.tls_listen',
@@ -88,7 +88,7 @@ const LISTENERS = [
 /** Checks that no two listeners share an address. Port 0 picks a free port each time. */
 function checkListeners(
   values: ReadonlyMap<string, unknown>,
-  given: ReadonlyMap<string, Given>,
+  given: ReadonlyMap<string, ConfiguredValue>,
 ): { key: string; message: string }[] {
   const taken = new Map<string, string>()
   const wrong: { key: string; message: string }[] = []
@@ -112,7 +112,7 @@ function checkListeners(
 /** Checks [storage]: what PostgreSQL requires, and settings that only it has. */
 function checkStorage(
   values: ReadonlyMap<string, unknown>,
-  given: ReadonlyMap<string, Given>,
+  given: ReadonlyMap<string, ConfiguredValue>,
 ): { key: string; message: string }[] {
   const ofPostgres = ['storage.url', 'storage.password_file', 'storage.tls', 'storage.tls_ca']
   const [engine, tls] = [values.get('storage.engine'), values.get('storage.tls')]
@@ -140,7 +140,7 @@ function checkStorage(
 /** Checks [nameserver]: its zone must neither hide this server nor contain the names of the DNS servers. */
 function checkNameserver(
   values: ReadonlyMap<string, unknown>,
-  given: ReadonlyMap<string, Given>,
+  given: ReadonlyMap<string, ConfiguredValue>,
 ): { key: string; message: string }[] {
   const zone = (values.get('nameserver.zone') as string | undefined)?.toLowerCase()
   if (zone === undefined)
@@ -167,7 +167,7 @@ function checkNameserver(
 /** Checks [acme]: what each challenge type requires, and settings that exclude each other. */
 function checkAcme(
   values: ReadonlyMap<string, unknown>,
-  given: ReadonlyMap<string, Given>,
+  given: ReadonlyMap<string, ConfiguredValue>,
 ): { key: string; message: string }[] {
   const wrong: { key: string; message: string }[] = []
   const value = (key: string): unknown => values.get(`acme.${key}`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { isIPv4 } from 'node:net'
 import { isTable } from './check-value.ts'
 import { FORMATS } from './formats.ts'
-import { readTables, type Complain } from './tables.ts'
+import { readTables, type ReportError } from './tables.ts'
 
 /** A DNS blocklist (RFC 5782). */
 export interface Blocklist {
@@ -12,7 +12,7 @@ export interface Blocklist {
   lists: 'addresses' | 'domains'
   /** Whether a sending IP on this list is suspended. */
   suspend: boolean
-  /** Where to request removal. */
+  /** URL for requesting removal. */
   delist: string
   /** The meaning of each response; `*` for any other response in 127.0.0.0/8. */
   listed: Record<string, string>
@@ -39,7 +39,7 @@ const SHIPPED_TARGETS = shipped('doctor.toml')
 /**
  * Loads the blocklists.
  * @param file default: the shipped one
- * @throws TableRefused
+ * @throws InvalidTable
  */
 export function loadBlocklists(file: string = SHIPPED_BLOCKLISTS): Blocklist[] {
   return readTables('The blocklists', file, ({ list = [], ...others }, complain) => {
@@ -53,7 +53,7 @@ export function loadBlocklists(file: string = SHIPPED_BLOCKLISTS): Blocklist[] {
 /**
  * Loads the hosts for the self-checks.
  * @param file default: the shipped one
- * @throws TableRefused
+ * @throws InvalidTable
  */
 export function loadTargets(file: string = SHIPPED_TARGETS): DoctorTargets {
   return readTables('The targets of the doctor', file, ({ port25, clock, resolver, ...others }, complain) => {
@@ -76,7 +76,7 @@ const isName = (text: string): boolean => FORMATS.hostname!.test(text)
 const isHttps = (text: string): boolean => FORMATS.origin!.test(text) && text.startsWith('https:')
 const isTarget = (text: string): boolean => isName(text) || FORMATS['host-port']!.test(text)
 
-function readBlocklist(key: string, table: unknown, complain: Complain): Blocklist {
+function readBlocklist(key: string, table: unknown, complain: ReportError): Blocklist {
   if (!isTable(table)) complain(key, `${key} is not a table.`)
   const { zone, name, lists, suspend, delist, listed, refused, ...others } = isTable(table) ? table : {}
   refuseOthers(`${key}.`, others, complain)
@@ -98,7 +98,7 @@ function readBlocklist(key: string, table: unknown, complain: Complain): Blockli
   }
 }
 
-function readMeanings(key: string, table: unknown, complain: Complain): Record<string, string> {
+function readMeanings(key: string, table: unknown, complain: ReportError): Record<string, string> {
   const entries = Object.entries(isTable(table) ? table : {})
   for (const [answer, meaning] of entries)
     if ((answer !== '*' && !(isIPv4(answer) && answer.startsWith('127.'))) || typeof meaning !== 'string')
@@ -114,7 +114,7 @@ function readText(
   value: unknown,
   expected: string,
   test: (text: string) => boolean,
-  complain: Complain,
+  complain: ReportError,
 ): string {
   if (typeof value === 'string' && test(value)) return value
   complain(key, `${key} is ${value === undefined ? 'missing' : JSON.stringify(value)}; expected ${expected}.`)
@@ -126,7 +126,7 @@ function readTexts(
   value: unknown,
   expected: string,
   test: (text: string) => boolean,
-  complain: Complain,
+  complain: ReportError,
 ): string[] {
   if (Array.isArray(value) && value.every((one): one is string => typeof one === 'string' && test(one)))
     return value
@@ -137,6 +137,6 @@ function readTexts(
   return []
 }
 
-function refuseOthers(prefix: string, others: object, complain: Complain): void {
+function refuseOthers(prefix: string, others: object, complain: ReportError): void {
   for (const key of Object.keys(others)) complain(prefix + key, `unknown key ${prefix}${key}.`)
 }

@@ -1,14 +1,14 @@
-import type { Complaint } from './complaint.ts'
+import type { ConfigError } from './complaint.ts'
 import { KEYS, VARIABLE_PREFIX, type KeySchema } from './keys.ts'
 
 /** A value that was set, and where it was set, for complaints about it. */
-export interface Given {
+export interface ConfiguredValue {
   value: unknown
-  at(inner: string): Omit<Complaint, 'message'>
+  at(inner: string): Omit<ConfigError, 'message'>
 }
 
 export interface Environment {
-  given: Map<string, Given>
+  given: Map<string, ConfiguredValue>
   notes: string[]
 }
 
@@ -22,8 +22,8 @@ const NOT_SETTINGS = ['POSTHASTE_MASTER_KEY']
  * names only produce a note, because container platforms generate such names for a service called posthaste
  * (`POSTHASTE_SERVICE_HOST`).
  */
-export function readEnvironment(env: NodeJS.ProcessEnv, complaints: Complaint[]): Environment {
-  const given = new Map<string, Given>()
+export function readEnvironment(env: NodeJS.ProcessEnv, complaints: ConfigError[]): Environment {
+  const given = new Map<string, ConfiguredValue>()
   const notes: string[] = []
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(VARIABLE_PREFIX) || text === undefined || text === '') continue
@@ -34,7 +34,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv, complaints: Complaint[])
       given.set(key.name, { value, at: () => ({ file: null, line: null, variable, key: key.name }) })
       continue
     }
-    const meant = nearMiss(
+    const meant = findClosestMatch(
       variable.slice(VARIABLE_PREFIX.length),
       KEYS.map((one) => one.variable.slice(VARIABLE_PREFIX.length)),
     )
@@ -102,7 +102,7 @@ function distance(a: string, b: string): number {
  * Returns the candidate that was probably meant: the one with the fewest edits, at most a third of the word's length.
  * Undefined if there is none.
  */
-export function nearMiss(word: string, candidates: readonly string[]): string | undefined {
+export function findClosestMatch(word: string, candidates: readonly string[]): string | undefined {
   const plain = word.toLowerCase().replaceAll('-', '_').slice(0, 100)
   const scored = candidates.map((candidate) => ({
     candidate,

@@ -145,7 +145,7 @@ export const FORMATS: Record<string, Format> = {
 }
 
 /** Defines a list of strings in one format (formats.ts). */
-export const strings = (description: string, format: string, value: string[] = [], options: object = {}) =>
+export const stringList = (description: string, format: string, value: string[] = [], options: object = {}) =>
   Type.Array(Type.String({ format }), { default: value, description, ...options })
 
 /** Defines a section of the file. */

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
 import { checkValue, isTable } from './check-value.ts'
-import { sortComplaints, type Complaint } from './complaint.ts'
-import { readEnvironment, type Given, nearMiss } from './environment.ts'
+import { sortConfigErrors, type ConfigError } from './complaint.ts'
+import { readEnvironment, type ConfiguredValue, findClosestMatch } from './environment.ts'
 import { KEYS, SECTIONS, type Key } from './keys.ts'
-import { keyLines, locate } from './locate.ts'
+import { findKeyLines, findLine } from './locate.ts'
 import { crossCheck } from './cross-check.ts'
 import type { Config } from './schema.ts'
 
@@ -19,10 +19,10 @@ export interface LoadArgs {
   defaults?: Record<string, unknown>
 }
 
-export type Loaded =
+export type LoadResult =
   | { config: Config; source: string | null; notes: string[] }
   /** Errors, at least one, in the order of the file, then the environment. */
-  | { complaints: Complaint[] }
+  | { complaints: ConfigError[] }
 
 /**
  * Loads the configuration. Environment variables override the file, which overrides the defaults.
@@ -33,11 +33,11 @@ export function loadConfig({
   env,
   defaultFile = '/etc/posthaste/posthaste.toml',
   defaults = {},
-}: LoadArgs): Loaded {
-  const complaints: Complaint[] = []
+}: LoadArgs): LoadResult {
+  const complaints: ConfigError[] = []
   const path = file ?? defaultFile
   const text = readText(path, file !== undefined, complaints)
-  const fromFile = text === null ? new Map<string, Given>() : readToml(text, path, complaints)
+  const fromFile = text === null ? new Map<string, ConfiguredValue>() : readToml(text, path, complaints)
   const unread = complaints.some(({ key }) => key === null)
   const fromEnvironment = readEnvironment(env, complaints)
   const given = new Map([...fromFile, ...fromEnvironment.given])
@@ -50,7 +50,7 @@ export function loadConfig({
     values.set(key.name, value ? value.value : structuredClone(standard))
   }
   if (complaints.length === 0) complaints.push(...crossCheck(values, given))
-  if (complaints.length > 0) return { complaints: sortComplaints(complaints) }
+  if (complaints.length > 0) return { complaints: sortConfigErrors(complaints) }
   return {
     config: assemble(values),
     source: text === null ? null : path,
@@ -58,7 +58,7 @@ export function loadConfig({
   }
 }
 
-function readText(file: string, demanded: boolean, complaints: Complaint[]): string | null {
+function readText(file: string, demanded: boolean, complaints: ConfigError[]): string | null {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
@@ -72,8 +72,8 @@ function readText(file: string, demanded: boolean, complaints: Complaint[]): str
 }
 
 /** Returns the settings of a file. Adds complaints about everything in it that isn't a valid setting. */
-function readToml(text: string, file: string, complaints: Complaint[]): Map<string, Given> {
-  const given = new Map<string, Given>()
+function readToml(text: string, file: string, complaints: ConfigError[]): Map<string, ConfiguredValue> {
+  const given = new Map<string, ConfiguredValue>()
   let document: Record<string, unknown>
   try {
     document = parse(text)
@@ -84,8 +84,8 @@ function readToml(text: string, file: string, complaints: Complaint[]): Map<stri
     complaints.push({ file, line: error.line, variable: null, key: null, message })
     return given
   }
-  const lines = keyLines(text)
-  const place = (key: string) => ({ file, line: locate(lines, key) ?? null, variable: null, key })
+  const lines = findKeyLines(text)
+  const place = (key: string) => ({ file, line: findLine(lines, key) ?? null, variable: null, key })
   const take = (path: string, value: unknown) => {
     const known = KEYS.some(({ name }) => name === path)
     if (known) given.set(path, { value, at: (inner) => place(path + inner) })
@@ -105,18 +105,18 @@ function readToml(text: string, file: string, complaints: Complaint[]): Map<stri
 function unknownKey(path: string): string {
   const own = path.split('.').at(-1)!
   const names = [...KEYS.map(({ name }) => name), ...SECTIONS.flatMap(({ name }) => name ?? [])]
-  const meant = names.find((name) => name.endsWith(`.${own}`)) ?? nearMiss(path, names)
+  const meant = names.find((name) => name.endsWith(`.${own}`)) ?? findClosestMatch(path, names)
   return `unknown key ${path}.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
 }
 
-function checkGiven({ name, schema }: Key, given: Given): Complaint[] {
+function checkGiven({ name, schema }: Key, given: ConfiguredValue): ConfigError[] {
   return checkValue(schema, given.value).map(({ path, found, expected }) => ({
     ...given.at(path),
     message: `${name}${path} is ${found}; expected ${expected}.`,
   }))
 }
 
-function missing({ name, variable, schema }: Key, file: string): Complaint {
+function missing({ name, variable, schema }: Key, file: string): ConfigError {
   const what = `${name} is missing: ${schema.description ?? ''}`
   return {
     file: null,

@@ -1,6 +1,6 @@
 /**
  * Finds the lines of keys in a TOML text, which the parser doesn't report. Reads table headers and `key =` at the start
- * of lines, and skips multi-line strings. Keys within inline tables and arrays have no line of their own; `locate`
+ * of lines, and skips multi-line strings. Keys within inline tables and arrays have no line of their own; `findLine`
  * returns that of the enclosing key. The text must be valid TOML.
  */
 
@@ -23,7 +23,7 @@ function opens(rest: string): string | undefined {
 /**
  * Returns line numbers (from 1) of every table and key by dotted path; elements of `[[arrays]]` as `smtp.trusted[0]`.
  */
-export function keyLines(toml: string): Map<string, number> {
+export function findKeyLines(toml: string): Map<string, number> {
   const lines = new Map<string, number>()
   const counts = new Map<string, number>()
   let table = ''
@@ -62,7 +62,7 @@ function parent(path: string): string {
 }
 
 /** Returns the line of a key, or of its nearest enclosing key or table; undefined when none is in the text. */
-export function locate(lines: ReadonlyMap<string, number>, path: string): number | undefined {
+export function findLine(lines: ReadonlyMap<string, number>, path: string): number | undefined {
   for (let at = path; at !== ''; at = parent(at)) {
     const line = lines.get(at)
     if (line !== undefined) return line

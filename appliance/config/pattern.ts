@@ -11,7 +11,7 @@ const token =
  * Returns why a regular expression isn't safe for untrusted text; undefined when it is safe. Safe patterns take
  * polynomial time of low degree: they have no repeated group, no unbounded `.`, and no backreference.
  */
-export function whyUnsafe(pattern: string): string | undefined {
+export function explainUnsafePattern(pattern: string): string | undefined {
   let quantifiers = 0
   let previous = ''
   for (const [part] of pattern.matchAll(token)) {

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
 import { isTable } from './check-value.ts'
-import { formatComplaint, sortComplaints, type Complaint } from './complaint.ts'
-import { keyLines, locate } from './locate.ts'
+import { formatConfigError, sortConfigErrors, type ConfigError } from './complaint.ts'
+import { findKeyLines, findLine } from './locate.ts'
 
 /** The plans shipped with the program. */
 const SHIPPED_PLANS = join(import.meta.dirname, '..', '..', 'config', 'plans.toml')
@@ -17,35 +17,35 @@ const LIMITS = ['daily', 'monthly'] as const
 type Limits = Record<(typeof LIMITS)[number], number | null>
 
 /** The plans file is invalid. The message has one line per complaint, with file and line. */
-export class PlansRefused extends Error {
-  constructor(complaints: readonly Complaint[]) {
-    super(['The plans file has errors:', ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
-    this.name = 'PlansRefused'
+export class InvalidPlans extends Error {
+  constructor(complaints: readonly ConfigError[]) {
+    super(['The plans file has errors:', ...sortConfigErrors(complaints).map(formatConfigError)].join('\n  '))
+    this.name = 'InvalidPlans'
   }
 }
 
 /**
  * Loads the plans by name.
  * @param file default: the shipped one
- * @throws PlansRefused
+ * @throws InvalidPlans
  */
 export function loadPlans(file: string = SHIPPED_PLANS): ReadonlyMap<string, Limits> {
-  const complaints: Complaint[] = []
+  const complaints: ConfigError[] = []
   const complain = (line: number | null, key: string | null, message: string): void =>
     void complaints.push({ file, line, variable: null, key, message })
   const text = readText(file, complain)
   const document = text === undefined ? undefined : readToml(text, complain)
   const plans = new Map<string, Limits>()
   if (document) {
-    const lines = keyLines(text!)
+    const lines = findKeyLines(text!)
     for (const [name, table] of Object.entries(document)) {
-      const at = (key: string, message: string) => complain(locate(lines, key) ?? null, key, message)
+      const at = (key: string, message: string) => complain(findLine(lines, key) ?? null, key, message)
       plans.set(name, readPlan(name, table, at))
     }
     if (!plans.has(DEFAULT_PLAN))
       complain(null, DEFAULT_PLAN, `the plan [${DEFAULT_PLAN}] is missing. New teams start with it.`)
   }
-  if (complaints.length > 0) throw new PlansRefused(complaints)
+  if (complaints.length > 0) throw new InvalidPlans(complaints)
   return plans
 }
 

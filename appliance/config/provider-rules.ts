@@ -5,10 +5,10 @@ import {
   RULE_CHECKS,
   type ProviderRule,
   type ProviderRules,
-  type RulingProvider,
+  type RulesProvider,
 } from '../mail/provider-rules.ts'
 import { checkValue } from './check-value.ts'
-import { readTables, type Complain } from './tables.ts'
+import { readTables, type ReportError } from './tables.ts'
 
 /** The rules shipped with the program. */
 const SHIPPED = join(import.meta.dirname, '..', '..', 'config', 'provider-rules.toml')
@@ -34,7 +34,7 @@ const RuleSchema = Type.Object({
 /**
  * Loads the rules.
  * @param file default: the shipped one
- * @throws TableRefused
+ * @throws InvalidTable
  */
 export function loadProviderRules(file: string = SHIPPED): ProviderRules {
   return readTables('The provider rules', file, ({ provider = [], rule = [], ...others }, complain) => {
@@ -49,7 +49,7 @@ export function loadProviderRules(file: string = SHIPPED): ProviderRules {
   })
 }
 
-const lowered = (provider: Static<typeof ProviderSchema>): RulingProvider => ({
+const lowered = (provider: Static<typeof ProviderSchema>): RulesProvider => ({
   ...provider,
   domains: provider.domains.map((domain) => domain.toLowerCase()),
 })
@@ -65,7 +65,7 @@ function readAll<T extends TSchema>(
   key: string,
   list: unknown,
   schema: T,
-  complain: Complain,
+  complain: ReportError,
 ): Placed<Static<T>>[] {
   if (!Array.isArray(list)) {
     complain(key, `${key} must be a list: write [[${key}]] before each ${key}.`)
@@ -79,7 +79,7 @@ function readAll<T extends TSchema>(
   })
 }
 
-/** TOML has a type for dates. */
+/** Formats the rule's date as text, because TOML has a type for dates. */
 const withDate = (rule: unknown): unknown =>
   typeof rule === 'object' && rule !== null && 'date' in rule && rule.date instanceof Date
     ? { ...rule, date: rule.date.toISOString().slice(0, 10) }
@@ -88,9 +88,9 @@ const withDate = (rule: unknown): unknown =>
 type Written = Static<typeof RuleSchema>
 
 interface Around {
-  providers: readonly RulingProvider[]
+  providers: readonly RulesProvider[]
   written: readonly Placed<Written>[]
-  complain: Complain
+  complain: ReportError
 }
 
 function complainOf({ at, value: rule }: Placed<Written>, { providers, written, complain }: Around): void {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import {
   DEFAULT_PROVIDER,
   NUMBER_SETTINGS,
-  readSettings,
+  parseSettings,
   SETTING_NAMES,
   WARM_UP,
   type PauseRule,
@@ -16,8 +16,8 @@ import {
 } from '../shaping/shaping.ts'
 import { isTable } from './check-value.ts'
 import { FORMATS } from './formats.ts'
-import { whyUnsafe } from './pattern.ts'
-import { readTables, type Complain } from './tables.ts'
+import { explainUnsafePattern } from './pattern.ts'
+import { readTables, type ReportError } from './tables.ts'
 
 /** The providers shipped with the program. */
 export const SHIPPED_PROVIDERS = join(import.meta.dirname, '..', '..', 'config', 'providers.toml')
@@ -31,7 +31,7 @@ export interface ProvidersContext {
 /**
  * Loads the providers.
  * @param file default: the shipped one
- * @throws TableRefused
+ * @throws InvalidTable
  */
 export function loadProviders(
   { connections }: ProvidersContext,
@@ -54,14 +54,14 @@ export function loadProviders(
 
 const ID = /^[a-z][a-z0-9-]{0,39}$/
 
-function readEntry(id: string, table: unknown, complain: Complain): ProviderEntry {
+function readEntry(id: string, table: unknown, complain: ReportError): ProviderEntry {
   const isDefault = id === DEFAULT_PROVIDER
   if (!ID.test(id))
     complain(id, `${id} is not a valid provider name: use lowercase letters, digits and -, at most 40.`)
   if (!isTable(table)) complain(id, `${id} must be a table: write [${id}] with its limits below it.`)
   const given = isTable(table) ? table : {}
   const { name, mx, pauses = [], ...others } = given
-  const { settings, bad } = readSettings(others)
+  const { settings, bad } = parseSettings(others)
   for (const { name: key, expected } of bad)
     complain(`${id}.${key}`, `${id}.${key} is ${JSON.stringify(others[key])}; expected ${expected}.`)
   for (const key of Object.keys(others))
@@ -79,7 +79,7 @@ function readEntry(id: string, table: unknown, complain: Complain): ProviderEntr
   }
 }
 
-function readMx(id: string, mx: unknown, complain: Complain): string[] {
+function readMx(id: string, mx: unknown, complain: ReportError): string[] {
   const sound = (one: unknown): one is string => typeof one === 'string' && FORMATS.hostname!.test(one)
   if (Array.isArray(mx) && mx.length > 0 && mx.every(sound)) return mx.map((one) => one.toLowerCase())
   complain(`${id}.mx`, `${id}.mx: expected a list of MX hostnames or their parent domains.`)
@@ -87,7 +87,7 @@ function readMx(id: string, mx: unknown, complain: Complain): string[] {
 }
 
 /** Reports providers with the same suffix, because matching would depend on the order of the file. */
-function complainOfShared(providers: readonly ProviderEntry[], complain: Complain): void {
+function complainOfShared(providers: readonly ProviderEntry[], complain: ReportError): void {
   const owners = new Map<string, string>()
   for (const { id, mx } of providers)
     for (const suffix of mx) {
@@ -98,20 +98,20 @@ function complainOfShared(providers: readonly ProviderEntry[], complain: Complai
 }
 
 /** Checks that the default provider sets everything, because other providers inherit from it. */
-function complete(settings: Partial<Settings>, complain: Complain): Settings {
+function complete(settings: Partial<Settings>, complain: ReportError): Settings {
   for (const { name, key } of [...NUMBER_SETTINGS, { name: WARM_UP.name, key: 'warmUp' as const }])
     if (settings[key] === undefined)
       complain(`${DEFAULT_PROVIDER}.${name}`, `${DEFAULT_PROVIDER}.${name} is missing.`)
   return settings as Settings // Missing settings were reported, and then nothing of the result is used.
 }
 
-function readPauses(id: string, pauses: unknown, complain: Complain): PauseRule[] {
+function readPauses(id: string, pauses: unknown, complain: ReportError): PauseRule[] {
   if (Array.isArray(pauses)) return pauses.map((one, at) => readPause(`${id}.pauses[${at}]`, one, complain))
   complain(`${id}.pauses`, `${id}.pauses must be a list: write [[${id}.pauses]] before each entry.`)
   return []
 }
 
-function readPause(key: string, table: unknown, complain: Complain): PauseRule {
+function readPause(key: string, table: unknown, complain: ReportError): PauseRule {
   const { text, enhanced, minutes, slow, says, ...others } = isTable(table) ? table : {}
   refuseOthers(key, others, complain)
   if (text === undefined && enhanced === undefined)
@@ -127,7 +127,7 @@ function readPause(key: string, table: unknown, complain: Complain): PauseRule {
   }
 }
 
-function readSlow(key: string, table: unknown, complain: Complain): PauseRule['slow'] {
+function readSlow(key: string, table: unknown, complain: ReportError): PauseRule['slow'] {
   const { messages_per_minute: rate, connections, minutes, ...others } = isTable(table) ? table : {}
   refuseOthers(key, others, complain)
   return {
@@ -137,12 +137,12 @@ function readSlow(key: string, table: unknown, complain: Complain): PauseRule['s
   }
 }
 
-function readPattern(key: string, value: unknown, complain: Complain): RegExp | null {
+function readPattern(key: string, value: unknown, complain: ReportError): RegExp | null {
   if (typeof value !== 'string' || value === '') {
     complain(key, `${key} is ${JSON.stringify(value)}; expected a regular expression.`)
     return null
   }
-  const unsafe = whyUnsafe(value)
+  const unsafe = explainUnsafePattern(value)
   if (unsafe !== undefined) complain(key, `${key} ${unsafe}, so a hostile reply could make it slow.`)
   try {
     return new RegExp(value, 'i')
@@ -158,7 +158,7 @@ function readNumber(
   value: unknown,
   minimum: number,
   maximum: number,
-  complain: Complain,
+  complain: ReportError,
 ): number {
   if (Number.isSafeInteger(value) && (value as number) >= minimum && (value as number) <= maximum)
     return value as number
@@ -167,6 +167,6 @@ function readNumber(
   return minimum
 }
 
-function refuseOthers(path: string, others: object, complain: Complain): void {
+function refuseOthers(path: string, others: object, complain: ReportError): void {
   for (const key of Object.keys(others)) complain(`${path}.${key}`, `unknown key ${path}.${key}.`)
 }

@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import type { Receiver, ReceiverLimit } from '../mail/receiver.ts'
 import { checkValue } from './check-value.ts'
 import { parseReply } from '../mail/reply.ts'
-import { readTables, type Complain } from './tables.ts'
+import { readTables, type ReportError } from './tables.ts'
 
 /** The models shipped with the program. */
 const SHIPPED = join(import.meta.dirname, '..', '..', 'config', 'receivers.toml')
@@ -52,19 +52,19 @@ const ReceiverSchema = Type.Object(
 )
 type Written = Static<typeof ReceiverSchema>
 
-/** Default for entries that don't set it. */
+/** Default replies for entries that don't set them. */
 const UNKNOWN = '550 5.1.1 <{recipient}>: Recipient address rejected: User unknown'
 const FULL = '452 4.2.2 <{recipient}>: Mailbox full'
 const ESTIMATE = 'estimate'
 const ID = /^[a-z][a-z0-9-]{0,39}$/
 
-/** The receiver that takes mail to domains that no entry names. */
+/** The receiver for domains that no entry names. */
 export const OTHER_RECEIVER = 'hosting'
 
 /**
  * Loads the models.
  * @param file default: the shipped one
- * @throws TableRefused
+ * @throws InvalidTable
  */
 export function loadReceivers(file: string = SHIPPED): Receiver[] {
   return readTables('The receivers', file, (document, complain) => {
@@ -76,7 +76,7 @@ export function loadReceivers(file: string = SHIPPED): Receiver[] {
   })
 }
 
-function readReceiver(id: string, table: unknown, complain: Complain): Receiver[] {
+function readReceiver(id: string, table: unknown, complain: ReportError): Receiver[] {
   if (!ID.test(id))
     complain(id, `${id} is not a valid name: use lowercase letters, digits and -, at most 40.`)
   const misfits = checkValue(ReceiverSchema, table, id)
@@ -102,7 +102,7 @@ function readReceiver(id: string, table: unknown, complain: Complain): Receiver[
   return [toReceiver(id, written)]
 }
 
-function refuseReply(key: string, reply: string | undefined, complain: Complain): void {
+function refuseReply(key: string, reply: string | undefined, complain: ReportError): void {
   if (reply !== undefined && (parseReply(reply)?.code ?? 0) < 400)
     complain(key, `${key} is not a refusal such as "450 4.2.0 Try again later".`)
 }
@@ -143,7 +143,7 @@ const toLimit = (written: Static<typeof LimitSchema> | undefined): ReceiverLimit
   written ? { most: written.most, reply: written.reply, source: sourceOf(written.source) } : null
 
 /** Reports domains of two receivers, because the order of the file would decide. */
-function complainOfShared(receivers: readonly Receiver[], complain: Complain): void {
+function complainOfShared(receivers: readonly Receiver[], complain: ReportError): void {
   const owners = new Map<string, string>()
   for (const { id, domains } of receivers)
     for (const domain of domains) {

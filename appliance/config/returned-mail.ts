@@ -5,12 +5,12 @@
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import type { BounceRule } from '../mail/bounce.ts'
-import type { FieldTest, ReturnedFormat } from '../mail/returned.ts'
-import { readRule } from './bounces.ts'
+import type { FieldTest, ReturnedMailFormat } from '../mail/returned.ts'
+import { parseRule } from './bounces.ts'
 import { checkValue } from './check-value.ts'
 import type { KeySchema } from './keys.ts'
-import { whyUnsafe } from './pattern.ts'
-import { readTables, type Complain } from './tables.ts'
+import { explainUnsafePattern } from './pattern.ts'
+import { readTables, type ReportError } from './tables.ts'
 
 /** The table shipped with the program. */
 const SHIPPED_FORMATS = join(import.meta.dirname, '..', '..', 'config', 'returned-mail.toml')
@@ -37,15 +37,15 @@ type Written = Static<typeof FormatSchema>
  * config/bounces.toml.
  */
 export interface ReturnedMailRules {
-  formats: readonly ReturnedFormat[]
+  formats: readonly ReturnedMailFormat[]
   reasons: readonly BounceRule[]
 }
 
 /**
  * Loads the table. The operator's own file takes precedence over the shipped one.
- * @throws TableRefused
+ * @throws InvalidTable
  */
-export function loadReturnedMail(file?: string): ReturnedMailRules {
+export function loadReturnedMailRules(file?: string): ReturnedMailRules {
   const shipped = readFile(SHIPPED_FORMATS)
   if (file === undefined) return shipped
   const own = readFile(file)
@@ -69,14 +69,14 @@ function readFile(file: string): ReturnedMailRules {
       }
       return {
         formats: list('format', format, (one, path) => readFormat(one, path, complain)),
-        reasons: list('rule', rule, (one, path) => readRule(one, path, complain)),
+        reasons: list('rule', rule, (one, path) => parseRule(one, path, complain)),
       }
     },
   )
 }
 
 /** Reads one format; undefined when it is invalid, which is reported. */
-function readFormat(value: unknown, path: string, complain: Complain): ReturnedFormat[] {
+function readFormat(value: unknown, path: string, complain: ReportError): ReturnedMailFormat[] {
   const misfits = checkValue(FormatSchema as unknown as KeySchema, value, path)
   for (const misfit of misfits)
     complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)
@@ -124,7 +124,7 @@ function complaintsOfPattern(key: keyof Written, pattern: string): Wrong[] {
     // The regular expression engine's message says what the error is, and where.
     return [[key, `has a pattern that is not a regular expression (${(error as Error).message})`]]
   }
-  const unsafe = whyUnsafe(pattern.replaceAll(ADDRESS_MARK, ''))
+  const unsafe = explainUnsafePattern(pattern.replaceAll(ADDRESS_MARK, ''))
   return unsafe === undefined ? [] : [[key, `has a pattern that ${unsafe}: ${pattern}`]]
 }
 
@@ -134,7 +134,7 @@ const ADDRESS = String.raw`([^\s<>()[\],;:"'@]{1,128}@[^\s<>()[\],;:"'@]{1,255})
 
 const compile = (pattern: string): RegExp => new RegExp(pattern.replaceAll(ADDRESS_MARK, ADDRESS), 'imu')
 
-function assemble(format: Written): ReturnedFormat {
+function assemble(format: Written): ReturnedMailFormat {
   const patterns = (key: (typeof PATTERNS)[number]): RegExp[] => (format[key] ?? []).map(compile)
   const tests = (key: 'header' | 'any_header'): FieldTest[] =>
     (format[key] ?? []).map((test) => {

@@ -1,10 +1,10 @@
 /** Reads the rules that distinguish bots from people, a TOML file of [[rule]] tables. Reports all errors at once. */
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
-import type { RobotRule } from '../mail/robot.ts'
+import type { BotRule } from '../mail/robot.ts'
 import { parseNetworks } from '../wire/networks.ts'
 import { checkValue } from './check-value.ts'
-import { readTables, type Complain } from './tables.ts'
+import { readTables, type ReportError } from './tables.ts'
 
 /** The rules shipped with the program. */
 const SHIPPED_ROBOTS = join(import.meta.dirname, '..', '..', 'config', 'robots.toml')
@@ -22,13 +22,13 @@ type Written = Static<typeof RuleSchema>
 
 /**
  * Loads the rules in order of precedence: the operator's own file, then the shipped one.
- * @throws TableRefused
+ * @throws InvalidTable
  */
-export function loadRobots(file?: string): readonly RobotRule[] {
+export function loadBotRules(file?: string): readonly BotRule[] {
   return [...(file === undefined ? [] : readRules(file)), ...readRules(SHIPPED_ROBOTS)]
 }
 
-function readRules(file: string): RobotRule[] {
+function readRules(file: string): BotRule[] {
   return readTables('The bot rules', file, ({ rule = [], ...others }, complain) => {
     for (const key of Object.keys(others)) complain(key, `unknown key ${key}; a rule starts with [[rule]].`)
     if (Array.isArray(rule)) return rule.flatMap((one, at) => readRule(one, `rule[${at}]`, complain))
@@ -38,7 +38,7 @@ function readRules(file: string): RobotRule[] {
 }
 
 /** Reads one rule; undefined when it is invalid, which is reported. */
-function readRule(value: unknown, path: string, complain: Complain): RobotRule[] {
+function readRule(value: unknown, path: string, complain: ReportError): BotRule[] {
   const misfits = checkValue(RuleSchema, value, path)
   for (const misfit of misfits)
     complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)

@@ -1,20 +1,20 @@
 import { join } from 'node:path'
-import { loadConfig, type Loaded } from './load.ts'
+import { loadConfig, type LoadResult } from './load.ts'
 
 /** The project folder, which contains the sandbox's data. */
 const project = join(import.meta.dirname, '..', '..')
 
 /**
  * The sandbox's configuration: everything on loopback, data in `.sandbox/` of the project. Reads environment variables
- * but no file. Its DNS server and delivery port aren't here: a running sandbox writes them to `runningFile`.
+ * but no file. Its DNS server and delivery port aren't here: a running sandbox writes them to `runningSandboxFile`.
  */
-export function sandboxConfig({
+export function createSandboxConfig({
   env,
   directory = join(project, '.sandbox'),
 }: {
   env: NodeJS.ProcessEnv
   directory?: string
-}): Loaded {
+}): LoadResult {
   return loadConfig({
     env,
     defaultFile: '',

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { secret, section, strings } from './formats.ts'
+import { secret, section, stringList } from './formats.ts'
 
 /** `[acme]`. */
 export const acmeSection = section(
@@ -24,7 +24,7 @@ export const acmeSection = section(
       description:
         'How to prove control of the names: "http-01" (port 80 of each name must reach http.listen or acme.http_listen), "tls-alpn-01" (port 443 must reach http.tls_listen) or "dns-01" (requires acme.hook).',
     }),
-    names: strings(
+    names: stringList(
       'Additional names for the certificate that covers hostname. Each must resolve to this machine.',
       'hostname',
     ),
@@ -32,7 +32,7 @@ export const acmeSection = section(
       default: true,
       description: 'Also get a certificate for each tracking subdomain whose DNS record is published.',
     }),
-    http_listen: strings(
+    http_listen: stringList(
       'Addresses that serve only http-01 challenges, host:port, such as 0.0.0.0:80.',
       'host-port',
     ),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { section, strings } from './formats.ts'
+import { section, stringList } from './formats.ts'
 
 /** `[nameserver]`. */
 export const nameserverSection = section(
@@ -12,11 +12,11 @@ export const nameserverSection = section(
           'The zone to serve, such as dns.mail.example.com. Delegate it to this server in the zone above it. It must not contain hostname.',
       }),
     ),
-    listen: strings(
+    listen: stringList(
       'Addresses to answer DNS queries on, host:port, over UDP and TCP, such as 203.0.113.5:53. An empty list turns the server off on this node.',
       'host-port',
     ),
-    names: strings(
+    names: stringList(
       'Names of the DNS servers, for the NS records. Each must have address records outside zone. Default: hostname.',
       'hostname',
     ),

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { section, strings } from './formats.ts'
+import { section, stringList } from './formats.ts'
 
 /** `[smtp]`. */
 export const smtpSection = section('SMTP submission and the public MX on port 25.', {
-  starttls: strings(
+  starttls: stringList(
     'Addresses that offer STARTTLS, host:port. An empty list turns them off. If a port in the default list is not available, Posthaste logs this and starts without it. All ports in a custom list must be available.',
     'host-port',
     ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
@@ -16,7 +16,7 @@ export const smtpSection = section('SMTP submission and the public MX on port 25
         'The port in `starttls` that receives mail without authentication. Default: 25. Change it only if a container or firewall forwards port 25 to another port.',
     }),
   ),
-  implicit_tls: strings(
+  implicit_tls: stringList(
     'Addresses with implicit TLS, host:port. An empty list turns them off.',
     'host-port',
     ['0.0.0.0:465', '0.0.0.0:2465'],
@@ -42,7 +42,7 @@ export const smtpSection = section('SMTP submission and the public MX on port 25
         'Address that receives mail for postmaster@ and abuse@ at hostname, your domains and their return paths. It must not be on this server. If unset, such mail is only stored, and the team that operates the server can read it under Settings, Nodes.',
     }),
   ),
-  proxy_protocol_from: strings(
+  proxy_protocol_from: stringList(
     'Networks of load balancers in front of the SMTP ports, in CIDR notation. Their connections must start with a PROXY header (version 1 or 2), which Posthaste trusts.',
     'network',
   ),

@@ -5,7 +5,7 @@ import { nameserverSection } from './schema-nameserver.ts'
 import { smtpSection } from './schema-smtp.ts'
 import { alertsSection } from './schema-alerts.ts'
 import { storageSection } from './schema-storage.ts'
-import { section, strings } from './formats.ts'
+import { section, stringList } from './formats.ts'
 
 /**
  * The configuration schema: every key with its type, default and description. The loader, the environment names, the
@@ -36,21 +36,21 @@ export const ConfigSchema = Type.Object(
       ),
     }),
     http: section('REST API and dashboard.', {
-      listen: strings(
+      listen: stringList(
         'Addresses to listen on, host:port. The API is at the root, the dashboard under /dashboard.',
         'host-port',
         ['0.0.0.0:8025'],
         { minItems: 1 },
       ),
-      tls_listen: strings(
+      tls_listen: stringList(
         'HTTPS addresses to listen on, host:port, using the certificates from [tls] and [acme]. An empty list turns HTTPS off.',
         'host-port',
       ),
-      admin_listen: strings(
+      admin_listen: stringList(
         'Separate addresses for the dashboard and all API paths that require a sign-in, host:port. If this or admin_tls_listen is set, listen and tls_listen serve only apps. If both are empty, listen serves everything.',
         'host-port',
       ),
-      admin_tls_listen: strings('The same as admin_listen, but with HTTPS.', 'host-port'),
+      admin_tls_listen: stringList('The same as admin_listen, but with HTTPS.', 'host-port'),
       hsts_days: Type.Integer({
         minimum: 0,
         maximum: 3650,
@@ -92,7 +92,7 @@ export const ConfigSchema = Type.Object(
         default: 200,
         description: 'The same limit for addresses that have not authenticated.',
       }),
-      trust_proxy: strings(
+      trust_proxy: stringList(
         'Networks of reverse proxies, in CIDR notation. Posthaste trusts their X-Forwarded-For and X-Forwarded-Proto.',
         'network',
       ),
@@ -120,11 +120,11 @@ export const ConfigSchema = Type.Object(
     }),
     acme: acmeSection,
     inbound: section('Mail from other servers on port 25.', {
-      dnsbl: strings(
+      dnsbl: stringList(
         'DNS blocklists to ask about servers that send mail to receiving domains, such as zen.spamhaus.org. Listed servers are refused (docs/receiving.md).',
         'hostname',
       ),
-      dnsbl_allow: strings(
+      dnsbl_allow: stringList(
         'Networks that are never looked up in these blocklists, in CIDR notation.',
         'network',
       ),
@@ -140,7 +140,7 @@ export const ConfigSchema = Type.Object(
         description:
           'What to do with mail while rspamd does not answer: "accept" it without a verdict, or "defer" it with a temporary refusal.',
       }),
-      milters: strings(
+      milters: stringList(
         'Mail filters to ask about mail to receiving domains over the milter protocol, in this order, such as 127.0.0.1:8891 or unix:/run/opendkim/opendkim.sock (docs/receiving.md).',
         'milter',
       ),
@@ -151,7 +151,7 @@ export const ConfigSchema = Type.Object(
       }),
     }),
     dns: section('Name resolution.', {
-      servers: strings(
+      servers: stringList(
         'DNS resolvers, ip or ip:port, in order of preference. Default: the resolvers in /etc/resolv.conf.',
         'ip-optional-port',
       ),
@@ -169,7 +169,7 @@ export const ConfigSchema = Type.Object(
         default: 25,
         description: 'Port to connect to on mail exchangers.',
       }),
-      source_ips: strings(
+      source_ips: stringList(
         'Sending IPs: local IPv4 and IPv6 addresses to send from. Default: the system chooses.',
         'ip',
       ),
@@ -178,7 +178,7 @@ export const ConfigSchema = Type.Object(
         description:
           'Warm up addresses that are newly added to source_ips: start with a low daily limit and raise it step by step. Addresses added earlier are not affected.',
       }),
-      allow_networks: strings(
+      allow_networks: stringList(
         'Private, loopback, link-local or other special networks, or addresses of this machine, that mail may be delivered to, in CIDR notation. Posthaste refuses to connect to mail exchangers in other such networks, because anyone can point the MX records of a domain at them.',
         'network',
       ),
@@ -203,7 +203,7 @@ export const ConfigSchema = Type.Object(
             'TOML file with your own formats and rules for reading returned mail. They take precedence over the built-in ones (config/returned-mail.toml).',
         }),
       ),
-      test_domains: strings(
+      test_domains: stringList(
         'Test domains whose addresses Posthaste simulates without sending: delivered@, bounced@, complained@ and suppressed@, each with any +label. An empty list turns test addresses off.',
         'hostname',
         ['resend.dev', 'test.posthaste.invalid'],
@@ -262,7 +262,7 @@ export const ConfigSchema = Type.Object(
       ),
     }),
     webhooks: section('Webhook settings.', {
-      allow_networks: strings(
+      allow_networks: stringList(
         "Private or loopback networks, or this machine's own addresses, that webhook URLs may point to, in CIDR notation. Plain http:// is also allowed for them.",
         'network',
         [],
@@ -381,7 +381,7 @@ export const ConfigSchema = Type.Object(
     }),
     alerts: alertsSection,
     metrics: section('Endpoints for Prometheus and load balancers: GET /metrics, /healthz and /readyz.', {
-      listen: strings(
+      listen: stringList(
         'Addresses of a separate listener without authentication, host:port. Choose addresses that are not reachable from outside. An empty list turns this listener off. On http.listen, /metrics requires an API key of the team that operates the server.',
         'host-port',
       ),

@@ -43,7 +43,7 @@ export const PROVIDERS_DESCRIPTION =
   'trust_second_factor: do not require a second step after sign-in with this provider.'
 
 /** A complaint about a key of a table; `path` continues `sign_in.providers`. */
-export interface ProviderComplaint {
+export interface ProviderError {
   path: string
   message: string
 }
@@ -52,9 +52,9 @@ export interface ProviderComplaint {
 export function checkProviders(
   tables: readonly ProviderTable[],
   publicUrl: string | undefined,
-): ProviderComplaint[] {
+): ProviderError[] {
   if (tables.length === 0) return []
-  const lost: ProviderComplaint = {
+  const lost: ProviderError = {
     path: '',
     message:
       'sign_in.providers requires http.public_url, or http.admin_url if the dashboard has a separate origin. Providers redirect to that address.',
@@ -63,7 +63,7 @@ export function checkProviders(
 }
 
 function checkProvider(table: ProviderTable, index: number, all: readonly ProviderTable[]) {
-  const found: ProviderComplaint[] = []
+  const found: ProviderError[] = []
   const complain = (key: keyof ProviderTable, message: string) =>
     found.push({ path: `[${index}].${key}`, message: `sign_in.providers[${index}].${key} ${message}` })
   const { id, preset = 'oidc', issuer, client_secret: secret, client_secret_file: file } = table

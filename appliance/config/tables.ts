@@ -3,32 +3,34 @@
  */
 import { readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
-import { formatComplaint, sortComplaints, type Complaint } from './complaint.ts'
-import { keyLines, locate } from './locate.ts'
+import { formatConfigError, sortConfigErrors, type ConfigError } from './complaint.ts'
+import { findKeyLines, findLine } from './locate.ts'
 
 /** A data file is invalid. The message has one line per complaint, with file and line. */
-export class TableRefused extends Error {
-  constructor(what: string, complaints: readonly Complaint[]) {
-    super([`${what} could not be loaded:`, ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
-    this.name = 'TableRefused'
+export class InvalidTable extends Error {
+  constructor(what: string, complaints: readonly ConfigError[]) {
+    super(
+      [`${what} could not be loaded:`, ...sortConfigErrors(complaints).map(formatConfigError)].join('\n  '),
+    )
+    this.name = 'InvalidTable'
   }
 }
 
 /** Records an error in a key of a file (`rule[3].text`), or in the file as a whole. */
-export type Complain = (key: string | null, message: string) => void
+export type ReportError = (key: string | null, message: string) => void
 
 /**
  * Reads a file.
- * @param what the start of the sentence of a refusal, such as `The blocklists`
+ * @param what subject of the error message, such as `The blocklists`
  * @param read extracts the data from the document, and reports all errors
- * @throws TableRefused
+ * @throws InvalidTable
  */
 export function readTables<T>(
   what: string,
   file: string,
-  read: (document: Record<string, unknown>, complain: Complain) => T,
+  read: (document: Record<string, unknown>, complain: ReportError) => T,
 ): T {
-  const complaints: Complaint[] = []
+  const complaints: ConfigError[] = []
   const complain = (line: number | null, key: string | null, message: string): void =>
     void complaints.push({ file, line, variable: null, key, message })
   const found = readToml(file, (line, message) => complain(line, null, message))
@@ -37,10 +39,10 @@ export function readTables<T>(
   const value =
     found &&
     read(found.document, (key, message) => {
-      lines ??= keyLines(found.text)
-      complain(key === null ? null : (locate(lines, key) ?? null), key, message)
+      lines ??= findKeyLines(found.text)
+      complain(key === null ? null : (findLine(lines, key) ?? null), key, message)
     })
-  if (value === undefined || complaints.length > 0) throw new TableRefused(what, complaints)
+  if (value === undefined || complaints.length > 0) throw new InvalidTable(what, complaints)
   return value
 }
 

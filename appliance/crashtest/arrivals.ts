@@ -5,15 +5,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseReturnPath } from '../mail/return-path.ts'
 import type { Arrival, Ledger } from './ledger.ts'
-import { isReturned, reportData, smtpData } from './generated-mail.ts'
-import { sendUntilAnswered, SmtpClient, type SmtpTarget } from './smtp-client.ts'
-import type { Dice } from './plan.ts'
+import { returnsMail, formatDeliveryReport, formatSmtpMessage } from './generated-mail.ts'
+import { sendUntilFinalReply, SmtpClient, type SmtpTarget } from './smtp-client.ts'
+import type { RandomGenerator } from './plan.ts'
 
 const SERVERS = 3
 /** Interval between checks for something to send, in milliseconds. */
 const LOOK_MS = 20
 
-export interface Servers {
+export interface SendingServers {
   /** Allows the servers to send this many more messages, not counting reports. */
   allow(messages: number): void
   /** Starts no new messages; resolves when every message and report has a response. */
@@ -21,24 +21,25 @@ export interface Servers {
 }
 
 /** A recipient of a message that an exchanger accepted. */
-export interface Accepted {
+export interface AcceptedRecipient {
   recipient: string
   returnPath: string
 }
 
-export interface ServersDeps {
+export interface SendingServersDeps {
   ledger: Pick<Ledger, 'arrivals'>
-  dice: Dice
+  dice: RandomGenerator
   /** Returns the public MX to use for the next connection. */
   mx: () => SmtpTarget
   /** Domain that receives mail. */
   domain: string
   /** Messages accepted by the exchangers. The servers remove them, and return some of them. */
-  accepted: Accepted[]
+  accepted: AcceptedRecipient[]
 }
 
 /** Starts the servers, which wait for `allow` and for accepted messages. */
-export function startServers({ ledger, dice, mx, domain, accepted }: ServersDeps): Servers {
+export function startSendingServers(deps: SendingServersDeps): SendingServers {
+  const { ledger, dice, mx, domain, accepted } = deps
   const returned = new Set<string>()
   let [allowed, count, finishing] = [0, 0, false]
 
@@ -51,7 +52,7 @@ export function startServers({ ledger, dice, mx, domain, accepted }: ServersDeps
     for (let one = accepted.shift(); one; one = accepted.shift()) {
       const { recipient, returnPath } = one
       const emailId = parseReturnPath(returnPath)?.emailId
-      if (emailId === undefined || !isReturned(recipient) || returned.has(recipient)) continue
+      if (emailId === undefined || !returnsMail(recipient) || returned.has(recipient)) continue
       returned.add(recipient)
       return add({ mark: `d${++count}`, recipient: returnPath, about: { emailId, recipient } })
     }
@@ -73,13 +74,13 @@ export function startServers({ ledger, dice, mx, domain, accepted }: ServersDeps
         continue
       }
       const { recipient: to, about } = arrival
-      arrival.refused = await sendUntilAnswered(client, arrival, {
+      arrival.refused = await sendUntilFinalReply(client, arrival, {
         restMs: () => dice.between(30, 100),
         message: (mark) => {
           const from = about ? '' : `user@${domain}`
           const data = about
-            ? reportData(mark, { to, about: about.recipient })
-            : smtpData(mark, [to], from, dice)
+            ? formatDeliveryReport(mark, { to, about: about.recipient })
+            : formatSmtpMessage(mark, [to], from, dice)
           return { from, recipients: [to], data }
         },
       })

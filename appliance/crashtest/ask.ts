@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** The API to call, and the key to use. */
-export interface Asked {
+export interface ApiTarget {
   /** Returns the origin of the API for the next request: that of one of the nodes. */
   url: () => string
   apiKey: string
@@ -14,13 +14,16 @@ interface ListPage<T> {
 }
 
 const PAGE = 100
-/** Maximum number of concurrent requests of `askEach`. */
+/** Maximum number of concurrent requests of `forEachConcurrently`. */
 const AT_ONCE = 16
 /** Timeout of a request, in milliseconds. */
 const PATIENCE_MS = 20_000
 
 /** Calls `work`, which makes requests, for all items, several at a time. */
-export async function askEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+export async function forEachConcurrently<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<unknown>,
+): Promise<void> {
   const rest = items.values()
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
@@ -30,7 +33,7 @@ export async function askEach<T>(items: readonly T[], work: (item: T) => Promise
 }
 
 /** A request to repeat until there is a response. */
-export interface Insisted {
+export interface RepeatedRequest {
   /** Request body, sent as JSON; undefined for a GET. */
   body?: unknown
   /** The idempotency key, the same in every attempt. */
@@ -40,8 +43,8 @@ export interface Insisted {
 }
 
 /** Returns the text of a response. @throws Error with the request and the response, unless it is a 2xx */
-export async function askText(
-  { url, apiKey }: Asked,
+export async function fetchText(
+  { url, apiKey }: ApiTarget,
   path: string,
   method: 'GET' | 'POST' = 'GET',
 ): Promise<string> {
@@ -51,13 +54,16 @@ export async function askText(
   return text
 }
 
-/** Returns the JSON of a response. @throws Error as `askText` does */
-export const ask = async <T>(asked: Asked, path: string, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
-  JSON.parse(await askText(asked, path, method)) as T
+/** Returns the JSON of a response. @throws Error as `fetchText` does */
+export const fetchJson = async <T>(
+  asked: ApiTarget,
+  path: string,
+  method: 'GET' | 'POST' = 'GET',
+): Promise<T> => JSON.parse(await fetchText(asked, path, method)) as T
 
 /** Returns a whole list, page by page. @throws Error as `ask` does */
-export async function askAll<T extends { id: string }>(
-  asked: Asked,
+export async function fetchAllPages<T extends { id: string }>(
+  asked: ApiTarget,
   path: string,
   query: Record<string, string> = {},
 ): Promise<T[]> {
@@ -65,7 +71,7 @@ export async function askAll<T extends { id: string }>(
   let after: string | undefined
   for (;;) {
     const search = new URLSearchParams({ ...query, limit: `${PAGE}`, ...(after !== undefined && { after }) })
-    const page = await ask<ListPage<T>>(asked, `${path}?${search.toString()}`)
+    const page = await fetchJson<ListPage<T>>(asked, `${path}?${search.toString()}`)
     all.push(...page.data)
     after = page.data.at(-1)?.id
     if (!page.has_more || after === undefined) return all
@@ -76,10 +82,10 @@ export async function askAll<T extends { id: string }>(
  * Repeats a request until it gets a response. Retries after no response, a request still in progress, rate limiting and
  * internal errors, with an identical body and the same key.
  */
-export async function insist(
-  { url, apiKey }: Asked,
+export async function requestWithRetry(
+  { url, apiKey }: ApiTarget,
   path: string,
-  { body, key, rest }: Insisted,
+  { body, key, rest }: RepeatedRequest,
 ): Promise<{ status: number; text: string }> {
   const request: RequestInit = {
     headers: {

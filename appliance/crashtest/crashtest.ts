@@ -6,33 +6,33 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
-import type { Asked } from './ask.ts'
-import { startHolder } from './hold-operator.ts'
+import type { ApiTarget } from './ask.ts'
+import { startHoldOperator } from './hold-operator.ts'
 import { Killer, type KillerDeps } from './killer.ts'
-import { emptyLedger, type Ledger } from './ledger.ts'
+import { createLedger, type Ledger } from './ledger.ts'
 import { startEndpoint } from './endpoint.ts'
 import { startExchangers } from './exchanger.ts'
 import {
-  nameOf,
+  formatKillName,
   planKills,
-  planOnPostgres,
-  createDice,
-  unreachableOn,
-  type Dice,
+  planPostgresKills,
+  createRandomGenerator,
+  listUnreachablePoints,
+  type RandomGenerator,
   type PlannedKill,
   type StorageEngine,
 } from './plan.ts'
 import { NodeKiller, type NodeKillerDeps } from './node-killer.ts'
-import { nameOfFault, planNodeFaults, type NodeFault } from './node-plan.ts'
+import { formatFaultName, planNodeFaults, type NodeFault } from './node-plan.ts'
 import { startPair, type PostgresPair } from './postgres-pair.ts'
-import { postgresPrograms, startPostgres, type PostgresServer } from './postgres-server.ts'
-import { openStage, type Parts, type Stage } from './stage.ts'
-import { startServers, type Accepted } from './arrivals.ts'
+import { findPostgresPrograms, startPostgres, type PostgresServer } from './postgres-server.ts'
+import { createTestEnvironment, type CrashtestAdapters, type TestEnvironment } from './stage.ts'
+import { startSendingServers, type AcceptedRecipient } from './arrivals.ts'
 import type { SmtpTarget } from './smtp-client.ts'
 import { startTraffic } from './traffic.ts'
-import { isArrivalsSound, judgeArrivals, type ArrivalsVerdict } from './verdict-arrivals.ts'
-import { judgeEvents, type EventsVerdict } from './verdict-events.ts'
-import { isSound, judgeLedger, type Verdict } from './verdict.ts'
+import { didArrivalsPass, evaluateArrivals, type ArrivalsVerdict } from './verdict-arrivals.ts'
+import { evaluateEvents, type EventsVerdict } from './verdict-events.ts'
+import { didPass, evaluateLedger, type Verdict } from './verdict.ts'
 
 export interface CrashtestOptions {
   /** Default: SQLite. */
@@ -55,7 +55,7 @@ export interface CrashtestOptions {
 }
 
 /** How often a daemon was killed at a crash point, and how often that was planned. */
-export interface PointCount {
+export interface CrashPointCount {
   name: string
   /** Reason why the point can't be reached; null when it can. */
   unreachable: string | null
@@ -69,7 +69,7 @@ export interface CrashtestReport {
   nodes: number
   seed: number
   kills: number
-  points: PointCount[]
+  points: CrashPointCount[]
   verdict: Verdict
   /** Verdict on the events that the webhook endpoint received. */
   events: EventsVerdict
@@ -94,20 +94,23 @@ export interface CrashtestReport {
 const THINK_MS = 15
 
 /** Runs the test. Rejects only when it can't start. */
-export async function runCrashtest(parts: Parts, options: CrashtestOptions): Promise<CrashtestReport> {
+export async function runCrashtest(
+  parts: CrashtestAdapters,
+  options: CrashtestOptions,
+): Promise<CrashtestReport> {
   const { clock, seed } = options
   const begun = clock.now()
-  const dice = createDice(seed)
+  const dice = createRandomGenerator(seed)
   await using opened = new AsyncDisposableStack()
   const servers = await openServers(options, opened)
-  const ledger = emptyLedger()
+  const ledger = createLedger()
   const nodes = options.nodes ?? 1
   const sourceIps = nodes > 1 ? Array.from({ length: nodes }, (_, at) => `127.0.0.${at + 11}`) : []
   /** The current run of each node. */
   const runs = Array.from({ length: nodes }, () => 0)
   let lastRun = 0
-  const thinking = createDice(seed + 1)
-  const accepted: Accepted[] = []
+  const thinking = createRandomGenerator(seed + 1)
+  const accepted: AcceptedRecipient[] = []
   const exchangers = await startExchangers({
     ledger,
     now: () => clock.now(),
@@ -118,7 +121,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   opened.defer(() => exchangers.close())
   const endpoint = await startEndpoint(ledger)
   opened.defer(() => endpoint.close())
-  const stage = await openStage(parts, {
+  const stage = await createTestEnvironment(parts, {
     deliveryPort: exchangers.port,
     endpoint: endpoint.url,
     database: options.database ?? (servers.pair ?? servers.single)?.urlOf('postgres'),
@@ -126,7 +129,7 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
     clock,
     // Not from the test's seed, because two parallel tests with the same seed must not pick the same port while their
     // daemons are down.
-    dice: createDice(process.pid),
+    dice: createRandomGenerator(process.pid),
   })
   opened.defer(() => stage.close())
 
@@ -149,7 +152,8 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
 }
 
 /**
- * Lets clients, other servers and an operator use the nodes, choosing a node each time. Returns how to call the API.
+ * Lets clients, other servers and an operator use the nodes, choosing a node each time. Returns the settings for API
+ * requests.
  */
 function sendThrough(
   killer: Killer | NodeKiller,
@@ -162,18 +166,18 @@ function sendThrough(
     runs,
     accepted,
   }: {
-    stage: Stage
+    stage: TestEnvironment
     ledger: Ledger
     clock: Clock
     seed: number
     apiKey: string
     /** The current run of each node. */
     runs: readonly number[]
-    accepted: Accepted[]
+    accepted: AcceptedRecipient[]
   },
-): Asked {
+): ApiTarget {
   const { from, domains, receiving } = stage
-  const choosing = createDice(seed + 6)
+  const choosing = createRandomGenerator(seed + 6)
   const nodeAt = (): number => choosing.between(0, stage.nodes.length - 1)
   const targetOf = (listener: 'smtpPort' | 'mxPort') => (): SmtpTarget => {
     const node = nodeAt()
@@ -181,11 +185,16 @@ function sendThrough(
   }
   const asked = { url: () => stage.nodes[nodeAt()]!.url, apiKey }
   const around = { ledger, now: () => clock.now(), asked, domains }
-  const traffic = startTraffic({ ...around, dice: createDice(seed + 3), smtp: targetOf('smtpPort'), from })
+  const traffic = startTraffic({
+    ...around,
+    dice: createRandomGenerator(seed + 3),
+    smtp: targetOf('smtpPort'),
+    from,
+  })
   const arriving = { ledger, mx: targetOf('mxPort'), domain: receiving, accepted }
-  const inbound = startServers({ ...arriving, dice: createDice(seed + 5) })
+  const inbound = startSendingServers({ ...arriving, dice: createRandomGenerator(seed + 5) })
   const fault = (text: string): void => void killer.faults.push(text)
-  const holder = startHolder({ ...around, dice: createDice(seed + 4), fault })
+  const holder = startHoldOperator({ ...around, dice: createRandomGenerator(seed + 4), fault })
   killer.traffic = {
     allow(emails, arrivals) {
       traffic.allow(emails)
@@ -208,14 +217,14 @@ interface Step {
 function openKiller(
   { servers: { pair, single: server }, ...deps }: Omit<KillerDeps & NodeKillerDeps, 'server'> & OwnServers,
   { engine, kills, faults, nodes = 1 }: CrashtestOptions,
-  dice: Dice,
+  dice: RandomGenerator,
 ): { killer: Killer | NodeKiller; steps: Step[] } {
   if (nodes > 1) {
     if (!pair) throw new Error('Several nodes need PostgreSQL servers that the test starts itself')
     const killer = new NodeKiller({ ...deps, server: pair })
     const plan = faults ?? planNodeFaults(kills, nodes, dice)
     const steps = plan.map((one) => ({
-      name: nameOfFault(one),
+      name: formatFaultName(one),
       make: () => killer.make(one),
       isFirst: false,
     }))
@@ -223,11 +232,11 @@ function openKiller(
   }
   const killer = new Killer({ ...deps, server })
   const ownServer = server !== undefined
-  const plan = engine === 'postgres' ? planOnPostgres(kills, dice, { ownServer }) : planKills(kills, dice)
+  const plan = engine === 'postgres' ? planPostgresKills(kills, dice, { ownServer }) : planKills(kills, dice)
   const isFirst = (one: PlannedKill): boolean =>
     one.kind === 'point' && CRASH_POINTS[one.point].reach === 'start'
   const steps = plan.map((one) => ({
-    name: nameOf(one),
+    name: formatKillName(one),
     make: () => killer.kill(one),
     isFirst: isFirst(one),
   }))
@@ -250,7 +259,7 @@ async function openServers(
   opened: AsyncDisposableStack,
 ): Promise<OwnServers['servers']> {
   if (engine !== 'postgres' || database !== undefined) return {}
-  const programs = postgresPrograms()
+  const programs = findPostgresPrograms()
   if (nodes > 1) {
     const pair = await startPair(programs)
     opened.defer(() => pair.close())
@@ -262,7 +271,7 @@ async function openServers(
 }
 
 async function conclude(
-  { folder }: Stage,
+  { folder }: TestEnvironment,
   {
     killer,
     ledger,
@@ -272,12 +281,12 @@ async function conclude(
   { seed, clock, engine = 'sqlite', nodes = 1 }: CrashtestOptions,
 ): Promise<CrashtestReport> {
   await killer.end()
-  const verdict = judgeLedger(ledger)
-  const events = judgeEvents(ledger)
-  const arrivals = judgeArrivals(ledger)
+  const verdict = evaluateLedger(ledger)
+  const events = evaluateEvents(ledger)
+  const arrivals = evaluateArrivals(ledger)
   const { faults } = killer
   const told = events.untold.length === 0 && events.strange.length === 0
-  const sound = isSound(verdict) && isArrivalsSound(arrivals) && told && faults.length === 0
+  const sound = didPass(verdict) && didArrivalsPass(arrivals) && told && faults.length === 0
   if (sound) await rm(folder, { recursive: true, force: true })
   else
     await writeFile(
@@ -312,8 +321,8 @@ function countPoints(
   { kills }: Ledger,
   points: object,
   engine: StorageEngine,
-): PointCount[] {
-  const unreachable = unreachableOn(engine)
+): CrashPointCount[] {
+  const unreachable = listUnreachablePoints(engine)
   const names = new Set([...Object.keys(points), ...planned])
   return [...names].map((name) => ({
     name,

@@ -77,8 +77,8 @@ export function startDaemon(config: string, point?: string): Daemon {
 }
 
 /**
- * Finds the number of taken over deliveries in the output. It is printed before the start is complete, and only if it
- * isn't 0.
+ * Finds the number of deliveries that the daemon took over, in its output. The number is printed before the start is
+ * complete, and only if it isn't 0.
  */
 function tookOverIn(output: string): number | null {
   const said = /"deliveries":(\d+),"msg":"recovered deliveries/.exec(output)

@@ -1,11 +1,11 @@
 /** Waits until all mail has reached a final state, and asks for the final report. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
-import type { Asked } from './ask.ts'
-import { reportReceived, unfinishedEmails } from './final-report.ts'
+import type { ApiTarget } from './ask.ts'
+import { collectReceivedMail, findUnfinishedEmails } from './final-report.ts'
 import type { Ledger } from './ledger.ts'
-import { judgeLedger } from './verdict.ts'
-import { hearOut } from './webhook-events.ts'
+import { evaluateLedger } from './verdict.ts'
+import { collectEvents } from './webhook-events.ts'
 
 /** The traffic that clients and other servers send through the daemon. */
 export interface CrashTraffic {
@@ -26,7 +26,7 @@ const MOST_SHOWN = 20
  * @returns problems
  */
 export async function drainMail(
-  asked: Asked,
+  asked: ApiTarget,
   {
     ledger,
     clock,
@@ -40,15 +40,15 @@ export async function drainMail(
   while (clock.now() < late) {
     await retry()
     await Promise.race([finished, pause(1500)])
-    if (unanswered || judgeLedger(ledger).lost.length > 0) continue
-    const { ids, unfinished } = await unfinishedEmails(asked, ledger)
-    if (unfinished.length === 0) unfinished.push(...(await reportReceived(asked, ledger)))
-    if (unfinished.length === 0) return hearOut(asked, ids, { ledger, clock })
+    if (unanswered || evaluateLedger(ledger).lost.length > 0) continue
+    const { ids, unfinished } = await findUnfinishedEmails(asked, ledger)
+    if (unfinished.length === 0) unfinished.push(...(await collectReceivedMail(asked, ledger)))
+    if (unfinished.length === 0) return collectEvents(asked, ids, { ledger, clock })
     await pause(500)
   }
   if (unanswered) return ['A client was not answered in three minutes.']
-  const { unfinished } = await unfinishedEmails(asked, ledger)
-  const left = unfinished.length > 0 ? unfinished : await reportReceived(asked, ledger)
+  const { unfinished } = await findUnfinishedEmails(asked, ledger)
+  const left = unfinished.length > 0 ? unfinished : await collectReceivedMail(asked, ledger)
   return [
     ...left.slice(0, MOST_SHOWN),
     ...(left.length > MOST_SHOWN ? [`and ${left.length - MOST_SHOWN} more`] : []),

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Ledger, Told } from './ledger.ts'
+import type { Ledger, ReceivedWebhook } from './ledger.ts'
 
 /** Starts listening on loopback. */
 export async function startEndpoint({
@@ -33,7 +33,7 @@ export async function startEndpoint({
 }
 
 /** Parses a request. Without an ID it is recorded as `no svix-id`, which is a fault once two events share it. */
-function readTold(id: string | string[] | undefined, body: string): Told {
+function readTold(id: string | string[] | undefined, body: string): ReceivedWebhook {
   const { type, created_at, data } = JSON.parse(body) as {
     type: string
     created_at: string

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import type { Copy, Ledger } from './ledger.ts'
+import type { AcceptedCopy, Ledger } from './ledger.ts'
 
 /** The header field with the mark of a message. */
 export const MARK_FIELD = 'X-Crashtest'
@@ -14,7 +14,7 @@ export const MARK_FIELD = 'X-Crashtest'
 export const DIGEST_FIELD = 'X-Crashtest-Digest'
 
 /** Returns the SHA-256 of a text, ignoring differences in line ends and trailing line ends. */
-export const digestOf = (text: string): string =>
+export const computeDigest = (text: string): string =>
   createHash('sha256').update(text.replaceAll('\r\n', '\n').trimEnd()).digest('hex')
 
 export interface Exchangers {
@@ -174,14 +174,14 @@ class Conversation {
    */
   #write(message: string, recipients: string[]): void {
     const { ledger, now } = this.#deps
-    const mark = field(message, MARK_FIELD)
-    const about: Omit<Copy, 'recipient'> = {
+    const mark = getHeaderField(message, MARK_FIELD)
+    const about: Omit<AcceptedCopy, 'recipient'> = {
       mark,
-      messageId: field(message, 'Message-ID'),
+      messageId: getHeaderField(message, 'Message-ID'),
       run: this.#run,
       at: now(),
       connection: this.#number,
-      whole: isWhole(message),
+      whole: hasMatchingDigest(message),
     }
     for (const recipient of recipients) ledger.copies.push({ ...about, recipient })
     this.#say('250 2.0.0 Taken')
@@ -192,11 +192,11 @@ class Conversation {
 const addressIn = (line: string): string => /<([^>]*)>/.exec(line)?.[1] ?? ''
 
 /** Whether the text of a message has the digest that its header names. */
-export const isWhole = (message: string): boolean =>
-  digestOf(message.slice(message.indexOf('\r\n\r\n') + 4)) === field(message, DIGEST_FIELD)
+export const hasMatchingDigest = (message: string): boolean =>
+  computeDigest(message.slice(message.indexOf('\r\n\r\n') + 4)) === getHeaderField(message, DIGEST_FIELD)
 
 /** Returns the unfolded value of a header field; empty when missing. */
-export function field(message: string, name: string): string {
+export function getHeaderField(message: string, name: string): string {
   const header = message.slice(0, message.indexOf('\r\n\r\n')).replace(/\r\n[ \t]+/g, ' ')
   return new RegExp(`^${name}:[ ]*(.*)$`, 'im').exec(header)?.[1]?.trim() ?? ''
 }

@@ -2,8 +2,8 @@
  * Checks the daemon's final report: every email must be final, and every acknowledged ID must exist. Also reads the
  * received mail.
  */
-import { ask, askAll, askEach, askText, type Asked } from './ask.ts'
-import { field, isWhole, MARK_FIELD } from './exchanger.ts'
+import { fetchJson, fetchAllPages, forEachConcurrently, fetchText, type ApiTarget } from './ask.ts'
+import { getHeaderField, hasMatchingDigest, MARK_FIELD } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
 
 /** The final states of an email (wire format, `last_event`). */
@@ -18,13 +18,13 @@ interface Listed {
  * Returns sentences about emails that aren't final, and about acknowledged IDs that don't exist; none when there are no
  * problems. `ids`: every email of the daemon.
  */
-export async function unfinishedEmails(
-  asked: Asked,
+export async function findUnfinishedEmails(
+  asked: ApiTarget,
   { sent }: Pick<Ledger, 'sent'>,
 ): Promise<{ ids: string[]; unfinished: string[] }> {
   let listed: Listed[]
   try {
-    listed = await askAll<Listed>(asked, '/emails')
+    listed = await fetchAllPages<Listed>(asked, '/emails')
   } catch (error) {
     return { ids: [], unfinished: [(error as Error).message] }
   }
@@ -48,21 +48,24 @@ interface Returned {
  * Fills `ledger.received` and `ledger.returned`. Returns sentences about returned messages that the daemon hasn't read
  * yet; none when there are no problems.
  */
-export async function reportReceived(asked: Asked, ledger: Ledger): Promise<string[]> {
+export async function collectReceivedMail(asked: ApiTarget, ledger: Ledger): Promise<string[]> {
   const unread: string[] = []
   const received: NonNullable<Ledger['received']> = []
   try {
     const emails = new Set(ledger.arrivals.flatMap(({ about }) => about?.emailId ?? []))
-    await askEach([...emails], async (emailId) => {
-      const { data } = await ask<Returned>(asked, `/emails/${emailId}/returned`)
+    await forEachConcurrently([...emails], async (emailId) => {
+      const { data } = await fetchJson<Returned>(asked, `/emails/${emailId}/returned`)
       ledger.returned[emailId] = data.length
       if (data.some(({ report }) => report === null)) unread.push(emailId)
     })
     if (unread.length === 0)
-      await askEach(await askAll<{ id: string }>(asked, '/emails/receiving'), async ({ id }) => {
-        const source = await askText(asked, `/emails/receiving/${id}/source`)
-        received.push({ id, mark: field(source, MARK_FIELD), whole: isWhole(source) })
-      })
+      await forEachConcurrently(
+        await fetchAllPages<{ id: string }>(asked, '/emails/receiving'),
+        async ({ id }) => {
+          const source = await fetchText(asked, `/emails/receiving/${id}/source`)
+          received.push({ id, mark: getHeaderField(source, MARK_FIELD), whole: hasMatchingDigest(source) })
+        },
+      )
   } catch (error) {
     return [(error as Error).message]
   }

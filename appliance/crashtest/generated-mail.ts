@@ -1,9 +1,9 @@
 /** Generates the mail that clients send: recipients, content and time, all by the random generator. */
-import { DIGEST_FIELD, digestOf, MARK_FIELD } from './exchanger.ts'
-import type { Sent } from './ledger.ts'
-import type { Dice } from './plan.ts'
+import { DIGEST_FIELD, computeDigest, MARK_FIELD } from './exchanger.ts'
+import type { SentEmail } from './ledger.ts'
+import type { RandomGenerator } from './plan.ts'
 
-export type Via = 'rest' | 'smtp'
+export type SubmissionProtocol = 'rest' | 'smtp'
 
 /** Length in characters of a message that is large enough for the storage to keep it in a separate file. */
 const LARGE = 300_000
@@ -17,14 +17,14 @@ const SECONDS_AHEAD = [1, 5] as const
 const BOUNCES = 'gone'
 
 /** Returns the number of emails in the next request: usually one, sometimes a batch. */
-export const requestSize = (via: Via, dice: Dice): number =>
+export const pickRequestSize = (via: SubmissionProtocol, dice: RandomGenerator): number =>
   via === 'rest' && dice.next() < BATCHES ? dice.between(...IN_A_BATCH) : 1
 
 /** Generates an email: usually one recipient, sometimes several, some of which are refused or deferred. */
-export function newSent(
-  { via, mark, at, batch }: { via: Via; mark: string; at: number; batch: string | null },
-  { dice, domains }: { dice: Dice; domains: readonly string[] },
-): Sent {
+export function generateEmail(
+  { via, mark, at, batch }: { via: SubmissionProtocol; mark: string; at: number; batch: string | null },
+  { dice, domains }: { dice: RandomGenerator; domains: readonly string[] },
+): SentEmail {
   const recipients = Array.from({ length: dice.next() < 0.2 ? dice.between(2, 4) : 1 }, (_, n) => {
     const draw = dice.next()
     return `${kindOf(via, draw)}-${mark}-${n}@${domains[dice.between(0, domains.length - 1)]!}`
@@ -35,12 +35,12 @@ export function newSent(
 }
 
 /** Over SMTP, a bounce would cause a report, which would be another email. */
-function kindOf(via: Via, draw: number): string {
+function kindOf(via: SubmissionProtocol, draw: number): string {
   if (draw < 0.05) return via === 'rest' && draw < 0.03 ? 'refuse' : 'later'
   return via === 'rest' && draw < 0.12 ? BOUNCES : 'user'
 }
 
-function newText(mark: string, dice: Dice): string {
+function newText(mark: string, dice: RandomGenerator): string {
   const filling = dice.next() < 0.025 ? 'A line of a large message.\n'.repeat(LARGE / 27) : 'Hello.\n'
   return `${filling}The end of ${mark}.\n`
 }
@@ -49,31 +49,40 @@ function newText(mark: string, dice: Dice): string {
  * Formats an email for REST. Its time is relative to the acceptance of the request, so that all attempts send identical
  * bytes, as the idempotency key requires, and none asks for a past time.
  */
-export function restBody({ mark, recipients, at, notBefore }: Sent, from: string, dice: Dice): object {
+export function formatRestBody(
+  { mark, recipients, at, notBefore }: SentEmail,
+  from: string,
+  dice: RandomGenerator,
+): object {
   const text = newText(mark, dice)
   return {
     from,
     to: recipients,
     subject: `Crash test ${mark}`,
     text,
-    headers: { [MARK_FIELD]: mark, [DIGEST_FIELD]: digestOf(text) },
+    headers: { [MARK_FIELD]: mark, [DIGEST_FIELD]: computeDigest(text) },
     ...(notBefore !== null && { scheduled_at: `in ${(notBefore - at) / 1000} seconds` }),
   }
 }
 
 /** Formats a message for SMTP, with CRLF line ends; each attempt has its own mark. */
-export function smtpData(mark: string, recipients: string[], from: string, dice: Dice): string {
+export function formatSmtpMessage(
+  mark: string,
+  recipients: string[],
+  from: string,
+  dice: RandomGenerator,
+): string {
   const head = [`From: ${from}`, `To: ${recipients.join(', ')}`, `Subject: Crash test ${mark}`]
   const text = newText(mark, dice).trimEnd().replaceAll('\n', '\r\n')
-  const proofs = [`${MARK_FIELD}: ${mark}`, `${DIGEST_FIELD}: ${digestOf(text)}`]
+  const proofs = [`${MARK_FIELD}: ${mark}`, `${DIGEST_FIELD}: ${computeDigest(text)}`]
   return [...head, ...proofs, '', text].join('\r\n')
 }
 
 /** Whether a recipient's server returns messages after accepting them. */
-export const isReturned = (recipient: string): boolean => recipient.startsWith(`${BOUNCES}-`)
+export const returnsMail = (recipient: string): boolean => recipient.startsWith(`${BOUNCES}-`)
 
 /** Formats a delivery report about one recipient (RFC 3464), with CRLF line ends. */
-export function reportData(mark: string, { to, about }: { to: string; about: string }): string {
+export function formatDeliveryReport(mark: string, { to, about }: { to: string; about: string }): string {
   const boundary = `report-${mark}`
   const domain = about.slice(about.indexOf('@') + 1)
   return [

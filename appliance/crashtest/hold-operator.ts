@@ -1,23 +1,23 @@
 /**
  * Simulates an operator who holds a domain's mail, including new mail, waits for a few kills, and releases it, then
- * continues with the next domain. Both requests are repeated until there is a response, which must stay true after any
- * kill.
+ * continues with the next domain. Both requests are repeated until there is a response. The acknowledged state must survive
+ * every kill.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { insist, type Asked, type Insisted } from './ask.ts'
+import { requestWithRetry, type ApiTarget, type RepeatedRequest } from './ask.ts'
 import type { Ledger } from './ledger.ts'
-import type { Dice } from './plan.ts'
+import type { RandomGenerator } from './plan.ts'
 
-export interface Holder {
+export interface HoldOperator {
   /** Releases held mail, and stops; resolves after the response. */
   finish(): Promise<void>
 }
 
-export interface HolderDeps {
+export interface HoldOperatorDeps {
   ledger: Pick<Ledger, 'holds' | 'kills'>
-  dice: Dice
+  dice: RandomGenerator
   now: () => number
-  asked: Asked
+  asked: ApiTarget
   domains: readonly string[]
   /** Called when a valid request is refused. */
   fault: (text: string) => void
@@ -27,7 +27,7 @@ export interface HolderDeps {
 const LOOK_MS = 50
 
 /** Starts the operator, who begins immediately. */
-export function startHolder(deps: HolderDeps): Holder {
+export function startHoldOperator(deps: HoldOperatorDeps): HoldOperator {
   let finishing = false
   const kills = async (count: number): Promise<void> => {
     const last = deps.ledger.kills.length + count
@@ -67,16 +67,16 @@ interface Rules {
 }
 
 /** Removes the acknowledged hold, and holds whose response was lost to a kill, because their rules exist, too. */
-async function release(known: string, deps: HolderDeps): Promise<void> {
+async function release(known: string, deps: HoldOperatorDeps): Promise<void> {
   for (let ids = [known]; ids.length > 0;) {
     for (const id of ids) await answer(deps, '/queue/undo', { audit_id: id })
     ids = (await answer<Rules>(deps, '/queue/holds')).data.map(({ id }) => id)
   }
 }
 
-async function answer<T>({ asked, dice }: HolderDeps, path: string, body?: unknown): Promise<T> {
-  const rest: Insisted['rest'] = () => dice.between(30, 100)
-  const { status, text } = await insist(asked, path, { body, rest })
+async function answer<T>({ asked, dice }: HoldOperatorDeps, path: string, body?: unknown): Promise<T> {
+  const rest: RepeatedRequest['rest'] = () => dice.between(30, 100)
+  const { status, text } = await requestWithRetry(asked, path, { body, rest })
   if (status !== 200) throw new Error(`${path} answered ${status}: ${text}`)
   return JSON.parse(text) as T
 }

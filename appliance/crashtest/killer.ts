@@ -3,16 +3,16 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
 import { killAtCheckpoint, runCommand, startDaemon, type Daemon } from './daemon.ts'
-import type { Asked } from './ask.ts'
+import type { ApiTarget } from './ask.ts'
 import { drainMail, type CrashTraffic } from './drain.ts'
 import type { Exchangers } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
-import { nameOf, type PlannedKill } from './plan.ts'
+import { formatKillName, type PlannedKill } from './plan.ts'
 import type { PostgresServer } from './postgres-server.ts'
-import type { Stage } from './stage.ts'
+import type { TestEnvironment } from './stage.ts'
 
 export interface KillerDeps {
-  stage: Stage
+  stage: TestEnvironment
   ledger: Ledger
   clock: Clock
   exchangers: Pick<Exchangers, 'conversations'>
@@ -69,7 +69,7 @@ export class Killer {
     const at = clock.now()
     this.#noteTakenOver(daemon)
     if (end === 'SIGKILL') {
-      const how = hit ? nameOf(planned) : 'point not reached'
+      const how = hit ? formatKillName(planned) : 'point not reached'
       const number = ledger.kills.length + 1
       const noted = { number, runs: [this.#run], how, at, until: null, conversations: open }
       ledger.kills.push({ ...noted, inFlight: null, freedMs: null })
@@ -82,7 +82,7 @@ export class Killer {
    * Runs the last daemon: waits until every client has a response and all queued mail is final and reported, then asks
    * for the report.
    */
-  async drain(asked: Asked): Promise<void> {
+  async drain(asked: ApiTarget): Promise<void> {
     const daemon = this.#start()
     if (!(await this.#ready(daemon))) return
     this.#noteTakenOver(daemon)

@@ -1,4 +1,4 @@
-/** The tester's own records, kept outside of the daemon: the evidence. */
+/** The tester's own records, kept outside of the daemon, which serve as evidence. */
 
 /** A kill by the tester, or another fault that it made. */
 export interface Kill {
@@ -9,7 +9,7 @@ export interface Kill {
   how: string
   /** When the process was gone or stopped (Unix milliseconds). */
   at: number
-  /** When the stopped process continued (Unix milliseconds). Null: the runs ended. */
+  /** When the stopped process continued (Unix milliseconds); null if the runs ended. */
   until: number | null
   /** Number of conversations open at the exchangers. */
   conversations: number
@@ -23,7 +23,7 @@ export interface Kill {
 }
 
 /** One attempt to submit over SMTP. Each attempt has its own mark, because SMTP has no idempotency key. */
-export interface SmtpTry {
+export interface SmtpAttempt {
   mark: string
   run: number
   /** Whether the 250 after the final dot was read. */
@@ -31,19 +31,19 @@ export interface SmtpTry {
 }
 
 /** An email that a client wanted to send. */
-export interface Sent {
+export interface SentEmail {
   /** Identifies the message for the exchangers; over SMTP, followed by the number of the attempt. */
   mark: string
   recipients: string[]
   /** The IDs in REST responses, without duplicates. */
   ids: string[]
   /** The SMTP attempts, except those whose connection broke before the message was begun. */
-  tries: SmtpTry[]
+  tries: SmtpAttempt[]
   /** When the client began to send the email (Unix milliseconds). */
   at: number
   /** The idempotency key of its batch; null for an email with its own request. */
   batch: string | null
-  /** The scheduled time, before which no copy may arrive (Unix milliseconds). Null: not scheduled. */
+  /** The scheduled time, before which no copy may arrive (Unix milliseconds); null if the email isn't scheduled. */
   notBefore: number | null
   /** Why the daemon refused the email permanently. A fault, because every request is valid. */
   refused: string | null
@@ -56,13 +56,13 @@ export interface Arrival {
   recipient: string
   /** The email and the recipient that a delivery report is about; null for other mail. */
   about: { emailId: string; recipient: string } | null
-  tries: SmtpTry[]
+  tries: SmtpAttempt[]
   /** Why the daemon refused the message permanently. A fault, because every message is valid. */
   refused: string | null
 }
 
 /** A received email, from the daemon's final report. */
-export interface KnownReceived {
+export interface ReportedReceivedEmail {
   id: string
   mark: string
   /** Whether the stored text is identical to the sent text. */
@@ -79,7 +79,7 @@ export interface Hold {
 }
 
 /** A copy of a message that an exchanger accepted. */
-export interface Copy {
+export interface AcceptedCopy {
   mark: string
   recipient: string
   messageId: string
@@ -94,7 +94,7 @@ export interface Copy {
 }
 
 /** A request received by the webhook endpoint. */
-export interface Told {
+export interface ReceivedWebhook {
   /** `svix-id`, the same in every attempt. */
   id: string
   /** ID of the email; null when the event isn't about an email. */
@@ -107,7 +107,7 @@ export interface Told {
 }
 
 /** An event of an email, from the daemon's final report. */
-export interface KnownEvent {
+export interface ReportedEvent {
   emailId: string
   type: string
   /** Unix milliseconds. */
@@ -117,14 +117,14 @@ export interface KnownEvent {
 /** All evidence that the verdict is based on. */
 export interface Ledger {
   kills: Kill[]
-  sent: Sent[]
-  copies: Copy[]
+  sent: SentEmail[]
+  copies: AcceptedCopy[]
   /** Connections that the daemon ended with QUIT, which therefore weren't broken by a kill. */
   quit: Set<number>
   /** Messages from other mail servers to the public MX. */
   arrivals: Arrival[]
   /** Every received email, from the daemon's final report. Null when there was no report. */
-  received: KnownReceived[] | null
+  received: ReportedReceivedEmail[] | null
   /** Number of messages to each email's return path that are stored and read, from the daemon's final report. */
   returned: Record<string, number>
   /** Every acknowledged hold. */
@@ -132,15 +132,15 @@ export interface Ledger {
   /** Recipients that an exchanger refused permanently. */
   rejected: Set<string>
   /** The requests that the webhook endpoint received, in order. */
-  told: Told[]
+  told: ReceivedWebhook[]
   /**
    * The events of all emails, which the endpoint must have received, from the final report. Null when there was no
    * report.
    */
-  known: KnownEvent[] | null
+  known: ReportedEvent[] | null
 }
 
-export const emptyLedger = (): Ledger => ({
+export const createLedger = (): Ledger => ({
   kills: [],
   sent: [],
   copies: [],

@@ -6,18 +6,18 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
-import type { Asked } from './ask.ts'
+import type { ApiTarget } from './ask.ts'
 import { runCommand, startDaemon, type Daemon } from './daemon.ts'
 import { drainMail, type CrashTraffic } from './drain.ts'
 import type { Exchangers } from './exchanger.ts'
 import type { Kill, Ledger } from './ledger.ts'
-import { nameOfFault, type NodeFault } from './node-plan.ts'
+import { formatFaultName, type NodeFault } from './node-plan.ts'
 import type { PostgresPair } from './postgres-pair.ts'
-import type { Stage } from './stage.ts'
-import type { StageNode } from './stage-node.ts'
+import type { TestEnvironment } from './stage.ts'
+import type { TestNode } from './stage-node.ts'
 
 export interface NodeKillerDeps {
-  stage: Pick<Stage, 'nodes'>
+  stage: Pick<TestEnvironment, 'nodes'>
   ledger: Ledger
   clock: Clock
   exchangers: Pick<Exchangers, 'conversations'>
@@ -42,7 +42,7 @@ const SETTLE_DOWN_MS = 300
 
 const LEASES = `select split_part(lease_owner, '/', 1), count(*) from deliveries where lease_owner is not null group by 1`
 
-interface RunningNode extends StageNode {
+interface RunningNode extends TestNode {
   at: number
   run: number
   daemon: Daemon
@@ -75,7 +75,7 @@ export class NodeKiller {
   }
 
   /** Lets the nodes finish, and stops them. */
-  async drain(asked: Asked): Promise<void> {
+  async drain(asked: ApiTarget): Promise<void> {
     await this.#startAll()
     const problems = await drainMail(asked, {
       ...this.#deps,
@@ -104,7 +104,7 @@ export class NodeKiller {
     await Promise.all(this.#nodes.map((node) => this.#awaitStart(node)))
   }
 
-  #spawn({ configFile }: StageNode, at: number): Pick<RunningNode, 'run' | 'daemon'> {
+  #spawn({ configFile }: TestNode, at: number): Pick<RunningNode, 'run' | 'daemon'> {
     return { run: this.#deps.nextRun(at), daemon: startDaemon(configFile) }
   }
 
@@ -178,7 +178,7 @@ export class NodeKiller {
     const kill: Kill = {
       number: ledger.kills.length + 1,
       runs: nodes.map(({ run }) => run),
-      how: nameOfFault(fault),
+      how: formatFaultName(fault),
       at: clock.now(),
       until: null,
       conversations: exchangers.conversations(),
@@ -216,7 +216,7 @@ export class NodeKiller {
   }
 }
 
-/** Reads leases by node. */
+/** Parses the number of leases per node. */
 function countsIn(lines: string): Map<string, number> {
   return new Map(
     lines

@@ -1,5 +1,5 @@
 /** Plans the faults of nodes that share a PostgreSQL database. A pure function of the number of faults and the seed. */
-import type { Dice } from './plan.ts'
+import type { RandomGenerator } from './plan.ts'
 
 /** A planned fault. `sinceMs`: milliseconds after the clients are allowed to send. */
 export type NodeFault = { sinceMs: number } & (
@@ -37,7 +37,7 @@ const SHORT_OUTAGE_MS = [0, 1500] as const
 const LONG_OUTAGE_MS = [16_000, 25_000] as const
 
 /** Returns the name of a fault for the report's table. */
-export function nameOfFault(fault: NodeFault): string {
+export function formatFaultName(fault: NodeFault): string {
   if (fault.kind === 'pause') return 'node stopped and continued'
   if (fault.kind === 'node') return `node killed, started ${fault.start}`
   if (fault.kind === 'promotion') return 'standby promoted'
@@ -45,7 +45,7 @@ export function nameOfFault(fault: NodeFault): string {
 }
 
 /** Plans the faults in order: one of each kind, then random ones. */
-export function planNodeFaults(faults: number, nodes: number, dice: Dice): NodeFault[] {
+export function planNodeFaults(faults: number, nodes: number, dice: RandomGenerator): NodeFault[] {
   const bag = KINDS.flatMap((kind, at) => Array.from({ length: WEIGHTS[at]! }, () => kind))
   const kinds = [
     ...dice.shuffled(KINDS),
@@ -57,7 +57,7 @@ export function planNodeFaults(faults: number, nodes: number, dice: Dice): NodeF
   return kinds.slice(0, faults).map((kind) => faultOf(kind, nodes, dice))
 }
 
-function faultOf(kind: Kind, nodes: number, dice: Dice): NodeFault {
+function faultOf(kind: Kind, nodes: number, dice: RandomGenerator): NodeFault {
   const sinceMs = dice.between(50, 1500)
   if (kind === 'server' || kind === 'promotion')
     return { kind, sinceMs, downMs: dice.between(...SHORT_OUTAGE_MS) }

@@ -16,7 +16,7 @@ export type PlannedKill =
   | { kind: 'checkpoint-midway' }
 
 /** Returns the name of a kill for the report's table. */
-export function nameOf(kill: PlannedKill): string {
+export function formatKillName(kill: PlannedKill): string {
   if (kill.kind === 'server') return 'database server, then daemon'
   if (kill.kind !== 'random') return kill.kind === 'point' ? kill.point : kill.kind
   return kill.since === 'spawn' ? 'random, during start' : 'random'
@@ -58,7 +58,7 @@ const UNREACHED = {
 }
 
 /** Crash points that this test can't reach, with the reason. */
-export const UNREACHABLE: Record<string, string> = Object.fromEntries(
+export const UNREACHABLE_POINTS: Record<string, string> = Object.fromEntries(
   Object.entries(CRASH_POINTS).flatMap(([name, { reach }]) =>
     reach === 'broadcast' || reach === 'move' ? [[name, UNREACHED[reach]]] : [],
   ),
@@ -72,11 +72,11 @@ const NOT_ON_POSTGRES: Record<string, string> = {
 }
 
 /** Returns the crash points that this test doesn't reach with an engine, with the reason. */
-export const unreachableOn = (engine: StorageEngine): Record<string, string> =>
-  engine === 'postgres' ? { ...UNREACHABLE, ...NOT_ON_POSTGRES } : UNREACHABLE
+export const listUnreachablePoints = (engine: StorageEngine): Record<string, string> =>
+  engine === 'postgres' ? { ...UNREACHABLE_POINTS, ...NOT_ON_POSTGRES } : UNREACHABLE_POINTS
 
 /** The points that this test reaches. */
-const REACHED = (Object.keys(CRASH_POINTS) as CrashPoint[]).filter((point) => !(point in UNREACHABLE))
+const REACHED = (Object.keys(CRASH_POINTS) as CrashPoint[]).filter((point) => !(point in UNREACHABLE_POINTS))
 
 /** Whether a point can be passed again. Migration points can't, because only a new database is migrated. */
 const isRepeatable = (point: CrashPoint): boolean => CRASH_POINTS[point].reach !== 'start'
@@ -85,7 +85,7 @@ const isRepeatable = (point: CrashPoint): boolean => CRASH_POINTS[point].reach !
  * Plans the kills in order: first a migration of the new database, then every other crash point once, then random times
  * (about half), crash points, and times during startup.
  */
-export function planKills(kills: number, dice: Dice): PlannedKill[] {
+export function planKills(kills: number, dice: RandomGenerator): PlannedKill[] {
   const repeatable = REACHED.filter(isRepeatable)
   const at = (point: CrashPoint): PlannedKill => pointOf(point, dice)
   const once: PlannedKill[] = [
@@ -94,7 +94,7 @@ export function planKills(kills: number, dice: Dice): PlannedKill[] {
       ...repeatable.filter((point) => point !== 'retention').map(at),
       { kind: 'checkpoint-midway' } as const,
     ]),
-    // A start removes mail that was completed before, so this must come after some mail was.
+    // A start removes mail that was already complete, so this kill must come after some mail was completed.
     at('retention'),
   ]
   const further = (): PlannedKill => {
@@ -112,9 +112,9 @@ export function planKills(kills: number, dice: Dice): PlannedKill[] {
  * Plans the kills on PostgreSQL: every crash point and the server once, then the server, crash points and random times.
  * @param ownServer whether the test may kill the server
  */
-export function planOnPostgres(
+export function planPostgresKills(
   kills: number,
-  dice: Dice,
+  dice: RandomGenerator,
   { ownServer }: { ownServer: boolean },
 ): PlannedKill[] {
   const points = REACHED.filter((point) => !(point in NOT_ON_POSTGRES) && point !== 'retention')
@@ -139,14 +139,14 @@ export function planOnPostgres(
   return [...once.slice(0, kills), ...rest]
 }
 
-const pointOf = (point: CrashPoint, dice: Dice): PlannedKill => ({
+const pointOf = (point: CrashPoint, dice: RandomGenerator): PlannedKill => ({
   kind: 'point',
   point,
   count: dice.between(1, MOST_PASSES[point]),
 })
 
 /** A pseudorandom generator: the same seed gives the same numbers, so that a run can be repeated. */
-export interface Dice {
+export interface RandomGenerator {
   /** A number in [0, 1). */
   next(): number
   /** An integer from `low` to `high`, inclusive. */
@@ -156,7 +156,7 @@ export interface Dice {
 }
 
 /** Creates a 32-bit generator: adds an odd constant, then mixes the bits by multiplications and shifts. */
-export function createDice(seed: number): Dice {
+export function createRandomGenerator(seed: number): RandomGenerator {
   let state = seed >>> 0
   const next = (): number => {
     state = (state + 0x9e3779b9) >>> 0

@@ -14,7 +14,7 @@ const VERSIONS = '/usr/lib/postgresql'
 const USER = 'postgres'
 
 /** Returns the folder with the programs of the newest installed PostgreSQL. Throws if there is none. */
-export function postgresPrograms(): string {
+export function findPostgresPrograms(): string {
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS) : []
   const programs = versions
     .toSorted((a, b) => Number(b) - Number(a))

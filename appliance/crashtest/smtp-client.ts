@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { SmtpTry } from './ledger.ts'
+import type { SmtpAttempt } from './ledger.ts'
 
 /**
  * Timeout for a reply, in milliseconds. Needed only for a daemon that hangs, because a killed daemon closes the
@@ -18,7 +18,7 @@ export interface SmtpMessage {
 }
 
 /** The result of an attempt. `none`: the connection broke before a reply; `said` is true if the message was begun. */
-export type SmtpAnswer =
+export type SmtpResult =
   { kind: 'accepted' } | { kind: 'refused'; reply: string } | { kind: 'none'; said: boolean }
 
 /**
@@ -26,9 +26,9 @@ export type SmtpAnswer =
  * its own mark, because SMTP has no idempotency key.
  * @returns null when accepted, otherwise the reply
  */
-export async function sendUntilAnswered(
+export async function sendUntilFinalReply(
   client: SmtpClient,
-  { mark: prefix, tries }: { mark: string; tries: SmtpTry[] },
+  { mark: prefix, tries }: { mark: string; tries: SmtpAttempt[] },
   { restMs, message }: { restMs: () => number; message: (mark: string) => SmtpMessage },
 ): Promise<string | null> {
   for (let count = 1; ; count++) {
@@ -41,7 +41,7 @@ export async function sendUntilAnswered(
       return null
     }
     if (answer.kind === 'refused' && answer.reply.startsWith('5')) return answer.reply
-    // Still the run that the attempt reached: even if it has ended, the next one hasn't begun.
+    // This is still the run that the attempt reached: even if it has ended, the next one hasn't begun.
     one.run = client.run
     if (answer.kind === 'none' && !answer.said) tries.pop()
     await pause(restMs())
@@ -64,7 +64,10 @@ export class SmtpClient {
   #input = ''
   #wake = (): void => undefined
 
-  /** @param choose returns where to connect, for each connection */
+  /**
+   * Creates a client, which connects when it is first used.
+   * @param choose returns where to connect, for each connection
+   */
   constructor(choose: () => SmtpTarget) {
     this.#choose = choose
     this.#target = choose()
@@ -76,7 +79,7 @@ export class SmtpClient {
   }
 
   /** Submits one message; never rejects. */
-  async submit({ from, recipients, data }: SmtpMessage): Promise<SmtpAnswer> {
+  async submit({ from, recipients, data }: SmtpMessage): Promise<SmtpResult> {
     let said = false
     try {
       if (!this.#socket) await this.#open()
@@ -100,7 +103,7 @@ export class SmtpClient {
     this.#socket = null
   }
 
-  #refused(reply: string): SmtpAnswer {
+  #refused(reply: string): SmtpResult {
     this.close()
     return { kind: 'refused', reply }
   }

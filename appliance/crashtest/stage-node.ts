@@ -4,11 +4,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { loadConfig, type Config } from '../config/config.ts'
-import { SCRATCH_MARK } from '../watch/crash-points.ts'
-import type { Dice } from './plan.ts'
+import { SCRATCH_MARKER } from '../watch/crash-points.ts'
+import type { RandomGenerator } from './plan.ts'
 
 /** Configuration and ports of a daemon under test. */
-export interface StageNode {
+export interface TestNode {
   configFile: string
   config: Config
   url: string
@@ -18,8 +18,11 @@ export interface StageNode {
 }
 
 /** A node whose configuration can be written again. */
-export interface WritableNode extends StageNode {
-  /** @param apiKeyId the key of the listener for SMTP; null for no listener */
+export interface WritableNode extends TestNode {
+  /**
+   * Writes the configuration.
+   * @param apiKeyId the key of the listener for SMTP; null for no listener
+   */
   write(apiKeyId: string | null): Promise<void>
 }
 
@@ -36,11 +39,11 @@ interface SharedConfig {
 /** Creates the directory and the configuration of a node. */
 export async function addNode(
   folder: string,
-  { dice, ...shared }: SharedConfig & { sourceIp: string | undefined; dice: Dice },
+  { dice, ...shared }: SharedConfig & { sourceIp: string | undefined; dice: RandomGenerator },
 ): Promise<WritableNode> {
   const dataDir = join(folder, 'data')
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  await writeFile(join(dataDir, SCRATCH_MARK), 'Made by posthaste crashtest. Its mail is not real.\n')
+  await writeFile(join(dataDir, SCRATCH_MARKER), 'Made by posthaste crashtest. Its mail is not real.\n')
   const [httpPort, smtpPort, mxPort] = [await freePort(dice), await freePort(dice), await freePort(dice)]
   const configFile = join(folder, 'posthaste.toml')
   const write = (apiKeyId: string | null): Promise<void> =>
@@ -106,7 +109,7 @@ retention_days = 0
  * Picks a free port of loopback, below those that the kernel assigns to outgoing connections. Otherwise, a client that
  * connects while the daemon is down could occupy the daemon's port.
  */
-async function freePort(dice: Dice): Promise<number> {
+async function freePort(dice: RandomGenerator): Promise<number> {
   for (;;) {
     const port = dice.between(20_000, 32_000)
     const server = createServer()

@@ -13,11 +13,11 @@ import type { ExpectedRecord } from '../senders/records.ts'
 import { createSenders } from '../senders/senders.ts'
 import type { Storage } from '../storage/storage.ts'
 import { runCommand } from './daemon.ts'
-import type { Dice } from './plan.ts'
-import { addNode, type StageNode, type WritableNode } from './stage-node.ts'
+import type { RandomGenerator } from './plan.ts'
+import { addNode, type TestNode, type WritableNode } from './stage-node.ts'
 
 /** The real storage and resolver, which are created by the object graph. */
-export interface Parts {
+export interface CrashtestAdapters {
   openStorage: (config: Config) => Promise<Storage>
   openResolver: (
     config: Config,
@@ -26,11 +26,11 @@ export interface Parts {
   ) => Resolver
 }
 
-export interface Stage {
+export interface TestEnvironment {
   /** The directory of this test. */
   folder: string
   /** The nodes, at least one. */
-  nodes: readonly [StageNode, ...StageNode[]]
+  nodes: readonly [TestNode, ...TestNode[]]
   from: string
   /** A domain that receives mail. */
   receiving: string
@@ -49,7 +49,7 @@ const HOSTNAME = `mail.${SENDER}`
 /** Recipient domains. Each is a separate mailbox provider, so that the limits of one lane don't slow the test. */
 const DOMAINS = Array.from({ length: 12 }, (_, n) => `crash${n + 1}.test`)
 
-export interface StageDeps {
+export interface TestEnvironmentDeps {
   /** Port of the exchangers. */
   deliveryPort: number
   /** URL of the webhook endpoint. */
@@ -59,14 +59,14 @@ export interface StageDeps {
   /** The sending IP of each node. Empty for a single node, whose operating system chooses. */
   sourceIps: readonly string[]
   clock: Clock
-  dice: Dice
+  dice: RandomGenerator
 }
 
 /** Creates the directory, the configuration and the DNS. */
-export async function openStage(
-  { openStorage, openResolver }: Parts,
-  { deliveryPort, endpoint, database, sourceIps, clock, dice }: StageDeps,
-): Promise<Stage> {
+export async function createTestEnvironment(
+  { openStorage, openResolver }: CrashtestAdapters,
+  { deliveryPort, endpoint, database, sourceIps, clock, dice }: TestEnvironmentDeps,
+): Promise<TestEnvironment> {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-crashtest-'))
   const published = new Map<string, ZoneEntry>()
   const dns = await startZoneServer({

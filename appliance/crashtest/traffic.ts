@@ -1,9 +1,15 @@
 /** Simulates clients, which send as fast as they get responses, and repeat requests until they get one. */
-import { insist, type Asked } from './ask.ts'
-import type { Ledger, Sent } from './ledger.ts'
-import { newSent, requestSize, restBody, smtpData, type Via } from './generated-mail.ts'
-import { sendUntilAnswered, SmtpClient, type SmtpTarget } from './smtp-client.ts'
-import type { Dice } from './plan.ts'
+import { requestWithRetry, type ApiTarget } from './ask.ts'
+import type { Ledger, SentEmail } from './ledger.ts'
+import {
+  generateEmail,
+  pickRequestSize,
+  formatRestBody,
+  formatSmtpMessage,
+  type SubmissionProtocol,
+} from './generated-mail.ts'
+import { sendUntilFinalReply, SmtpClient, type SmtpTarget } from './smtp-client.ts'
+import type { RandomGenerator } from './plan.ts'
 
 const REST_CLIENTS = 12
 const SMTP_CLIENTS = 4
@@ -19,9 +25,9 @@ export interface Traffic {
 
 export interface TrafficDeps {
   ledger: Pick<Ledger, 'sent'>
-  dice: Dice
+  dice: RandomGenerator
   now: () => number
-  asked: Asked
+  asked: ApiTarget
   /** Returns the listener to use for the next connection. */
   smtp: () => SmtpTarget
   /** Sender address, at a verified domain. */
@@ -67,7 +73,10 @@ class Clients implements Traffic {
     await this.#working
   }
 
-  async #work(via: Via, send: (first: Sent, others: Sent[]) => Promise<void>): Promise<void> {
+  async #work(
+    via: SubmissionProtocol,
+    send: (first: SentEmail, others: SentEmail[]) => Promise<void>,
+  ): Promise<void> {
     while (!this.#finishing) {
       if (this.#allowed <= 0) {
         await new Promise<void>((resolve) => this.#wake.push(resolve))
@@ -81,32 +90,32 @@ class Clients implements Traffic {
   }
 
   /** Generates the emails of one request. */
-  #write(via: Via): Sent[] {
-    const size = requestSize(via, this.#deps.dice)
+  #write(via: SubmissionProtocol): SentEmail[] {
+    const size = pickRequestSize(via, this.#deps.dice)
     const marks = Array.from({ length: size }, () => `${via === 'rest' ? 'r' : 's'}${++this.#count}`)
     const batch = size > 1 ? marks[0]! : null
     const at = this.#deps.now()
-    return marks.map((mark) => newSent({ via, mark, at, batch }, this.#deps))
+    return marks.map((mark) => generateEmail({ via, mark, at, batch }, this.#deps))
   }
 
-  async #sendRest(first: Sent, others: Sent[]): Promise<void> {
+  async #sendRest(first: SentEmail, others: SentEmail[]): Promise<void> {
     const { asked, from, dice } = this.#deps
     const all = [first, ...others]
-    const bodies = all.map((sent) => restBody(sent, from, dice))
+    const bodies = all.map((sent) => formatRestBody(sent, from, dice))
     const [path, body] = first.batch === null ? ['/emails', bodies[0]] : ['/emails/batch', bodies]
     const again = dice.next() < ASKED_AGAIN
     for (let count = again ? 2 : 1; count > 0; count--) {
       const request = { body, key: first.mark, rest: () => this.#restMs() }
-      note(all, await insist(asked, path, request))
+      note(all, await requestWithRetry(asked, path, request))
     }
   }
 
-  async #sendSmtp(client: SmtpClient, sent: Sent): Promise<void> {
+  async #sendSmtp(client: SmtpClient, sent: SentEmail): Promise<void> {
     const { from, dice } = this.#deps
     const { recipients } = sent
-    sent.refused = await sendUntilAnswered(client, sent, {
+    sent.refused = await sendUntilFinalReply(client, sent, {
       restMs: () => this.#restMs(),
-      message: (mark) => ({ from, recipients, data: smtpData(mark, recipients, from, dice) }),
+      message: (mark) => ({ from, recipients, data: formatSmtpMessage(mark, recipients, from, dice) }),
     })
   }
 
@@ -118,7 +127,7 @@ class Clients implements Traffic {
 type Accepted = { id: string } | { data: { id: string }[] }
 
 /** Records the id of each email of a request, without duplicates. */
-function note(all: readonly Sent[], { status, text }: { status: number; text: string }): void {
+function note(all: readonly SentEmail[], { status, text }: { status: number; text: string }): void {
   const ids = status === 200 ? idsOf(JSON.parse(text) as Accepted) : []
   for (const [at, sent] of all.entries()) {
     const id = ids[at]

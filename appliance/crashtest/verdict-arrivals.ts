@@ -1,4 +1,4 @@
-/** Judges the messages that the public MX accepted: each must be stored once, and its event received once. Pure. */
+/** Evaluates the messages that the public MX accepted: each must be stored once, and its event received once. Pure. */
 import type { Arrival, Ledger } from './ledger.ts'
 
 export interface ArrivalsVerdict {
@@ -23,8 +23,8 @@ export interface ArrivalsVerdict {
 
 type Evidence = Pick<Ledger, 'kills' | 'arrivals' | 'received' | 'returned' | 'told'>
 
-/** Judges the messages to the public MX. Without the daemon's final report, nothing counts as lost. */
-export function judgeArrivals(ledger: Evidence): ArrivalsVerdict {
+/** Evaluates the messages to the public MX. Without the daemon's final report, nothing counts as lost. */
+export function evaluateArrivals(ledger: Evidence): ArrivalsVerdict {
   const [reports, emails] = partition(ledger.arrivals, ({ about }) => about !== null)
   const verdict: ArrivalsVerdict = {
     emails: emails.filter(isAccepted).length,
@@ -102,5 +102,5 @@ function idsByRecipient(told: Ledger['told']): Map<string, Set<string>> {
 }
 
 /** Whether the test passed for received mail. */
-export const isArrivalsSound = ({ lost, wrong, untold, refused }: ArrivalsVerdict): boolean =>
+export const didArrivalsPass = ({ lost, wrong, untold, refused }: ArrivalsVerdict): boolean =>
   [...lost, ...wrong, ...untold, ...refused].length === 0

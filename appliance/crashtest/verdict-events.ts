@@ -1,7 +1,7 @@
 /**
- * Judges the events that the webhook endpoint received: each at least once, and repeated only under the same ID. Pure.
+ * Evaluates the events that the webhook endpoint received: each at least once, and repeated only under the same ID. Pure.
  */
-import type { KnownEvent, Ledger } from './ledger.ts'
+import type { ReportedEvent, Ledger } from './ledger.ts'
 
 /** The verdict on the emails' events. */
 export interface EventsVerdict {
@@ -21,10 +21,14 @@ export interface EventsVerdict {
 const ENDS = new Set(['email.delivered', 'email.bounced'])
 
 /**
- * Judges the events. Two events of an email may have the same kind and time (two recipients), so events are counted:
- * there must be as many ids as events.
+ * Evaluates the events. Two events of an email may have the same kind and time (two recipients), so events are counted:
+ * there must be as many IDs as events.
  */
-export function judgeEvents({ known, told, sent }: Pick<Ledger, 'known' | 'told' | 'sent'>): EventsVerdict {
+export function evaluateEvents({
+  known,
+  told,
+  sent,
+}: Pick<Ledger, 'known' | 'told' | 'sent'>): EventsVerdict {
   const ids = new Map<string, Set<string>>()
   const keyOfId = new Map<string, string>()
   const ended = new Set<string>()
@@ -34,7 +38,7 @@ export function judgeEvents({ known, told, sent }: Pick<Ledger, 'known' | 'told'
     const before = keyOfId.get(id) ?? key
     if (before !== key) strange.push(`${id}: told ${before}, then ${key}`)
     keyOfId.set(id, before)
-    // `judgeArrivals` checks the events of received emails.
+    // `evaluateArrivals` checks the events of received emails.
     if (emailId === null || type === 'email.received') continue
     ids.set(key, (ids.get(key) ?? new Set()).add(id))
     if (ENDS.has(type)) for (const recipient of to) ended.add(recipient)
@@ -54,7 +58,7 @@ export function judgeEvents({ known, told, sent }: Pick<Ledger, 'known' | 'told'
   return { events: known?.length ?? 0, told: keyOfId.size, repeated, untold, strange }
 }
 
-function countKnown(known: readonly KnownEvent[]): Map<string, number> {
+function countKnown(known: readonly ReportedEvent[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { emailId, type, at } of known) {
     const key = `${emailId} ${type} ${new Date(at).toISOString()}`

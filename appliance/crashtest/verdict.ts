@@ -1,5 +1,5 @@
-/** Judges a ledger: which mail was lost or duplicated, and whether a kill explains it. Pure. */
-import type { Copy, Hold, Kill, Ledger, Sent, SmtpTry } from './ledger.ts'
+/** Evaluates a ledger: which mail was lost or duplicated, and whether a kill explains it. Pure. */
+import type { AcceptedCopy, Hold, Kill, Ledger, SentEmail, SmtpAttempt } from './ledger.ts'
 
 /** A message that a recipient received more than once. */
 export interface Duplicate {
@@ -16,7 +16,7 @@ export interface Duplicate {
 export interface Verdict {
   /** Number of emails acknowledged with 200 or 250. */
   accepted: number
-  /** Their recipients. */
+  /** Number of recipients of these emails. */
   expected: number
   delivered: number
   bounced: number
@@ -34,8 +34,8 @@ export interface Verdict {
   /** Marks that became two emails despite a single idempotency key or acknowledgment. */
   twice: string[]
   /**
-   * Recipients that were both delivered and refused, and copies that no client sent, that have another text, or that
-   * arrived before their time or while held.
+   * Recipients that were both delivered and refused, and copies that no client sent, that have a different text, or that
+   * arrived before their scheduled time or while held.
    */
   wrong: string[]
   /** Emails refused permanently. */
@@ -70,17 +70,17 @@ export interface KillCount {
 }
 
 /** The expected result for one mark: its recipients, if it was accepted. */
-interface Promised extends Pick<Sent, 'mark' | 'recipients' | 'ids' | 'at' | 'batch' | 'notBefore'> {
+interface Promised extends Pick<SentEmail, 'mark' | 'recipients' | 'ids' | 'at' | 'batch' | 'notBefore'> {
   accepted: boolean
 }
 
-const promises = (sent: Sent): Promised[] =>
+const promises = (sent: SentEmail): Promised[] =>
   sent.tries.length > 0
     ? sent.tries.map(({ mark, accepted }) => ({ ...sent, mark, accepted, ids: [] }))
     : [{ ...sent, accepted: sent.ids.length > 0 }]
 
-/** Judges the ledger. An email without a response may arrive or not, but must not arrive twice without a kill. */
-export function judgeLedger(ledger: Ledger): Verdict {
+/** Evaluates the ledger. An email without a response may arrive or not, but must not arrive twice without a kill. */
+export function evaluateLedger(ledger: Ledger): Verdict {
   const { kills, sent, copies, holds, rejected } = ledger
   const byMark = Map.groupBy(copies, ({ mark }) => mark)
   const hits = hitsOf(kills)
@@ -157,13 +157,13 @@ interface Bench {
   /** By run. */
   hits: Map<number, Kill[]>
   /** Whether a kill may have come between a copy's 250 and its settling. */
-  mayBeBlamed: (kill: Kill, copy: Copy) => boolean
+  mayBeBlamed: (kill: Kill, copy: AcceptedCopy) => boolean
   /** By domain. */
   holds: Map<string, Hold[]>
   verdict: Verdict
 }
 
-function judgeMark(promised: Promised, copies: Copy[], bench: Bench): void {
+function judgeMark(promised: Promised, copies: AcceptedCopy[], bench: Bench): void {
   const { rejected, verdict } = bench
   const { mark, recipients, accepted, ids } = promised
   const messageIds = new Set(copies.map(({ messageId }) => messageId))
@@ -195,11 +195,11 @@ function judgeMark(promised: Promised, copies: Copy[], bench: Bench): void {
     verdict.wrong.push(`${mark} ${recipient}: not one of its recipients`)
 }
 
-/** Checks that scheduled mail didn't arrive before its time, and held mail not before the release. */
+/** Checks that scheduled mail didn't arrive before its time, and that held mail didn't arrive before its release. */
 function judgeTimes(
   { mark, at, accepted, notBefore }: Promised,
   recipient: string,
-  copies: Copy[],
+  copies: AcceptedCopy[],
   { holds, verdict }: Bench,
 ): void {
   const first = Math.min(...copies.map((copy) => copy.at))
@@ -214,10 +214,10 @@ function judgeTimes(
 }
 
 /**
- * Explains duplicates: each copy after the first needs a kill that hit the run of the previous copy before that was
+ * Explains duplicates: each copy after the first needs a kill that hit the run of the previous copy before that copy was
  * settled.
  */
-function duplicateOf(copies: Copy[], { hits, mayBeBlamed }: Bench): Duplicate {
+function duplicateOf(copies: AcceptedCopy[], { hits, mayBeBlamed }: Bench): Duplicate {
   const inOrder = copies.toSorted((a, b) => a.at - b.at)
   const { mark, recipient } = inOrder[0]!
   const kills = inOrder.slice(1).map((copy, index) => {
@@ -233,13 +233,13 @@ function duplicateOf(copies: Copy[], { hits, mayBeBlamed }: Bench): Duplicate {
  * Whether a kill came before the second copy, and the first copy came before the end of the kill: a stopped node must
  * not continue its deliveries.
  */
-const isBetween = ({ at, until }: Kill, before: Copy, copy: Copy): boolean =>
+const isBetween = ({ at, until }: Kill, before: AcceptedCopy, copy: AcceptedCopy): boolean =>
   copy.at > at && (until === null ? copy.run !== before.run : before.at <= until)
 
 /**
- * Returns whether a kill explains a copy: soon after the 250; or later for the last two messages of a connection that
- * it broke, because a message only begins when the one before the last is stored, which may take long on a busy
- * machine. Never after the daemon has reported that it settled.
+ * Returns a function that decides whether a kill explains a copy. A kill soon after the 250 does. A later kill does for the
+ * last two messages of a connection that it broke: a message only begins when the one before the last is stored, which may
+ * take long on a busy machine. No kill does after the daemon has reported the delivery as settled.
  */
 function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   const settled = new Map<string, number>()
@@ -249,7 +249,7 @@ function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
         const key = `${emailId} ${one}`
         settled.set(key, Math.min(at, settled.get(key) ?? Infinity))
       }
-  const last = new Set<Copy>()
+  const last = new Set<AcceptedCopy>()
   const broken = copies.filter(({ connection }) => !quit.has(connection))
   for (const own of Map.groupBy(broken, ({ connection }) => connection).values()) {
     const two = [...Map.groupBy(own, ({ mark, at }) => `${mark} ${at}`).values()].slice(-2)
@@ -262,8 +262,8 @@ function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   }
 }
 
-/** Finds attempts whose message arrived although they got no reply, if that of another attempt arrived, too. */
-function resentOf({ tries }: Sent, byMark: Map<string, Copy[]>): SmtpTry[] {
+/** Finds attempts whose message arrived although they got no reply, if the message of another attempt arrived, too. */
+function resentOf({ tries }: SentEmail, byMark: Map<string, AcceptedCopy[]>): SmtpAttempt[] {
   const arrived = tries.filter(({ mark }) => byMark.has(mark))
   return arrived.length > 1 ? arrived.filter(({ accepted }) => !accepted) : []
 }
@@ -272,7 +272,7 @@ function resentOf({ tries }: Sent, byMark: Map<string, Copy[]>): SmtpTry[] {
  * Whether the test passed: nothing lost, no duplicate without a kill, no more duplicates than were in flight, no key
  * used twice, no lease freed late.
  */
-export function isSound({ lost, duplicates, twice, wrong, refused, beyond, freedLate }: Verdict): boolean {
+export function didPass({ lost, duplicates, twice, wrong, refused, beyond, freedLate }: Verdict): boolean {
   const faults = [...lost, ...twice, ...wrong, ...refused, ...beyond, ...freedLate]
   return faults.length === 0 && duplicates.every(({ kills }) => kills !== null)
 }

@@ -3,35 +3,41 @@
  *
  * Network failures are values here, never exceptions. Only storage may reject, before anything was attempted.
  */
-import { steady, type Clock } from '../clock/clock.ts'
+import { getSteadyTime, type Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import { isIP } from 'node:net'
-import { destinationOf, MOST_RECIPIENTS } from '../mail/queue.ts'
-import type { Family } from '../mail/source.ts'
+import { formatDestination, MAX_RECIPIENTS_PER_MESSAGE } from '../mail/queue.ts'
+import type { AddressFamily } from '../mail/source.ts'
 import type { SigningIdentity, TlsInfo, Transcript } from '../mail/transcript.ts'
 import type { Signer } from '../signing/signing.ts'
-import { every, type Change, type LeasedDelivery, type SettleArgs, type Storage } from '../storage/storage.ts'
+import {
+  runAllSteps,
+  type DeliveryChange,
+  type LeasedDelivery,
+  type SettleArgs,
+  type Storage,
+} from '../storage/storage.ts'
 import type { Cidr } from '../wire/networks.ts'
-import { changeFor } from './changes.ts'
+import { computeChange } from './changes.ts'
 import type { Classify } from '../mail/classify.ts'
 import type { Connections } from './connections.ts'
 import { ATTEMPT_DEADLINE } from './deadlines.ts'
-import type { Requests } from './extensions.ts'
-import { judge } from './judge.ts'
+import type { DsnRequests } from './extensions.ts'
+import { decideVerdict } from './judge.ts'
 import type { Lanes } from './lanes.ts'
 import { signMessage } from './signed-message.ts'
-import type { Failure, Fate, Outcome } from './outcome.ts'
+import type { Failure, RecipientResult, Outcome } from './outcome.ts'
 import type { TlsPolicies } from './policy/policy.ts'
-import type { Admission, Ask, Permit } from './permit.ts'
+import type { PermitDecision, PermitRequest, Permit } from './permit.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
-import { route, type Route } from './route.ts'
-import { signalsOf } from './signals.ts'
-import { emulate } from './test-addresses.ts'
-import { walkAll } from './walk-all.ts'
-import type { Walked } from './walk.ts'
+import { findRoute, type Route } from './route.ts'
+import { toLaneSignals } from './signals.ts'
+import { emulateDelivery } from './test-addresses.ts'
+import { sendToAllRecipients } from './walk-all.ts'
+import type { TryHostsResult } from './walk.ts'
 import type { DomainPolicy } from './policy/view.ts'
-import type { Waited } from '../mail/waiting.ts'
+import type { PastWait } from '../mail/waiting.ts'
 
 export interface AttemptDeps {
   storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys' | 'place' | 'findReceivers'>
@@ -59,16 +65,16 @@ export interface AttemptOptions {
   ownAddresses: () => readonly string[]
   /** Domains of test addresses, in lower case; no connection is made for them. */
   testDomains?: readonly string[] | undefined
-  /** Passed to `settle`. */
+  /** Identifies this run of the process in leases; passed to `settle`. */
   owner: string
 }
 
 /** The result of an attempt: what `settle` stores, and which deliveries return to the queue as if never leased. */
-export interface Tried {
+export interface AttemptResult {
   settle: SettleArgs | null
   giveBack: { deliveryIds: string[]; dueAt: number | undefined } | null
   /**
-   * Call when the result is stored, or can't be. Until then the attempt counts against its lane's limits. Returns true
+   * Call this when the result is stored, or can't be. Until then the attempt counts against its lane's limits. Returns true
    * when the lane was waiting for this call.
    */
   settled: () => boolean
@@ -80,8 +86,8 @@ interface Run {
   batch: LeasedDelivery[]
   recorder: Recorder
   startedAt: number
-  /** Why the attempt began later than it was due. */
-  waited: Waited | undefined
+  /** Why the attempt began later than it was due; undefined if it didn't. */
+  waited: PastWait | undefined
   /** The provider of the domain. */
   provider: string
   /** Identities that signed the message; set once it is signed. */
@@ -91,19 +97,18 @@ interface Run {
 }
 
 /** An attempt that failed before anything was sent, with the reason as its cause. */
-export class NotSent extends Error {}
+export class NotSentError extends Error {}
 
 /**
- * Attempts to deliver a batch: finds the route, acquires a permit, signs, runs the SMTP conversation, judges the
- * result.
+ * Attempts to deliver a batch: finds the route, acquires a permit, signs, runs the SMTP conversation, evaluates the result.
  * @param placed called when the batch no longer waits for its lane
  * @throws NotSent if a storage failure or a bug ended the attempt before anything was sent
  */
-export async function attempt(
+export async function attemptDelivery(
   batch: LeasedDelivery[],
   deps: AttemptDeps,
   placed: () => void = () => undefined,
-): Promise<Tried> {
+): Promise<AttemptResult> {
   const startedAt = deps.clock.now()
   const { domain, provider } = batch[0]!
   const recorder = createRecorder(deps.clock, startedAt)
@@ -113,11 +118,11 @@ export async function attempt(
   try {
     return await tryToDeliver(run, placed)
   } catch (error) {
-    throw run.sending ? error : new NotSent('The attempt failed before sending.', { cause: error })
+    throw run.sending ? error : new NotSentError('The attempt failed before sending.', { cause: error })
   }
 }
 
-async function tryToDeliver(run: Run, placed: () => void): Promise<Tried> {
+async function tryToDeliver(run: Run, placed: () => void): Promise<AttemptResult> {
   const { deps, batch, provider } = run
   const { domain, pool } = batch[0]!
   const way = await findWay(run)
@@ -125,7 +130,7 @@ async function tryToDeliver(run: Run, placed: () => void): Promise<Tried> {
   run.provider = deps.lanes.providerOf(way.best)
   if (run.provider !== provider) await place(domain, run)
 
-  const ask: Ask = {
+  const ask: PermitRequest = {
     pool,
     provider: run.provider,
     recipients: recipientsOf(batch).length,
@@ -135,7 +140,7 @@ async function tryToDeliver(run: Run, placed: () => void): Promise<Tried> {
   if (permit.kind !== 'permit')
     return onlyGiveBack(back(batch, permit.kind === 'full' ? permit.retryAt : null))
 
-  let walked: Walked | undefined
+  let walked: TryHostsResult | undefined
   try {
     const prepared = await (ready ?? prepare(way, run))
     if (prepared.signed.kind === 'signed') run.signatures = prepared.signed.signatures
@@ -143,7 +148,7 @@ async function tryToDeliver(run: Run, placed: () => void): Promise<Tried> {
     walked = await send(way, permit, prepared, run)
   } finally {
     // Always return the permit, whatever happened.
-    permit.release(walked ? signalsOf(walked.seen, run.provider, deps.classify) : [])
+    permit.release(walked ? toLaneSignals(walked.seen, run.provider, deps.classify) : [])
     if (!walked) permit.settled()
   }
   const tried = batch.filter(({ recipient }) => walked.outcome.has(recipient))
@@ -155,8 +160,8 @@ async function tryToDeliver(run: Run, placed: () => void): Promise<Tried> {
   }
 }
 
-const onlySettle = (settle: SettleArgs): Tried => ({ settle, giveBack: null, settled: () => false })
-const onlyGiveBack = (giveBack: Tried['giveBack']): Tried => ({
+const onlySettle = (settle: SettleArgs): AttemptResult => ({ settle, giveBack: null, settled: () => false })
+const onlyGiveBack = (giveBack: AttemptResult['giveBack']): AttemptResult => ({
   settle: null,
   giveBack,
   settled: () => false,
@@ -167,11 +172,11 @@ const onlyGiveBack = (giveBack: Tried['giveBack']): Tried => ({
  * leased for another destination doesn't wait, because it wasn't counted for this one.
  */
 async function admitted(
-  ask: Ask,
+  ask: PermitRequest,
   way: Route & { kind: 'found' },
   run: Run,
   placed: () => void,
-): Promise<{ permit: Admission; ready?: Promise<Ready> }> {
+): Promise<{ permit: PermitDecision; ready?: Promise<Ready> }> {
   const { lanes } = run.deps
   const permit = lanes.admit(ask)
   if (permit.kind !== 'busy' || run.provider !== run.batch[0]!.provider) {
@@ -190,7 +195,7 @@ const recipientsOf = (batch: readonly LeasedDelivery[]): string[] => [
   ...new Set(batch.map(({ recipient }) => recipient)),
 ]
 
-const back = (batch: readonly LeasedDelivery[], dueAt: number | null): Tried['giveBack'] => ({
+const back = (batch: readonly LeasedDelivery[], dueAt: number | null): AttemptResult['giveBack'] => ({
   deliveryIds: batch.map(({ id }) => id),
   dueAt: dueAt ?? undefined,
 })
@@ -200,24 +205,24 @@ function findWay({ deps, batch, recorder }: Run): Promise<Route> {
   const { lanes, resolver, random, options, storage, clock } = deps
   const { domain, pool } = batch[0]!
   const { hostname, allowNetworks, ownAddresses } = options
-  const sources = { reaches: (ip: string) => lanes.reaches(pool, isIP(ip) as Family) }
+  const sources = { reaches: (ip: string) => lanes.reaches(pool, isIP(ip) as AddressFamily) }
   const receives = async (name: string): Promise<boolean> =>
     (await storage.findReceivers({ name }, clock.now())).length > 0
   const where = { hostname, allowNetworks, ownAddresses, sources, receives }
-  return route(domain, recorder, { resolver, random, ...where })
+  return findRoute(domain, recorder, { resolver, random, ...where })
 }
 
-function familiesOf({ hosts }: Route & { kind: 'found' }): Family[] {
-  return [...new Set(hosts.flatMap(({ addresses }) => addresses.map((ip) => isIP(ip) as Family)))]
+function familiesOf({ hosts }: Route & { kind: 'found' }): AddressFamily[] {
+  return [...new Set(hosts.flatMap(({ addresses }) => addresses.map((ip) => isIP(ip) as AddressFamily)))]
 }
 
 /** Stores the provider of a domain. Other queued mail for the domain is assigned to that provider, too. */
 async function place(domain: string, { deps, provider }: Run): Promise<void> {
   const { storage, clock } = deps
-  await every((after) => storage.place({ domain, provider, after }, clock.now()))
+  await runAllSteps((after) => storage.place({ domain, provider, after }, clock.now()))
 }
 
-/** Everything needed besides a connection. */
+/** Everything that sending needs besides a connection. */
 interface Ready {
   policy: DomainPolicy
   signed: Awaited<ReturnType<typeof signMessage>>
@@ -232,17 +237,17 @@ async function prepare(way: Route & { kind: 'found' }, { deps, batch }: Run): Pr
   return { policy, signed }
 }
 
-/** Tries host after host. Recipients that the permit or the lane's pace doesn't cover get no result. */
+/** Tries one host after another. Recipients that the permit or the lane's pace doesn't cover get no result. */
 async function send(
   way: Route & { kind: 'found' },
   permit: Permit,
   { policy, signed }: Ready,
   { deps, batch, recorder }: Run,
-): Promise<Walked> {
+): Promise<TryHostsResult> {
   if (signed.kind === 'failed') return nothing(batch, signed.failure)
   const { connections, clock, policies, options } = deps
   const { hostname, port } = options
-  const until = steady(clock) + ATTEMPT_DEADLINE
+  const until = getSteadyTime(clock) + ATTEMPT_DEADLINE
   const requests = requestsOf(batch)
   const how = {
     clock,
@@ -257,35 +262,35 @@ async function send(
     port,
     until,
   }
-  return walkAll(signed, recipientsOf(batch).slice(0, permit.recipients), way.hosts, how)
+  return sendToAllRecipients(signed, recipientsOf(batch).slice(0, permit.recipients), way.hosts, how)
 }
 
 /**
  * Returns the sender's requests for reports. Requests for the whole message are the same for every delivery in the
  * batch.
  */
-function requestsOf(batch: readonly LeasedDelivery[]): Requests {
+function requestsOf(batch: readonly LeasedDelivery[]): DsnRequests {
   const { ret, envid } = batch[0]!.dsn
   return { ret, envid, of: new Map(batch.map(({ recipient, dsn }) => [recipient, dsn])) }
 }
 
-/** The result when no server was contacted, so that no lane learns anything. */
-function nothing(batch: readonly LeasedDelivery[], failure: Failure): Walked {
+/** Returns the result when no server was contacted, which has no signals for a lane. */
+function nothing(batch: readonly LeasedDelivery[], failure: Failure): TryHostsResult {
   const outcome = new Map(
-    recipientsOf(batch).map((one): [string, Fate] => [one, { kind: 'failed', failure }]),
+    recipientsOf(batch).map((one): [string, RecipientResult] => [one, { kind: 'failed', failure }]),
   )
   return { outcome, tls: null, seen: [] }
 }
 
-/** Returns what to store for a batch to test addresses. */
+/** Returns the settlement to store for a batch of test addresses. */
 function rehearsed(run: Run): SettleArgs {
   const { batch, deps } = run
   const now = deps.clock.now()
-  const { transcript, changes } = emulate(batch, deps.options.testDomains ?? [], now)
+  const { transcript, changes } = emulateDelivery(batch, deps.options.testDomains ?? [], now)
   return written(run, transcript, changes, now)
 }
 
-/** Returns what to store. */
+/** Returns the settlement to store: the attempt, and each delivery's change. */
 function settlement(run: Run, { outcome, tls }: Result, source?: string): SettleArgs {
   const { deps, batch, recorder, provider } = run
   const { clock, random, classify } = deps
@@ -294,8 +299,8 @@ function settlement(run: Run, { outcome, tls }: Result, source?: string): Settle
   // (RFC 5321 §4.5.4.1).
   const bench = { classify, alone: outcome.size === 1, random: random() }
   const changes = batch.map((delivery) => {
-    const verdict = judge(outcome.get(delivery.recipient)!, { ...delivery, provider }, now, bench)
-    return changeFor(delivery, verdict, now)
+    const verdict = decideVerdict(outcome.get(delivery.recipient)!, { ...delivery, provider }, now, bench)
+    return computeChange(delivery, verdict, now)
   })
   const { host, ip } = lastReached(outcome)
   const transcript = { steps: recorder.steps, host, ip, tls, ...(source !== undefined && { source }) }
@@ -305,7 +310,7 @@ function settlement(run: Run, { outcome, tls }: Result, source?: string): Settle
 function written(
   { deps, batch, startedAt, waited, signatures }: Run,
   transcript: Transcript,
-  changes: Change[],
+  changes: DeliveryChange[],
   now: number,
 ): SettleArgs {
   const first = batch[0]!
@@ -332,7 +337,7 @@ interface Result {
 /** Returns the host whose reply decided the outcome, preferably one that accepted a recipient. */
 function lastReached(outcome: Outcome): { host: string | null; ip: string | null } {
   const fates = [...outcome.values()]
-  const fate: Fate = fates.find(({ kind }) => kind === 'accepted') ?? fates[0]!
+  const fate: RecipientResult = fates.find(({ kind }) => kind === 'accepted') ?? fates[0]!
   return fate.kind === 'accepted' ? fate : fate.failure
 }
 
@@ -340,8 +345,11 @@ function lastReached(outcome: Outcome): { host: string | null; ip: string | null
  * Splits leased deliveries into batches as `lease` counts them: same email, domain and destination, and at most `most`
  * recipients.
  */
-export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): LeasedDelivery[][] {
-  const groups = Map.groupBy(leased, (one) => `${one.emailId} ${one.domain} ${destinationOf(one)}`)
+export function splitIntoBatches(
+  leased: LeasedDelivery[],
+  most = MAX_RECIPIENTS_PER_MESSAGE,
+): LeasedDelivery[][] {
+  const groups = Map.groupBy(leased, (one) => `${one.emailId} ${one.domain} ${formatDestination(one)}`)
   return [...groups.values()].flatMap((group) =>
     Array.from({ length: Math.ceil(group.length / most) }, (_, at) =>
       group.slice(at * most, (at + 1) * most),

@@ -1,17 +1,17 @@
-import type { SubType } from '../mail/bounce.ts'
-import { reportWanted, type ReportKind } from '../mail/dsn.ts'
+import type { BounceSubtype } from '../mail/bounce.ts'
+import { isReportWanted, type ReportKind } from '../mail/dsn.ts'
 import type { EmailEventType, EventData } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { formatReply } from '../mail/reply.ts'
-import { suppressedData } from '../mail/suppression.ts'
+import { createSuppressionData } from '../mail/suppression.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
-import { DELAY_REPORT_AFTER, LIFETIME } from '../queue/schedule.ts'
-import type { Change, LeasedDelivery } from '../storage/storage.ts'
+import { DELAY_REPORT_THRESHOLD, RETRY_PERIOD } from '../queue/schedule.ts'
+import type { DeliveryChange, LeasedDelivery } from '../storage/storage.ts'
 
 const day = 24 * 3_600_000
 
 /** Returns what to store for a delivery: its state, its event, and a due report. Pure except for the new ID. */
-export function changeFor(delivery: LeasedDelivery, verdict: Verdict, now: number): Change {
+export function computeChange(delivery: LeasedDelivery, verdict: Verdict, now: number): DeliveryChange {
   const { cause } = verdict
   // No event for reports, which have a null reverse-path (RFC 5321 §4.5.5).
   const told = delivery.returnPath === '' ? null : tell(delivery, verdict, now)
@@ -33,13 +33,13 @@ export function changeFor(delivery: LeasedDelivery, verdict: Verdict, now: numbe
 function reportFor(delivery: LeasedDelivery, verdict: Verdict, now: number): ReportKind | null {
   const { reportTo, dsn } = delivery
   const kind = kindOf(delivery, verdict, now)
-  return kind && reportTo !== null && reportWanted(dsn.notify, kind) ? kind : null
+  return kind && reportTo !== null && isReportWanted(dsn.notify, kind) ? kind : null
 }
 
 function kindOf({ expiresAt }: LeasedDelivery, { kind }: Verdict, now: number): ReportKind | null {
   if (kind === 'delivered') return 'relayed'
   if (kind !== 'deferred') return 'failed'
-  return now - (expiresAt - LIFETIME) >= DELAY_REPORT_AFTER ? 'delayed' : null
+  return now - (expiresAt - RETRY_PERIOD) >= DELAY_REPORT_THRESHOLD ? 'delayed' : null
 }
 
 /** Returns the event for a verdict; null when a deferral produces none. */
@@ -65,7 +65,7 @@ function tell(
     case 'failed':
       return { type: 'email.failed', data: { failed: { reason: verdict.cause.note } } }
     case 'suppressed':
-      return { type: 'email.suppressed', data: { suppressed: suppressedData(verdict.cause) } }
+      return { type: 'email.suppressed', data: { suppressed: createSuppressionData(verdict.cause) } }
   }
 }
 
@@ -80,7 +80,7 @@ function isReportable({ attempts, createdAt }: LeasedDelivery, until: number, no
 /** Builds the event data of a bounce (reference: wire format §5.3). */
 function bounce(
   type: 'Permanent' | 'Transient',
-  { cause, subType, suppress = false }: { cause: Cause; subType: SubType; suppress?: boolean },
+  { cause, subType, suppress = false }: { cause: Cause; subType: BounceSubtype; suppress?: boolean },
 ): NonNullable<EventData['bounce']> {
   const { reply, status, category, note } = cause
   const message = type === 'Transient' ? `Expired: the retry period is over. Last attempt: ${note}` : note

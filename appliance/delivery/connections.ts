@@ -2,16 +2,16 @@ import { setMaxListeners } from 'node:events'
 import type { Clock } from '../clock/clock.ts'
 import type { TlsInfo } from '../mail/transcript.ts'
 import { createHostMemory, type HostMemory } from './host-memory.ts'
-import { type Kept, LaneSockets } from './lane-sockets.ts'
+import { type IdleConnection, LaneSockets } from './lane-sockets.ts'
 import type { Failure, Outcome } from './outcome.ts'
-import { reach, type Visit } from './reach.ts'
+import { connectWithFallback, type ConnectRequest } from './reach.ts'
 import type { Recorder } from './recorder.ts'
-import { satisfies, type Session } from './session.ts'
+import { meetsDemand, type Session } from './session.ts'
 import type { TlsResult } from './tls.ts'
-import { transact, type Transacted } from './transaction.ts'
+import { runTransaction, type TransactionResult } from './transaction.ts'
 
 /** A message for one IP, and the limits of its lane. */
-export interface Call extends Visit {
+export interface ConversationRequest extends ConnectRequest {
   /** The lane that owns the connections, and how many it may have open now, including idle ones. */
   lane: { readonly key: string; readonly connections: number }
   /**
@@ -27,7 +27,7 @@ export interface Call extends Visit {
 }
 
 /** The result of one conversation. */
-export interface Said {
+export interface ConversationResult {
   outcome: Outcome
   /** TLS of the last connection; null for plaintext. */
   tls: TlsInfo | null
@@ -41,7 +41,7 @@ export interface Said {
 /** All outgoing SMTP connections. */
 export interface Connections {
   /** Sends a message to one IP, over a kept connection if there is one. Never throws because of the network. */
-  converse(call: Call, recorder: Recorder): Promise<Said>
+  converse(call: ConversationRequest, recorder: Recorder): Promise<ConversationResult>
   /** What previous connections revealed about hosts; `memory.order` returns the order in which to try IPs. */
   readonly memory: HostMemory
   /** Sends QUIT on idle connections from all source IPs or from one. */
@@ -92,9 +92,9 @@ class Pool implements Connections {
     setMaxListeners(0, this.#stopping.signal)
   }
 
-  async converse(call: Call, recorder: Recorder): Promise<Said> {
+  async converse(call: ConversationRequest, recorder: Recorder): Promise<ConversationResult> {
     const lane = this.#laneOf(call.lane.key)
-    const suits = (kept: Kept) => serves(kept, call, this.#clock.now())
+    const suits = (kept: IdleConnection) => serves(kept, call, this.#clock.now())
     let way = await lane.way(suits, call.lane, call.until)
     if (typeof way === 'object') {
       const said = await this.#again(way, call, recorder, lane)
@@ -144,11 +144,11 @@ class Pool implements Connections {
 
   /** Sends over a kept connection. Returns undefined when the server had already closed it. */
   async #again(
-    { session }: Kept,
-    call: Call,
+    { session }: IdleConnection,
+    call: ConversationRequest,
     recorder: Recorder,
     lane: LaneSockets,
-  ): Promise<Said | undefined> {
+  ): Promise<ConversationResult | undefined> {
     const { host, ip } = call
     const opened = new Date(session.openedAt).toISOString()
     recorder.begin('connect', { host, ip }, null).end({
@@ -159,9 +159,9 @@ class Pool implements Connections {
   }
 
   /** Sends over a new connection, whose socket is already counted. */
-  async #anew(call: Call, recorder: Recorder, lane: LaneSockets): Promise<Said> {
+  async #anew(call: ConversationRequest, recorder: Recorder, lane: LaneSockets): Promise<ConversationResult> {
     const deps = { clock: this.#clock, memory: this.memory, stopping: this.#stopping.signal }
-    const reached = await reach(call, recorder, deps).catch((error: unknown) => {
+    const reached = await connectWithFallback(call, recorder, deps).catch((error: unknown) => {
       lane.release() // a bug must not reduce the lane permanently
       throw error
     })
@@ -171,9 +171,15 @@ class Pool implements Connections {
   }
 
   /** Runs a transaction. Returns undefined when a kept session turned out to be closed; never for a new session. */
-  async #transact(session: Session, call: Call, lane: LaneSockets): Promise<Said | undefined> {
+  async #transact(
+    session: Session,
+    call: ConversationRequest,
+    lane: LaneSockets,
+  ): Promise<ConversationResult | undefined> {
     const pipelines = this.memory.pipelines(call, this.#clock.now())
-    const transacted = (await this.#turn(call)) ? await transact(session, call, pipelines) : NOT_ITS_TURN
+    const transacted = (await this.#turn(call))
+      ? await runTransaction(session, call, pipelines)
+      : NOT_ITS_TURN
     const { outcome, connection, stale, tookOnly } = transacted
     const { conversation, messages } = session
     const now = this.#clock.now()
@@ -193,7 +199,7 @@ class Pool implements Connections {
   }
 
   /** Waits until MAIL may be sent. Returns false when the message must be admitted again, or when Posthaste stops. */
-  async #turn({ mailTurn }: Call): Promise<boolean> {
+  async #turn({ mailTurn }: ConversationRequest): Promise<boolean> {
     for (let wait = mailTurn(); wait !== 0; wait = mailTurn()) {
       if (wait === null || this.#stopping.signal.aborted) return false
       await this.#pause(wait)
@@ -213,7 +219,7 @@ class Pool implements Connections {
     signal.removeEventListener('abort', stop)
   }
 
-  #keep(kept: Omit<Kept, 'since'>, idleMs: number, lane: LaneSockets): void {
+  #keep(kept: Omit<IdleConnection, 'since'>, idleMs: number, lane: LaneSockets): void {
     lane.keep(kept, idleMs)
     if (this.count().idle <= this.#mostIdle) return
     const oldest = [...this.#lanes.values()]
@@ -223,7 +229,7 @@ class Pool implements Connections {
   }
 }
 
-const NOT_ITS_TURN: Transacted = {
+const NOT_ITS_TURN: TransactionResult = {
   outcome: new Map(),
   connection: 'open',
   stale: false,
@@ -231,19 +237,19 @@ const NOT_ITS_TURN: Transacted = {
   brokePipelining: false,
 }
 
-function wayOf({ ip, port, localAddress, hostname }: Visit): Kept['way'] {
+function wayOf({ ip, port, localAddress, hostname }: ConnectRequest): IdleConnection['way'] {
   return { ip, port, localAddress, hostname }
 }
 
 /** Whether a kept connection has the same destination and source IP, and meets the TLS requirements. */
-function serves({ session, way }: Kept, call: Call, now: number): boolean {
+function serves({ session, way }: IdleConnection, call: ConversationRequest, now: number): boolean {
   const { ip, port, localAddress, hostname } = wayOf(call)
   const same = way.ip === ip && way.port === port && way.localAddress === localAddress
-  return same && way.hostname === hostname && satisfies(session, call.demand, call, now)
+  return same && way.hostname === hostname && meetsDemand(session, call.demand, call, now)
 }
 
 /** Returns a session's TLS result once per domain, and again when the domain's requirements changed. */
-function tellOnce(session: Session, { recipients, demand }: Call): TlsResult | null {
+function tellOnce(session: Session, { recipients, demand }: ConversationRequest): TlsResult | null {
   const first = recipients[0] ?? ''
   const domain = `${demand.kind} ${first.slice(first.lastIndexOf('@') + 1).toLowerCase()}`
   if (session.told.has(domain)) return null
@@ -251,12 +257,16 @@ function tellOnce(session: Session, { recipients, demand }: Call): TlsResult | n
   return session.result
 }
 
-function noRoom({ host, ip, lane }: Call): Failure {
+function noRoom({ host, ip, lane }: ConversationRequest): Failure {
   const note = `${host} was not contacted: all ${lane.connections} connections of ${lane.key} were in use until the attempt ended.`
   return { kind: 'internal', phase: 'connect', host, ip, reply: null, note }
 }
 
-function failed({ recipients }: Call, failure: Failure, tlsResult: TlsResult | null): Said {
+function failed(
+  { recipients }: ConversationRequest,
+  failure: Failure,
+  tlsResult: TlsResult | null,
+): ConversationResult {
   const outcome: Outcome = new Map(recipients.map((one) => [one, { kind: 'failed', failure }]))
   return { outcome, tls: null, tlsResult }
 }

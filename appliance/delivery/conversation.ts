@@ -2,17 +2,17 @@ import type { Reply } from '../mail/reply.ts'
 import type { Step } from '../mail/transcript.ts'
 import { DEADLINES } from './deadlines.ts'
 import type { Failure } from './outcome.ts'
-import { kept, type OpenStep, type Recorder } from './recorder.ts'
-import { Broken, type SmtpWire } from './smtp-wire.ts'
+import { truncateReply, type OpenStep, type Recorder } from './recorder.ts'
+import { ConnectionBrokenError, type SmtpClientSocket } from './smtp-wire.ts'
 import type { Phase } from '../mail/bounce.ts'
 
 /** Steps that involve the server. */
-export type Named = Exclude<Step['name'], 'resolve' | 'policy' | 'connect' | 'quit'>
+export type ServerStep = Exclude<Step['name'], 'resolve' | 'policy' | 'connect' | 'quit'>
 
 /**
  * Thrown when the conversation ends early because of a reply or failure. Caught where the session or transaction began.
  */
-export class Ended extends Error {
+export class ConversationEndedError extends Error {
   readonly failure: Failure
   /** Whether the server still accepts commands, so that we must send QUIT (RFC 5321 §4.1.1.10). */
   readonly polite: boolean
@@ -28,7 +28,7 @@ export class Ended extends Error {
  * The message that uses the connection. Each message records its own steps, and may use another host name for the same
  * IP.
  */
-export interface Speaker {
+export interface ConnectionUser {
   host: string
   ip: string
   recorder: Recorder
@@ -36,14 +36,14 @@ export interface Speaker {
   until: number
 }
 
-const PHASES: Partial<Record<Named, Phase>> = { tls: 'starttls', rset: 'mail' }
-const phaseOf = (name: Named): Phase => PHASES[name] ?? (name as Phase)
+const PHASES: Partial<Record<ServerStep, Phase>> = { tls: 'starttls', rset: 'mail' }
+const phaseOf = (name: ServerStep): Phase => PHASES[name] ?? (name as Phase)
 
 /** Whether a reply is positive (RFC 5321 §4.2.1). */
-export const isDone = ({ code }: Reply): boolean => code >= 200 && code < 300
+export const isPositiveReply = ({ code }: Reply): boolean => code >= 200 && code < 300
 
 /** What Posthaste was waiting for when the connection broke, as shown to people. */
-const WAITING: Record<Named, string> = {
+const WAITING: Record<ServerStep, string> = {
   greeting: 'waiting for its greeting',
   ehlo: 'waiting for the reply to EHLO',
   starttls: 'waiting for the reply to STARTTLS',
@@ -60,32 +60,32 @@ const WAITING: Record<Named, string> = {
  * send.
  */
 export class Conversation {
-  readonly wire: SmtpWire
-  #speaker: Speaker
+  readonly wire: SmtpClientSocket
+  #speaker: ConnectionUser
   /** The step in progress. */
-  #now: Named = 'greeting'
+  #now: ServerStep = 'greeting'
 
-  constructor(wire: SmtpWire, speaker: Speaker) {
+  constructor(wire: SmtpClientSocket, speaker: ConnectionUser) {
     this.wire = wire
     this.#speaker = speaker
     wire.until = speaker.until
   }
 
-  /** Hands the connection to the next message. */
-  handTo(speaker: Speaker): void {
+  /** Assigns the connection to the next message. */
+  handTo(speaker: ConnectionUser): void {
     this.#speaker = speaker
     this.#now = 'mail'
     this.wire.until = speaker.until
   }
 
   /** Starts a step that isn't a command with a reply. */
-  begin(name: Named, sent: string | null = null): OpenStep {
+  begin(name: ServerStep, sent: string | null = null): OpenStep {
     this.#now = name
     return this.#speaker.recorder.begin(name, this.#peer, sent)
   }
 
   /** Sends several commands together (RFC 2920 §3.1). Read the replies in the same order with `answer`. */
-  sayAll(commands: [Named, string][]): OpenStep[] {
+  sayAll(commands: [ServerStep, string][]): OpenStep[] {
     const steps = commands.map(([name, line]) => this.#speaker.recorder.begin(name, this.#peer, line))
     this.wire.write(commands.map(([, line]) => `${line}\r\n`).join(''))
     return steps
@@ -93,7 +93,7 @@ export class Conversation {
 
   /** Sends a command, if there is one, and reads the reply. Records `note` with the reply. */
   async ask(
-    name: Named,
+    name: ServerStep,
     line: string | null,
     note?: (reply: Reply) => string | null | undefined,
   ): Promise<Reply> {
@@ -104,18 +104,18 @@ export class Conversation {
 
   /** Reads the reply to a step. 421 may be the reply to any command, and ends the conversation (RFC 5321 §3.8). */
   async answer(
-    name: Named,
+    name: ServerStep,
     step: OpenStep,
     note?: (reply: Reply) => string | null | undefined,
   ): Promise<Reply> {
     this.#now = name
     try {
-      const reply = kept(await this.wire.read(DEADLINES[name]))
+      const reply = truncateReply(await this.wire.read(DEADLINES[name]))
       step.end({ reply, note: note?.(reply) ?? null })
       if (reply.code === 421 && name !== 'rcpt') this.refuse(reply, phaseOf(name))
       return reply
     } catch (error) {
-      if (error instanceof Broken) step.end({ note: error.message })
+      if (error instanceof ConnectionBrokenError) step.end({ note: error.message })
       throw error
     }
   }
@@ -142,14 +142,14 @@ export class Conversation {
   /** Ends the conversation because of the server's reply. */
   refuse(reply: Reply, phase: Phase): never {
     const polite = reply.code >= 400 && phase !== 'body' && reply.code !== 421
-    throw new Ended(this.refusal(reply, phase), polite)
+    throw new ConversationEndedError(this.refusal(reply, phase), polite)
   }
 
   /**
    * Interprets a broken connection.
    * @param dotSent whether the final dot was sent, so that the server may have accepted the message
    */
-  broke(broken: Broken, dotSent = false): Failure {
+  broke(broken: ConnectionBrokenError, dotSent = false): Failure {
     const where = dotSent
       ? 'after the whole message was sent: it may have been delivered'
       : WAITING[this.#now]

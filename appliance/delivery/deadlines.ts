@@ -24,16 +24,16 @@ export const DEADLINES: Record<Exclude<Step['name'], 'resolve' | 'policy'>, numb
 }
 
 /** How long to wait for the server to close after the reply to QUIT (RFC 5321 §4.1.1.10), in milliseconds. */
-export const CLOSING = second
+export const CLOSE_DEADLINE = second
 
 /** Timeout for one block of the body (RFC 5321 §4.5.3.2.5). */
 export const BLOCK_DEADLINE = 3 * minute
 
-/** Time after which an attempt starts nothing new, over all hosts. */
+/** An attempt opens no new connection after this time, across all hosts. */
 export const ATTEMPT_DEADLINE = 25 * minute
 
 /**
  * Maximum duration of an attempt: a final dot may be sent just before the deadline, and its reply still gets its full
  * timeout (RFC 5321 §4.5.3.2.6).
  */
-export const LONGEST_ATTEMPT = ATTEMPT_DEADLINE + DEADLINES.body
+export const MAX_ATTEMPT_DURATION = ATTEMPT_DEADLINE + DEADLINES.body

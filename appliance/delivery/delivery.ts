@@ -1,28 +1,28 @@
 /**
- * Outgoing delivery: leases queued deliveries, attempts, judges and settles them (docs/flow.md, steps 7 to 13). Read
+ * Outgoing delivery: leases queued deliveries, attempts them, and stores the results (docs/flow.md, steps 7 to 13). Read
  * `attempt.ts` first.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { BounceRule } from '../mail/bounce.ts'
-import { AUTO, DEFAULT_POOL, type Source } from '../mail/source.ts'
+import { AUTO_IP, DEFAULT_POOL, type Source } from '../mail/source.ts'
 import type { LaneActivity, ProviderTable } from '../shaping/shaping.ts'
 import { createSigner, type Signer } from '../signing/signing.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { type Cidr, refreshedAddresses } from '../wire/networks.ts'
-import { attempt, type AttemptDeps } from './attempt.ts'
+import { type Cidr, createAddressCache } from '../wire/networks.ts'
+import { attemptDelivery, type AttemptDeps } from './attempt.ts'
 import { createClassifier } from '../mail/classify.ts'
 import { createConnections, type Connections } from './connections.ts'
 import { createDispatcher, type DispatchDeps, type Dispatcher } from './dispatch.ts'
 import { Lanes, type LanesDeps } from './lanes.ts'
 
-export type { Call, Connections, Said } from './connections.ts'
+export type { ConversationRequest, Connections, ConversationResult } from './connections.ts'
 export { createHostMemory } from './host-memory.ts'
 export type { Failure } from './outcome.ts'
 export { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from './policy/policy.ts'
 
-/** What delivery needs of the storage. */
+/** The storage methods that delivery uses. */
 export type DeliveryStorage = DispatchDeps['storage'] & AttemptDeps['storage'] & LanesDeps['storage']
 
 export interface DeliveryOptions {
@@ -54,7 +54,7 @@ export interface DeliveryOptions {
   pollMs?: number | undefined
   /** Called when a report to a sender is due. */
   onReportDue?: (() => void) | undefined
-  /** This node, if other nodes may have sources of their own. Undefined: all sources are this node's. */
+  /** ID of this node, if other nodes may have their own sources; undefined if all sources belong to this node. */
   nodeId?: string | undefined
   /** Why this node must not begin deliveries (watch/heartbeat.ts); null when it may. */
   fenced?: (() => string | null) | undefined
@@ -75,8 +75,8 @@ export interface DeliveryDeps {
 /** The delivery module; it begins with `start()`. */
 export interface Delivery extends Dispatcher {
   /**
-   * Runs a change of stored providers, lanes or sources, and applies it at once. Changes by other processes are noticed
-   * within a second or `pollMs`.
+   * Changes stored providers, lanes or sources by running `work`, and applies the change at once. Changes by other
+   * processes are noticed within a second or `pollMs`.
    */
   change(work: () => Promise<void>): Promise<void>
   /** Saves the state of the lanes now; otherwise, that happens a second after a change. */
@@ -91,7 +91,7 @@ export interface Delivery extends Dispatcher {
 export function createDelivery(deps: DeliveryDeps): Delivery {
   const { storage, resolver, policies, clock, log, options } = deps
   const { hostname, port, owner, allowNetworks, testDomains, maxConnections, onReportDue } = options
-  const ownAddresses = refreshedAddresses(clock, options.ownAddresses)
+  const ownAddresses = createAddressCache(clock, options.ownAddresses)
   const { random, connections, signer } = deps.parts ?? realParts(clock)
   const fallback = sourcesOf(options.sourceIps)
   const { nodeId } = options
@@ -99,8 +99,10 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   const attempting = {
     storage: {
       ...storage,
-      getDomain: briefly((of: Parameters<Storage['getDomain']>[0], now) => storage.getDomain(of, now)),
-      signingKeys: briefly((of: Parameters<Storage['signingKeys']>[0], now) => storage.signingKeys(of, now)),
+      getDomain: cacheBriefly((of: Parameters<Storage['getDomain']>[0], now) => storage.getDomain(of, now)),
+      signingKeys: cacheBriefly((of: Parameters<Storage['signingKeys']>[0], now) =>
+        storage.signingKeys(of, now),
+      ),
     },
     resolver,
     lanes,
@@ -118,7 +120,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     clock,
     log,
     owner,
-    attempt: (batch, placed) => attempt(batch, attempting, placed),
+    attempt: (batch, placed) => attemptDelivery(batch, attempting, placed),
     abandon: () => connections.destroy(),
     fenced: options.fenced,
     maxConnections,
@@ -139,7 +141,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     async stop(ms) {
       const left = await dispatcher.stop(ms)
       await connections.close()
-      // Connections that are still closing have had their time.
+      // Connections that are still closing have had enough time.
       connections.destroy()
       await lanes.stop()
       return left
@@ -155,7 +157,7 @@ const realParts = (clock: Clock): NonNullable<DeliveryDeps['parts']> => ({
 
 /** Returns the sources of the configuration: without warm-up, in the default pool, IPv6 not checked. */
 function sourcesOf(sourceIps: readonly string[]): Source[] {
-  return (sourceIps.length > 0 ? sourceIps : [AUTO]).map((ip) => ({
+  return (sourceIps.length > 0 ? sourceIps : [AUTO_IP]).map((ip) => ({
     ip,
     pool: DEFAULT_POOL,
     hostname: null,
@@ -181,7 +183,7 @@ const MOST = 1000
  * Caches storage reads for 100 ms and merges concurrent ones. Each message needs its domain and its keys: two round
  * trips to the reading thread. Failures aren't cached.
  */
-export function briefly<A extends object, R>(
+export function cacheBriefly<A extends object, R>(
   ask: (args: A, now: number) => Promise<R>,
 ): (args: A, now: number) => Promise<R> {
   const known = new Map<string, { answer: Promise<R>; at: number }>()

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Failure } from './outcome.ts'
 
 /** A TCP connection, or the reason why connecting failed. */
-export type Dialled =
+export type DialResult =
   { kind: 'connected'; socket: Socket } | { kind: 'failed'; why: Failure['kind']; note: string }
 
 export interface DialArgs {
@@ -18,7 +18,7 @@ export interface DialArgs {
 }
 
 /** What a server was doing when Posthaste stopped, in words that complete "the server …". */
-export const STOPPED = 'had not answered when Posthaste stopped'
+export const STOPPED_NOTE = 'had not answered when Posthaste stopped'
 
 /**
  * Reasons why connecting failed, as the end of a sentence. Errors of this machine are `internal`, because no server is
@@ -50,12 +50,12 @@ export function explainSocketError(error: Error): { why: Failure['kind']; note: 
 }
 
 /** Connects to one IP. Never rejects. */
-export function dial(args: DialArgs, clock: Clock): Promise<Dialled> {
+export function dial(args: DialArgs, clock: Clock): Promise<DialResult> {
   return new Promise((resolve) => {
     const { ip, port, localAddress, timeout, stopping } = args
-    if (stopping?.aborted) return resolve({ kind: 'failed', why: 'stopped', note: STOPPED })
+    if (stopping?.aborted) return resolve({ kind: 'failed', why: 'stopped', note: STOPPED_NOTE })
     const socket = connect({ host: ip, port, localAddress })
-    const end = (dialled: Dialled): void => {
+    const end = (dialled: DialResult): void => {
       cancel()
       stopping?.removeEventListener('abort', stop)
       if (dialled.kind === 'failed') socket.destroy()
@@ -65,7 +65,7 @@ export function dial(args: DialArgs, clock: Clock): Promise<Dialled> {
       const note = `does not respond: no connection within ${Math.round(timeout / 1000)} seconds`
       end({ kind: 'failed', why: 'timeout', note })
     })
-    const stop = (): void => end({ kind: 'failed', why: 'stopped', note: STOPPED })
+    const stop = (): void => end({ kind: 'failed', why: 'stopped', note: STOPPED_NOTE })
     stopping?.addEventListener('abort', stop, { once: true })
     let connected = false
     socket.once('connect', () => {

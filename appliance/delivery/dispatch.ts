@@ -1,14 +1,14 @@
 import PQueue from 'p-queue'
 import type { Clock } from '../clock/clock.ts'
 import { RETRY_DELAYS } from '../queue/schedule.ts'
-import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
+import type { DeliveryChange, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { batches, NotSent, type Tried } from './attempt.ts'
-import { LONGEST_ATTEMPT } from './deadlines.ts'
-import { ROOM_ELSE, type Lanes } from './lanes.ts'
+import { splitIntoBatches, NotSentError, type AttemptResult } from './attempt.ts'
+import { MAX_ATTEMPT_DURATION } from './deadlines.ts'
+import { DEFAULT_CAPACITY, type Lanes } from './lanes.ts'
 import { logOutcomes } from './outcome-log.ts'
-import type { Room } from './permit.ts'
-import { Leases, mayPass, recoverLeases, type LeaseStorage } from './recovery.ts'
+import type { LeaseCapacity } from './permit.ts'
+import { Leases, isTemporaryError, recoverLeases, type LeaseStorage } from './recovery.ts'
 
 /**
  * Leases due deliveries, passes them to attempts, and settles the results.
@@ -46,8 +46,11 @@ export interface DispatchDeps {
   log: Logger
   /** Identifies this run of the process in leases (mail/owner.ts). */
   owner: string
-  /** @param placed call when the batch has a permit, or needs none */
-  attempt: (batch: LeasedDelivery[], placed: () => void) => Promise<Tried>
+  /**
+   * Attempts to deliver a batch.
+   * @param placed call when the batch has a permit, or needs none
+   */
+  attempt: (batch: LeasedDelivery[], placed: () => void) => Promise<AttemptResult>
   /** Destroys the sockets of attempts in flight, so that they end. */
   abandon: () => void
   /** Why this node must not begin deliveries; null when it may. */
@@ -60,7 +63,7 @@ export interface DispatchDeps {
 }
 
 /** Lease time: the longest attempt, so that no other process leases the delivery, and some time for settling. */
-const LEASE_MS = LONGEST_ATTEMPT + 5 * 60_000
+const LEASE_MS = MAX_ATTEMPT_DURATION + 5 * 60_000
 /** Prevents a busy loop when a due delivery can't be leased. */
 const LEAST_PAUSE_MS = 10
 /** Pause after a run when destinations lack capacity, so that emails accepted meanwhile are handled together. */
@@ -73,7 +76,7 @@ const ABANDONED_MS = 3000
 const REFRESH_MS = 1000
 
 /** Whether an attempt's deliveries are queued again, so that there is a new time to wake at. */
-const waitsAgain = ({ settle, giveBack }: Tried): boolean =>
+const waitsAgain = ({ settle, giveBack }: AttemptResult): boolean =>
   giveBack !== null || settle?.changes.some(({ state }) => state === 'waiting') === true
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
@@ -94,7 +97,9 @@ class Dispatching implements Dispatcher {
   readonly #unstored = new Set<string>()
   /** When the last lease was requested. */
   #askedAt = 0
-  /** Deliveries that ended after that request, under leases expired by then. Its answer may list their old state. */
+  /**
+   * Deliveries that ended after that request, under leases that had expired by then. The response may list their old state.
+   */
   readonly #landed = new Set<string>()
   #stopped = true
   /** Set when the stop is complete. Attempts that end later have already been returned. */
@@ -226,7 +231,7 @@ class Dispatching implements Dispatcher {
       this.#full = limit <= 0
       if (this.#stopped || this.#full || this.#isFenced()) return pollMs
       const taken = await this.#take(limit)
-      // A full lease may have left something; after a smaller one, nothing more is due now.
+      // A full lease may have left due deliveries behind; after a smaller one, no more are due now.
       if (taken >= limit) continue
       if (taken > 0) return LEAST_PAUSE_MS
       const pause = await this.#pause()
@@ -259,20 +264,23 @@ class Dispatching implements Dispatcher {
         limit,
         room,
         pools,
-        roomElse: ROOM_ELSE,
+        roomElse: DEFAULT_CAPACITY,
         leaseUntil: now + LEASE_MS,
         retryDelays: RETRY_DELAYS,
       },
       now,
     )
-    for (const batch of batches(this.#notFlying(leased))) {
+    for (const batch of splitIntoBatches(this.#notFlying(leased))) {
       const placed = lanes.reserve(batch[0]!)
       void this.#attempts.add(() => this.#run(batch, placed)).then(() => this.#full && this.#wakeNow())
     }
     return leased.length
   }
 
-  /** Marks new deliveries as in flight and returns them. One already in flight continues under the renewed lease. */
+  /**
+   * Marks new deliveries as in flight and returns them. A delivery that is already in flight continues under the renewed
+   * lease.
+   */
   #notFlying(leased: LeasedDelivery[]): LeasedDelivery[] {
     const fresh = leased.filter(({ id }) => !this.#flying.has(id) && !this.#landed.has(id))
     for (const { id } of fresh) this.#flying.add(id)
@@ -288,7 +296,7 @@ class Dispatching implements Dispatcher {
   /** Returns milliseconds to sleep; a finished attempt wakes earlier. */
   async #pause(): Promise<number> {
     const { storage, lanes, clock, pollMs } = this.#deps
-    const { closed, opensAt, pools }: Room = lanes.room(clock.now())
+    const { closed, opensAt, pools }: LeaseCapacity = lanes.room(clock.now())
     const due = await storage.nextDue({ closed, pools }, clock.now())
     const next = Math.min(due ?? Infinity, opensAt ?? Infinity)
     return Math.min(pollMs, Math.max(LEAST_PAUSE_MS, next - clock.now()))
@@ -298,7 +306,7 @@ class Dispatching implements Dispatcher {
   #tell({ emailId, domain, returnPath }: LeasedDelivery, { changes }: SettleArgs): void {
     const { onReportDue, log } = this.#deps
     if (changes.some(({ report }) => report !== null)) onReportDue?.()
-    const [{ state, cause }] = changes as [Change]
+    const [{ state, cause }] = changes as [DeliveryChange]
     if (returnPath === '' && state !== 'waiting' && state !== 'delivered')
       log.warn(
         { email_id: emailId, domain, state, why: cause.note },
@@ -309,9 +317,9 @@ class Dispatching implements Dispatcher {
   async #run(batch: LeasedDelivery[], placed: () => void): Promise<void> {
     const { clock, log, lanes, attempt } = this.#deps
     const { emailId, leaseUntil } = batch[0]!
-    let tried: Tried | undefined
+    let tried: AttemptResult | undefined
     try {
-      const tooLate = this.#isFenced() || clock.now() + LONGEST_ATTEMPT > leaseUntil
+      const tooLate = this.#isFenced() || clock.now() + MAX_ATTEMPT_DURATION > leaseUntil
       if (this.#stopped || tooLate) return await this.#giveBack(batch)
       tried = await attempt(batch, placed)
       placed()
@@ -322,7 +330,7 @@ class Dispatching implements Dispatcher {
     } catch (error) {
       if (this.#over) return
       this.#land(batch)
-      if (error instanceof NotSent && mayPass(error.cause)) {
+      if (error instanceof NotSentError && isTemporaryError(error.cause)) {
         log.warn({ email_id: emailId, err: error.cause }, 'could not begin an attempt; it begins again soon')
         this.#leases.returnLater(batch)
         return
@@ -336,7 +344,7 @@ class Dispatching implements Dispatcher {
     }
   }
 
-  async #conclude(batch: LeasedDelivery[], { settle, giveBack }: Tried): Promise<void> {
+  async #conclude(batch: LeasedDelivery[], { settle, giveBack }: AttemptResult): Promise<void> {
     if (settle) await this.#settle(batch, settle)
     if (giveBack) {
       const left = batch.filter(({ id }) => giveBack.deliveryIds.includes(id))
@@ -364,7 +372,7 @@ class Dispatching implements Dispatcher {
         this.#land(batch)
         return await storage.settle(result, clock.now())
       } catch (error) {
-        if (this.#over || !mayPass(error) || clock.now() >= batch[0]!.leaseUntil) throw error
+        if (this.#over || !isTemporaryError(error) || clock.now() >= batch[0]!.leaseUntil) throw error
         for (const { id } of batch) this.#flying.add(id)
         for (const { id } of batch) this.#unstored.add(id)
         if (tries === 1)
@@ -393,7 +401,7 @@ class Dispatching implements Dispatcher {
     try {
       await storage.unlease({ owner, deliveryIds, dueAt }, clock.now())
     } catch (error) {
-      if (!mayPass(error)) throw error
+      if (!isTemporaryError(error)) throw error
       this.#leases.returnLater(batch)
     }
   }

@@ -6,12 +6,12 @@ import {
   type RecipientDsn,
 } from '../mail/dsn.ts'
 import type { Reply } from '../mail/reply.ts'
-import type { Prepared } from './message.ts'
+import type { PreparedMessage } from './message.ts'
 
 /** A server's extensions from its EHLO reply (RFC 5321 §4.1.1.1): upper-case keyword to parameters. */
 export type Extensions = ReadonlyMap<string, string>
 
-export function readExtensions(ehlo: Reply): Extensions {
+export function parseExtensions(ehlo: Reply): Extensions {
   const lines = ehlo.text.split('\n').slice(1) // the first line is the greeting
   return new Map(
     lines.map((line) => {
@@ -33,22 +33,22 @@ export function needsUtf8(address: string): boolean {
 }
 
 /** The sender's requests for reports (RFC 3461): for the message, and for each recipient by address. */
-export interface Requests extends EnvelopeDsn {
+export interface DsnRequests extends EnvelopeDsn {
   of: ReadonlyMap<string, RecipientDsn>
 }
 
 /** Options of MAIL besides the sender. */
 export interface MailOptions {
-  message: Prepared
+  message: PreparedMessage
   /** Whether an address or header field contains UTF-8. */
   utf8: boolean
   /** Whether the sender requires TLS on the whole path (RFC 8689). */
   requireTls: boolean
-  requests?: Requests | undefined
+  requests?: DsnRequests | undefined
 }
 
 /** Builds MAIL with the parameters that the server supports and the message needs. */
-export function mailCommand(from: string, options: MailOptions, extensions: Extensions): string {
+export function buildMailCommand(from: string, options: MailOptions, extensions: Extensions): string {
   const { message, utf8, requireTls, requests } = options
   const dsn = extensions.has('DSN') ? requests : undefined
   const parameters = [
@@ -67,7 +67,7 @@ export function mailCommand(from: string, options: MailOptions, extensions: Exte
  * SUCCESS: the return path is ours, so the sender gets our report of success instead. §5.2.7.3 c handles the rest of
  * NOTIFY in the same way (docs/decisions/0008-delivery-reports.md).
  */
-export function rcptCommand(recipient: string, extensions: Extensions, requests?: Requests): string {
+export function buildRcptCommand(recipient: string, extensions: Extensions, requests?: DsnRequests): string {
   const dsn = extensions.has('DSN') ? requests?.of.get(recipient) : undefined
   const parameters = [
     parameter('NOTIFY', dsn?.notify ? withoutSuccess(dsn.notify) : undefined),
@@ -89,7 +89,7 @@ const parameter = (name: string, value: string | undefined): string =>
  * Whether the message needs 8BITMIME and the server lacks it. SMTPUTF8, if the header needs it, allows 8-bit text, too
  * (RFC 6531 §3.1).
  */
-export function lacksEightBit(message: Prepared, extensions: Extensions): boolean {
+export function lacksEightBitMime(message: PreparedMessage, extensions: Extensions): boolean {
   const byUtf8 = message.eightBitHeader && extensions.has('SMTPUTF8')
   return message.eightBit && !extensions.has('8BITMIME') && !byUtf8
 }

@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache'
-import type { Hello } from './tls.ts'
+import type { HandshakeKind } from './tls.ts'
 
 /** How long an IP that didn't respond is tried only after all other IPs, in milliseconds. */
-export const DEAD_MS = 5 * 60_000
+export const UNRESPONSIVE_MS = 5 * 60_000
 /**
  * How long the ClientHello that worked is tried first, in milliseconds; after that, the full one again. Plaintext has
  * the shortest time: someone who can disrupt one handshake must not disable encryption for days. Hosts that don't offer
  * STARTTLS aren't remembered.
  */
-const HELLO_MS: Record<Exclude<Hello, 'full'>, number> = { reduced: 3 * 86_400_000, none: 3_600_000 }
+const HELLO_MS: Record<Exclude<HandshakeKind, 'full'>, number> = { reduced: 3 * 86_400_000, none: 3_600_000 }
 /** How long to remember the number of recipients after which a host hung up, in milliseconds. */
 const RECIPIENTS_MS = 3_600_000
 /** How long to remember that a host failed with pipelined commands, in milliseconds. */
@@ -20,7 +20,7 @@ const PIPELINING_MS = 12 * 3_600_000
 const BOUND = { maxSize: 10_000, sizeCalculation: () => 1 }
 
 /** A host at an IP. */
-export interface Place {
+export interface HostAddress {
   host: string
   ip: string
 }
@@ -37,41 +37,41 @@ export interface HostMemory {
   /** Moves dead IPs to the end; otherwise keeps the order of preference (RFC 5321 §5.1). */
   order<T extends string | { ip: string }>(addresses: readonly T[], now: number): T[]
   /** Returns the ClientHello to start with, and when that was learned; `full` when unknown. */
-  hello(place: Place, now: number): { hello: Hello; since: number | null }
+  hello(place: HostAddress, now: number): { hello: HandshakeKind; since: number | null }
   /** Records what worked after a larger ClientHello failed: a smaller one, or plaintext. */
-  learn(place: Place, hello: Exclude<Hello, 'full'>, now: number): void
+  learn(place: HostAddress, hello: Exclude<HandshakeKind, 'full'>, now: number): void
   /** Records that the full ClientHello works. */
-  forget(place: Place): void
+  forget(place: HostAddress): void
   /**
    * Records that the host accepted this many recipients in one transaction and replied 421 to the next, which may
    * happen again.
    */
-  tookOnly(place: Place, recipients: number, now: number): void
+  tookOnly(place: HostAddress, recipients: number, now: number): void
   /** Records that the host hung up or stalled on pipelined commands although it offers PIPELINING (RFC 2920). */
-  brokePipelining(place: Place, now: number): void
+  brokePipelining(place: HostAddress, now: number): void
   /** Whether commands to this host may be pipelined. */
-  pipelines(place: Place, now: number): boolean
+  pipelines(place: HostAddress, now: number): boolean
   /** Returns how many recipients each of these hosts is known to accept per transaction. */
-  mostRecipients(places: readonly Place[], now: number): number
+  mostRecipients(places: readonly HostAddress[], now: number): number
 }
 
 /**
  * Returns the key of a host, made of its name and IP. The handshake depends on the SNI name, and anyone can publish a
  * name for someone else's IP, where its handshake fails. That must not disable TLS for the real name.
  */
-const keyOf = ({ host, ip }: Place): string => `${host.toLowerCase()} ${ip}`
+const keyOf = ({ host, ip }: HostAddress): string => `${host.toLowerCase()} ${ip}`
 
 /** Creates an empty memory. */
 export function createHostMemory(): HostMemory {
   const dead = new LRUCache<string, number>(BOUND)
-  const hellos = new LRUCache<string, { hello: Exclude<Hello, 'full'>; since: number }>(BOUND)
+  const hellos = new LRUCache<string, { hello: Exclude<HandshakeKind, 'full'>; since: number }>(BOUND)
   const unpipelined = new LRUCache<string, number>(BOUND)
   const recipients = new LRUCache<string, { most: number; since: number }>(BOUND)
 
   const isDead = (ip: string, now: number): boolean => {
     const since = dead.get(ip)
     if (since === undefined) return false
-    if (now - since < DEAD_MS) return true
+    if (now - since < UNRESPONSIVE_MS) return true
     dead.delete(ip)
     return false
   }

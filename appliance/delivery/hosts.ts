@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { Answer, Resolver } from '../dns/dns.ts'
-import { type Cidr, whyForbidden } from '../wire/networks.ts'
+import { type Cidr, explainForbiddenTarget } from '../wire/networks.ts'
 import type { Recorder } from './recorder.ts'
 
 /** A mail exchanger and its IPs, in the order to try them. */
@@ -10,7 +10,7 @@ export interface Host {
 }
 
 /** The result of looking up a host's IPs. */
-export interface Found extends Host {
+export interface HostLookup extends Host {
   /** Whether the lookup failed for at least one family. */
   failed: boolean
   /** IPs left out because they are forbidden, each with the reason in words. */
@@ -34,7 +34,7 @@ export interface HostDeps {
 }
 
 /** Returns `items` in random order (Fisher-Yates). */
-export function shuffled<T>(items: readonly T[], random: () => number): T[] {
+export function shuffle<T>(items: readonly T[], random: () => number): T[] {
   const result = [...items]
   for (let i = result.length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1))
@@ -47,15 +47,15 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
  * Selects and orders IPs: leaves out forbidden and unreachable ones, shuffles the rest to spread load (RFC 5321 §5.1).
  * IPv4 comes first, because a sender's IPv6 address often has no PTR record, which providers refuse with 5xx.
  */
-export function sortOut(name: string, addresses: string[], deps: HostDeps): Found {
+export function selectAddresses(name: string, addresses: string[], deps: HostDeps): HostLookup {
   const own = deps.ownAddresses()
   const judged = addresses.map((ip) => ({
     ip,
-    why: name === deps.ownName ? undefined : whyForbidden(ip, deps.allowNetworks, own),
+    why: name === deps.ownName ? undefined : explainForbiddenTarget(ip, deps.allowNetworks, own),
   }))
   const allowed = judged.filter(({ why }) => why === undefined).map(({ ip }) => ip)
   const unreachable = allowed.filter((ip) => !deps.sources.reaches(ip))
-  const usable = shuffled(
+  const usable = shuffle(
     allowed.filter((ip) => !unreachable.includes(ip)),
     deps.random,
   )
@@ -64,7 +64,7 @@ export function sortOut(name: string, addresses: string[], deps: HostDeps): Foun
   return { name, addresses: byFamily, failed: false, forbidden, unreachable }
 }
 
-function describe(found: Found, failures: string[]): string {
+function describe(found: HostLookup, failures: string[]): string {
   const left = [
     ...found.addresses,
     ...found.forbidden.map((why) => `not attempted: ${why}`),
@@ -75,13 +75,13 @@ function describe(found: Found, failures: string[]): string {
 }
 
 /** Looks up both address families of a host. One family is enough, whatever happened to the other. */
-export async function lookUpHost(name: string, recorder: Recorder, deps: HostDeps): Promise<Found> {
+export async function lookUpHost(name: string, recorder: Recorder, deps: HostDeps): Promise<HostLookup> {
   const step = recorder.begin('resolve', { host: null, ip: null }, `A, AAAA ${name}`)
   const [a, aaaa] = await Promise.all([deps.resolver.resolve(name, 'A'), deps.resolver.resolve(name, 'AAAA')])
   const answers: Answer<'A' | 'AAAA'>[] = [a, aaaa]
   const addresses = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
   const failures = answers.flatMap((answer) => (answer.kind === 'failed' ? [answer.note] : []))
-  const found = { ...sortOut(name, [...new Set(addresses)], deps), failed: failures.length > 0 }
+  const found = { ...selectAddresses(name, [...new Set(addresses)], deps), failed: failures.length > 0 }
   step.end({ note: describe(found, failures) })
   return found
 }

@@ -1,21 +1,28 @@
 import type { TLSSocket } from 'node:tls'
 import type { Reply } from '../mail/reply.ts'
-import { Conversation, Ended, isDone, type Speaker } from './conversation.ts'
+import { Conversation, ConversationEndedError, isPositiveReply, type ConnectionUser } from './conversation.ts'
 import { DEADLINES } from './deadlines.ts'
-import { type Extensions, readExtensions } from './extensions.ts'
+import { type Extensions, parseExtensions } from './extensions.ts'
 import type { Failure } from './outcome.ts'
-import { lacksPromise, requires, type Session } from './session.ts'
-import { Broken, type SmtpWire } from './smtp-wire.ts'
-import { describeTls, handshakeOptions, type Hello, takePeer, type TlsResult, webPkiCheck } from './tls.ts'
-import { checkCertificate, demandsTls, serverNameFor, type TlsDemand } from './tls-demand.ts'
+import { lacksRequireTls, demandsRequireTls, type Session } from './session.ts'
+import { ConnectionBrokenError, type SmtpClientSocket } from './smtp-wire.ts'
+import {
+  describeTls,
+  handshakeOptions,
+  type HandshakeKind,
+  capturePeer,
+  type TlsResult,
+  checkWebPki,
+} from './tls.ts'
+import { checkCertificate, demandsTls, getSniName, type TlsDemand } from './tls-demand.ts'
 
-/** What is needed to open a session. */
-export interface Opening extends Speaker {
+/** The parameters for opening a session. */
+export interface OpenSessionArgs extends ConnectionUser {
   /** Our EHLO name. */
   hostname: string
   demand: TlsDemand
   /** How to begin STARTTLS; `none` continues in plaintext without it. */
-  hello: Hello
+  hello: HandshakeKind
   /** The return path of the message that the session is opened for. */
   from: string
 }
@@ -24,7 +31,7 @@ export interface Opening extends Speaker {
  * A session, or the reason why it couldn't be opened. `tlsBroke`: the handshake or the first command after it failed,
  * so another kind of handshake may work.
  */
-export type Opened =
+export type OpenSessionResult =
   | { kind: 'open'; session: Session }
   | {
       kind: 'failed'
@@ -36,14 +43,18 @@ export type Opened =
 /**
  * Opens a session: greeting, EHLO, STARTTLS, EHLO (RFC 5321 §3.1, §3.2, RFC 3207). Never throws because of the server.
  */
-export async function openSession(wire: SmtpWire, opening: Opening, now: number): Promise<Opened> {
+export async function openSession(
+  wire: SmtpClientSocket,
+  opening: OpenSessionArgs,
+  now: number,
+): Promise<OpenSessionResult> {
   return new Introduction(wire, opening, now).run()
 }
 
 /** Runs the commands that open a session. */
 class Introduction {
   readonly #say: Conversation
-  readonly #opening: Opening
+  readonly #opening: OpenSessionArgs
   readonly #now: number
   #extensions: Extensions = new Map()
   #helo: string | null = null
@@ -51,13 +62,13 @@ class Introduction {
   #tlsBroke = false
   #result: Pick<TlsResult, 'resultType' | 'webPki' | 'reason'> | null = null
 
-  constructor(wire: SmtpWire, opening: Opening, now: number) {
+  constructor(wire: SmtpClientSocket, opening: OpenSessionArgs, now: number) {
     this.#say = new Conversation(wire, opening)
     this.#opening = opening
     this.#now = now
   }
 
-  async run(): Promise<Opened> {
+  async run(): Promise<OpenSessionResult> {
     try {
       await this.#greeting()
       await this.#hello()
@@ -71,9 +82,9 @@ class Introduction {
       const counts = { openedAt: this.#now, messages: 0, unsettled: false }
       return { kind: 'open', session: { conversation: this.#say, ...found, ...counts } }
     } catch (error) {
-      if (!(error instanceof Ended || error instanceof Broken)) throw error
-      const failure = error instanceof Ended ? error.failure : this.#say.broke(error)
-      if (error instanceof Ended && error.polite) this.#say.goodbye()
+      if (!(error instanceof ConversationEndedError || error instanceof ConnectionBrokenError)) throw error
+      const failure = error instanceof ConversationEndedError ? error.failure : this.#say.broke(error)
+      if (error instanceof ConversationEndedError && error.polite) this.#say.goodbye()
       else this.#say.wire.destroy()
       return { kind: 'failed', failure, tlsBroke: this.#tlsBroke, result: this.#told() }
     }
@@ -90,8 +101,8 @@ class Introduction {
     // A server that doesn't know EHLO gets HELO, and has no extensions (RFC 5321 §3.2).
     const old = reply.code >= 500
     if (old) reply = await this.#say.ask('ehlo', `HELO ${hostname}`)
-    if (!isDone(reply)) this.#say.refuse(reply, 'ehlo')
-    this.#extensions = old ? new Map() : readExtensions(reply)
+    if (!isPositiveReply(reply)) this.#say.refuse(reply, 'ehlo')
+    this.#extensions = old ? new Map() : parseExtensions(reply)
     this.#helo = /^\S+/.exec(reply.text)?.[0] ?? null
   }
 
@@ -113,10 +124,11 @@ class Introduction {
       await this.#hello()
     } catch (error) {
       // Some servers negotiate TLS 1.3 and then reject it. That counts as a failed handshake, too.
-      if (error instanceof Broken) this.#broke(error, `it ${error.message} after the handshake`)
+      if (error instanceof ConnectionBrokenError)
+        this.#broke(error, `it ${error.message} after the handshake`)
       throw error
     }
-    if (lacksPromise(demand, this.#opening.from, this.#extensions))
+    if (lacksRequireTls(demand, this.#opening.from, this.#extensions))
       this.#unmet('does not offer REQUIRETLS', '5.7.30')
   }
 
@@ -129,7 +141,7 @@ class Introduction {
     try {
       reply = await this.#say.ask('starttls', 'STARTTLS', note)
     } catch (error) {
-      if (error instanceof Broken) this.#broke(error, `it ${error.message} at STARTTLS`)
+      if (error instanceof ConnectionBrokenError) this.#broke(error, `it ${error.message} at STARTTLS`)
       throw error
     }
     if (reply.code === 220) return true
@@ -138,25 +150,25 @@ class Introduction {
     return false
   }
 
-  async #handshake(hello: Exclude<Hello, 'none'>): Promise<void> {
+  async #handshake(hello: Exclude<HandshakeKind, 'none'>): Promise<void> {
     const { host, demand } = this.#opening
     const step = this.#say.begin('tls')
-    const serverName = serverNameFor(demand, host)
+    const serverName = getSniName(demand, host)
     let socket: TLSSocket
     try {
       socket = await this.#say.wire.upgrade(handshakeOptions(serverName, hello), DEADLINES.tls)
     } catch (error) {
       const { message } = error as Error
       step.end({ note: hello === 'reduced' ? `With a smaller ClientHello: ${message}` : message })
-      if (!(error instanceof Broken) || error.kind === 'stopped') throw error
+      if (!(error instanceof ConnectionBrokenError) || error.kind === 'stopped') throw error
       this.#handshakeFailed(`it ${message}`)
       const failed = `The TLS handshake with ${host} failed: it ${message}.`
       const why = demand.kind === 'opportunistic' ? '' : ` ${demand.why}`
-      throw new Ended(this.#say.fail('tls', 'starttls', `${failed}${why}`), false)
+      throw new ConversationEndedError(this.#say.fail('tls', 'starttls', `${failed}${why}`), false)
     }
-    const peer = takePeer(socket)
+    const peer = capturePeer(socket)
     const check = checkCertificate(demand, peer, host, this.#now)
-    const pkix = webPkiCheck(peer, host, this.#now)
+    const pkix = checkWebPki(peer, host, this.#now)
     const info = describeTls(socket, { peer, host, demand, check, pkix })
     this.#tls = { info, peer, serverName }
     const resultType = check.ok ? 'successful-session' : check.resultType
@@ -175,16 +187,16 @@ class Introduction {
    */
   #unmet(what: string, status: string): never {
     const { demand, host } = this.#opening
-    if (requires(demand)) {
+    if (demandsRequireTls(demand)) {
       const note = `${host} ${what}, and the sender requires TLS all the way to the recipient (REQUIRETLS).`
-      throw new Ended({ ...this.#say.fail('requiretls', 'starttls', note), status }, true)
+      throw new ConversationEndedError({ ...this.#say.fail('requiretls', 'starttls', note), status }, true)
     }
     const why = demand.kind === 'opportunistic' ? '' : ` ${demand.why}`
-    throw new Ended(this.#say.fail('tls', 'starttls', `${host} ${what}.${why}`), true)
+    throw new ConversationEndedError(this.#say.fail('tls', 'starttls', `${host} ${what}.${why}`), true)
   }
 
   /** Handles a connection that broke around the handshake. Our own shutdown says nothing about the server's TLS. */
-  #broke({ kind }: Broken, reason: string): void {
+  #broke({ kind }: ConnectionBrokenError, reason: string): void {
     if (kind !== 'stopped') this.#handshakeFailed(reason)
   }
 

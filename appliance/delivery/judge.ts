@@ -1,23 +1,23 @@
-import type { Category, SubType } from '../mail/bounce.ts'
+import type { BounceCategory, BounceSubtype } from '../mail/bounce.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
-import { INTERRUPTED_DELAY, nextAttemptAt } from '../queue/schedule.ts'
+import { INTERRUPTED_DELAY, computeNextAttempt } from '../queue/schedule.ts'
 import type { Classification, Classify } from '../mail/classify.ts'
-import type { Failure, Fate } from './outcome.ts'
+import type { Failure, RecipientResult } from './outcome.ts'
 
-/** The facts about a delivery before this attempt is judged. Times in Unix milliseconds. */
-export interface History {
+/** Facts about a delivery that the verdict on this attempt depends on. Times in Unix milliseconds. */
+export interface DeliveryFacts {
   recipient: string
   /** Id of the recipient domain's mailbox provider, if known. */
   provider?: string | null | undefined
-  /** Attempts so far, including this one. */
+  /** Number of attempts so far, including this one. */
   attempts: number
   createdAt: number
   expiresAt: number
 }
 
-/** The context in which a result is judged. */
-export interface Bench {
+/** The context in which a result is evaluated. */
+export interface VerdictContext {
   /** Classifies replies. */
   classify: Classify
   /** Whether the transaction had no other recipient, so that a reply about the message is about this recipient. */
@@ -26,10 +26,10 @@ export interface Bench {
   random: number
 }
 
-/** The reason of a failure, with its category. */
+/** The reason for a failure, with its category. */
 interface Finding {
   cause: Cause
-  subType: SubType
+  subType: BounceSubtype
   /** Whether the server had too many connections, and hasn't seen the message. */
   crowded?: boolean
 }
@@ -41,7 +41,12 @@ interface Finding {
  * connection. 5xx is final, unless it came before a recipient was named, or is about us or temporary
  * (config/bounces.toml).
  */
-export function judge(fate: Fate, history: History, now: number, bench: Bench): Verdict {
+export function decideVerdict(
+  fate: RecipientResult,
+  history: DeliveryFacts,
+  now: number,
+  bench: VerdictContext,
+): Verdict {
   if (fate.kind === 'accepted') {
     const { host, ip, reply } = fate
     return {
@@ -77,9 +82,9 @@ export function judge(fate: Fate, history: History, now: number, bench: Bench): 
 function judgeReply(
   { phase, host, ip }: Failure,
   reply: Reply,
-  history: History,
+  history: DeliveryFacts,
   now: number,
-  { classify, alone, random }: Bench,
+  { classify, alone, random }: VerdictContext,
 ): Verdict {
   const { recipient, provider } = history
   const found = classify(reply, { phase, provider })
@@ -95,11 +100,11 @@ function judgeReply(
 /** Returns a deferral, or expiry when the next attempt would come after the retry period (RFC 5321 §4.5.4.1). */
 function later(
   { cause, subType, crowded }: Finding,
-  { attempts, expiresAt }: History,
+  { attempts, expiresAt }: DeliveryFacts,
   now: number,
   random: number,
 ): Verdict {
-  const until = nextAttemptAt(attempts, now, random, crowded)
+  const until = computeNextAttempt(attempts, now, random, crowded)
   return until > expiresAt ? { kind: 'expired', cause, subType } : { kind: 'deferred', until, cause }
 }
 
@@ -108,14 +113,14 @@ function later(
  * doesn't expire because of it. If the body was being sent, it may have arrived; then only a first attempt is repeated
  * soon, as after a crash.
  */
-function interrupted(cause: Cause, { attempts }: History, now: number, random: number): Verdict {
+function interrupted(cause: Cause, { attempts }: DeliveryFacts, now: number, random: number): Verdict {
   const soon = attempts === 1 || cause.phase !== 'body'
-  const until = soon ? now + INTERRUPTED_DELAY : nextAttemptAt(attempts, now, random)
+  const until = soon ? now + INTERRUPTED_DELAY : computeNextAttempt(attempts, now, random)
   return { kind: 'deferred', until, cause, interrupted: true }
 }
 
 /** Categories of failures that no server reported. */
-const OWN: Record<Failure['kind'], Category> = {
+const OWN: Record<Failure['kind'], BounceCategory> = {
   reply: 'temporary',
   dns: 'dns',
   'no-route': 'dns',
@@ -135,7 +140,7 @@ const OWN: Record<Failure['kind'], Category> = {
  * Categories by enhanced status code (RFC 3463, RFC 7505 §4.2). A domain that doesn't exist suppresses no one, because
  * domains lapse and come back. A null MX is the domain's own statement.
  */
-const OWN_STATUS: Record<string, { category?: Category; subType: SubType }> = {
+const OWN_STATUS: Record<string, { category?: BounceCategory; subType: BounceSubtype }> = {
   '5.1.2': { subType: 'NoEmail' },
   '5.1.3': { subType: 'NoEmail' },
   '5.1.10': { category: 'recipient', subType: 'NoEmail' },

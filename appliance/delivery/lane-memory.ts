@@ -1,13 +1,13 @@
 import type { Clock } from '../clock/clock.ts'
-import { laneWords } from '../mail/waiting.ts'
+import { describeLaneReason } from '../mail/waiting.ts'
 import type { Source } from '../mail/source.ts'
 import {
   DEFAULT_PROVIDER,
-  freshLane,
-  readLane,
+  createLaneState,
+  parseLane,
   RecentMessages,
   utcDay,
-  writeLane,
+  serializeLane,
   type LaneState,
   type Provider,
   type Providers,
@@ -37,7 +37,7 @@ export interface Lane {
 
 /** How long after a change the lanes are saved, all at once, in milliseconds. */
 const SAVE_MS = 1000
-/** Lanes of providers outside the table without any state are dropped after this time. */
+/** Time after which stateless lanes of providers outside the table are dropped, in milliseconds. */
 const IDLE_MS = 600_000
 
 interface MemoryDeps {
@@ -88,7 +88,7 @@ export class LaneMemory {
     }
     const record = this.#records.get(key)
     this.#records.delete(key)
-    const state = record ? readLane(record.state, provider.limits) : freshLane(provider.limits)
+    const state = record ? parseLane(record.state, provider.limits) : createLaneState(provider.limits)
     const idle = { open: 0, recipients: 0, unsettled: 0, ended: [], recent: new RecentMessages() }
     lane = { source, provider: provider.id, state, ...idle, usedAt: this.#deps.clock.now() }
     this.#lanes.set(key, lane)
@@ -195,7 +195,7 @@ export class LaneMemory {
       }
       const { limits } = this.#deps.providers().get(record.provider)
       const { next, nextMail, clean, today, warmUp } = lane.state
-      lane.state = { ...readLane(record.state, limits), next, nextMail, clean, today, warmUp }
+      lane.state = { ...parseLane(record.state, limits), next, nextMail, clean, today, warmUp }
       changed.push(lane)
     }
     return changed
@@ -220,9 +220,9 @@ function recordOf({ source, provider, state }: Lane, name: string, now: number):
   return {
     source: source.ip,
     provider,
-    state: writeLane(state),
+    state: serializeLane(state),
     pausedUntil: state.pause?.until ?? null,
-    reason: state.reason && laneWords(state.reason, name),
+    reason: state.reason && describeLaneReason(state.reason, name),
     reasonAt: state.reasonAt,
     updatedAt: now,
   }

@@ -1,9 +1,9 @@
-import { steady, type Clock } from '../clock/clock.ts'
+import { getSteadyTime, type Clock } from '../clock/clock.ts'
 import { DEADLINES } from './deadlines.ts'
 import type { Session } from './session.ts'
 
 /** A connection that waits for its next message. */
-export interface Kept {
+export interface IdleConnection {
   readonly session: Session
   /** The connection's destination, source IP and our EHLO name. */
   readonly way: { ip: string; port: number; localAddress: string | undefined; hostname: string }
@@ -18,20 +18,23 @@ export class LaneSockets {
   readonly #clock: Clock
   readonly #empty: () => void
   /** Idle connections with a function that cancels their timer, longest idle first. */
-  readonly #idle = new Map<Kept, () => void>()
+  readonly #idle = new Map<IdleConnection, () => void>()
   /** Called when a socket becomes idle or is closed. */
   readonly #waiting = new Set<() => void>()
   /** Sockets on which we sent QUIT to close them. */
   #closing = 0
 
-  /** @param empty called when the lane has no sockets left */
+  /**
+   * Creates the set of sockets of a lane.
+   * @param empty called when the lane has no sockets left
+   */
   constructor(clock: Clock, empty: () => void) {
     this.#clock = clock
     this.#empty = empty
   }
 
   /** Idle connections, longest idle first. */
-  get idle(): Kept[] {
+  get idle(): IdleConnection[] {
     return [...this.#idle.keys()]
   }
 
@@ -39,8 +42,8 @@ export class LaneSockets {
    * Keeps a connection for `idleMs` milliseconds, or until the server sends anything, because that can only mean that
    * it is closing the connection.
    */
-  keep({ session, way }: Omit<Kept, 'since'>, idleMs: number): void {
-    const kept: Kept = { session, way, since: this.#clock.now() }
+  keep({ session, way }: Omit<IdleConnection, 'since'>, idleMs: number): void {
+    const kept: IdleConnection = { session, way, since: this.#clock.now() }
     const cancel = this.#clock.after(idleMs, () => void this.#quit(kept))
     this.#idle.set(kept, cancel)
     session.conversation.wire.rest(() => {
@@ -56,17 +59,17 @@ export class LaneSockets {
    * @param lane its `connections` is read each time, because the lane's limit may change
    */
   async way(
-    suits: (kept: Kept) => boolean,
+    suits: (kept: IdleConnection) => boolean,
     lane: { readonly connections: number },
     until: number,
-  ): Promise<Kept | 'new' | 'none'> {
+  ): Promise<IdleConnection | 'new' | 'none'> {
     for (;;) {
       const kept = this.#take(suits)
       const most = Math.max(1, lane.connections)
       this.#trim(most)
       if (kept) return kept
       if (this.open < most) break
-      if (steady(this.#clock) >= until) return 'none'
+      if (getSteadyTime(this.#clock) >= until) return 'none'
       await this.#change(most, until)
     }
     this.open += 1
@@ -87,12 +90,12 @@ export class LaneSockets {
   }
 
   /** Sends QUIT on selected idle connections; resolves when their sockets are closed. */
-  async closeIdle(meant: (kept: Kept) => boolean): Promise<void> {
+  async closeIdle(meant: (kept: IdleConnection) => boolean): Promise<void> {
     await Promise.all(this.idle.filter(meant).map((kept) => this.#quit(kept)))
   }
 
   /** Takes the most recently used matching connection, so that the others time out. */
-  #take(suits: (kept: Kept) => boolean): Kept | undefined {
+  #take(suits: (kept: IdleConnection) => boolean): IdleConnection | undefined {
     const kept = this.idle.findLast((one) => one.session.conversation.wire.quiet && suits(one))
     if (kept) this.#remove(kept)
     return kept
@@ -108,13 +111,13 @@ export class LaneSockets {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#waiting.add(resolve)
     while (this.#closing < this.open - most + this.#waiting.size && this.#idle.size > 0) this.closeOldest()
-    const cancel = this.#clock.after(until - steady(this.#clock), resolve)
+    const cancel = this.#clock.after(until - getSteadyTime(this.#clock), resolve)
     await promise
     cancel()
     this.#waiting.delete(resolve)
   }
 
-  async #quit(kept: Kept): Promise<void> {
+  async #quit(kept: IdleConnection): Promise<void> {
     if (!this.#remove(kept)) return
     const { wire } = kept.session.conversation
     this.#closing += 1
@@ -128,7 +131,7 @@ export class LaneSockets {
     for (const wake of this.#waiting) wake()
   }
 
-  #remove(kept: Kept): boolean {
+  #remove(kept: IdleConnection): boolean {
     this.#idle.get(kept)?.()
     return this.#idle.delete(kept)
   }

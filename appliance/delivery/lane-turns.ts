@@ -1,33 +1,36 @@
 import type { Clock } from '../clock/clock.ts'
-import type { Admission, Ask } from './permit.ts'
+import type { PermitDecision, PermitRequest } from './permit.ts'
 
 /** A waiting delivery. */
 interface Waiter {
-  ask: Ask
-  end(admission: Admission): void
+  ask: PermitRequest
+  end(admission: PermitDecision): void
 }
 
 /** Deliveries leased before there was a connection for them, in order of arrival per provider. */
-export class LaneTurns {
+export class LaneWaitQueue {
   readonly #clock: Clock
-  readonly #decide: (ask: Ask) => Admission
+  readonly #decide: (ask: PermitRequest) => PermitDecision
   readonly #lines = new Map<string, Set<Waiter>>()
   #open = true
 
-  /** @param decide returns the answer to a request; `busy` keeps it waiting */
-  constructor(clock: Clock, decide: (ask: Ask) => Admission) {
+  /**
+   * Creates the queue.
+   * @param decide returns the answer to a request; `busy` keeps it waiting
+   */
+  constructor(clock: Clock, decide: (ask: PermitRequest) => PermitDecision) {
     this.#clock = clock
     this.#decide = decide
   }
 
   /** Whether earlier requests are waiting for the same destination. */
-  someoneBefore({ pool, provider }: Ask): boolean {
+  someoneBefore({ pool, provider }: PermitRequest): boolean {
     const line = this.#lines.get(provider) ?? []
     return [...line].some(({ ask }) => ask.pool === pool)
   }
 
   /** Waits for a permit, at most `ms` milliseconds. Returns `busy` if there is none by then. */
-  wait(ask: Ask, ms: number): Promise<Admission> {
+  wait(ask: PermitRequest, ms: number): Promise<PermitDecision> {
     if (!this.#open) return Promise.resolve({ kind: 'busy' })
     const line = this.#lines.get(ask.provider) ?? new Set<Waiter>()
     this.#lines.set(ask.provider, line)
@@ -47,8 +50,8 @@ export class LaneTurns {
   }
 
   /**
-   * Call when a provider's lanes have changed: grants the permits that are possible now, and ends waits that have
-   * become pointless.
+   * Grants the permits that are possible now, and ends waits that have become pointless. Call it when a provider's lanes
+   * have changed.
    */
   serve(provider: string): void {
     for (const waiter of this.#lines.get(provider) ?? []) {

@@ -1,26 +1,26 @@
 import type { Clock } from '../clock/clock.ts'
-import { destinationOf } from '../mail/queue.ts'
+import { formatDestination } from '../mail/queue.ts'
 import {
-  foreignSources,
-  poolsOf,
-  usableSources,
-  type Family,
+  listOtherNodeSources,
+  computePoolFilter,
+  selectUsableSources,
+  type AddressFamily,
   type PoolFilter,
   type Source,
 } from '../mail/source.ts'
 import {
-  allowed,
-  began,
-  countedToday,
+  getCurrentLimits,
+  recordStart,
+  updateDailyCounts,
   laneId,
-  mailSaid,
-  mailWait,
-  observe,
-  providerOf,
+  recordMailCommand,
+  computeMailWait,
+  applySignal,
+  determineProvider,
   Providers,
-  roomIn,
-  warmUpJudged,
-  warmUpOf,
+  availableCapacity,
+  applyWarmUpSetback,
+  getWarmUpProgress,
   type Exchanger,
   type LaneActivity,
   type Provider,
@@ -29,21 +29,28 @@ import {
 } from '../shaping/shaping.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { leaseAheadLimit, capacityOf, earliest, endedAlso, isBehind, opensAgainAt } from './lane-capacity.ts'
+import {
+  computeLeaseAheadLimit,
+  computeCapacity,
+  earliest,
+  addEndTime,
+  isAtInFlightLimit,
+  computeReopenTime,
+} from './lane-capacity.ts'
 import { LaneMemory, type Lane } from './lane-memory.ts'
-import { Closings, whyClosed } from './late.ts'
-import { LaneTurns } from './lane-turns.ts'
-import type { Admission, Ask, Permit, Room } from './permit.ts'
-import type { Waited } from '../mail/waiting.ts'
+import { ClosedDestinations, explainClosedLanes } from './late.ts'
+import { LaneWaitQueue } from './lane-turns.ts'
+import type { PermitDecision, PermitRequest, Permit, LeaseCapacity } from './permit.ts'
+import type { PastWait } from '../mail/waiting.ts'
 
-/** Pause of a message that can't use its destination's capacity, in milliseconds. */
+/** How long a message that can't use its destination's capacity waits before the next lease, in milliseconds. */
 const RETRY_MS = 5000
 
 /** How long a delivery waits for a connection before it returns to the queue, in milliseconds. */
 const PATIENCE_MS = 1000
 
 /** Capacity of a destination about which nothing is known yet, in messages. Two are enough to learn more. */
-export const ROOM_ELSE = 2
+export const DEFAULT_CAPACITY = 2
 
 export interface LanesDeps {
   storage: Pick<Storage, 'saveLanes' | 'listLanes' | 'listProviderSettings' | 'listSources' | 'addLaneDays'>
@@ -55,7 +62,7 @@ export interface LanesDeps {
   fallback: readonly Source[]
   /** Returns a random number in [0, 1). */
   random: () => number
-  /** ID of this node, if sources may belong to other nodes. Undefined: all sources belong to this node. */
+  /** ID of this node, if sources may belong to other nodes; undefined if all sources belong to this node. */
   nodeId?: string | undefined
 }
 
@@ -67,8 +74,8 @@ export interface LanesDeps {
 export class Lanes {
   readonly #deps: LanesDeps
   readonly #memory: LaneMemory
-  readonly #turns: LaneTurns
-  readonly #closings: Closings
+  readonly #turns: LaneWaitQueue
+  readonly #closings: ClosedDestinations
   #providers: Providers
   #sources: readonly Source[]
   /** Deliveries leased but still without a permit, by the destination they were leased from. */
@@ -84,8 +91,8 @@ export class Lanes {
     this.#providers = new Providers(deps.table())
     this.#sources = deps.fallback
     this.#memory = new LaneMemory({ ...deps, providers: () => this.#providers })
-    this.#turns = new LaneTurns(deps.clock, (ask) => this.#decide(ask))
-    this.#closings = new Closings(deps.clock)
+    this.#turns = new LaneWaitQueue(deps.clock, (ask) => this.#decide(ask))
+    this.#closings = new ClosedDestinations(deps.clock)
   }
 
   /** Reads the saved state, and changes by other processes: sources, settings, pauses by an operator. */
@@ -98,8 +105,8 @@ export class Lanes {
       nodeId === undefined ? undefined : storage.listSources({ nodeId }, now),
     ])
     this.#sources = sources.length > 0 ? sources : fallback
-    this.#foreign = own ? foreignSources(sources, own) : new Set()
-    this.#pools = own && poolsOf(sources, this.#foreign)
+    this.#foreign = own ? listOtherNodeSources(sources, own) : new Set()
+    this.#pools = own && computePoolFilter(sources, this.#foreign)
     this.#providers = new Providers(table(), new Map(settings.map((one) => [one.provider, one.settings])))
     for (const lane of await this.#memory.refresh()) this.#touchLane(lane)
   }
@@ -122,11 +129,11 @@ export class Lanes {
 
   /** Returns the provider of a set of mail exchangers. */
   providerOf(hosts: readonly Exchanger[]): string {
-    return providerOf(hosts, this.#deps.table())
+    return determineProvider(hosts, this.#deps.table())
   }
 
   /** Whether mail of a pool can be sent to IPs of a family. */
-  reaches(pool: string, family: Family): boolean {
+  reaches(pool: string, family: AddressFamily): boolean {
     return this.#usable(pool, family).length > 0
   }
 
@@ -135,7 +142,7 @@ export class Lanes {
    * returned.
    */
   reserve(of: { pool: string; provider: string }): () => void {
-    const destination = destinationOf(of)
+    const destination = formatDestination(of)
     this.#touched.set(destination, { pool: of.pool, provider: of.provider })
     this.#underway.set(destination, (this.#underway.get(destination) ?? 0) + 1)
     let ended = false
@@ -148,14 +155,14 @@ export class Lanes {
     }
   }
 
-  /** Returns what may be leased. Lists only destinations with deliveries in flight or limits. */
-  room(now: number): Room {
-    const room: Room = { room: {}, closed: [], opensAt: null, pools: this.#pools }
+  /** Returns the deliveries that may be leased. Lists only destinations with deliveries in flight or limits. */
+  room(now: number): LeaseCapacity {
+    const room: LeaseCapacity = { room: {}, closed: [], opensAt: null, pools: this.#pools }
     for (const [destination, of] of this.#touched) {
       const underway = this.#underway.get(destination) ?? 0
       const { free, ahead, open, opens } = this.#roomOf(of, now)
       const left = Math.max(0, free + ahead - underway)
-      if (underway === 0 && open === 0 && left >= ROOM_ELSE) {
+      if (underway === 0 && open === 0 && left >= DEFAULT_CAPACITY) {
         this.#touched.delete(destination)
         continue
       }
@@ -169,13 +176,17 @@ export class Lanes {
   }
 
   /** Returns why the attempt that begins now is later than it was due; undefined when it isn't. */
-  whyLate(delivery: LeasedDelivery): Waited | undefined {
+  whyLate(delivery: LeasedDelivery): PastWait | undefined {
     return this.#closings.whyLate(delivery)
   }
 
   #noteClosed(of: { pool: string; provider: string }, now: number): void {
     const lanes = this.#lanesOf(of.pool, of.provider, [4, 6])
-    this.#closings.note(destinationOf(of), whyClosed(lanes, this.#providers.get(of.provider), now), now)
+    this.#closings.note(
+      formatDestination(of),
+      explainClosedLanes(lanes, this.#providers.get(of.provider), now),
+      now,
+    )
   }
 
   /** Returns the current activity of a lane; none if it was unused for long or since the start. */
@@ -193,18 +204,18 @@ export class Lanes {
    */
   isLow(of: { pool: string; provider: string }): boolean {
     const { ahead } = this.#roomOf(of, this.#deps.clock.now())
-    return 2 * (this.#underway.get(destinationOf(of)) ?? 0) <= ahead
+    return 2 * (this.#underway.get(formatDestination(of)) ?? 0) <= ahead
   }
 
   /** Returns a permit from one of the pool's sources, or the reason why there is none. */
-  admit(ask: Ask): Admission {
+  admit(ask: PermitRequest): PermitDecision {
     const { pool, provider } = ask
-    this.#touched.set(destinationOf(ask), { pool, provider })
+    this.#touched.set(formatDestination(ask), { pool, provider })
     return this.#turns.someoneBefore(ask) ? { kind: 'busy' } : this.#decide(ask)
   }
 
   /** Waits for a permit after `busy`; returns `busy` again when none becomes available within a second. */
-  wait(ask: Ask): Promise<Admission> {
+  wait(ask: PermitRequest): Promise<PermitDecision> {
     return this.#turns.wait(ask, PATIENCE_MS)
   }
 
@@ -213,14 +224,14 @@ export class Lanes {
     this.#turns.close()
   }
 
-  #decide({ pool, provider: id, recipients, families }: Ask): Admission {
+  #decide({ pool, provider: id, recipients, families }: PermitRequest): PermitDecision {
     const now = this.#deps.clock.now()
     const provider = this.#providers.get(id)
     const lanes = this.#lanesOf(pool, id, families)
-    const open = lanes.filter((lane) => capacityOf(lane, provider, now) > 0)
+    const open = lanes.filter((lane) => computeCapacity(lane, provider, now) > 0)
     const lane = this.#choose(open, provider, now)
     if (!lane) {
-      if (lanes.some((one) => capacityOf(one, provider, now, Infinity) > 0)) return { kind: 'busy' }
+      if (lanes.some((one) => computeCapacity(one, provider, now, Infinity) > 0)) return { kind: 'busy' }
       const { free } = this.#roomOf({ pool, provider: id }, now)
       this.#noteClosed({ pool, provider: id }, now)
       return { kind: 'full', retryAt: free > 0 ? now + RETRY_MS : null }
@@ -229,15 +240,16 @@ export class Lanes {
   }
 
   #permit(lane: Lane, provider: Provider, recipients: number, now: number): Permit {
-    const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
+    const warm = getWarmUpProgress(lane.state, lane.source.warmUpSince, provider.warmUp, now)
     const granted = warm === null ? recipients : Math.min(recipients, warm.left - lane.recipients)
-    lane.state = began(lane.state, provider.limits, now)
+    lane.state = recordStart(lane.state, provider.limits, now)
     lane.recent.count(now)
     lane.open += 1
     lane.recipients += granted
     this.#memory.touch(lane)
     let state: 'open' | 'unsettled' | 'settled' = 'open'
-    const connections = () => allowed(lane.state, provider.limits, this.#deps.clock.now()).connections
+    const connections = () =>
+      getCurrentLimits(lane.state, provider.limits, this.#deps.clock.now()).connections
     return {
       kind: 'permit',
       source: lane.source,
@@ -263,7 +275,7 @@ export class Lanes {
       settled: () => {
         if (state !== 'unsettled') return false
         state = 'settled'
-        const waited = isBehind(lane, provider, this.#deps.clock.now())
+        const waited = isAtInFlightLimit(lane, provider, this.#deps.clock.now())
         lane.unsettled -= 1
         if (waited) this.#turns.serve(lane.provider)
         return waited
@@ -279,8 +291,9 @@ export class Lanes {
     const now = this.#deps.clock.now()
     const { limits } = this.#providers.get(lane.provider)
     const source = this.#sources.find(({ ip }) => ip === lane.source.ip)
-    if (source?.state !== 'active' || roomIn(lane.state, limits, lane.open - 1, now) === 0) return false
-    lane.state = began(lane.state, limits, now)
+    if (source?.state !== 'active' || availableCapacity(lane.state, limits, lane.open - 1, now) === 0)
+      return false
+    lane.state = recordStart(lane.state, limits, now)
     lane.recent.count(now)
     this.#memory.touch(lane)
     return true
@@ -288,14 +301,14 @@ export class Lanes {
 
   #mailTurn(lane: Lane, { limits }: Provider, since: number): number | null {
     const now = this.#deps.clock.now()
-    const wait = mailWait(lane.state, since, now)
-    if (wait === 0) lane.state = mailSaid(lane.state, limits, now)
+    const wait = computeMailWait(lane.state, since, now)
+    if (wait === 0) lane.state = recordMailCommand(lane.state, limits, now)
     return wait
   }
 
   #ended(lane: Lane, { limits }: Provider): void {
     const now = this.#deps.clock.now()
-    lane.ended = endedAlso(lane.ended, allowed(lane.state, limits, now).connections, now)
+    lane.ended = addEndTime(lane.ended, getCurrentLimits(lane.state, limits, now).connections, now)
     this.#turns.serve(lane.provider)
   }
 
@@ -304,9 +317,9 @@ export class Lanes {
     const provider = this.#providers.get(lane.provider)
     const since = this.#sources.find(({ ip }) => ip === lane.source.ip)?.warmUpSince ?? null
     const before = lane.state
-    const after = observe(countedToday(before, signal, now), signal, provider, now)
+    const after = applySignal(updateDailyCounts(before, signal, now), signal, provider, now)
     const paused = after.pause !== before.pause && after.pause?.by === 'reply'
-    lane.state = warmUpJudged(after, { since, paused }, provider, now)
+    lane.state = applyWarmUpSetback(after, { since, paused }, provider, now)
     this.#memory.count(lane, signal, now)
     this.#touchLane(lane)
   }
@@ -317,29 +330,30 @@ export class Lanes {
    */
   #touchLane({ source, provider }: Lane): void {
     const of = { pool: source.pool, provider }
-    this.#touched.set(destinationOf(of), of)
+    this.#touched.set(formatDestination(of), of)
   }
 
   /** Returns the usable sources of a pool that belong to this node. */
-  #usable(pool: string, family: Family): Source[] {
-    return usableSources(this.#sources, pool, family).filter(({ ip }) => !this.#foreign.has(ip))
+  #usable(pool: string, family: AddressFamily): Source[] {
+    return selectUsableSources(this.#sources, pool, family).filter(({ ip }) => !this.#foreign.has(ip))
   }
 
   /** Returns the lanes of a pool's usable sources to a provider. */
-  #lanesOf(pool: string, provider: string, families: readonly Family[]): Lane[] {
+  #lanesOf(pool: string, provider: string, families: readonly AddressFamily[]): Lane[] {
     const sources = new Set(families.flatMap((family) => this.#usable(pool, family)))
     return [...sources].map((source) => this.#memory.lane(source, this.#providers.get(provider)))
   }
 
   #roomOf({ pool, provider: id }: { pool: string; provider: string }, now: number) {
     const provider = this.#providers.get(id)
-    if (id.startsWith('?')) return { free: ROOM_ELSE, ahead: 0, open: 0, opens: null }
+    if (id.startsWith('?')) return { free: DEFAULT_CAPACITY, ahead: 0, open: 0, opens: null }
     const lanes = this.#lanesOf(pool, id, [4, 6])
     const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0)
-    const free = sum((lane) => capacityOf(lane, provider, now))
-    const ahead = sum((lane) => capacityOf(lane, provider, now, leaseAheadLimit(lane, provider, now))) - free
+    const free = sum((lane) => computeCapacity(lane, provider, now))
+    const ahead =
+      sum((lane) => computeCapacity(lane, provider, now, computeLeaseAheadLimit(lane, provider, now))) - free
     const open = sum((lane) => lane.open)
-    return { free, ahead, open, opens: earliest(lanes.map((lane) => opensAgainAt(lane, provider, now))) }
+    return { free, ahead, open, opens: earliest(lanes.map((lane) => computeReopenTime(lane, provider, now))) }
   }
 
   /**
@@ -350,8 +364,8 @@ export class Lanes {
     const { random } = this.#deps
     const rated = lanes.map((lane) => ({
       lane,
-      used: lane.open / allowed(lane.state, provider.limits, now).connections,
-      warm: warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now) === null ? 1 : 0,
+      used: lane.open / getCurrentLimits(lane.state, provider.limits, now).connections,
+      warm: getWarmUpProgress(lane.state, lane.source.warmUpSince, provider.warmUp, now) === null ? 1 : 0,
       dice: random(),
     }))
     return rated.sort((a, b) => a.used - b.used || a.warm - b.warm || a.dice - b.dice)[0]?.lane

@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer'
 import { formatDateTime } from '../mail/date.ts'
 
 /** A message ready for sending. */
-export interface Prepared {
+export interface PreparedMessage {
   /** The message, with CRLF at the end of every line including the last; no bare CR or LF (RFC 5321 §2.3.8). */
   bytes: Buffer
   /** Whether the message has octets above 127 anywhere: BODY=8BITMIME (RFC 6152). */
@@ -21,7 +21,7 @@ const LF = 0x0a
 const DOT = 0x2e
 
 /** Prepends `prefix`, such as signatures. Copies large messages over several turns of the event loop. */
-export async function prepare(prefix: Uint8Array, message: Uint8Array): Promise<Prepared> {
+export async function prepareMessage(prefix: Uint8Array, message: Uint8Array): Promise<PreparedMessage> {
   const bytes = Buffer.allocUnsafe(prefix.length + message.length)
   bytes.set(prefix)
   for (let at = 0; at < message.length; at += TURN) {
@@ -41,7 +41,7 @@ export async function prepare(prefix: Uint8Array, message: Uint8Array): Promise<
  * signing: servers treat a bare CR or LF as a line end, as nothing, or as an attack (SMTP smuggling), and the signature
  * would break.
  */
-export async function withCrlf(message: Uint8Array): Promise<Buffer> {
+export async function convertToCrlf(message: Uint8Array): Promise<Buffer> {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   if (!(await hasBareLineEnd(bytes)))
     return endsWithCrlf(bytes) ? bytes : Buffer.concat([bytes, Buffer.of(CR, LF)])
@@ -75,7 +75,7 @@ function hasBareBetween(bytes: Buffer, from: number, to: number): boolean {
  * rescheduled after it was composed, and a Date in the future looks like spam. Leaves a field in another format
  * unchanged.
  */
-export function redate(message: Buffer, instant: number): Buffer {
+export function updateDate(message: Buffer, instant: number): Buffer {
   const date = formatDateTime(instant)
   const end = message.indexOf('\r\n\r\n')
   const before = message.subarray(0, Math.max(0, end)).indexOf('\r\nDate: ')

@@ -1,10 +1,10 @@
-import type { Failure, Fate } from './outcome.ts'
+import type { Failure, RecipientResult } from './outcome.ts'
 
 /**
  * Whether to try the next IP for this recipient in the same attempt (RFC 5321 §5.1): if the conversation failed before
  * the server replied about the recipient. Never after the final dot, because the server may have accepted the message.
  */
-export function carriesOn(fate: Fate): boolean {
+export function shouldTryNextHost(fate: RecipientResult): boolean {
   if (fate.kind === 'accepted' || fate.failure.phase === 'body') return false
   const { kind, phase, reply } = fate.failure
   switch (kind) {
@@ -41,10 +41,13 @@ function weight({ kind, reply, phase }: Failure): number {
 }
 
 /**
- * Picks the result to judge among several IPs: the one that ended the search, else the highest-ranked one, else that of
- * the first host.
+ * Picks the most informative result among several IPs: the one that ended the search, else the highest-ranked one, else
+ * that of the first host.
  */
-export function moreTelling(before: Fate | undefined, now: Fate): Fate {
-  if (before?.kind !== 'failed' || now.kind === 'accepted' || !carriesOn(now)) return now
+export function pickMoreConclusiveResult(
+  before: RecipientResult | undefined,
+  now: RecipientResult,
+): RecipientResult {
+  if (before?.kind !== 'failed' || now.kind === 'accepted' || !shouldTryNextHost(now)) return now
   return weight(now.failure) > weight(before.failure) ? now : before
 }

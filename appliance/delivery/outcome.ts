@@ -2,7 +2,7 @@ import type { Reply } from '../mail/reply.ts'
 import type { Phase } from '../mail/bounce.ts'
 
 /**
- * Why a recipient didn't get the message in this attempt: a fact, which `judge` turns into a decision. reply: the
+ * Why a recipient didn't get the message in this attempt: a fact, which `decideVerdict` turns into a decision. reply: the
  * server said so · dns: the lookup failed · no-route: DNS says that the domain accepts no mail · network: refused,
  * reset, unreachable · timeout: a timeout of RFC 5321 §4.5.3.2 · protocol: not SMTP · tls: the handshake failed and
  * plaintext wasn't allowed · forbidden: the target isn't allowed · requiretls: this server lacks REQUIRETLS, another
@@ -36,8 +36,8 @@ export interface Failure {
 }
 
 /** The result for one recipient in one attempt. */
-export type Fate =
+export type RecipientResult =
   { kind: 'accepted'; host: string; ip: string; reply: Reply } | { kind: 'failed'; failure: Failure }
 
 /** The result of an attempt for each recipient address of the batch. */
-export type Outcome = Map<string, Fate>
+export type Outcome = Map<string, RecipientResult>

@@ -1,13 +1,13 @@
-import type { Family, PoolFilter, Source } from '../mail/source.ts'
+import type { AddressFamily, PoolFilter, Source } from '../mail/source.ts'
 import type { Limits, Signal } from '../shaping/shaping.ts'
 
 /** A request for a permit. */
-export interface Ask {
+export interface PermitRequest {
   pool: string
   provider: string
   recipients: number
   /** Families of the IPs that could be contacted. */
-  families: readonly Family[]
+  families: readonly AddressFamily[]
 }
 
 /** Permission to send one message. */
@@ -16,10 +16,13 @@ export interface Permit {
   source: Source
   /** Number of recipients that the permit covers: all requested, or what is left of a warm-up's daily limit. */
   recipients: number
-  /** For the connections: the lane, and how many it may have open now. */
+  /** The lane, and the number of connections that it may have open now. */
   lane: { readonly key: string; readonly connections: number }
   limits: Limits
-  /** Returns the milliseconds to wait before MAIL; 0 counts a message. Null: the message must be admitted again. */
+  /**
+   * Returns how many milliseconds to wait before MAIL; 0 means now, and counts a message. Null means that the message must
+   * be admitted again.
+   */
   mailTurn: () => number | null
   /**
    * Requests another message to further recipients of the same email on the same connection; false when it must wait
@@ -40,10 +43,10 @@ export interface Permit {
  * can't use the capacity there is, and must not be leased again at once.
  * busy: only connections are lacking; `wait` for one.
  */
-export type Admission = Permit | { kind: 'full'; retryAt: number | null } | { kind: 'busy' }
+export type PermitDecision = Permit | { kind: 'full'; retryAt: number | null } | { kind: 'busy' }
 
 /** The deliveries that may be leased now. */
-export interface Room {
+export interface LeaseCapacity {
   /** Capacity by destination; destinations that aren't listed are unlimited. */
   room: Record<string, number>
   /** Destinations without capacity. */

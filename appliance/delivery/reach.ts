@@ -1,4 +1,4 @@
-import { steady, type Clock } from '../clock/clock.ts'
+import { getSteadyTime, type Clock } from '../clock/clock.ts'
 import { crashPoint } from '../watch/crash-points.ts'
 import { DEADLINES } from './deadlines.ts'
 import { dial } from './dial.ts'
@@ -7,13 +7,13 @@ import type { Failure } from './outcome.ts'
 import type { Recorder } from './recorder.ts'
 import { openSession } from './introduction.ts'
 import type { Session } from './session.ts'
-import { SmtpWire } from './smtp-wire.ts'
-import type { Hello, TlsResult } from './tls.ts'
+import { SmtpClientSocket } from './smtp-wire.ts'
+import type { HandshakeKind, TlsResult } from './tls.ts'
 import { demandsTls } from './tls-demand.ts'
-import type { Order } from './supported.ts'
+import type { TransactionInput } from './supported.ts'
 
 /** A message for one IP of one host, and how to connect to it. */
-export interface Visit extends Order {
+export interface ConnectRequest extends TransactionInput {
   port: number
   /** Source IP; undefined lets the system choose. */
   localAddress: string | undefined
@@ -22,12 +22,12 @@ export interface Visit extends Order {
 }
 
 /** A session, or the reason why it couldn't be opened; `closed` resolves when the last socket is closed. */
-export type Reached = { closed: Promise<void> } & (
+export type ConnectResult = { closed: Promise<void> } & (
   | { kind: 'open'; session: Session; result: TlsResult | null }
   | { kind: 'failed'; failure: Failure; result: TlsResult | null }
 )
 
-export interface ReachDeps {
+export interface ConnectDeps {
   clock: Clock
   memory: HostMemory
   /** Aborted when Posthaste stops. */
@@ -35,16 +35,16 @@ export interface ReachDeps {
 }
 
 /** Kinds of handshake, in order. Each is tried after the previous one failed. */
-const LADDER: readonly Hello[] = ['full', 'reduced', 'none']
+const LADDER: readonly HandshakeKind[] = ['full', 'reduced', 'none']
 
 /** Why a connection starts with less than full TLS, shown after "Connected". */
-const AGAIN: Record<Hello, string> = {
+const AGAIN: Record<HandshakeKind, string> = {
   full: '',
   reduced: ' again with a smaller ClientHello, because TLS failed,',
   none: ' again without TLS, because TLS failed,',
 }
 
-function remembered(hello: Hello, since: number): string {
+function remembered(hello: HandshakeKind, since: number): string {
   const on = `failed on ${new Date(since).toISOString()},`
   if (hello === 'none') return ` without TLS, because TLS ${on}`
   return hello === 'reduced' ? ` with a smaller ClientHello, because the full one ${on}` : ''
@@ -55,11 +55,15 @@ function remembered(hello: Hello, since: number): string {
  * TLS isn't required, reconnects without TLS: a server with broken TLS gets its mail like one without TLS (RFC 7435
  * §3). Remembers what worked, and starts with that next time. Only one socket is open at a time.
  */
-export async function reach(visit: Visit, recorder: Recorder, deps: ReachDeps): Promise<Reached> {
+export async function connectWithFallback(
+  visit: ConnectRequest,
+  recorder: Recorder,
+  deps: ConnectDeps,
+): Promise<ConnectResult> {
   const { clock, memory } = deps
   const strict = demandsTls(visit.demand)
   const known = memory.hello(visit, clock.now())
-  // A host with broken TLS may have been fixed. If TLS is required, that is the only hope.
+  // A host with broken TLS may have been fixed. If TLS is required, full TLS is the only chance.
   const first = strict && known.hello === 'none' ? 'full' : known.hello
   const ladder = LADDER.slice(LADDER.indexOf(first)).filter((hello) => !strict || hello !== 'none')
   let broken: Attempted | undefined
@@ -78,16 +82,16 @@ export async function reach(visit: Visit, recorder: Recorder, deps: ReachDeps): 
   return broken!
 }
 
-type Attempted = Reached & { tlsBroke: boolean }
+type Attempted = ConnectResult & { tlsBroke: boolean }
 
 async function connectOnce(
-  { visit, hello, why }: { visit: Visit; hello: Hello; why: string },
+  { visit, hello, why }: { visit: ConnectRequest; hello: HandshakeKind; why: string },
   recorder: Recorder,
-  { clock, memory, stopping }: ReachDeps,
+  { clock, memory, stopping }: ConnectDeps,
 ): Promise<Attempted> {
   const { host, ip, port, localAddress, until } = visit
   const step = recorder.begin('connect', { host, ip }, null)
-  const timeout = Math.min(DEADLINES.connect, Math.max(0, until - steady(clock)))
+  const timeout = Math.min(DEADLINES.connect, Math.max(0, until - getSteadyTime(clock)))
   crashPoint('connect')
   const dialled = await dial({ ip, port, localAddress, timeout, stopping }, clock)
   if (dialled.kind === 'failed') {
@@ -98,7 +102,7 @@ async function connectOnce(
     return { kind: 'failed', failure, tlsBroke: false, result: null, closed: Promise.resolve() }
   }
   step.end({ note: `Connected${why} from ${dialled.socket.localAddress} to port ${port}.` })
-  const wire = new SmtpWire(dialled.socket, clock, until, stopping)
+  const wire = new SmtpClientSocket(dialled.socket, clock, until, stopping)
   const opened = await openSession(wire, { ...visit, recorder, hello }, clock.now())
   const { closed } = wire
   if (opened.kind === 'open') {
@@ -117,10 +121,10 @@ function isDead({ kind, phase }: Failure): boolean {
 
 function remember(
   { tls }: Session,
-  hello: Hello,
-  known: Hello,
-  visit: Visit,
-  { clock, memory }: ReachDeps,
+  hello: HandshakeKind,
+  known: HandshakeKind,
+  visit: ConnectRequest,
+  { clock, memory }: ConnectDeps,
 ): void {
   if (hello === known) return // nothing new, so the known entry keeps its expiry time
   if (hello === 'full') memory.forget(visit)

@@ -9,14 +9,14 @@ export interface Peer {
 }
 
 /** The result of a step. */
-export interface StepEnd {
+export interface StepResult {
   reply?: Reply | null
   note?: string | null
 }
 
 /** A step in progress. Ending it twice has no effect. */
 export interface OpenStep {
-  end(how?: StepEnd): void
+  end(how?: StepResult): void
 }
 
 /** Records the steps of an attempt, in the order in which they began. */
@@ -28,7 +28,10 @@ export interface Recorder {
 /** Maximum number of characters stored per reply, so that a server can't fill the storage. */
 const REPLY_CHARS = 8192
 
-/** @param startedAt when the attempt began, Unix milliseconds */
+/**
+ * Creates a recorder for one attempt.
+ * @param startedAt when the attempt began, Unix milliseconds
+ */
 export function createRecorder(clock: Clock, startedAt: number): Recorder {
   const steps: Step[] = []
   return {
@@ -52,7 +55,7 @@ export function createRecorder(clock: Clock, startedAt: number): Recorder {
 }
 
 /** Shortens a reply for storage. */
-export function kept(reply: Reply): Reply {
+export function truncateReply(reply: Reply): Reply {
   if (reply.text.length <= REPLY_CHARS) return reply
   const more = reply.text.length - REPLY_CHARS
   return { ...reply, text: `${reply.text.slice(0, REPLY_CHARS)} … (${more} more characters)` }

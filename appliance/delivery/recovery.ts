@@ -3,7 +3,7 @@
  * leases.
  */
 import type { Clock } from '../clock/clock.ts'
-import { INTERRUPTED } from '../mail/verdict.ts'
+import { INTERRUPTED_CAUSE } from '../mail/verdict.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
 import type { LeaseArgs, LeasedDelivery, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
@@ -20,7 +20,7 @@ interface LeasesDeps {
 }
 
 /** Whether a storage error is temporary, so that the same write may succeed later. */
-export function mayPass(error: unknown): boolean {
+export function isTemporaryError(error: unknown): boolean {
   const { kind } = error as { kind?: unknown }
   return kind === 'full' || kind === 'transient' || kind === 'ambiguous'
 }
@@ -33,7 +33,7 @@ export async function recoverLeases(
   const owners = (await storage.leaseOwners({}, now)).filter((one) => isEarlierRun(one, owner))
   if (owners.length === 0) return
   const firstDueAt = now + INTERRUPTED_DELAY
-  const voided = await storage.voidLeases({ owners, cause: INTERRUPTED, firstDueAt }, now)
+  const voided = await storage.voidLeases({ owners, cause: INTERRUPTED_CAUSE, firstDueAt }, now)
   log.info({ deliveries: voided }, 'recovered deliveries that an earlier run left in progress')
 }
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { RecordData } from '../dns/dns.ts'
 import type { Exchanger } from '../shaping/shaping.ts'
-import { type Found, type Host, type HostDeps, lookUpHost, shuffled, sortOut } from './hosts.ts'
+import { type HostLookup, type Host, type HostDeps, lookUpHost, shuffle, selectAddresses } from './hosts.ts'
 import type { Failure } from './outcome.ts'
 import type { Recorder } from './recorder.ts'
 
@@ -39,7 +39,7 @@ function failed(kind: Failure['kind'], note: string, status?: string): { kind: '
 }
 
 /** Finds the mail exchangers of a domain (RFC 5321 §5.1, RFC 7505), or of an address literal (§4.1.3). */
-export async function route(domain: string, recorder: Recorder, deps: RouteDeps): Promise<Route> {
+export async function findRoute(domain: string, recorder: Recorder, deps: RouteDeps): Promise<Route> {
   if (domain.startsWith('[')) return literal(domain, deps)
   const step = recorder.begin('resolve', { host: null, ip: null }, `MX ${domain}`)
   const answer = await deps.resolver.resolve(domain, 'MX')
@@ -86,7 +86,7 @@ function exchangers(domain: string, records: Mx[], deps: RouteDeps): Exchanger[]
     )
   }
   const own = deps.hostname.toLowerCase()
-  const usable = shuffled(
+  const usable = shuffle(
     records.filter(({ exchange }) => isHostName(exchange)),
     deps.random,
   ).sort((a, b) => a.preference - b.preference) // stable: keeps the random order of equals
@@ -119,7 +119,7 @@ async function reach(target: Target, best: Exchanger[], recorder: Recorder, deps
 }
 
 /** Selects the hosts with an IP. If none is left, returns the failure that is most likely temporary. */
-function choose({ domain, authentic }: Target, best: Exchanger[], found: Found[]): Route {
+function choose({ domain, authentic }: Target, best: Exchanger[], found: HostLookup[]): Route {
   let room = MOST_ADDRESSES
   const hosts: Host[] = []
   for (const { name, addresses } of found) {
@@ -154,5 +154,5 @@ function literal(domain: string, deps: RouteDeps): Route {
   const ip = /^\[(?:ipv6:)?([^\]]*)\]$/i.exec(domain)?.[1] ?? ''
   if (isIP(ip) === 0) return failed('no-route', `${domain} is not an IP address.`, '5.1.3')
   const best = [{ preference: 0, exchange: domain }]
-  return choose({ domain, authentic: false }, best, [sortOut(ip, [ip], deps)])
+  return choose({ domain, authentic: false }, best, [selectAddresses(ip, [ip], deps)])
 }

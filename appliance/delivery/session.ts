@@ -3,7 +3,7 @@ import type { TlsInfo } from '../mail/transcript.ts'
 import type { Conversation } from './conversation.ts'
 import type { Extensions } from './extensions.ts'
 import type { TlsResult } from './tls.ts'
-import { checkCertificate, type Peer, serverNameFor, type TlsDemand } from './tls-demand.ts'
+import { checkCertificate, type Peer, getSniName, type TlsDemand } from './tls-demand.ts'
 
 /** An open session, with the required TLS, ready for mail transactions. */
 export interface Session {
@@ -25,7 +25,7 @@ export interface Session {
  * Whether an open session meets a requirement. A plaintext session only meets the opportunistic one. The certificate is
  * checked again for this host's name, so that a session opened with lower requirements is never reused for higher ones.
  */
-export function satisfies(
+export function meetsDemand(
   { tls, extensions }: Session,
   demand: TlsDemand,
   { host, from }: { host: string; from: string },
@@ -34,20 +34,20 @@ export function satisfies(
   if (demand.kind === 'opportunistic') return true
   if (!tls) return false
   if (demand.kind === 'encrypted') return true
-  if (tls.serverName !== serverNameFor(demand, host)) return false
-  return !lacksPromise(demand, from, extensions) && checkCertificate(demand, tls.peer, host, now).ok
+  if (tls.serverName !== getSniName(demand, host)) return false
+  return !lacksRequireTls(demand, from, extensions) && checkCertificate(demand, tls.peer, host, now).ok
 }
 
 /**
  * Reports whether the message needs REQUIRETLS and the server doesn't support it. A message with a null reverse-path
  * doesn't need it, but still needs TLS (RFC 8689 §5).
  */
-export function lacksPromise(demand: TlsDemand, from: string, extensions: Extensions): boolean {
-  return requires(demand) && from !== '' && !extensions.has('REQUIRETLS')
+export function lacksRequireTls(demand: TlsDemand, from: string, extensions: Extensions): boolean {
+  return demandsRequireTls(demand) && from !== '' && !extensions.has('REQUIRETLS')
 }
 
 /** Whether the sender requires TLS on the whole path (RFC 8689). */
-export function requires(demand: TlsDemand): boolean {
+export function demandsRequireTls(demand: TlsDemand): boolean {
   return 'requireTls' in demand && demand.requireTls
 }
 

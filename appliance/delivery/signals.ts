@@ -1,22 +1,26 @@
 import type { Signal, SignalKind } from '../shaping/shaping.ts'
 import type { Classify } from '../mail/classify.ts'
-import type { Failure, Fate } from './outcome.ts'
+import type { Failure, RecipientResult } from './outcome.ts'
 
 /** A signal that an attempt gives to its lane. */
-export type Learnt = Omit<Signal, 'since'>
+export type LaneSignal = Omit<Signal, 'since'>
 
 /** The result for one recipient at one IP. */
-export interface Seen {
+export interface RecipientObservation {
   recipient: string
-  fate: Fate
+  fate: RecipientResult
 }
 
 /**
  * Converts the results of an attempt to signals for its lane: one for all recipients with the same reply, objections
  * first. A missing response counts only when no IP responded. Pure.
  */
-export function signalsOf(seen: readonly Seen[], provider: string, classify: Classify): Learnt[] {
-  const signals = new Map<string, Learnt>()
+export function toLaneSignals(
+  seen: readonly RecipientObservation[],
+  provider: string,
+  classify: Classify,
+): LaneSignal[] {
+  const signals = new Map<string, LaneSignal>()
   for (const { fate } of seen) {
     const signal = fate.kind === 'accepted' ? TAKEN : signalOf(fate.failure, provider, classify)
     const key = `${signal.kind} ${signal.note}`
@@ -28,20 +32,20 @@ export function signalsOf(seen: readonly Seen[], provider: string, classify: Cla
   return all.filter(({ kind }) => !reached || kind !== 'silent').sort((a, b) => ORDER[a.kind] - ORDER[b.kind])
 }
 
-const TAKEN: Learnt = { kind: 'taken', said: null, note: '', recipients: 1, final: true }
+const TAKEN: LaneSignal = { kind: 'taken', said: null, note: '', recipients: 1, final: true }
 
 /** Order of signals: objections come before acceptances in the same conversation. */
 const ORDER: Record<SignalKind, number> = { reputation: 0, slower: 1, silent: 2, neutral: 3, taken: 4 }
 
-function signalOf(failure: Failure, provider: string, classify: Classify): Learnt {
+function signalOf(failure: Failure, provider: string, classify: Classify): LaneSignal {
   const { kind, phase, reply, note } = failure
-  const none: Learnt = { kind: 'neutral', said: null, note, recipients: 1, final: false }
+  const none: LaneSignal = { kind: 'neutral', said: null, note, recipients: 1, final: false }
   if (kind === 'network' || kind === 'timeout')
     return { ...none, kind: phase === 'connect' || phase === 'greeting' ? 'silent' : 'slower' }
   if (kind !== 'reply' || reply === null) return none
   const { action, category, says, shaping } = classify(reply, { phase, provider })
   const said = { code: reply.code, enhanced: reply.enhanced, text: reply.text }
-  const told: Learnt = {
+  const told: LaneSignal = {
     ...none,
     said,
     final: action !== 'defer',

@@ -1,23 +1,23 @@
 import type { Clock } from '../clock/clock.ts'
 import type { SigningIdentity } from '../mail/transcript.ts'
 import { encodeHeader } from '../mime/encode-header.ts'
-import { toSevenBit } from '../mime/seven-bit.ts'
+import { convertToSevenBit } from '../mime/seven-bit.ts'
 import type { Signer } from '../signing/signing.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
-import { type Prepared, prepare, redate, withCrlf } from './message.ts'
+import { type PreparedMessage, prepareMessage, updateDate, convertToCrlf } from './message.ts'
 import type { Failure } from './outcome.ts'
-import { wishOf, type TlsWish } from './policy/policy.ts'
-import type { ToSevenBit } from './supported.ts'
+import { resolveTlsPreference, type TlsPreference } from './policy/policy.ts'
+import type { SevenBitConverter } from './supported.ts'
 
 /** The message with its signatures prepended, and its return path. */
 export interface SignedMessage {
   kind: 'signed'
   from: string
-  message: Prepared
-  sevenBit: ToSevenBit
+  message: PreparedMessage
+  sevenBit: SevenBitConverter
   signatures: SigningIdentity[]
   /** The sender's TLS requirement, or else the sending domain's. */
-  wish: TlsWish
+  wish: TlsPreference
 }
 
 export interface SignedMessageDeps {
@@ -47,12 +47,12 @@ export async function signMessage(
   if (keys.length === 0)
     return failed('gone', `The domain ${domain.name} has no active DKIM key to sign with.`)
 
-  const whole = encodeHeader(await withCrlf(message))
-  const bytes = scheduledAt === null ? whole : redate(whole, scheduledAt)
+  const whole = encodeHeader(await convertToCrlf(message))
+  const bytes = scheduledAt === null ? whole : updateDate(whole, scheduledAt)
   const ours = keys.map((key) => ({ ...key, domain: domain.name }))
-  const sign = async (unsigned: Buffer) => prepare(await signer.sign(unsigned, ours, now), unsigned)
+  const sign = async (unsigned: Buffer) => prepareMessage(await signer.sign(unsigned, ours, now), unsigned)
   try {
-    const wish = wishOf(delivery.requireTls, domain.tls)
+    const wish = resolveTlsPreference(delivery.requireTls, domain.tls)
     const by = keys.map(({ selector, algorithm }) => ({ domain: domain.name, selector, algorithm }))
     return {
       kind: 'signed',
@@ -70,13 +70,13 @@ export async function signMessage(
 }
 
 /** Returns a function that converts the message on first use, and only once, because hardly any server needs this. */
-function conversion(bytes: Buffer, sign: (unsigned: Buffer) => Promise<Prepared>): ToSevenBit {
-  const convert: ToSevenBit = async () => {
-    const made = await toSevenBit(bytes)
+function conversion(bytes: Buffer, sign: (unsigned: Buffer) => Promise<PreparedMessage>): SevenBitConverter {
+  const convert: SevenBitConverter = async () => {
+    const made = await convertToSevenBit(bytes)
     return made.kind === 'impossible'
       ? { impossible: made.why }
       : { ...(await sign(made.message)), converted: true }
   }
-  let made: ReturnType<ToSevenBit> | undefined
+  let made: ReturnType<SevenBitConverter> | undefined
   return () => (made ??= convert())
 }

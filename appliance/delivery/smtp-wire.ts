@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
-import { steady, type Clock } from '../clock/clock.ts'
+import { getSteadyTime, type Clock } from '../clock/clock.ts'
 import type { Reply } from '../mail/reply.ts'
-import { CLOSING } from './deadlines.ts'
-import { explainSocketError, STOPPED } from './dial.ts'
+import { CLOSE_DEADLINE } from './deadlines.ts'
+import { explainSocketError, STOPPED_NOTE } from './dial.ts'
 import type { Failure } from './outcome.ts'
 import { ReplyReader } from './reply-reader.ts'
 
@@ -11,13 +11,13 @@ import { ReplyReader } from './reply-reader.ts'
  * Thrown within a conversation when the connection has become unusable. Converted to a value at the end of the
  * conversation.
  */
-export class Broken extends Error {
+export class ConnectionBrokenError extends Error {
   readonly kind: Failure['kind']
 
   /** @param note what happened, in words that complete "the server …" */
   constructor(kind: Failure['kind'], note: string) {
     super(note)
-    this.name = 'Broken'
+    this.name = 'ConnectionBrokenError'
     this.kind = kind
   }
 }
@@ -26,7 +26,7 @@ export class Broken extends Error {
  * A connected socket for SMTP: writes lines, reads replies, with a timeout for each wait. Replies received before the
  * connection broke can still be read. nodemailer's client was tried and isn't used: docs/decisions/0005.
  */
-export class SmtpWire {
+export class SmtpClientSocket {
   /** Overall deadline in milliseconds of the steady clock, which also limits the timeout of each step. */
   until: number
   /** Resolves when the socket is closed, so that the server no longer counts it. */
@@ -36,7 +36,7 @@ export class SmtpWire {
   readonly #clock: Clock
   readonly #reader = new ReplyReader()
   #socket: Socket
-  #broken: Broken | undefined
+  #broken: ConnectionBrokenError | undefined
   readonly #gone: () => void
   #wake = (): void => undefined
   #unlisten = (): void => undefined
@@ -67,7 +67,7 @@ export class SmtpWire {
 
   /** Reads a reply regardless of the overall deadline. */
   async readAnyway(ms: number): Promise<Reply> {
-    this.until = Math.max(this.until, steady(this.#clock) + ms)
+    this.until = Math.max(this.until, getSteadyTime(this.#clock) + ms)
     return this.read(ms)
   }
 
@@ -103,7 +103,7 @@ export class SmtpWire {
   async upgrade(options: ConnectionOptions, ms: number): Promise<TLSSocket> {
     // Plaintext after the reply would be read as if it had come through TLS, which allows command injection.
     if (this.answered || this.#reader.partial) {
-      throw new Broken('tls', 'sent extra data before the TLS handshake')
+      throw new ConnectionBrokenError('tls', 'sent extra data before the TLS handshake')
     }
     this.#unlisten()
     const socket = connectTls({ ...options, socket: this.#socket })
@@ -129,10 +129,10 @@ export class SmtpWire {
    */
   quit(ms: number): void {
     if (this.#broken) return this.destroy()
-    this.until = steady(this.#clock) + ms + CLOSING
+    this.until = getSteadyTime(this.#clock) + ms + CLOSE_DEADLINE
     this.write('QUIT\r\n')
     this.read(ms)
-      .then(() => this.#when(() => false, CLOSING))
+      .then(() => this.#when(() => false, CLOSE_DEADLINE))
       // Destroy the socket however the wait ends.
       .catch(() => this.destroy())
   }
@@ -141,10 +141,10 @@ export class SmtpWire {
     const data = (chunk: Buffer): void => {
       if (this.#broken) return
       const complaint = this.#reader.feed(chunk)
-      if (complaint) this.#break(new Broken('protocol', complaint))
+      if (complaint) this.#break(new ConnectionBrokenError('protocol', complaint))
       this.#wake()
     }
-    const ended = (): void => this.#break(new Broken('network', 'closed the connection'))
+    const ended = (): void => this.#break(new ConnectionBrokenError('network', 'closed the connection'))
     const closed = (): void => {
       ended()
       this.#gone()
@@ -153,7 +153,7 @@ export class SmtpWire {
     socket.on('data', data).on('end', ended).on('close', closed)
     socket.on('error', (error) => {
       const { why, note } = explainSocketError(error)
-      this.#break(new Broken(why, note))
+      this.#break(new ConnectionBrokenError(why, note))
     })
     // Keep the error listener: a socket below TLS may still fail, and must not crash the process.
     this.#unlisten = () => void socket.off('data', data).off('end', ended).off('close', closed)
@@ -162,7 +162,7 @@ export class SmtpWire {
 
   #heed(stopping: AbortSignal): void {
     const stop = (): void => {
-      this.#break(new Broken('stopped', STOPPED))
+      this.#break(new ConnectionBrokenError('stopped', STOPPED_NOTE))
       this.#socket.destroy()
     }
     if (stopping.aborted) return stop()
@@ -170,7 +170,7 @@ export class SmtpWire {
     void this.closed.then(() => stopping.removeEventListener('abort', stop))
   }
 
-  #break(broken: Broken): void {
+  #break(broken: ConnectionBrokenError): void {
     this.#broken ??= broken
     if (broken.kind === 'protocol') this.#socket.destroy()
     this.#wake()
@@ -179,10 +179,10 @@ export class SmtpWire {
   /** Waits for a condition; throws when the connection breaks or `ms` milliseconds have passed. */
   async #when(condition: () => boolean, ms: number): Promise<void> {
     const { promise: late, resolve: timeout } = Promise.withResolvers<void>()
-    const granted = Math.min(ms, Math.max(0, this.until - steady(this.#clock)))
+    const granted = Math.min(ms, Math.max(0, this.until - getSteadyTime(this.#clock)))
     const cancel = this.#clock.after(granted, () => {
       const seconds = Math.round(granted / 1000)
-      this.#break(new Broken('timeout', `did not reply within ${seconds} seconds`))
+      this.#break(new ConnectionBrokenError('timeout', `did not reply within ${seconds} seconds`))
       timeout()
     })
     try {

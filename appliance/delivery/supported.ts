@@ -1,10 +1,10 @@
-import { type Extensions, lacksEightBit, needsUtf8, sizeLimit, type Requests } from './extensions.ts'
-import type { Prepared } from './message.ts'
-import type { Failure, Fate, Outcome } from './outcome.ts'
+import { type Extensions, lacksEightBitMime, needsUtf8, sizeLimit, type DsnRequests } from './extensions.ts'
+import type { PreparedMessage } from './message.ts'
+import type { Failure, RecipientResult, Outcome } from './outcome.ts'
 import type { TlsDemand } from './tls-demand.ts'
 
 /** The part of an order that a server can accept. */
-export interface Supported {
+export interface SupportedPart {
   /** Recipients that can be sent. */
   recipients: string[]
   /** Recipients that the message can't be sent to, each with the reason. */
@@ -17,17 +17,17 @@ export interface Supported {
  * Returns the message in a form that a server with these extensions accepts, or a clause that says why it can't be
  * converted.
  */
-export async function fitting(
-  order: Order,
+export async function convertForServer(
+  order: TransactionInput,
   extensions: Extensions,
-): Promise<Prepared | { impossible: string }> {
+): Promise<PreparedMessage | { impossible: string }> {
   const { message, sevenBit } = order
   // A non-ASCII header is refused for another reason (RFC 6531 §3.2).
-  return lacksEightBit(message, extensions) && !message.eightBitHeader ? sevenBit() : message
+  return lacksEightBitMime(message, extensions) && !message.eightBitHeader ? sevenBit() : message
 }
 
 /** The failure when the message can't be converted (RFC 3463 §3.7, X.6.3). */
-export function unconvertible({ host, ip, recipients }: Order, why: string): Outcome {
+export function createConversionFailure({ host, ip, recipients }: TransactionInput, why: string): Outcome {
   const note = `${host} does not offer 8BITMIME, and the message cannot be converted to 7-bit text: ${why}.`
   const failure: Failure = {
     kind: 'unsupported',
@@ -38,18 +38,18 @@ export function unconvertible({ host, ip, recipients }: Order, why: string): Out
     status: '5.6.3',
     note,
   }
-  return new Map(recipients.map((one): [string, Fate] => [one, { kind: 'failed', failure }]))
+  return new Map(recipients.map((one): [string, RecipientResult] => [one, { kind: 'failed', failure }]))
 }
 
 /** Selects the recipients that a server with these extensions accepts, if it accepts the message at all. Pure. */
-export function supportedPart(order: Order, extensions: Extensions): Supported {
+export function selectSupportedPart(order: TransactionInput, extensions: Extensions): SupportedPart {
   const { host, ip, from, recipients, message } = order
   const limit = sizeLimit(extensions)
   if (limit !== undefined && message.bytes.length > limit) {
     const note = `${host} accepts messages of up to ${limit} bytes; this one has ${message.bytes.length}.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.3.4', note })
   }
-  // Needs SMTPUTF8 (RFC 6531 §3.2): everything that can be encoded already is (mime/encode-header.ts).
+  // The message needs SMTPUTF8 (RFC 6531 §3.2): everything that can be encoded is already encoded (mime/encode-header.ts).
   if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
     const note = `${host} does not offer SMTPUTF8. The message needs it: its header has non-ASCII characters that cannot be encoded, such as in an address.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.6.7', note })
@@ -62,9 +62,13 @@ export function supportedPart(order: Order, extensions: Extensions): Supported {
   return { recipients: recipients.filter((one) => !refused.has(one)), refused, failure: undefined }
 }
 
-const nobody = (failure: Failure): Supported => ({ recipients: [], refused: new Map(), failure })
+const nobody = (failure: Failure): SupportedPart => ({ recipients: [], refused: new Map(), failure })
 
-function unsupported(address: string, { host, ip }: Order, extensions: Extensions): Failure | undefined {
+function unsupported(
+  address: string,
+  { host, ip }: TransactionInput,
+  extensions: Extensions,
+): Failure | undefined {
   const failure = { kind: 'unsupported', phase: 'rcpt', host, ip, reply: null } as const
   // Last check against SMTP injection through an address. Such addresses are already refused at intake.
   if (/[\0-\x1f\x7f<>]/.test(address)) {
@@ -80,19 +84,19 @@ function unsupported(address: string, { host, ip }: Order, extensions: Extension
  * Converts the message for a server without 8BITMIME (RFC 6152 §3) and signs it again; or returns a clause that says
  * why it can't.
  */
-export type ToSevenBit = () => Promise<Prepared | { impossible: string }>
+export type SevenBitConverter = () => Promise<PreparedMessage | { impossible: string }>
 
 /** One message for some recipients at one host. */
-export interface Order {
+export interface TransactionInput {
   host: string
   ip: string
   /** Our EHLO name. */
   hostname: string
   from: string
   recipients: string[]
-  message: Prepared
-  sevenBit: ToSevenBit
+  message: PreparedMessage
+  sevenBit: SevenBitConverter
   /** The sender's requests for reports, passed on if the server supports DSN. */
-  requests?: Requests | undefined
+  requests?: DsnRequests | undefined
   demand: TlsDemand
 }

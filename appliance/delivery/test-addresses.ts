@@ -1,23 +1,27 @@
 import type { Reply } from '../mail/reply.ts'
-import { suppressedCause } from '../mail/suppression.ts'
+import { createSuppressionCause } from '../mail/suppression.ts'
 import type { Transcript } from '../mail/transcript.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
-import type { Change, LeasedDelivery } from '../storage/storage.ts'
-import { changeFor } from './changes.ts'
-import { TEST_OUTCOMES, testOutcomeOf } from '../mail/address.ts'
+import type { DeliveryChange, LeasedDelivery } from '../storage/storage.ts'
+import { computeChange } from './changes.ts'
+import { TEST_OUTCOMES, getTestOutcome } from '../mail/address.ts'
 
-/** What to store for a batch to test addresses. */
-export interface Emulated {
+/** The result to store for a batch of test addresses. */
+export interface EmulatedResult {
   transcript: Transcript
-  changes: Change[]
+  changes: DeliveryChange[]
 }
 
 /**
- * Determines the result of a batch to test addresses. Makes no lookup or connection; pure except for new IDs. Test
+ * Determines the result for a batch of test addresses. Makes no lookup or connection; pure except for new IDs. Test
  * addresses are never suppressed, so that every test gives the same result.
  * @param domains the domains of test addresses, in lower case
  */
-export function emulate(batch: readonly LeasedDelivery[], domains: readonly string[], now: number): Emulated {
+export function emulateDelivery(
+  batch: readonly LeasedDelivery[],
+  domains: readonly string[],
+  now: number,
+): EmulatedResult {
   const note = 'Test address: Posthaste looks nothing up and sends nothing.'
   const lookUp = { name: 'resolve' as const, host: null, ip: null, sent: null, reply: null, note }
   return {
@@ -26,21 +30,21 @@ export function emulate(batch: readonly LeasedDelivery[], domains: readonly stri
   }
 }
 
-function changeAt(delivery: LeasedDelivery, domains: readonly string[], now: number): Change {
-  const outcome = testOutcomeOf(delivery.recipient, domains)
-  const change = changeFor(delivery, verdictOf(delivery, outcome), now)
-  // No event for reports, which have no sender.
+function changeAt(delivery: LeasedDelivery, domains: readonly string[], now: number): DeliveryChange {
+  const outcome = getTestOutcome(delivery.recipient, domains)
+  const change = computeChange(delivery, verdictOf(delivery, outcome), now)
+  // Reports have no sender, so they cause no event.
   if (outcome !== 'complained' || change.event === null) return change
   return { ...change, complaint: 'Test address: it always reports messages as spam.' }
 }
 
-function verdictOf({ domain }: LeasedDelivery, outcome: ReturnType<typeof testOutcomeOf>): Verdict {
+function verdictOf({ domain }: LeasedDelivery, outcome: ReturnType<typeof getTestOutcome>): Verdict {
   switch (outcome) {
     case 'delivered':
     case 'complained':
       return { kind: 'delivered', cause: accepted(domain) }
     case 'suppressed':
-      return { kind: 'suppressed', cause: suppressedCause({ origin: 'bounce' }) }
+      return { kind: 'suppressed', cause: createSuppressionCause({ origin: 'bounce' }) }
     case 'bounced':
       return refused(domain, 'Test address: it bounces every message as if the address did not exist.')
     case 'unknown':

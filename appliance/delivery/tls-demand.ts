@@ -40,7 +40,7 @@ export type TlsResultType =
 
 /**
  * The peer of a handshake. A socket can be used only once: on clients, Node's `getPeerX509Certificate` returns the
- * certificate only on the first call (nodejs/node#65579). `takePeer` in tls.ts returns one that can be asked again.
+ * certificate only on the first call (nodejs/node#65579). `capturePeer` in tls.ts returns a peer that can be read repeatedly.
  */
 export type Peer = Pick<TLSSocket, 'authorized' | 'authorizationError' | 'getPeerX509Certificate'>
 
@@ -53,13 +53,13 @@ export function demandsTls(demand: TlsDemand): boolean {
 }
 
 /** Returns the name for SNI: the TLSA base domain with DANE (RFC 7672 §8.1), else the host. */
-export function serverNameFor(demand: TlsDemand, host: string): string {
+export function getSniName(demand: TlsDemand, host: string): string {
   return demand.kind === 'dane' ? demand.names[0]! : host
 }
 
 /**
  * Checks the certificate after a handshake, which must be made with `rejectUnauthorized: false` and the name from
- * `serverNameFor`.
+ * `getSniName`.
  * @param now Unix milliseconds, for the validity of a chain anchored by DANE
  */
 export function checkCertificate(

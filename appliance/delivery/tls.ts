@@ -12,7 +12,7 @@ import {
 /**
  * Kind of TLS handshake: `full` offers everything this machine supports, `reduced` offers less, `none` means plaintext.
  */
-export type Hello = 'full' | 'reduced' | 'none'
+export type HandshakeKind = 'full' | 'reduced' | 'none'
 
 /**
  * Options for a smaller ClientHello. Node 24 with OpenSSL 3.5 sends 1591 bytes to a host name of 14 letters, mostly the
@@ -51,7 +51,10 @@ const REDUCED: ConnectionOptions = {
 }
 
 /** Returns the options of a handshake. The certificate is checked afterwards, against the requirement. */
-export function handshakeOptions(serverName: string, hello: Exclude<Hello, 'none'>): ConnectionOptions {
+export function handshakeOptions(
+  serverName: string,
+  hello: Exclude<HandshakeKind, 'none'>,
+): ConnectionOptions {
   return {
     host: serverName,
     ...(isIP(serverName) ? {} : { servername: serverName }),
@@ -92,21 +95,21 @@ const NAMES = { subject: 'never', partialWildcards: false } as const
 const MISMATCH = 'ERR_TLS_CERT_ALTNAME_INVALID'
 
 /** Reads the peer of a finished handshake and keeps its certificate, which the socket returns only once. */
-export function takePeer(socket: TLSSocket): Peer {
+export function capturePeer(socket: TLSSocket): Peer {
   const { authorized, authorizationError } = socket
   const certificate = socket.getPeerX509Certificate()
   return { authorized, authorizationError, getPeerX509Certificate: () => certificate }
 }
 
 /** Checks a certificate as if a valid one were required. */
-export function webPkiCheck(peer: Peer, host: string, now: number): CertificateCheck {
+export function checkWebPki(peer: Peer, host: string, now: number): CertificateCheck {
   return checkCertificate({ kind: 'verified', why: '', requireTls: false }, peer, host, now)
 }
 
 /**
  * A certificate, with the result of the check against the requirement and of the check as if a valid one were required.
  */
-export interface Judged {
+export interface CheckedCertificate {
   peer: Peer
   host: string
   demand: TlsDemand
@@ -115,8 +118,11 @@ export interface Judged {
 }
 
 /** Describes the negotiated TLS and the check of the certificate. */
-export function describeTls(socket: TLSSocket, { peer, host, demand, check, pkix }: Judged): TlsInfo {
-  // All are empty when the server hung up at the same moment, whatever their types say.
+export function describeTls(
+  socket: TLSSocket,
+  { peer, host, demand, check, pkix }: CheckedCertificate,
+): TlsInfo {
+  // All fields are empty when the server hung up at the same moment, whatever their types say.
   const certificate = peer.getPeerX509Certificate()
   const { subject, issuer } = certificate?.toLegacyObject() ?? {}
   const cipher = socket.getCipher() as CipherNameAndProtocol | undefined

@@ -1,15 +1,25 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Reply } from '../mail/reply.ts'
 import { crashPoint } from '../watch/crash-points.ts'
-import { type Conversation, Ended, isDone, type Named } from './conversation.ts'
+import {
+  type Conversation,
+  ConversationEndedError,
+  isPositiveReply,
+  type ServerStep,
+} from './conversation.ts'
 import { BLOCK_DEADLINE, DEADLINES } from './deadlines.ts'
-import { mailCommand, needsUtf8, rcptCommand } from './extensions.ts'
+import { buildMailCommand, needsUtf8, buildRcptCommand } from './extensions.ts'
 import { dotStuffed } from './message.ts'
-import type { Fate, Failure, Outcome } from './outcome.ts'
-import { kept, type OpenStep } from './recorder.ts'
-import { fitting, supportedPart, unconvertible, type Order } from './supported.ts'
-import { endsSession, requires, type Session } from './session.ts'
-import { Broken } from './smtp-wire.ts'
+import type { RecipientResult, Failure, Outcome } from './outcome.ts'
+import { truncateReply, type OpenStep } from './recorder.ts'
+import {
+  convertForServer,
+  selectSupportedPart,
+  createConversionFailure,
+  type TransactionInput,
+} from './supported.ts'
+import { endsSession, demandsRequireTls, type Session } from './session.ts'
+import { ConnectionBrokenError } from './smtp-wire.ts'
 
 /** Maximum number of blocks written per turn of the event loop if the server accepts them at once: a megabyte. */
 const BLOCKS_IN_TURN = 16
@@ -18,7 +28,7 @@ const CONVERTED =
   'The server does not offer 8BITMIME, so the message was converted to 7-bit text and signed again (RFC 6152 §3).'
 
 /** The result of a transaction. */
-export interface Transacted {
+export interface TransactionResult {
   outcome: Outcome
   /** open: another transaction may follow · over: send QUIT · broken: no more commands can be sent. */
   connection: 'open' | 'over' | 'broken'
@@ -34,14 +44,18 @@ export interface Transacted {
  * Runs one mail transaction (RFC 5321 §3.3), possibly after others in the session. Never throws because of the server.
  * @param mayPipeline false for a server that offers PIPELINING but fails with it
  */
-export async function transact(session: Session, order: Order, mayPipeline = true): Promise<Transacted> {
-  const message = await fitting(order, session.extensions)
-  if ('impossible' in message) return notSent(unconvertible(order, message.impossible))
+export async function runTransaction(
+  session: Session,
+  order: TransactionInput,
+  mayPipeline = true,
+): Promise<TransactionResult> {
+  const message = await convertForServer(order, session.extensions)
+  if ('impossible' in message) return notSent(createConversionFailure(order, message.impossible))
   return new Transaction(session, { ...order, message }, mayPipeline).run()
 }
 
 /** The result of a message for which nothing was sent. */
-const notSent = (outcome: Outcome): Transacted => ({
+const notSent = (outcome: Outcome): TransactionResult => ({
   outcome,
   connection: 'open',
   stale: false,
@@ -52,7 +66,7 @@ const notSent = (outcome: Outcome): Transacted => ({
 class Transaction {
   readonly #session: Session
   readonly #say: Conversation
-  readonly #order: Order
+  readonly #order: TransactionInput
   readonly #pipelining: boolean
   /** Whether replies to pipelined commands are pending. */
   #inGroup = false
@@ -70,7 +84,7 @@ class Transaction {
   #tookOnly: number | null = null
   #taken: Reply | undefined
 
-  constructor(session: Session, order: Order, mayPipeline: boolean) {
+  constructor(session: Session, order: TransactionInput, mayPipeline: boolean) {
     this.#session = session
     this.#pipelining = mayPipeline && session.extensions.has('PIPELINING')
     this.#say = session.conversation
@@ -78,20 +92,21 @@ class Transaction {
     this.#reused = session.messages > 0
   }
 
-  async run(): Promise<Transacted> {
-    const { recipients, refused, failure } = supportedPart(this.#order, this.#session.extensions)
+  async run(): Promise<TransactionResult> {
+    const { recipients, refused, failure } = selectSupportedPart(this.#order, this.#session.extensions)
     for (const [recipient, why] of refused) this.#refused.set(recipient, why)
     this.#failure = failure
-    let connection: Transacted['connection'] = 'open'
+    let connection: TransactionResult['connection'] = 'open'
     let brokePipelining = false
     if (recipients.length > 0) {
       try {
         await this.#deliver(recipients)
       } catch (error) {
-        if (!(error instanceof Ended || error instanceof Broken)) throw error
-        this.#failure ??= error instanceof Ended ? error.failure : this.#say.broke(error, this.#dotSent)
+        if (!(error instanceof ConversationEndedError || error instanceof ConnectionBrokenError)) throw error
+        this.#failure ??=
+          error instanceof ConversationEndedError ? error.failure : this.#say.broke(error, this.#dotSent)
         connection = 'broken'
-        brokePipelining = this.#inGroup && error instanceof Broken
+        brokePipelining = this.#inGroup && error instanceof ConnectionBrokenError
       }
     }
     const stale = this.#reused && this.#begun && !this.#heard
@@ -110,7 +125,7 @@ class Transaction {
   async #deliver(recipients: string[]): Promise<void> {
     const reset = this.#session.unsettled
     const envelope = this.#envelope(recipients)
-    const group: [Named, string][] = reset ? [['rset', 'RSET'], ...envelope] : envelope
+    const group: [ServerStep, string][] = reset ? [['rset', 'RSET'], ...envelope] : envelope
     this.#begun = true
     this.#session.messages += 1
     this.#session.unsettled = true
@@ -127,12 +142,12 @@ class Transaction {
     if (reset) await this.#reset(next)
     const mail = await next(() => (this.#order.message.converted ? CONVERTED : null))
     this.#heard = !(this.#reused && endsSession(mail))
-    this.#senderRefused = !isDone(mail)
+    this.#senderRefused = !isPositiveReply(mail)
     if (this.#senderRefused) this.#failure = this.#refusedMail(mail)
     if (this.#failure && !pipelining) return
     for (const [at, recipient] of recipients.entries()) {
       const reply = await next()
-      if (!isDone(reply)) this.#refused.set(recipient, this.#say.refusal(reply, 'rcpt'))
+      if (!isPositiveReply(reply)) this.#refused.set(recipient, this.#say.refusal(reply, 'rcpt'))
       if (reply.code === 421) this.#hungUp(reply, recipients.slice(0, at))
     }
     const someone = !this.#failure && recipients.some((recipient) => !this.#refused.has(recipient))
@@ -146,16 +161,16 @@ class Transaction {
     else if (someone) this.#failure = this.#say.refusal(data, 'data')
   }
 
-  #envelope(recipients: string[]): [Named, string][] {
+  #envelope(recipients: string[]): [ServerStep, string][] {
     const { from, message, requests, demand } = this.#order
     const { extensions } = this.#session
     const utf8 = [from, ...recipients].some(needsUtf8) || message.eightBitHeader
-    const requireTls = requires(demand)
+    const requireTls = demandsRequireTls(demand)
     return [
-      ['mail', mailCommand(from, { message, utf8, requireTls, requests }, extensions)],
-      ...recipients.map((recipient): [Named, string] => [
+      ['mail', buildMailCommand(from, { message, utf8, requireTls, requests }, extensions)],
+      ...recipients.map((recipient): [ServerStep, string] => [
         'rcpt',
-        rcptCommand(recipient, extensions, requests),
+        buildRcptCommand(recipient, extensions, requests),
       ]),
       ['data', 'DATA'],
     ]
@@ -164,7 +179,7 @@ class Transaction {
   /** Sends RSET. Only 250 is a valid reply (RFC 5321 §4.1.1.5); after any other, the server's state is unknown. */
   async #reset(next: () => Promise<Reply>): Promise<void> {
     const reply = await next()
-    if (!isDone(reply)) this.#say.refuse(reply, 'mail')
+    if (!isPositiveReply(reply)) this.#say.refuse(reply, 'mail')
   }
 
   /**
@@ -205,7 +220,7 @@ class Transaction {
       this.#dotSent = true
       crashPoint('body')
       // Giving up here would create a duplicate (RFC 5321 §4.5.3.2.6), so ignore the deadline of the attempt.
-      const reply = kept(await wire.readAnyway(DEADLINES.body))
+      const reply = truncateReply(await wire.readAnyway(DEADLINES.body))
       step.end({ reply, note })
       this.#conclude(reply)
     } catch (error) {
@@ -219,14 +234,14 @@ class Transaction {
    * sure that the transaction ended.
    */
   #conclude(reply: Reply): void {
-    if (isDone(reply)) {
+    if (isPositiveReply(reply)) {
       crashPoint('remote-250')
       this.#taken = reply
       this.#session.unsettled = false
       return
     }
     this.#failure = this.#say.refusal(reply, 'body')
-    if (reply.code < 400 || reply.code === 421) throw new Ended(this.#failure, false)
+    if (reply.code < 400 || reply.code === 421) throw new ConversationEndedError(this.#failure, false)
   }
 
   /**
@@ -234,16 +249,16 @@ class Transaction {
    * only part of the message.
    */
   async #interrupted(step: OpenStep): Promise<void> {
-    const reply = kept(await this.#say.wire.read(0))
+    const reply = truncateReply(await this.#say.wire.read(0))
     step.end({ reply, note: 'The server replied before the whole message was sent.' })
     if (reply.code >= 400) this.#say.refuse(reply, 'body')
     const note = `${this.#order.host} replied before it had received the whole message.`
-    throw new Ended(this.#say.fail('protocol', 'body', note), false)
+    throw new ConversationEndedError(this.#say.fail('protocol', 'body', note), false)
   }
 
   #outcome(): Outcome {
     const { host, ip, recipients } = this.#order
-    const fate = (recipient: string): Fate => {
+    const fate = (recipient: string): RecipientResult => {
       const own = this.#senderRefused ? undefined : this.#refused.get(recipient)
       const failure = own ?? this.#failure
       if (failure) return { kind: 'failed', failure }

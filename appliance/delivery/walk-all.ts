@@ -1,28 +1,28 @@
-import { steady } from '../clock/clock.ts'
+import { getSteadyTime } from '../clock/clock.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Host } from './hosts.ts'
 import type { SignedMessage } from './signed-message.ts'
-import type { Fate, Failure, Outcome } from './outcome.ts'
-import { stops, walk, type WalkDeps, type Walked } from './walk.ts'
+import type { RecipientResult, Failure, Outcome } from './outcome.ts'
+import { listHostAddresses, tryHosts, type TryHostsDeps, type TryHostsResult } from './walk.ts'
 
 /**
  * Sends a message to all recipients, in as many transactions on a kept connection as the provider's
  * `recipients_per_message` and the server's own limit require (RFC 5321 §4.5.3.1.8, §4.5.3.1.10). Each counts as a
  * message for the lane. Recipients without a result weren't tried, and wait for another permit.
  */
-export async function walkAll(
+export async function sendToAllRecipients(
   signed: SignedMessage,
   recipients: string[],
   hosts: Host[],
-  deps: WalkDeps,
-): Promise<Walked> {
+  deps: TryHostsDeps,
+): Promise<TryHostsResult> {
   const { clock, permit, until } = deps
-  const all: Walked = { outcome: new Map(), tls: null, seen: [] }
-  const known = deps.connections.memory.mostRecipients(stops(hosts, permit.source), clock.now())
+  const all: TryHostsResult = { outcome: new Map(), tls: null, seen: [] }
+  const known = deps.connections.memory.mostRecipients(listHostAddresses(hosts, permit.source), clock.now())
   let most = Math.min(permit.limits.recipientsPerMessage, known)
   let left = recipients
   for (;;) {
-    const walked = await walk(signed, left.slice(0, most), hosts, deps)
+    const walked = await tryHosts(signed, left.slice(0, most), hosts, deps)
     const surplus = surplusOf(walked.outcome)
     add(all, walked, surplus)
     most = Math.max(1, Math.min(most, walked.outcome.size - surplus.size))
@@ -33,7 +33,7 @@ export async function walkAll(
       for (const recipient of left) all.outcome.set(recipient, { kind: 'failed', failure })
       return all
     }
-    if (steady(clock) >= until || !permit.another()) return all
+    if (getSteadyTime(clock) >= until || !permit.another()) return all
   }
 }
 
@@ -55,7 +55,7 @@ function isTooMany({ code, enhanced, text }: Reply): boolean {
 function surplusOf(outcome: Outcome): Set<string> {
   const fates = [...outcome]
   if (!fates.some(([, { kind }]) => kind === 'accepted')) return new Set()
-  const isSurplus = (fate: Fate): boolean => {
+  const isSurplus = (fate: RecipientResult): boolean => {
     if (fate.kind === 'accepted') return false
     const { phase, reply } = fate.failure
     return phase === 'rcpt' && reply !== null && isTooMany(reply)
@@ -63,7 +63,11 @@ function surplusOf(outcome: Outcome): Set<string> {
   return new Set(fates.filter(([, fate]) => isSurplus(fate)).map(([recipient]) => recipient))
 }
 
-function add(all: Walked, { outcome, tls, seen }: Walked, surplus: ReadonlySet<string>): void {
+function add(
+  all: TryHostsResult,
+  { outcome, tls, seen }: TryHostsResult,
+  surplus: ReadonlySet<string>,
+): void {
   all.tls = tls
   for (const [recipient, fate] of outcome) if (!surplus.has(recipient)) all.outcome.set(recipient, fate)
   // Such a refusal isn't an objection either, so the lane must not react to it.
@@ -74,7 +78,7 @@ function add(all: Walked, { outcome, tls, seen }: Walked, surplus: ReadonlySet<s
  * Whether a result is about more than one recipient. A reply to RCPT isn't; one to the message may be about a
  * recipient, because some servers check recipients only then.
  */
-function isGeneral(fate: Fate): boolean {
+function isGeneral(fate: RecipientResult): boolean {
   if (fate.kind === 'accepted') return false
   const { kind, phase, reply } = fate.failure
   if (phase !== 'rcpt' && phase !== 'data' && phase !== 'body') return true

@@ -1,14 +1,14 @@
-import type { Client } from './client.ts'
-import type { Answer, RecordType, Survey } from './dns.ts'
-import { MAX_LINKS, canonical } from './interpret.ts'
-import { server, type Server } from './servers.ts'
+import type { DnsClient } from './client.ts'
+import type { Answer, RecordType, AuthorityAnswers } from './dns.ts'
+import { MAX_CNAME_LINKS, canonicalizeName } from './interpret.ts'
+import { createServer, type Server } from './servers.ts'
 
 /**
- * Asks the authoritative servers of a name directly, for operators who have just changed a record and must not see
+ * Queries the authoritative servers of a name directly, for operators who have just changed a record and must not see
  * cached answers.
  */
 
-/** How many name servers of a zone to ask, and how many addresses of each. */
+/** Maximum number of name servers of a zone to query, and of addresses of each. */
 const MAX_HOSTS = 6
 const MAX_ADDRESSES = 2
 /** Time limit for one server of a survey with all its addresses, in milliseconds. Someone is waiting for the page. */
@@ -16,7 +16,7 @@ const SURVEY_MS = 5000
 
 /** How to find and reach the authoritative servers. */
 export interface AuthorityOptions {
-  client: Client
+  client: DnsClient
   /** The recursive servers used to find the authoritative ones. */
   servers: Server[]
   port: number
@@ -32,16 +32,16 @@ interface Zone {
   hosts: string[]
 }
 
-/** Finds the name's zone and asks its servers directly, in turn. Follows aliases into other zones. Never rejects. */
-export async function askAuthorities<T extends RecordType>(
+/** Finds the name's zone and queries its servers directly, in turn. Follows aliases into other zones. Never rejects. */
+export async function queryAuthorities<T extends RecordType>(
   options: AuthorityOptions,
   name: string,
   type: T,
 ): Promise<Answer<T>> {
   const seen = new Set<string>()
-  let target = canonical(name)
+  let target = canonicalizeName(name)
   let ttl = Number.MAX_SAFE_INTEGER
-  while (!seen.has(target) && seen.size <= MAX_LINKS) {
+  while (!seen.has(target) && seen.size <= MAX_CNAME_LINKS) {
     seen.add(target)
     const zone = await findZone(options, target)
     if ('note' in zone) return { kind: 'failed', note: zone.note }
@@ -55,13 +55,13 @@ export async function askAuthorities<T extends RecordType>(
   return { kind: 'failed', note: `The CNAME records of ${name} form a loop or a chain that is too long` }
 }
 
-/** Asks every server of the name's zone separately, all at once, and follows an alias from each. Never rejects. */
-export async function askEachAuthority<T extends RecordType>(
+/** Queries every server of the name's zone separately, all at once, and follows an alias from each. Never rejects. */
+export async function queryEachAuthority<T extends RecordType>(
   options: AuthorityOptions,
   name: string,
   type: T,
-): Promise<Survey<T>> {
-  const asked = canonical(name)
+): Promise<AuthorityAnswers<T>> {
+  const asked = canonicalizeName(name)
   const zone = await findZone(options, asked)
   if ('note' in zone) return { kind: 'failed', note: zone.note }
   const servers = await Promise.all(
@@ -85,7 +85,7 @@ async function askHost<T extends RecordType>(
   const reading = await client.ask(servers, { name, type }, { recursion: false, rounds: 1, deadline })
   if (reading.kind === 'failed') return reading
   return reading.kind === 'alias'
-    ? askAuthorities(options, reading.target, type)
+    ? queryAuthorities(options, reading.target, type)
     : { ...reading, authentic: false }
 }
 
@@ -107,7 +107,7 @@ async function askZone<T extends RecordType>(
   zone: Zone,
   name: string,
   type: T,
-): Promise<Awaited<ReturnType<typeof Client.prototype.ask<T>>>> {
+): Promise<Awaited<ReturnType<typeof DnsClient.prototype.ask<T>>>> {
   const notes: string[] = []
   for (const host of zone.hosts.slice(0, MAX_HOSTS)) {
     const found = await findAddresses(options, host)
@@ -135,5 +135,5 @@ async function findAddresses(
     notes.push(`${host} has the address ${ip}, which is not allowed`)
     return false
   })
-  return { servers: allowed.slice(0, MAX_ADDRESSES).map((ip) => server(ip, options.port)), notes }
+  return { servers: allowed.slice(0, MAX_ADDRESSES).map((ip) => createServer(ip, options.port)), notes }
 }

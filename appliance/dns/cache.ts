@@ -44,7 +44,7 @@ export class AnswerCache {
     this.#clock = clock
   }
 
-  /** Returns the cached answer with its remaining TTL, or asks once on behalf of all callers. */
+  /** Returns the cached answer with its remaining TTL, or sends one query on behalf of all callers. */
   async get<T extends RecordType>(name: string, type: T, ask: () => Promise<Answer<T>>): Promise<Answer<T>> {
     const key = `${type} ${name}`
     // The key includes the type, so its value is an Answer<T>.

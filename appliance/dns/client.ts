@@ -1,26 +1,32 @@
 import { setMaxListeners } from 'node:events'
 import type { Answer, RecordType } from './dns.ts'
-import { interpret, MAX_LINKS, type Reading, canonical, isDomainName } from './interpret.ts'
+import {
+  interpretResponse,
+  MAX_CNAME_LINKS,
+  type InterpretedResponse,
+  canonicalizeName,
+  isDomainName,
+} from './interpret.ts'
 import type { Question } from './message.ts'
 import type { Server } from './servers.ts'
-import { exchange } from './transport.ts'
+import { sendQuery } from './transport.ts'
 
-/** Asking a list of servers until one tells, without any memory. */
+/** Queries a list of DNS servers until one gives a usable answer. Caches nothing. */
 
-/** Rounds over the servers; the second waits twice as long, for a network that is slow and not dead. */
+/** Number of rounds over the servers. The second round waits twice as long, for networks that are slow but not down. */
 const ROUNDS = 2
-/** The longest that one look-up may take, however many servers and aliases there are. */
+/** Time limit of one lookup in milliseconds, however many servers and aliases there are. */
 const LOOKUP_MS = 30_000
 
-/** Asks servers; nothing is remembered. `close` ends all waiting, with failed answers. */
-export class Client {
-  /** For one try over UDP or TCP, in the first round. */
+/** Queries servers; caches nothing. `close` ends all pending queries with failed answers. */
+export class DnsClient {
+  /** Timeout of one query over UDP or TCP, in the first round. */
   readonly #timeoutMs: number
   readonly #closing = new AbortController()
 
   constructor(options: { timeoutMs: number }) {
     this.#timeoutMs = options.timeoutMs
-    // One listener for each query in flight, which is no leak.
+    // Each query in flight adds a listener, so many listeners aren't a leak.
     setMaxListeners(0, this.#closing.signal)
   }
 
@@ -28,11 +34,11 @@ export class Client {
     this.#closing.abort()
   }
 
-  /** Looks a name up through recursive servers, following aliases that the servers leave to us. */
+  /** Looks up a name through recursive servers. Follows aliases that the servers left unresolved. */
   async lookup<T extends RecordType>(servers: Server[], name: string, type: T): Promise<Answer<T>> {
     const deadline = performance.now() + LOOKUP_MS
-    const seen = new Set([canonical(name)])
-    let question = { name: canonical(name), type }
+    const seen = new Set([canonicalizeName(name)])
+    let question = { name: canonicalizeName(name), type }
     let ttl = Number.MAX_SAFE_INTEGER
     let authentic = true
     let links = 0
@@ -53,14 +59,15 @@ export class Client {
   }
 
   /**
-   * Asks the servers one question, in order, until one tells. A server that said no (SERVFAIL, REFUSED) is not asked
-   * again in the second round: it has spoken. One that stumbled over EDNS is asked without (RFC 6891 §7).
+   * Sends one question to the servers, in order, until one gives a usable answer. A server that returned an error
+   * (SERVFAIL, REFUSED) isn't queried again in the second round, because its answer won't change. A server that fails
+   * because of EDNS is queried without it (RFC 6891 §7).
    */
   async ask<T extends RecordType>(
     servers: Server[],
     question: Question & { type: T },
     options: { recursion: boolean; deadline?: number; rounds?: number },
-  ): Promise<Reading<T>> {
+  ): Promise<InterpretedResponse<T>> {
     const what = `${question.type} of ${question.name}`
     if (!isDomainName(question.name)) {
       return { kind: 'failed', note: `Cannot look up ${what}: that is not a domain name` }
@@ -84,38 +91,41 @@ export class Client {
     return tell(what, notes)
   }
 
-  /** One question to one server; `again` tells whether, and how, it is worth another round. */
+  /**
+   * Queries one server. `again` is set if the server is worth another query in the next round, and says whether to use
+   * EDNS.
+   */
   async #try<T extends RecordType>(
     { server, edns }: Candidate,
     question: Question & { type: T },
     asking: { recursion: boolean; timeoutMs: number },
-  ): Promise<{ reading: Reading<T>; again?: Candidate }> {
-    const result = await exchange(server, question, { ...asking, edns, signal: this.#closing.signal })
+  ): Promise<{ reading: InterpretedResponse<T>; again?: Candidate }> {
+    const result = await sendQuery(server, question, { ...asking, edns, signal: this.#closing.signal })
     if ('note' in result) {
       const reading = { kind: 'failed', note: result.note } as const
       return result.silent ? { reading, again: { server, edns } } : { reading }
     }
-    const reading = interpret(result.message, question)
+    const reading = interpretResponse(result.message, question)
     return edns && refusesEdns(result.message.rcode)
       ? { reading, again: { server, edns: false } }
       : { reading }
   }
 }
 
-/** A server that is still worth asking, with the EDNS record or without. */
+/** A server that is still worth querying, with or without the EDNS record. */
 interface Candidate {
   server: Server
   edns: boolean
 }
 
-/** FORMERR and NOTIMP from a server that does not know EDNS, BADVERS from one that knows another version. */
+/** Whether a response code means that the server doesn't support EDNS (FORMERR, NOTIMP), or not this version (BADVERS). */
 function refusesEdns(rcode: number): boolean {
   return rcode === 1 || rcode === 4 || rcode === 16
 }
 
 function tellChain(name: string, target: string, seen: Set<string>, links: number): string | undefined {
   if (seen.has(target)) return `The CNAME records of ${name} form a loop at ${target}`
-  if (links > MAX_LINKS) return `${name} has a chain of more than ${MAX_LINKS} CNAME records`
+  if (links > MAX_CNAME_LINKS) return `${name} has a chain of more than ${MAX_CNAME_LINKS} CNAME records`
   return undefined
 }
 

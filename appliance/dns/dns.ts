@@ -35,13 +35,15 @@ export type Answer<T extends RecordType> =
 export interface Resolver {
   /** Looks up one type of one name (A-labels). Follows CNAMEs. Never throws: failures are returned. */
   resolve<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
-  /** Looks up the same at the name's authoritative servers, without any cache, to show operators what is published. */
+  /**
+   * Looks up a type and name at the name's authoritative servers, without any cache, to show operators what is published.
+   */
   resolveAuthoritative<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
   close(): void
 }
 
 /** The answer of each authoritative server of a name's zone; `failed` when the servers weren't found. */
-export type Survey<T extends RecordType> =
+export type AuthorityAnswers<T extends RecordType> =
   | {
       kind: 'asked'
       /** The name of the zone. */
@@ -51,8 +53,8 @@ export type Survey<T extends RecordType> =
     }
   | { kind: 'failed'; note: string }
 
-/** Asks the authoritative servers one by one, to show how far a change has propagated. */
-export interface Surveyor {
-  /** Asks every server of the name's zone in parallel, without any cache. Never throws: failures are returned. */
-  survey<T extends RecordType>(name: string, type: T): Promise<Survey<T>>
+/** Queries the authoritative servers one by one, to show how far a change has propagated. */
+export interface AuthorityResolver {
+  /** Queries every server of the name's zone in parallel, without any cache. Never throws: failures are returned. */
+  survey<T extends RecordType>(name: string, type: T): Promise<AuthorityAnswers<T>>
 }

@@ -2,14 +2,14 @@ import ipaddr from 'ipaddr.js'
 import type { Answer, RecordData, RecordType } from './dns.ts'
 import type { Message, Question, WireRecord } from './message.ts'
 
-/** Reads what a response says about a question. Pure: no I/O, no cache, no clock. */
+/** Interprets the response to a question. Pure: no I/O, no cache, no clock. */
 
-/** `alias`: the name is an alias and the response has no records for `target`; ask for those. */
-export type Reading<T extends RecordType> =
+/** `alias`: the name is an alias, and the response has no records for `target`, which must be looked up next. */
+export type InterpretedResponse<T extends RecordType> =
   Answer<T> | { kind: 'alias'; target: string; links: number; ttl: number; authentic: boolean }
 
 /** Maximum length of a CNAME chain; real ones have two or three links. */
-export const MAX_LINKS = 8
+export const MAX_CNAME_LINKS = 8
 
 /**
  * TTL for negative answers without a SOA record, which must not be cached (RFC 2308 §5). The cache's minimum still
@@ -33,10 +33,10 @@ function rcodeName(rcode: number): string {
 /**
  * Reads the answer from a response that belongs to the question. Failure notes complete the sentence "the server …".
  */
-export function interpret<T extends RecordType>(
+export function interpretResponse<T extends RecordType>(
   message: Message,
   question: Question & { type: T },
-): Reading<T> {
+): InterpretedResponse<T> {
   if (message.rcode !== 0 && message.rcode !== 3) return failed(`answered ${rcodeName(message.rcode)}`)
   const chain = followChain(message.answers, question)
   if (typeof chain === 'string') return failed(chain)
@@ -59,7 +59,7 @@ export function interpret<T extends RecordType>(
  * Reads a negative answer, which counts only from a server that recursed for us or is authoritative. NOERROR without
  * records, with NS records but no SOA, is a referral, not NODATA (RFC 2308 §2.2).
  */
-function readAbsence(message: Message, chain: Chain): Reading<never> {
+function readAbsence(message: Message, chain: Chain): InterpretedResponse<never> {
   const { authentic } = message
   const soa = message.authorities.find((record) => record.type === 'SOA')
   const vouched = message.recursive || message.authoritative
@@ -97,10 +97,10 @@ function followChain(answers: WireRecord[], question: Question): Chain | string 
   for (;;) {
     const link = answers.find((record) => record.type === 'CNAME' && record.name === chain.name)
     if (!link) return chain
-    const target = canonical(link.data as string)
+    const target = canonicalizeName(link.data as string)
     if (!isDomainName(target)) return `sent a CNAME record for ${chain.name} that is not a domain name`
     if (seen.has(target)) return `sent CNAME records that form a loop at ${target}`
-    if (seen.size > MAX_LINKS) return `sent a chain of more than ${MAX_LINKS} CNAME records`
+    if (seen.size > MAX_CNAME_LINKS) return `sent a chain of more than ${MAX_CNAME_LINKS} CNAME records`
     seen.add(target)
     chain.name = target
     chain.links++
@@ -109,12 +109,12 @@ function followChain(answers: WireRecord[], question: Question): Chain | string 
 }
 
 const host = (data: unknown): string | undefined => {
-  const name = canonical(data as string)
+  const name = canonicalizeName(data as string)
   return isHostName(name) ? name : undefined
 }
 
 const alias = (data: unknown): string | undefined => {
-  const name = canonical(data as string)
+  const name = canonicalizeName(data as string)
   return isDomainName(name) ? name : undefined
 }
 
@@ -156,7 +156,7 @@ const ownerLabel = /^[!-\-/-[\]-~]{1,63}$/
 const hostLabel = /^[a-z0-9_-]{1,63}$/
 
 /** Converts to lower case without the root dot. */
-export function canonical(name: string): string {
+export function canonicalizeName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 

@@ -1,14 +1,14 @@
 import type { Clock } from '../clock/clock.ts'
-import { askAuthorities, askEachAuthority } from './authority.ts'
+import { queryAuthorities, queryEachAuthority } from './authority.ts'
 import { AnswerCache } from './cache.ts'
-import { Client } from './client.ts'
-import type { Resolver, Surveyor } from './dns.ts'
-import { parseServer, systemServers } from './servers.ts'
-import { canonical } from './interpret.ts'
+import { DnsClient } from './client.ts'
+import type { Resolver, AuthorityResolver } from './dns.ts'
+import { parseServer, readSystemServers } from './servers.ts'
+import { canonicalizeName } from './interpret.ts'
 
 /** Options of `createResolver`. Everything but servers and clock has a default. */
 export interface ResolverOptions {
-  /** `ip`, `ip:port` or `[ip6]:port`, tried in this order; empty to use the system's. */
+  /** `ip`, `ip:port` or `[ip6]:port`, tried in this order; empty to use the system's servers. */
   servers: string[]
   /** Decides when a cached answer expires. Network timeouts use real time. */
   clock: Clock
@@ -18,21 +18,21 @@ export interface ResolverOptions {
   systemFile?: string
   /** Port of authoritative servers. Default 53. */
   authoritativePort?: number
-  /** Addresses that the NS records of a zone must not lead to. Default: none. */
+  /** Addresses that are never contacted, even if the NS records of a zone lead to them. Default: none. */
   isForbidden?: (ip: string) => boolean
 }
 
 /**
- * Creates a resolver that asks recursive servers and caches their answers. Throws an Error that names the entry when
- * one of `servers` is invalid; its methods never throw.
+ * Creates a resolver that queries recursive servers and caches their answers. Throws an Error that names the entry when one
+ * of `servers` is invalid; its methods never throw.
  *
- * `authentic` repeats the servers' AD flag. It can be trusted only when the servers validate and the path to them is
- * safe (`dns.trust_ad`). The TTL of an answer is what remains of it, in seconds.
+ * `authentic` repeats the servers' AD flag. It can be trusted only when the servers validate and the path to them is safe
+ * (`dns.trust_ad`). The TTL of an answer is the remaining time, in seconds.
  */
-export function createResolver(options: ResolverOptions): Resolver & Surveyor {
+export function createResolver(options: ResolverOptions): Resolver & AuthorityResolver {
   const servers =
-    options.servers.length > 0 ? options.servers.map(parseServer) : systemServers(options.systemFile)
-  const client = new Client({ timeoutMs: options.timeoutMs ?? 2000 })
+    options.servers.length > 0 ? options.servers.map(parseServer) : readSystemServers(options.systemFile)
+  const client = new DnsClient({ timeoutMs: options.timeoutMs ?? 2000 })
   const cache = new AnswerCache(options.clock)
   const authority = {
     client,
@@ -42,11 +42,11 @@ export function createResolver(options: ResolverOptions): Resolver & Surveyor {
   }
   return {
     resolve(name, type) {
-      const asked = canonical(name)
+      const asked = canonicalizeName(name)
       return cache.get(asked, type, () => client.lookup(servers, asked, type))
     },
-    resolveAuthoritative: (name, type) => askAuthorities(authority, name, type),
-    survey: (name, type) => askEachAuthority(authority, name, type),
+    resolveAuthoritative: (name, type) => queryAuthorities(authority, name, type),
+    survey: (name, type) => queryEachAuthority(authority, name, type),
     close: () => client.close(),
   }
 }

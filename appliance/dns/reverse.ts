@@ -3,10 +3,10 @@
  * FCrDNS).
  */
 import { isIPv6 } from 'node:net'
-import { reverseLabels } from '../wire/networks.ts'
+import { toReverseLabels } from '../wire/networks.ts'
 import type { Answer, Resolver } from './dns.ts'
 
-/** How many PTR records to follow; normal IPs have one. */
+/** Maximum number of PTR records to follow; normal IPs have one. */
 const MOST_NAMES = 5
 
 /** DNS answers about an IP. */
@@ -18,13 +18,13 @@ export interface PtrFacts {
 }
 
 /** Returns the name of an IP's PTR record (RFC 1035 §3.5, RFC 3596 §2.5). */
-export function reverseName(ip: string): string {
-  return `${reverseLabels(ip)}.${isIPv6(ip) ? 'ip6' : 'in-addr'}.arpa`
+export function buildPtrName(ip: string): string {
+  return `${toReverseLabels(ip)}.${isIPv6(ip) ? 'ip6' : 'in-addr'}.arpa`
 }
 
 /** Looks up both directions. Never rejects. */
 export async function lookUpPtr(resolver: Pick<Resolver, 'resolve'>, ip: string): Promise<PtrFacts> {
-  const ptr = await resolver.resolve(reverseName(ip), 'PTR')
+  const ptr = await resolver.resolve(buildPtrName(ip), 'PTR')
   const names = ptr.kind === 'found' ? ptr.records.slice(0, MOST_NAMES) : []
   const type = isIPv6(ip) ? 'AAAA' : 'A'
   const look = async (name: string) => ({ name, answer: await resolver.resolve(name, type) })

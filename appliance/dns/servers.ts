@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 
-/** The DNS servers to ask, and how they are written. */
+/** Parses and formats the addresses of DNS servers. */
 
-/** A name server. `text` is how notes show it: `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:5353`. */
+/** A name server. `text` is its format in notes: `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:5353`. */
 export interface Server {
   ip: string
   port: number
@@ -11,7 +11,7 @@ export interface Server {
 }
 
 /** Creates a server; its text has the port only when that isn't 53. */
-export function server(ip: string, port = 53): Server {
+export function createServer(ip: string, port = 53): Server {
   const bracketed = ip.includes(':') && port !== 53 ? `[${ip}]` : ip
   return { ip, port, text: port === 53 ? ip : `${bracketed}:${port}` }
 }
@@ -24,19 +24,19 @@ export function parseServer(entry: string): Server {
   if (isIP(ip) === 0 || port < 1 || port > 65535) {
     throw new Error(`dns.servers: "${entry}" is not an address. Use ip, ip:port or [ip6]:port`)
   }
-  return server(ip, port)
+  return createServer(ip, port)
 }
 
 /**
  * Reads the servers from resolv.conf(5). Falls back to this machine when the file names none or can't be read, because
  * mail servers often run a local resolver without it.
  */
-export function systemServers(file = '/etc/resolv.conf'): Server[] {
+export function readSystemServers(file = '/etc/resolv.conf'): Server[] {
   const servers = readLines(file).flatMap((line) => {
     const ip = /^\s*nameserver\s+(\S+)/.exec(line)?.[1]
-    return ip && isIP(ip) !== 0 ? [server(ip)] : []
+    return ip && isIP(ip) !== 0 ? [createServer(ip)] : []
   })
-  return servers.length > 0 ? servers : [server('127.0.0.1')]
+  return servers.length > 0 ? servers : [createServer('127.0.0.1')]
 }
 
 function readLines(file: string): string[] {

@@ -12,10 +12,10 @@ import type { Server } from './servers.ts'
  */
 
 /** The response, or a note on what happened instead that completes the sentence "the server …". */
-export type Exchange = { message: Message } | { note: string; silent: boolean }
+export type QueryResult = { message: Message } | { note: string; silent: boolean }
 
 /** How to send the query. `signal` aborts it when the resolver is closed. */
-export interface Asking {
+export interface QueryOptions {
   recursion: boolean
   edns: boolean
   timeoutMs: number
@@ -23,19 +23,23 @@ export interface Asking {
 }
 
 /** Sends a query; repeats it over TCP after a truncated response (RFC 7766 §5), with its own timeout. Never rejects. */
-export async function exchange(server: Server, question: Question, asking: Asking): Promise<Exchange> {
+export async function sendQuery(
+  server: Server,
+  question: Question,
+  asking: QueryOptions,
+): Promise<QueryResult> {
   const result = await overUdp(server, question, asking)
   return 'message' in result && result.message.truncated ? overTcp(server, question, asking) : result
 }
 
-type Settle = (result: Exchange) => void
+type Settle = (result: QueryResult) => void
 
 /** Runs `start` until it settles, times out or is aborted; `stop` then closes what was opened. */
 function withDeadline(
-  asking: Asking,
+  asking: QueryOptions,
   late: () => string,
   start: (settle: Settle) => () => void,
-): Promise<Exchange> {
+): Promise<QueryResult> {
   const closed = { note: 'was canceled: the resolver was closed', silent: false }
   if (asking.signal.aborted) return Promise.resolve(closed)
   return new Promise((resolve) => {
@@ -57,7 +61,7 @@ function withDeadline(
 }
 
 /** Decodes a response; undefined when it doesn't belong to the query, a note when it does but is malformed. */
-function read(bytes: Buffer, id: number, question: Question): Exchange | undefined {
+function read(bytes: Buffer, id: number, question: Question): QueryResult | undefined {
   if (bytes.length < 12 || bytes.readUInt16BE(0) !== id) return undefined
   try {
     const message = decodeMessage(bytes)
@@ -68,7 +72,7 @@ function read(bytes: Buffer, id: number, question: Question): Exchange | undefin
   }
 }
 
-function overUdp(server: Server, question: Question, asking: Asking): Promise<Exchange> {
+function overUdp(server: Server, question: Question, asking: QueryOptions): Promise<QueryResult> {
   const { id, bytes } = encodeQuery(question, asking)
   let ignored = 0
   const late = () =>
@@ -91,7 +95,7 @@ function overUdp(server: Server, question: Question, asking: Asking): Promise<Ex
   })
 }
 
-function overTcp(server: Server, question: Question, asking: Asking): Promise<Exchange> {
+function overTcp(server: Server, question: Question, asking: QueryOptions): Promise<QueryResult> {
   const { id, bytes } = encodeQuery(question, asking)
   const late = () => `did not respond over TCP within ${asking.timeoutMs} ms`
   return withDeadline(asking, late, (settle) => {
@@ -115,8 +119,8 @@ function overTcp(server: Server, question: Question, asking: Asking): Promise<Ex
   })
 }
 
-/** Reads a response over TCP. The connection is ours alone, so that a wrong or truncated response is a failure. */
-function readWhole(result: Exchange | undefined): Exchange {
+/** Reads a response over TCP. Only this query uses the connection, so a wrong or truncated response is a failure. */
+function readWhole(result: QueryResult | undefined): QueryResult {
   if (!result) return { note: 'answered a different question over TCP', silent: true }
   if ('message' in result && result.message.truncated) {
     return { note: 'sent a truncated answer over TCP', silent: true }

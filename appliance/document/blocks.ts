@@ -2,27 +2,41 @@
 import { renderButton } from './button.ts'
 import type { DocumentNode } from './model.ts'
 import { NETWORKS } from './grammar.ts'
-import { box, css, element, escapeHtml, forOthers, wordNextCell, wordTable, wordTableEnd } from './html.ts'
-import { anchor, inlineHtml } from './inline.ts'
-import { alignOf, font, GAP, type Look } from './look.ts'
+import {
+  renderLayoutBox,
+  formatStyle,
+  element,
+  escapeHtml,
+  wrapForOthers,
+  openNextWordCell,
+  openWordTable,
+  wordTableEnd,
+} from './html.ts'
+import { renderAnchor, renderInlineHtml } from './inline.ts'
+import { resolveAlignment, getFontStyles, BLOCK_GAP, type RenderContext } from './look.ts'
 
-type Render = (node: DocumentNode, look: Look) => string
+type Render = (node: DocumentNode, look: RenderContext) => string
 
 const attrs = (node: DocumentNode): Record<string, unknown> => node.attrs ?? {}
 /** Adds space below a block, outside its table: Word ignores margins of tables. */
-const below = (content: string, pixels = GAP): string =>
-  box({ width: '100%' }, { style: css({ padding: `0 0 ${pixels}px` }) }, content)
+const below = (content: string, pixels = BLOCK_GAP): string =>
+  renderLayoutBox({ width: '100%' }, { style: formatStyle({ padding: `0 0 ${pixels}px` }) }, content)
 /** Gives an empty line its height. */
 const orBlank = (content: string): string => content || '&nbsp;'
 
-export const renderBlocks = (nodes: readonly DocumentNode[] = [], look: Look): string =>
+export const renderBlocks = (nodes: readonly DocumentNode[] = [], look: RenderContext): string =>
   nodes.map((node) => BLOCK_RENDERERS[node.type]!(node, look)).join('')
 
 const paragraph: Render = (node, look) =>
   element(
     'p',
-    { style: css({ margin: `0 0 ${GAP}px`, 'text-align': alignOf(attrs(node).align, look) }) },
-    orBlank(inlineHtml(node.content, look)),
+    {
+      style: formatStyle({
+        margin: `0 0 ${BLOCK_GAP}px`,
+        'text-align': resolveAlignment(attrs(node).align, look),
+      }),
+    },
+    orBlank(renderInlineHtml(node.content, look)),
   )
 
 const HEADING_SIZES: Record<string, number> = { 1: 1.75, 2: 1.375, 3: 1.125 }
@@ -30,21 +44,21 @@ const HEADING_SIZES: Record<string, number> = { 1: 1.75, 2: 1.375, 3: 1.125 }
 const heading: Render = (node, look) => {
   const level = String(attrs(node).level)
   const size = Math.round(look.theme.fontSize * HEADING_SIZES[level]!)
-  const style = css({
-    margin: `0 0 ${GAP}px`,
+  const style = formatStyle({
+    margin: `0 0 ${BLOCK_GAP}px`,
     'font-size': `${size}px`,
     'line-height': '1.3',
     'font-weight': 'bold',
-    'text-align': alignOf(attrs(node).align, look),
+    'text-align': resolveAlignment(attrs(node).align, look),
   })
-  return element(`h${level}`, { style }, orBlank(inlineHtml(node.content, look)))
+  return element(`h${level}`, { style }, orBlank(renderInlineHtml(node.content, look)))
 }
 
-/** Texts in list items have no space between them. The list has it below. */
+/** Texts in list items have no space below them; the list has it instead. */
 const listItem: Render = (node, look) => {
   const inner = (node.content ?? []).map((child) =>
     child.type === 'paragraph'
-      ? element('p', { style: 'margin:0 0 6px' }, orBlank(inlineHtml(child.content, look)))
+      ? element('p', { style: 'margin:0 0 6px' }, orBlank(renderInlineHtml(child.content, look)))
       : BLOCK_RENDERERS[child.type]!(child, look),
   )
   return element('li', { style: 'margin:0' }, inner.join(''))
@@ -56,7 +70,7 @@ const list =
     const start = attrs(node).start
     const side = look.direction === 'rtl' ? '0 24px 0 0' : '0 0 0 24px'
     const attributes = {
-      style: css({ margin: `0 0 ${GAP - 6}px`, padding: side }),
+      style: formatStyle({ margin: `0 0 ${BLOCK_GAP - 6}px`, padding: side }),
       start: typeof start === 'number' && start > 1 ? start : null,
     }
     return element(name, attributes, (node.content ?? []).map((item) => listItem(item, look)).join(''))
@@ -64,18 +78,20 @@ const list =
 
 const blockquote: Render = (node, look) => {
   const edge = look.direction === 'rtl' ? 'right' : 'left'
-  const style = css({
-    ...font(look),
+  const style = formatStyle({
+    ...getFontStyles(look),
     [`border-${edge}`]: `3px solid ${look.theme.accent}`,
     padding: edge === 'right' ? '0 16px 0 0' : '0 0 0 16px',
   })
   const inside = { ...look, room: look.room - 19 }
-  return below(box({ width: '100%' }, { class: 'ink', style }, renderBlocks(node.content, inside)))
+  return below(
+    renderLayoutBox({ width: '100%' }, { class: 'ink', style }, renderBlocks(node.content, inside)),
+  )
 }
 
 const codeBlock: Render = (node) => {
   const text = (node.content ?? []).map((child) => child.text ?? '').join('')
-  const style = css({
+  const style = formatStyle({
     'font-family': "'Courier New',Courier,monospace",
     'font-size': '14px',
     'line-height': '1.4',
@@ -88,7 +104,7 @@ const codeBlock: Render = (node) => {
     .replaceAll('\t', '    ')
     .replaceAll('  ', ' &nbsp;')
     .replaceAll('\n', '<br />')
-  return below(box({ width: '100%', dir: 'ltr' }, { bgcolor: '#f0f0f3', style }, orBlank(lines)))
+  return below(renderLayoutBox({ width: '100%', dir: 'ltr' }, { bgcolor: '#f0f0f3', style }, orBlank(lines)))
 }
 
 const image: Render = (node, look) => {
@@ -97,8 +113,8 @@ const image: Render = (node, look) => {
   const pixels = Math.min(width ? Number(width) : look.room, look.room)
   const draw = (source: string, className: string | null): string => {
     const radius = look.theme.radius ? `${look.theme.radius}px` : null
-    const margin = { left: '0', right: '0 0 0 auto', center: '0 auto' }[alignOf(align, look)]!
-    const style = css({
+    const margin = { left: '0', right: '0 0 0 auto', center: '0 auto' }[resolveAlignment(align, look)]!
+    const style = formatStyle({
       display: className === 'dark' ? 'none' : 'block',
       width: `${pixels}px`,
       'max-width': '100%',
@@ -109,35 +125,38 @@ const image: Render = (node, look) => {
     return element('img', { src: source, alt: alt!, width: pixels, class: className, style })
   }
   const hasDark = darkSrc !== '' && look.theme.dark !== null
-  const dark = hasDark ? forOthers(draw(darkSrc!, 'dark')) : ''
+  const dark = hasDark ? wrapForOthers(draw(darkSrc!, 'dark')) : ''
   const pictures = draw(src!, hasDark ? 'light' : null) + dark
   const inner = href === '' ? pictures : element('a', { href: href! }, pictures)
   const cell = {
-    align: alignOf(align, look),
-    style: css({ ...font(look), padding: `0 0 ${GAP}px` }),
+    align: resolveAlignment(align, look),
+    style: formatStyle({ ...getFontStyles(look), padding: `0 0 ${BLOCK_GAP}px` }),
     class: 'ink',
   }
-  return box({ width: '100%' }, cell, inner)
+  return renderLayoutBox({ width: '100%' }, cell, inner)
 }
 
 const divider: Render = (node) => {
   const { color, thickness } = attrs(node)
   const line = `${String(thickness)}px solid ${typeof color === 'string' ? color : '#d5d6db'}`
-  const style = css({ 'border-top': line, 'font-size': '1px', 'line-height': '1px' })
-  return below(box({ width: '100%' }, { style }, '&nbsp;'), GAP + 8)
+  const style = formatStyle({ 'border-top': line, 'font-size': '1px', 'line-height': '1px' })
+  return below(renderLayoutBox({ width: '100%' }, { style }, '&nbsp;'), BLOCK_GAP + 8)
 }
 
 const spacer: Render = (node) => {
   const height = Number(attrs(node).height)
-  const style = css({ 'font-size': '1px', 'line-height': `${height}px` })
-  return box({ width: '100%' }, { height, style }, '&nbsp;')
+  const style = formatStyle({ 'font-size': '1px', 'line-height': `${height}px` })
+  return renderLayoutBox({ width: '100%' }, { height, style }, '&nbsp;')
 }
 
 const social: Render = (node, look) => {
   const links = Object.entries(attrs(node).links as Record<string, string>)
   if (links.length === 0) return ''
-  const inner = links.map(([name, href]) => anchor(href, NETWORKS[name as keyof typeof NETWORKS], look))
-  const style = css({ margin: `0 0 ${GAP}px`, 'text-align': alignOf(attrs(node).align, look) })
+  const inner = links.map(([name, href]) => renderAnchor(href, NETWORKS[name as keyof typeof NETWORKS], look))
+  const style = formatStyle({
+    margin: `0 0 ${BLOCK_GAP}px`,
+    'text-align': resolveAlignment(attrs(node).align, look),
+  })
   return element('p', { style }, inner.join(' &nbsp;&middot;&nbsp; '))
 }
 
@@ -151,37 +170,40 @@ const columns: Render = (node, look) => {
   const widths = all.map((column) => Math.floor((look.room * Number(attrs(column).share)) / total))
   const drawn = all.map((column, at) => {
     const inside = { ...look, room: widths[at]! - GUTTER }
-    const cell = { class: 'ink', style: css({ ...font(look), padding: `0 ${GUTTER / 2}px` }) }
-    const inner = box({ width: '100%' }, cell, renderBlocks(column.content, inside))
-    const style = css({
+    const cell = {
+      class: 'ink',
+      style: formatStyle({ ...getFontStyles(look), padding: `0 ${GUTTER / 2}px` }),
+    }
+    const inner = renderLayoutBox({ width: '100%' }, cell, renderBlocks(column.content, inside))
+    const style = formatStyle({
       display: 'inline-block',
       width: '100%',
       'max-width': `${widths[at]!}px`,
       'vertical-align': 'top',
     })
-    const next = at === 0 ? '' : wordNextCell({ width: widths[at]!, valign: 'top' })
+    const next = at === 0 ? '' : openNextWordCell({ width: widths[at]!, valign: 'top' })
     return next + element('div', { class: 'col', style }, inner)
   })
-  const start = wordTable({ width: '100%' }, { width: widths[0]!, valign: 'top' })
+  const start = openWordTable({ width: '100%' }, { width: widths[0]!, valign: 'top' })
   // Without a font size of 0, the space between the inline blocks would break the row.
-  const cell = { align: 'center', style: css({ 'font-size': '0', 'text-align': 'center' }) }
-  return box({ width: '100%' }, cell, start + drawn.join('') + wordTableEnd)
+  const cell = { align: 'center', style: formatStyle({ 'font-size': '0', 'text-align': 'center' }) }
+  return renderLayoutBox({ width: '100%' }, cell, start + drawn.join('') + wordTableEnd)
 }
 
 const section: Render = (node, look) => {
   const { background, padding } = attrs(node)
   const ground = typeof background === 'string' ? background : null
   const space = Number(padding)
-  const style = css({
-    ...font(look),
-    padding: `${space}px ${space}px ${Math.max(0, space - GAP)}px`,
+  const style = formatStyle({
+    ...getFontStyles(look),
+    padding: `${space}px ${space}px ${Math.max(0, space - BLOCK_GAP)}px`,
     'background-color': ground,
     'border-radius': look.theme.radius ? `${look.theme.radius}px` : null,
   })
   const inside = { ...look, room: look.room - 2 * space }
   // A custom background stays in dark mode, and so does the text color on it.
   const cell = { class: ground ? null : 'ink', bgcolor: ground, style }
-  return below(box({ width: '100%' }, cell, renderBlocks(node.content, inside)))
+  return below(renderLayoutBox({ width: '100%' }, cell, renderBlocks(node.content, inside)))
 }
 
 /** The tag for the recipient's own unsubscribe link. */
@@ -190,14 +212,14 @@ export const UNSUBSCRIBE = '{{{UNSUBSCRIBE_URL}}}'
 const footer: Render = (node, look) => {
   const { align, unsubscribe } = attrs(node)
   const words = String(unsubscribe)
-  const style = css({
+  const style = formatStyle({
     margin: '0',
     'font-size': '13px',
     'line-height': '1.5',
-    'text-align': alignOf(align, look),
+    'text-align': resolveAlignment(align, look),
   })
-  const link = words === '' ? '' : anchor(UNSUBSCRIBE, escapeHtml(words), look)
-  const inner = [inlineHtml(node.content, look), link].filter((part) => part !== '').join('<br />')
+  const link = words === '' ? '' : renderAnchor(UNSUBSCRIBE, escapeHtml(words), look)
+  const inner = [renderInlineHtml(node.content, look), link].filter((part) => part !== '').join('<br />')
   return element('p', { style }, orBlank(inner))
 }
 

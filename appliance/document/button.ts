@@ -1,8 +1,8 @@
 /** Renders buttons: a link in a colored cell, or a VML shape for Word if the corners are round. */
 import type { DocumentNode } from './model.ts'
-import { box, css, element, forOthers, forWord } from './html.ts'
-import { inlineHtml, inlineText } from './inline.ts'
-import { alignOf, font, type Look } from './look.ts'
+import { renderLayoutBox, formatStyle, element, wrapForOthers, wrapForWord } from './html.ts'
+import { renderInlineHtml, renderInlineText } from './inline.ts'
+import { resolveAlignment, getFontStyles, type RenderContext } from './look.ts'
 
 /** Pixels: the height of a button, and its horizontal padding. */
 const HEIGHT = 44
@@ -11,16 +11,16 @@ const BESIDE = 24
 /** Estimates the width of a text in pixels, which Word's shapes need. */
 const widthOf = (text: string, size: number): number => Math.ceil([...text].length * size * 0.6)
 
-export function renderButton(node: DocumentNode, look: Look): string {
+export function renderButton(node: DocumentNode, look: RenderContext): string {
   const attrs = node.attrs ?? {}
   const { theme } = look
   const ground = typeof attrs.background === 'string' ? attrs.background : theme.accent
   const ink = typeof attrs.color === 'string' ? attrs.color : theme.accentText
   const [href, wide] = [String(attrs.href), attrs.wide === true]
-  const words = inlineHtml(node.content, look) || '&nbsp;'
+  const words = renderInlineHtml(node.content, look) || '&nbsp;'
   const radius = theme.radius > 0 ? `${theme.radius}px` : null
-  const style = css({
-    ...font(look),
+  const style = formatStyle({
+    ...getFontStyles(look),
     display: 'block',
     color: ink,
     'line-height': '20px',
@@ -33,20 +33,20 @@ export function renderButton(node: DocumentNode, look: Look): string {
   })
   // In some readers, a link without an address would reload the page, so it becomes colored text.
   const label = href === '' ? element('span', { style }, words) : element('a', { href, style }, words)
-  const cell = { align: 'center', bgcolor: ground, style: css({ 'border-radius': radius }) }
-  const align = alignOf(attrs.align, look)
+  const cell = { align: 'center', bgcolor: ground, style: formatStyle({ 'border-radius': radius }) }
+  const align = resolveAlignment(attrs.align, look)
   const table = { width: wide ? '100%' : null, align: wide ? null : align }
-  const plain = box(table, cell, label)
+  const plain = renderLayoutBox(table, cell, label)
   const drawn =
     radius === null || href === ''
       ? plain
-      : forWord(shape({ node, look, ground, ink, wide })) + forOthers(plain)
-  return box({ width: '100%' }, { align }, drawn)
+      : wrapForWord(shape({ node, look, ground, ink, wide })) + wrapForOthers(plain)
+  return renderLayoutBox({ width: '100%' }, { align }, drawn)
 }
 
 interface Shape {
   node: DocumentNode
-  look: Look
+  look: RenderContext
   ground: string
   ink: string
   wide: boolean
@@ -55,11 +55,11 @@ interface Shape {
 /** Draws a rounded rectangle in VML, the only kind that Word supports. */
 function shape({ node, look, ground, ink, wide }: Shape): string {
   const { theme, room } = look
-  const text = widthOf(inlineText(node.content), theme.fontSize) + 2 * BESIDE
+  const text = widthOf(renderInlineText(node.content), theme.fontSize) + 2 * BESIDE
   const width = wide ? room : Math.min(text, room)
   const arc = Math.min(50, Math.round((theme.radius / HEIGHT) * 100))
-  const style = css({ height: `${HEIGHT}px`, 'v-text-anchor': 'middle', width: `${width}px` })
-  const center = css({
+  const style = formatStyle({ height: `${HEIGHT}px`, 'v-text-anchor': 'middle', width: `${width}px` })
+  const center = formatStyle({
     color: ink,
     'font-family': 'Arial,sans-serif',
     'font-size': `${theme.fontSize}px`,
@@ -68,6 +68,6 @@ function shape({ node, look, ground, ink, wide }: Shape): string {
   return element(
     'v:roundrect',
     { href: String(node.attrs?.href), style, arcsize: `${arc}%`, stroke: 'f', fillcolor: ground },
-    `<w:anchorlock/>${element('center', { style: center }, inlineHtml(node.content, look))}`,
+    `<w:anchorlock/>${element('center', { style: center }, renderInlineHtml(node.content, look))}`,
   )
 }

@@ -2,7 +2,7 @@ import { refuse } from '../mail/refusals.ts'
 import type { DocumentNode, EmailDocument, Mark } from './model.ts'
 import { type Attribute, BLOCKS, MARKS, MAX_DOCUMENT, NODES } from './grammar.ts'
 import { DEFAULT_THEME, FONTS, type Theme } from './theme.ts'
-import { between, color, line, oneOf, type Reader, text } from './values.ts'
+import { integerBetween, color, line, oneOf, type ValueParser, text } from './values.ts'
 
 type Fields = Record<string, unknown>
 
@@ -18,13 +18,13 @@ function fieldsOf(value: unknown, field: string, known: readonly string[]): Fiel
   return value
 }
 
-function read<T>({ read, expected }: Reader<T>, value: unknown, field: string): T {
+function read<T>({ read, expected }: ValueParser<T>, value: unknown, field: string): T {
   const found = read(value)
   if (found === undefined) throw wrong(field, expected)
   return found
 }
 
-const language: Reader<string> = {
+const language: ValueParser<string> = {
   read: (value) =>
     typeof value === 'string' && /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(value) ? value : undefined,
   expected: 'a language tag such as `en` or `pt-BR` (BCP 47)',
@@ -33,18 +33,18 @@ const language: Reader<string> = {
 const colors = { background: color, surface: color, text: color, link: color }
 const look = {
   ...colors,
-  width: between(400, 800),
+  width: integerBetween(400, 800),
   accent: color,
   accentText: color,
   font: oneOf(...(Object.keys(FONTS) as (keyof typeof FONTS)[])),
-  fontSize: between(12, 20),
-  radius: between(0, 24),
+  fontSize: integerBetween(12, 20),
+  radius: integerBetween(0, 24),
 }
 
 function readTheme(given: unknown, field: string): Theme {
   const fields = fieldsOf(given ?? {}, field, [...Object.keys(look), 'dark'])
   const theme: Fields = { ...DEFAULT_THEME }
-  for (const [name, reader] of Object.entries<Reader<unknown>>(look))
+  for (const [name, reader] of Object.entries<ValueParser<unknown>>(look))
     if (fields[name] !== undefined) theme[name] = read(reader, fields[name], `${field}.${name}`)
   if (fields.dark === null) return { ...(theme as unknown as Theme), dark: null }
   const dark: Fields = { ...DEFAULT_THEME.dark }

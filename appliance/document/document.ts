@@ -1,7 +1,21 @@
 /** Compiles the editor's documents to emails. Pure; the server and the dashboard share this folder. */
 import { renderBlocks } from './blocks.ts'
-import { box, css, element, escapeHtml, forWord, wordTable, wordTableEnd } from './html.ts'
-import { font, type Look, lookOf, styleSheets, WORD_STYLE } from './look.ts'
+import {
+  renderLayoutBox,
+  formatStyle,
+  element,
+  escapeHtml,
+  wrapForWord,
+  openWordTable,
+  wordTableEnd,
+} from './html.ts'
+import {
+  getFontStyles,
+  type RenderContext,
+  createRenderContext,
+  renderStyleSheets,
+  WORD_STYLE,
+} from './look.ts'
 import type { EmailDocument } from './model.ts'
 import { renderText } from './text.ts'
 import { PADDING } from './theme.ts'
@@ -10,7 +24,7 @@ export { checkDocument } from './check.ts'
 export type { EmailDocument } from './model.ts'
 
 /** The result of compiling. Both parts still contain their merge tags. */
-export interface Compiled {
+export interface CompiledParts {
   html: string
   text: string
 }
@@ -45,14 +59,14 @@ function head({ theme }: EmailDocument, title: string): string {
       meta('color-scheme', schemes) +
       meta('supported-color-schemes', schemes) +
       element('title', {}, escapeHtml(title)) +
-      forWord(OFFICE + WORD_STYLE) +
-      styleSheets(theme),
+      wrapForWord(OFFICE + WORD_STYLE) +
+      renderStyleSheets(theme),
   )
 }
 
 function preheader(text: string): string {
   if (text === '') return ''
-  const style = css({
+  const style = formatStyle({
     display: 'none',
     'font-size': '1px',
     'line-height': '1px',
@@ -64,24 +78,24 @@ function preheader(text: string): string {
   return element('div', { style }, escapeHtml(text) + FILLER)
 }
 
-function body(document: EmailDocument, look: Look): string {
+function body(document: EmailDocument, look: RenderContext): string {
   const { theme, direction, language, content } = document
-  const sheet = box(
+  const sheet = renderLayoutBox(
     { width: '100%', class: 'surface', bgcolor: theme.surface, style: `max-width:${theme.width}px` },
     {
       class: 'pad ink',
       align: direction === 'rtl' ? 'right' : 'left',
-      style: css({ ...font(look), padding: `${PADDING}px`, 'word-break': 'break-word' }),
+      style: formatStyle({ ...getFontStyles(look), padding: `${PADDING}px`, 'word-break': 'break-word' }),
     },
     renderBlocks(content, look),
   )
-  const widths = wordTable({ align: 'center', width: theme.width }, {}) + sheet + wordTableEnd
-  const page = box(
+  const widths = openWordTable({ align: 'center', width: theme.width }, {}) + sheet + wordTableEnd
+  const page = renderLayoutBox(
     { width: '100%', class: 'bg', bgcolor: theme.background, dir: direction, lang: language },
     { align: 'center', style: 'padding:24px 8px' },
     widths,
   )
-  const style = css({ margin: '0', padding: '0', 'background-color': theme.background })
+  const style = formatStyle({ margin: '0', padding: '0', 'background-color': theme.background })
   return element('body', { class: 'bg', style }, preheader(document.preheader) + page)
 }
 
@@ -90,8 +104,8 @@ function body(document: EmailDocument, look: Look): string {
  * out of its context.
  * @param title the subject, as the page title for readers that show one
  */
-export function compileDocument(document: EmailDocument, title = ''): Compiled {
-  const look = lookOf(document.theme, document.direction)
+export function compileDocument(document: EmailDocument, title = ''): CompiledParts {
+  const look = createRenderContext(document.theme, document.direction)
   const html = { lang: document.language, dir: document.direction, ...NAMESPACES }
   return {
     html: DOCTYPE + element('html', html, head(document, title) + body(document, look)),

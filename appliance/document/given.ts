@@ -17,7 +17,7 @@ export interface CompiledDocument {
  * `invalid_field`, with the path of the value.
  * @param args preheader: whether the preheader is kept in the document; a broadcast has a separate field for it
  */
-export async function compileGiven(
+export async function compileInput(
   given: unknown,
   { preheader }: { preheader: boolean },
 ): Promise<CompiledDocument> {

@@ -1,6 +1,6 @@
 /** The allowed blocks and marks of a document, with their attributes. The editor and the renderer use this table. */
 import {
-  between,
+  integerBetween,
   color,
   fallback,
   imageSource,
@@ -8,8 +8,8 @@ import {
   link,
   mergeKey,
   oneOf,
-  orNull,
-  type Reader,
+  nullable,
+  type ValueParser,
 } from './values.ts'
 
 /** Limits on a document: bytes of its JSON, number of nodes, and nesting depth. */
@@ -17,24 +17,24 @@ export const MAX_DOCUMENT = { bytes: 256 * 1024, nodes: 2000, depth: 12 }
 
 /** An attribute: its allowed values and its default. */
 export interface Attribute {
-  reader: Reader<unknown>
+  reader: ValueParser<unknown>
   initial: unknown
 }
 
 interface Rule {
   attrs: Record<string, Attribute>
-  /** Types of nodes that are allowed inside; empty: none. */
+  /** Types of nodes that are allowed inside; empty if there are none. */
   content: readonly string[]
-  /** Number of children; absent: any number. */
+  /** Number of children; absent if any number is allowed. */
   children?: { least: number; most: number }
   /** Whether texts inside can't have marks. */
   plain?: true
 }
 
-const attribute = (reader: Reader<unknown>, initial: unknown): Attribute => ({ reader, initial })
+const attribute = (reader: ValueParser<unknown>, initial: unknown): Attribute => ({ reader, initial })
 const align = attribute(oneOf('left', 'center', 'right'), 'left')
 const centered = attribute(oneOf('left', 'center', 'right'), 'center')
-const ownColor = attribute(orNull(color), null)
+const ownColor = attribute(nullable(color), null)
 
 const INLINE = ['text', 'variable', 'hardBreak'] as const
 const FLOW = ['paragraph', 'heading', 'bulletList', 'orderedList', 'blockquote', 'codeBlock'] as const
@@ -59,7 +59,7 @@ export const NETWORKS = {
 } as const
 
 /** The links of a `social` block: an address per network. */
-const networks: Reader<Record<string, string>> = {
+const networks: ValueParser<Record<string, string>> = {
   read: (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     const entries = Object.entries(value)
@@ -78,7 +78,7 @@ export const NODES: Record<string, Rule> = {
   heading: { attrs: { level: attribute(oneOf(1, 2, 3), 2), align }, content: INLINE },
   bulletList: { attrs: {}, content: ['listItem'], children: { least: 1, most: 500 } },
   orderedList: {
-    attrs: { start: attribute(between(1, 9999), 1) },
+    attrs: { start: attribute(integerBetween(1, 9999), 1) },
     content: ['listItem'],
     children: { least: 1, most: 500 },
   },
@@ -98,28 +98,28 @@ export const NODES: Record<string, Rule> = {
   },
   image: leaf({
     src: attribute(imageSource, ''),
-    /** URL of an image for readers in dark mode; empty: the same image. */
+    /** URL of an image for readers in dark mode; empty to use the same image. */
     darkSrc: attribute(imageSource, ''),
     alt: attribute(line(500), ''),
-    /** Width in pixels; null: full width. */
-    width: attribute(orNull(between(8, 1200)), null),
+    /** Width in pixels; null for full width. */
+    width: attribute(nullable(integerBetween(8, 1200)), null),
     align: centered,
     href: attribute(link, ''),
   }),
-  divider: leaf({ color: ownColor, thickness: attribute(between(1, 8), 1) }),
-  spacer: leaf({ height: attribute(between(4, 120), 24) }),
+  divider: leaf({ color: ownColor, thickness: attribute(integerBetween(1, 8), 1) }),
+  spacer: leaf({ height: attribute(integerBetween(4, 120), 24) }),
   social: leaf({ align: centered, links: attribute(networks, {}) }),
   columns: { attrs: {}, content: ['column'], children: { least: 2, most: 4 } },
   /** A column. `share` is its width in proportion to the other columns. */
-  column: { attrs: { share: attribute(between(1, 3), 1) }, content: INNER },
+  column: { attrs: { share: attribute(integerBetween(1, 3), 1) }, content: INNER },
   section: {
-    attrs: { background: ownColor, padding: attribute(between(0, 48), 24) },
+    attrs: { background: ownColor, padding: attribute(integerBetween(0, 48), 24) },
     content: INNER,
   },
   footer: {
     attrs: {
       align: centered,
-      /** Text of the unsubscribe link; empty: no link. */
+      /** Text of the unsubscribe link; empty for no link. */
       unsubscribe: attribute(line(100), 'Unsubscribe'),
     },
     content: INLINE,

@@ -7,7 +7,7 @@ export const escapeHtml = (text: string): string =>
   text.replaceAll(/[&<>"]/g, (character) => ENTITIES[character]!)
 
 /** Formats a style attribute, without declarations that have no value. */
-export function css(declarations: Record<string, string | number | null>): string {
+export function formatStyle(declarations: Record<string, string | number | null>): string {
   const parts = Object.entries(declarations).flatMap(([name, value]) =>
     value === null ? [] : [`${name}:${value}`],
   )
@@ -31,28 +31,28 @@ export function element(name: string, attributes: Attributes, content: string | 
 const LAYOUT = { role: 'presentation', cellpadding: 0, cellspacing: 0, border: 0 }
 
 /** Formats a layout table with one cell. */
-export const box = (table: Attributes, cell: Attributes, content: string): string =>
+export const renderLayoutBox = (table: Attributes, cell: Attributes, content: string): string =>
   element('table', { ...LAYOUT, ...table }, `<tr>${element('td', cell, content)}</tr>`)
 
 /** Wraps content for Outlook for Windows, which renders with Word. */
-export const forWord = (content: string): string => `<!--[if mso]>${content}<![endif]-->`
+export const wrapForWord = (content: string): string => `<!--[if mso]>${content}<![endif]-->`
 
 /** Wraps content for all other readers. */
-export const forOthers = (content: string): string => `<!--[if !mso]><!-->${content}<!--<![endif]-->`
+export const wrapForOthers = (content: string): string => `<!--[if !mso]><!-->${content}<!--<![endif]-->`
 
 /**
  * Formats the start of a table for Word, which doesn't support `max-width`.
  * @param cell attributes of its first cell
  */
-export const wordTable = (table: Attributes, cell: Attributes): string =>
-  forWord(
+export const openWordTable = (table: Attributes, cell: Attributes): string =>
+  wrapForWord(
     element('table', { ...LAYOUT, ...table }, `<tr>${element('td', cell, '')}`).slice(
       0,
       -'</td></table>'.length,
     ),
   )
 
-export const wordNextCell = (cell: Attributes): string =>
-  forWord(`</td>${element('td', cell, '').slice(0, -'</td>'.length)}`)
+export const openNextWordCell = (cell: Attributes): string =>
+  wrapForWord(`</td>${element('td', cell, '').slice(0, -'</td>'.length)}`)
 
-export const wordTableEnd = forWord('</td></tr></table>')
+export const wordTableEnd = wrapForWord('</td></tr></table>')

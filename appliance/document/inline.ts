@@ -1,22 +1,22 @@
 /** Renders formatted text as HTML and as plain text. */
-import { type DocumentNode, textOf } from './model.ts'
-import { css, element, escapeHtml } from './html.ts'
-import type { Look } from './look.ts'
+import { type DocumentNode, getTextAttribute } from './model.ts'
+import { formatStyle, element, escapeHtml } from './html.ts'
+import type { RenderContext } from './look.ts'
 
 /** Formats a variable as a merge tag. The fallback is escaped like the text around it. */
 function mergeTag(node: DocumentNode, escape: (text: string) => string): string {
-  const fallback = textOf(node, 'fallback')
-  return `{{{${textOf(node, 'key')}${fallback && `|${escape(fallback)}`}}}}`
+  const fallback = getTextAttribute(node, 'fallback')
+  return `{{{${getTextAttribute(node, 'key')}${fallback && `|${escape(fallback)}`}}}}`
 }
 
 const linkOf = (node: DocumentNode): string => {
   const link = node.marks?.find(({ type }) => type === 'link')
-  return link ? textOf(link, 'href') : ''
+  return link ? getTextAttribute(link, 'href') : ''
 }
 
 const ELEMENTS: Record<string, string> = { bold: 'strong', italic: 'em', underline: 'u', strike: 's' }
 
-const CODE = css({
+const CODE = formatStyle({
   'font-family': "'Courier New',Courier,monospace",
   'font-size': '0.9em',
   'background-color': '#f0f0f3',
@@ -34,7 +34,8 @@ function formatted(node: DocumentNode): string {
     const name = ELEMENTS[mark.type]
     if (name) return `<${name}>${inner}</${name}>`
     if (mark.type === 'code') return element('code', { style: CODE }, inner)
-    if (mark.type === 'color') return element('span', { style: `color:${textOf(mark, 'color')}` }, inner)
+    if (mark.type === 'color')
+      return element('span', { style: `color:${getTextAttribute(mark, 'color')}` }, inner)
     return inner
   }, text)
 }
@@ -51,35 +52,35 @@ function runs(nodes: readonly DocumentNode[]): { href: string; nodes: DocumentNo
   return found
 }
 
-export function inlineHtml(nodes: readonly DocumentNode[] = [], look: Look): string {
+export function renderInlineHtml(nodes: readonly DocumentNode[] = [], look: RenderContext): string {
   return runs(nodes)
     .map(({ href, nodes }) => {
       const inner = nodes.map(formatted).join('')
-      return href === '' ? inner : anchor(href, inner, look)
+      return href === '' ? inner : renderAnchor(href, inner, look)
     })
     .join('')
 }
 
-export const anchor = (href: string, inner: string, { theme }: Look): string =>
+export const renderAnchor = (href: string, inner: string, { theme }: RenderContext): string =>
   element(
     'a',
     {
       href,
       class: 'link',
-      style: css({ color: theme.link, 'text-decoration': 'underline' }),
+      style: formatStyle({ color: theme.link, 'text-decoration': 'underline' }),
     },
     inner,
   )
 
 /** Formats a link in plain text: the address follows, unless the text is the address. */
-export function textLink(text: string, href: string): string {
+export function renderTextLink(text: string, href: string): string {
   const bare = href.replace(/^mailto:/i, '')
   return href === '' || text === href || text === bare ? text : `${text} (${bare})`
 }
 
-export function inlineText(nodes: readonly DocumentNode[] = []): string {
+export function renderInlineText(nodes: readonly DocumentNode[] = []): string {
   return runs(nodes)
-    .map(({ href, nodes }) => textLink(nodes.map(plain).join(''), href))
+    .map(({ href, nodes }) => renderTextLink(nodes.map(plain).join(''), href))
     .join('')
 }
 

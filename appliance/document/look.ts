@@ -1,28 +1,28 @@
 /** The theme and the available width for rendering blocks. */
-import { css } from './html.ts'
+import { formatStyle } from './html.ts'
 import { FONTS, PADDING, type Theme } from './theme.ts'
 
-export interface Look {
+export interface RenderContext {
   theme: Theme
   direction: 'ltr' | 'rtl'
   /** Available width in pixels. */
   room: number
 }
 
-export const lookOf = (theme: Theme, direction: 'ltr' | 'rtl'): Look => ({
+export const createRenderContext = (theme: Theme, direction: 'ltr' | 'rtl'): RenderContext => ({
   theme,
   direction,
   room: theme.width - 2 * PADDING,
 })
 
 /** Returns the alignment. `start` is right in a right-to-left document. */
-export const alignOf = (align: unknown, { direction }: Look): string => {
+export const resolveAlignment = (align: unknown, { direction }: RenderContext): string => {
   if (align !== 'left') return String(align)
   return direction === 'rtl' ? 'right' : 'left'
 }
 
 /** Returns the font styles of a cell, because some readers don't let tables inherit them. */
-export const font = ({ theme }: Look): Record<string, string> => ({
+export const getFontStyles = ({ theme }: RenderContext): Record<string, string> => ({
   'font-family': FONTS[theme.font],
   'font-size': `${theme.fontSize}px`,
   'line-height': '1.5',
@@ -30,13 +30,13 @@ export const font = ({ theme }: Look): Record<string, string> => ({
 })
 
 /** Space below a block, in pixels. */
-export const GAP = 16
+export const BLOCK_GAP = 16
 
 /**
  * Returns the style sheets for the head. Gmail ignores a whole sheet that contains anything it doesn't support, so
  * there are three.
  */
-export function styleSheets({ dark }: Theme): string {
+export function renderStyleSheets({ dark }: Theme): string {
   const base =
     'body{margin:0;padding:0}img{border:0}' +
     '@media (max-width:480px){.col{max-width:100%!important}.pad{padding:20px!important}}'
@@ -66,4 +66,4 @@ export function styleSheets({ dark }: Theme): string {
 const sheet = (rules: string): string => `<style>${rules}</style>`
 
 /** Word uses Times for unknown fonts, and adds space around tables. */
-export const WORD_STYLE = `<style>table{border-collapse:collapse}td,th,div,p,a,h1,h2,h3{${css({ 'font-family': 'Arial,sans-serif', 'mso-line-height-rule': 'exactly' })}}</style>`
+export const WORD_STYLE = `<style>table{border-collapse:collapse}td,th,div,p,a,h1,h2,h3{${formatStyle({ 'font-family': 'Arial,sans-serif', 'mso-line-height-rule': 'exactly' })}}</style>`

@@ -23,14 +23,14 @@ export interface EmailDocument {
   /** Language of the text (BCP 47), for screen readers and translation. */
   language: string
   direction: 'ltr' | 'rtl'
-  /** The preview text that inboxes show after the subject. May have merge tags. Empty: none. */
+  /** The preview text that inboxes show after the subject. May have merge tags. Empty if there is none. */
   preheader: string
   theme: Theme
   content: DocumentNode[]
 }
 
 /** Returns the value of an attribute; empty if it isn't a string. */
-export function textOf({ attrs }: Pick<DocumentNode, 'attrs'>, name: string): string {
+export function getTextAttribute({ attrs }: Pick<DocumentNode, 'attrs'>, name: string): string {
   const value = attrs?.[name]
   return typeof value === 'string' ? value : ''
 }

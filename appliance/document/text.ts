@@ -1,8 +1,8 @@
 /** Renders the text part of a document, for readers that don't show HTML. */
 import { UNSUBSCRIBE } from './blocks.ts'
-import { type DocumentNode, textOf } from './model.ts'
+import { type DocumentNode, getTextAttribute } from './model.ts'
 import { NETWORKS } from './grammar.ts'
-import { inlineText, textLink } from './inline.ts'
+import { renderInlineText, renderTextLink } from './inline.ts'
 
 const indent = (text: string, first: string, rest: string): string =>
   text
@@ -21,9 +21,9 @@ function listText(node: DocumentNode): string {
 }
 
 function imageText(node: DocumentNode): string {
-  const [alt, href] = [textOf(node, 'alt'), textOf(node, 'href')]
+  const [alt, href] = [getTextAttribute(node, 'alt'), getTextAttribute(node, 'href')]
   if (alt === '') return href
-  return textLink(`[${alt}]`, href)
+  return renderTextLink(`[${alt}]`, href)
 }
 
 function socialText({ attrs = {} }: DocumentNode): string {
@@ -33,25 +33,25 @@ function socialText({ attrs = {} }: DocumentNode): string {
 }
 
 function footerText(node: DocumentNode): string {
-  const words = textOf(node, 'unsubscribe')
+  const words = getTextAttribute(node, 'unsubscribe')
   const link = words === '' ? '' : `${words}: ${UNSUBSCRIBE}`
-  return [inlineText(node.content), link].filter((text) => text !== '').join('\n')
+  return [renderInlineText(node.content), link].filter((text) => text !== '').join('\n')
 }
 
 function blockText(node: DocumentNode): string {
   switch (node.type) {
     case 'paragraph':
     case 'heading':
-      return inlineText(node.content)
+      return renderInlineText(node.content)
     case 'bulletList':
     case 'orderedList':
       return listText(node)
     case 'blockquote':
       return indent(renderText(node.content), '> ', '> ')
     case 'codeBlock':
-      return indent(inlineText(node.content), '    ', '    ')
+      return indent(renderInlineText(node.content), '    ', '    ')
     case 'button':
-      return textLink(inlineText(node.content), textOf(node, 'href'))
+      return renderTextLink(renderInlineText(node.content), getTextAttribute(node, 'href'))
     case 'image':
       return imageText(node)
     case 'divider':

@@ -32,7 +32,7 @@ export interface Theme extends ThemeColors {
   fontSize: number
   /** Corner radius of buttons and images, in pixels. */
   radius: number
-  /** Colors for readers in dark mode; null: no separate colors. */
+  /** Colors for readers in dark mode; null if there are no separate colors. */
   dark: ThemeColors | null
 }
 

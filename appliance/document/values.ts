@@ -1,7 +1,7 @@
 /** Readers for the values in a document: each checks a value and describes what it accepts. */
 
 /** Reads one kind of value. */
-export interface Reader<T> {
+export interface ValueParser<T> {
   /** Returns the value; undefined if it is invalid. */
   read: (value: unknown) => T | undefined
   /** Describes valid values; completes "Invalid … field: ". */
@@ -11,13 +11,13 @@ export interface Reader<T> {
 /** Control characters other than line feeds and tabs, and lone surrogates. */
 const unprintable = /[^\P{Cc}\n\t]|\p{Cs}/u
 
-export const text = (most: number): Reader<string> => ({
+export const text = (most: number): ValueParser<string> => ({
   read: (value) =>
     typeof value === 'string' && value.length <= most && !unprintable.test(value) ? value : undefined,
   expected: `a text of at most ${most} characters without control characters`,
 })
 
-export const line = (most: number): Reader<string> => ({
+export const line = (most: number): ValueParser<string> => ({
   read: (value) => {
     const read = text(most).read(value)
     return read === undefined || /[\n\t]/.test(read) ? undefined : read
@@ -27,29 +27,29 @@ export const line = (most: number): Reader<string> => ({
 
 export const oneOf = <const T extends readonly (string | number | boolean)[]>(
   ...values: T
-): Reader<T[number]> => ({
+): ValueParser<T[number]> => ({
   read: (value) => values.find((one) => one === value),
   expected: `one of ${values.map((one) => `\`${one}\``).join(', ')}`,
 })
 
-export const between = (least: number, most: number): Reader<number> => ({
+export const integerBetween = (least: number, most: number): ValueParser<number> => ({
   read: (value) => (Number.isInteger(value) && least <= +value! && +value! <= most ? +value! : undefined),
   expected: `a whole number from ${least} to ${most}`,
 })
 
-export const color: Reader<string> = {
+export const color: ValueParser<string> = {
   read: (value) =>
     typeof value === 'string' && /^#[0-9a-f]{6}$/i.test(value) ? value.toLowerCase() : undefined,
   expected: 'a color such as `#1b1c1f`',
 }
 
-export const orNull = <T>({ read, expected }: Reader<T>): Reader<T | null> => ({
+export const nullable = <T>({ read, expected }: ValueParser<T>): ValueParser<T | null> => ({
   read: (value) => (value === null ? null : read(value)),
   expected: `${expected}, or null`,
 })
 
 /** Names in merge tags: `FIRST_NAME`, `contact.first_name`, `contact.properties.plan`. */
-export const mergeKey: Reader<string> = {
+export const mergeKey: ValueParser<string> = {
   read: (value) =>
     typeof value === 'string' && value.length <= 100 && /^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,2}$/.test(value)
       ? value
@@ -58,7 +58,7 @@ export const mergeKey: Reader<string> = {
 }
 
 /** Text that replaces a tag without a value. Braces and bars would end the tag. */
-export const fallback: Reader<string> = {
+export const fallback: ValueParser<string> = {
   read: (value) => {
     const read = line(200).read(value)
     return read === undefined || /[{}|]/.test(read) ? undefined : read
@@ -87,15 +87,15 @@ function isUrl(href: string): boolean {
   return URL.canParse(href)
 }
 
-/** The target of a link; empty: not set yet. */
-export const link: Reader<string> = {
+/** The target of a link; empty if not set yet. */
+export const link: ValueParser<string> = {
   read: (value) => (typeof value === 'string' && (value === '' || isSafeLink(value)) ? value : undefined),
   expected:
     'an `https://`, `http://` or `mailto:` address, with merge tags only after `?` or `#`, or a tag such as `{{{RESET_URL}}}`',
 }
 
-/** The URL of an image; empty: not set yet. */
-export const imageSource: Reader<string> = {
+/** The URL of an image; empty if not set yet. */
+export const imageSource: ValueParser<string> = {
   read: (value) => {
     if (value === '') return value
     const isImage = typeof value === 'string' && isUrl(value) && /^https?:\/\/[^/?#]/i.test(value)

@@ -6,7 +6,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Cidr } from '../wire/networks.ts'
-import type { Poster } from '../wire/post.ts'
+import type { PostClient } from '../wire/post.ts'
 import { createLanes } from './lanes.ts'
 import { createTagCounter } from './metrics-tags.ts'
 import { createOutbox } from './outbox.ts'
@@ -18,7 +18,7 @@ export { createWebhooks, type Webhooks } from './webhooks.ts'
 
 export interface EventsDeps {
   storage: Storage
-  poster: Poster
+  poster: PostClient
   clock: Clock
   log: Logger
   /** The User-Agent header of requests to endpoints. */

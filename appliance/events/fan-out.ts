@@ -1,6 +1,6 @@
-/** Decides which endpoints receive which events. Pure but for new ids. */
+/** Decides which endpoints receive which events. Pure except for new IDs. */
 import { newId } from '../mail/ids.ts'
-import type { NewWebhookDelivery, OutboxEvent, WebhookListener } from '../storage/storage.ts'
+import type { NewWebhookDelivery, OutboxEvent, PublicWebhook } from '../storage/storage.ts'
 import { presentWebhookEvent } from '../api/webhook-payloads.ts'
 
 /** Creates the id of a delivery, as receivers see it; sorts by time. */
@@ -13,13 +13,13 @@ export const newDeliveryId = (now: number): string => `msg_${newId(now).replaceA
 const isTold = ({ email, data }: OutboxEvent): boolean => email?.via !== 'report' && data.robot !== true
 
 /** Whether a webhook receives an event; its age doesn't matter. */
-const isHeard = ({ type, email }: OutboxEvent, { events, broadcasts }: WebhookListener): boolean =>
+const isHeard = ({ type, email }: OutboxEvent, { events, broadcasts }: PublicWebhook): boolean =>
   events.includes(type) && (broadcasts || (email?.broadcastId ?? null) === null)
 
 /** Creates the deliveries of these events to subscribed endpoints, in order. Skips events older than the endpoint. */
-export function deliveriesFor(
+export function createDeliveries(
   events: readonly OutboxEvent[],
-  webhooks: readonly WebhookListener[],
+  webhooks: readonly PublicWebhook[],
   now: number,
 ): NewWebhookDelivery[] {
   const byTeam = Map.groupBy(webhooks, ({ teamId }) => teamId)
@@ -32,9 +32,9 @@ export function deliveriesFor(
 }
 
 /** Creates the deliveries of a replay: all that the endpoint subscribes to, including events older than it. */
-export function replaysFor(
+export function createReplays(
   events: readonly OutboxEvent[],
-  webhook: WebhookListener,
+  webhook: PublicWebhook,
   now: number,
 ): NewWebhookDelivery[] {
   const heard = events.filter((event) => isTold(event) && isHeard(event, webhook))
@@ -43,7 +43,7 @@ export function replaysFor(
 
 function deliveriesTo(
   event: OutboxEvent,
-  webhooks: readonly WebhookListener[],
+  webhooks: readonly PublicWebhook[],
   now: number,
 ): NewWebhookDelivery[] {
   if (webhooks.length === 0) return []

@@ -3,10 +3,10 @@
  * the due deliveries; lanes only keep those in flight.
  */
 import type { Clock } from '../clock/clock.ts'
-import { nextWebhookAttempt, RETRY_PAUSES } from '../mail/webhook.ts'
+import { computeNextWebhookAttempt, WEBHOOK_RETRY_DELAYS } from '../mail/webhook.ts'
 import type { LeasedWebhookDelivery, Storage, WebhookAttempt } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import type { Poster } from '../wire/post.ts'
+import type { PostClient } from '../wire/post.ts'
 import { attemptWebhook } from './attempt.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
@@ -40,7 +40,7 @@ const DRAIN_MS = 5000
 
 export interface LanesDeps {
   storage: Pick<Storage, 'leaseWebhookDeliveries' | 'settleWebhookAttempt'>
-  poster: Poster
+  poster: PostClient
   clock: Clock
   log: Logger
   /** The User-Agent header. */
@@ -58,7 +58,7 @@ export function createLanes(deps: LanesDeps): Worker {
   const { storage, clock, log, poster } = deps
   const flights = new Set<Promise<void>>()
   const inFlight = new Map<string, number>()
-  const pauses = RETRY_PAUSES.map((pause) => Math.max(pause, LEAST_LEASE))
+  const pauses = WEBHOOK_RETRY_DELAYS.map((pause) => Math.max(pause, LEAST_LEASE))
   let cut = false
 
   const fly = async (leased: LeasedWebhookDelivery): Promise<void> => {
@@ -124,7 +124,7 @@ async function settle(
   const { webhookId, teamId, attempt: attemptNumber, endpoint } = leased
   const now = clock.now()
   const success = attempt.error === null
-  const dueAt = nextWebhookAttempt(attemptNumber, now, random())
+  const dueAt = computeNextWebhookAttempt(attemptNumber, now, random())
   const reason = `Every attempt failed for ${DEAD_DAYS} days. Last error: ${attempt.error ?? ''}`
   const disable = { failingBefore: now - DEAD_DAYS * DAY, leastFailures: DEAD_FAILURES, reason }
   const outcome = success ? { success } : { success, dueAt }

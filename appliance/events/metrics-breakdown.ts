@@ -1,19 +1,24 @@
 /** Metrics broken down by one dimension: GET /emails/metrics/breakdown. Uses only the roll-ups. */
-import { CATEGORIES } from '../mail/bounce.ts'
-import { bouncedAbout, COUNTED, COUNTED_BY_RECIPIENT, type Counted } from '../mail/event.ts'
+import { BOUNCE_CATEGORIES } from '../mail/bounce.ts'
+import {
+  getBounceCategoryCounter,
+  EVENT_COUNTERS,
+  RECIPIENT_COUNTERS,
+  type EventCounter,
+} from '../mail/event.ts'
 import { refuse } from '../mail/refusals.ts'
 import { BREAKDOWNS } from '../api/metrics.ts'
 import type { MetricsQuery, Storage } from '../storage/storage.ts'
-import { breakDownInPieces, sumInPieces } from './metrics-pieces.ts'
-import { periodsOf, type Granularity, type Period } from './metrics-periods.ts'
-import { catchUp, type TagStorage } from './metrics-tags.ts'
-import { readMetricsQuery, type MetricsRequest } from './metrics-query.ts'
+import { breakDownInChunks, sumInChunks } from './metrics-pieces.ts'
+import { listPeriods, type Granularity, type Period } from './metrics-periods.ts'
+import { catchUpTagCounts, type TagStorage } from './metrics-tags.ts'
+import { parseMetricsQuery, type MetricsRequest } from './metrics-query.ts'
 
 export type Breakdown = (typeof BREAKDOWNS)[number]
 
 /** Metrics that can be broken down. The email search accepts the same names, except the last two. */
-export type BreakdownMetric = Counted | 'unique_opened' | 'unique_clicked'
-const METRICS: readonly BreakdownMetric[] = [...COUNTED, 'unique_opened', 'unique_clicked']
+export type BreakdownMetric = EventCounter | 'unique_opened' | 'unique_clicked'
+const METRICS: readonly BreakdownMetric[] = [...EVENT_COUNTERS, 'unique_opened', 'unique_clicked']
 
 /** Maximum domains, providers or tags shown separately: more than fit on a screen, few enough for a chart. */
 const MOST_VALUES = 50
@@ -29,7 +34,7 @@ export interface BreakdownRequest extends Pick<
   'range' | 'zone' | 'granularity' | 'domainIds'
 > {
   by: Breakdown
-  /** Undefined for all. */
+  /** Provider IDs; undefined for all. */
   providers: string[] | undefined
 }
 
@@ -50,7 +55,7 @@ export interface BreakdownReport {
   metrics: readonly BreakdownMetric[]
   totals: Record<string, number>
   rows: BreakdownRow[]
-  /** By tag, if not all events are counted yet: the time of the first uncounted one. Null when all are. */
+  /** In a breakdown by tag, the time of the first event that isn't counted yet; null when all events are counted. */
   countedUntil: number | null
 }
 
@@ -77,11 +82,11 @@ const invalid = (parameter: string, expected: string) => refuse('invalid_paramet
  * Parses the query. Range, time zone, granularity and domains are as for GET /emails/metrics.
  * @throws Refusal naming the parameter and what it accepts
  */
-export function readBreakdownQuery(query: unknown, now: number): BreakdownRequest {
+export function parseBreakdownQuery(query: unknown, now: number): BreakdownRequest {
   const { by = 'domain', provider, ...given } = query as Record<string, unknown>
   const { start_date, end_date, timezone, granularity: length, domain_id } = given
   const known = { start_date, end_date, timezone, granularity: length, domain_id }
-  const { range, zone, granularity, domainIds } = readMetricsQuery(known, now)
+  const { range, zone, granularity, domainIds } = parseMetricsQuery(known, now)
   const word = typeof by === 'string' ? by.toLowerCase() : by
   const found = BREAKDOWNS.find((one) => one === word)
   if (found === undefined) throw invalid('by', `one of ${BREAKDOWNS.join(', ')}`)
@@ -104,7 +109,7 @@ function readProviders(given: unknown): string[] | undefined {
  * @param providerNames display names by provider id
  * @throws Refusal when there would be too many periods
  */
-export async function reportBreakdown(
+export async function computeBreakdown(
   storage: Deps,
   teamId: string,
   request: BreakdownRequest,
@@ -113,7 +118,7 @@ export async function reportBreakdown(
 ): Promise<BreakdownReport> {
   const { by, range, granularity } = request
   const metrics = metricsOf(request)
-  const countedUntil = by === 'tag' ? await catchUp(storage, now) : null
+  const countedUntil = by === 'tag' ? await catchUpTagCounts(storage, now) : null
   const found = await countersOf(storage, teamId, request, metrics, now)
   const names = by === 'provider' ? providerNames : await namesOf(storage, teamId, by, found, now)
   const rows = found.map(({ value, counters }) => ({
@@ -145,7 +150,7 @@ async function totalOf(
 ): Promise<Map<string, number>> {
   if (range.start >= range.end) return new Map()
   const query = { teamId, domainIds, providers, ranges: [range], together: true }
-  const sums = await sumInPieces(storage, query, now)
+  const sums = await sumInChunks(storage, query, now)
   return sumsOf(sums.map(({ counter, n }) => ({ value: null, counters: new Map([[counter, n]]) })))
 }
 
@@ -159,7 +164,7 @@ const order = (a: BreakdownRow, b: BreakdownRow, size: (row: BreakdownRow) => nu
  */
 function metricsOf({ by, providers }: BreakdownRequest): readonly BreakdownMetric[] {
   if (by === 'bounce_category') return ['bounced']
-  return by === 'provider' || providers ? COUNTED_BY_RECIPIENT : METRICS
+  return by === 'provider' || providers ? RECIPIENT_COUNTERS : METRICS
 }
 
 const BOUNCES = ['bounced_permanent', 'bounced_transient', 'bounced_undetermined']
@@ -202,7 +207,7 @@ async function countersOf(
   if (by === 'broadcast') return byBroadcast(storage, { ...about, ranges: [range] }, now)
   const counters = metrics.flatMap(countersFor)
   const asked = { ...about, range, by, counters, most: MOST_VALUES }
-  const sums = await breakDownInPieces(storage, asked, now)
+  const sums = await breakDownInChunks(storage, asked, now)
   const groups = Map.groupBy(sums, ({ value }) => value)
   return [...groups].map(([value, group]) => ({
     value,
@@ -216,7 +221,7 @@ async function byPeriod(
   { range, granularity, zone }: BreakdownRequest,
   now: number,
 ): Promise<Counters[]> {
-  const periods = periodsOf(range, granularity, zone, MOST_PERIODS)
+  const periods = listPeriods(range, granularity, zone, MOST_PERIODS)
   if (!periods) throw invalid('granularity', `at most ${MOST_PERIODS} periods in the range`)
   const ranges = periods.map(({ start, end }) => ({
     start: Math.max(start, range.start),
@@ -224,7 +229,7 @@ async function byPeriod(
   }))
   const found = new Map(ranges.map(({ start }) => [start, new Map<string, number>()]))
   const asked = ranges.filter(({ start, end }) => start < end)
-  const sums = await sumInPieces(storage, { ...about, ranges: asked, together: true }, now)
+  const sums = await sumInChunks(storage, { ...about, ranges: asked, together: true }, now)
   for (const { start, counter, n } of sums) {
     const counters = found.get(start)!
     counters.set(counter, (counters.get(counter) ?? 0) + n)
@@ -232,7 +237,7 @@ async function byPeriod(
   return [...found].map(([value, counters]) => ({ value, counters }))
 }
 
-/** Returns the largest broadcasts, and all others as one row. */
+/** Returns the counters of the largest broadcasts, and those of all others as one row. */
 async function byBroadcast(storage: Deps, query: MetricsQuery, now: number): Promise<Counters[]> {
   const sums = await storage.sumBroadcastMetrics(query, now)
   const rows = [...Map.groupBy(sums, ({ broadcastId }) => broadcastId)].map(([value, group]) => ({
@@ -246,12 +251,14 @@ async function byBroadcast(storage: Deps, query: MetricsQuery, now: number): Pro
   return rest.length === 0 ? largest : [...largest, { value: null, counters: sumsOf(rest) }]
 }
 
-/** Breaks bounces down by category; those without one form the rest. */
+/** Breaks bounces down by category; bounces without a category form the rest. */
 async function byCategory(storage: Deps, query: MetricsQuery, now: number): Promise<Counters[]> {
   const counters = new Map<string, number>()
-  for (const { counter, n } of await sumInPieces(storage, { ...query, together: true }, now))
+  for (const { counter, n } of await sumInChunks(storage, { ...query, together: true }, now))
     counters.set(counter, (counters.get(counter) ?? 0) + n)
-  const told = CATEGORIES.map((category) => [category, counters.get(bouncedAbout(category)) ?? 0] as const)
+  const told = BOUNCE_CATEGORIES.map(
+    (category) => [category, counters.get(getBounceCategoryCounter(category)) ?? 0] as const,
+  )
   const rest = sumOf('bounced', counters) - told.reduce((sum, [, n]) => sum + n, 0)
   return [...told, ['undetermined', rest] as const].map(([value, n]) => ({
     value,

@@ -54,7 +54,7 @@ function rate(name: Rate, counters: Counters): number {
 }
 
 /** Computes the requested metrics. */
-export function metricsOf(names: readonly Metric[], counters: Counters): Record<string, number> {
+export function computeMetrics(names: readonly Metric[], counters: Counters): Record<string, number> {
   return Object.fromEntries(
     names.map((name) => [name, isRate(name) ? rate(name, counters) : count(name, counters)]),
   )

@@ -22,7 +22,7 @@ const LEAST: Record<Granularity, number> = {
 }
 
 /** The clock of a time zone. */
-export interface Zone {
+export interface TimeZone {
   /** Returns the offset of local time from UTC at a time, in milliseconds. */
   offsetAt(at: number): number
 }
@@ -37,7 +37,7 @@ function offsetIn(text: string): number {
 }
 
 /** Returns the zone of an IANA name (`America/New_York`); undefined when there is none. */
-export function zoneOf(name: string): Zone | undefined {
+export function findZone(name: string): TimeZone | undefined {
   if (name === 'UTC') return { offsetAt: () => 0 }
   // The formatter also accepts offsets such as +02:00, which aren't zone names.
   if (!/^[A-Za-z]/.test(name)) return undefined
@@ -57,14 +57,16 @@ export function zoneOf(name: string): Zone | undefined {
  * Converts a local time (given as if it were UTC) to a time. Ambiguous times give the first; times skipped by the clock
  * give the moment of the change.
  */
-export function instantOf(local: number, zone: Zone): number {
+export function toInstant(local: number, zone: TimeZone): number {
   const before = zone.offsetAt(local - DAY)
   const after = zone.offsetAt(local + DAY)
   const candidates = [local - Math.max(before, after), local - Math.min(before, after)]
   return candidates.find((at) => at + zone.offsetAt(at) === local) ?? local - before
 }
 
-/** Returns the start of the period that contains a local time, in local time; `step` periods later. */
+/**
+ * Returns the start of the period that is `step` periods after the one that contains a local time. Both are local times.
+ */
 function boundary(local: number, granularity: Exclude<Granularity, 'hourly'>, step: number): number {
   const date = new Date(local)
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
@@ -77,32 +79,32 @@ function boundary(local: number, granularity: Exclude<Granularity, 'hourly'>, st
 /**
  * Returns the start of the hour on the zone's clock. In zones with half-hour offsets, hours begin at half past in UTC.
  */
-const hourOf = (at: number, zone: Zone): number => {
+const hourOf = (at: number, zone: TimeZone): number => {
   const local = at + zone.offsetAt(at)
   return at - (((local % HOUR) + HOUR) % HOUR)
 }
 
-function startOf(at: number, granularity: Granularity, zone: Zone): number {
+function startOf(at: number, granularity: Granularity, zone: TimeZone): number {
   if (granularity === 'hourly') return hourOf(at, zone)
-  return instantOf(boundary(at + zone.offsetAt(at), granularity, 0), zone)
+  return toInstant(boundary(at + zone.offsetAt(at), granularity, 0), zone)
 }
 
-function nextStart(start: number, granularity: Granularity, zone: Zone): number {
+function nextStart(start: number, granularity: Granularity, zone: TimeZone): number {
   // A half-hour clock change makes one local hour shorter or longer.
   if (granularity === 'hourly') return Math.max(hourOf(start + HOUR, zone), start + HOUR / 2)
-  const next = instantOf(boundary(start + zone.offsetAt(start), granularity, 1), zone)
+  const next = toInstant(boundary(start + zone.offsetAt(start), granularity, 1), zone)
   // A day that a zone skipped (Samoa, December 30, 2011) has no length.
-  return next > start ? next : instantOf(boundary(start + zone.offsetAt(start), granularity, 2), zone)
+  return next > start ? next : toInstant(boundary(start + zone.offsetAt(start), granularity, 2), zone)
 }
 
 /**
  * Returns the periods that a range touches, without gaps; the first and last may extend beyond it. Undefined when there
  * may be more than `most`.
  */
-export function periodsOf(
+export function listPeriods(
   range: Period,
   granularity: Granularity,
-  zone: Zone,
+  zone: TimeZone,
   most: number,
 ): Period[] | undefined {
   if ((range.end - range.start) / LEAST[granularity] > most * 2) return undefined

@@ -3,27 +3,30 @@
  * days and hours where they exist, else from quarter-hours.
  */
 import {
-  QUARTER,
-  quarterOf,
+  QUARTER_HOUR_MS,
+  startOfQuarterHour,
   startOfSum,
-  SUMMED,
+  SUM_LENGTHS,
   type BreakdownQuery,
   type BreakdownSum,
   type MetricsQuery,
   type MetricsSum,
   type Storage,
-  type SummedBy,
+  type SumDimension,
 } from '../storage/storage.ts'
 
 /** Longest range of quarter-hours in one call, between UTC midnights: about 30,000 roll-ups with 200 domains, 10 ms. */
 const PIECE = 86_400_000
-/** Sums per call: with rows for every domain or provider (about 3000 each), and with few rows. */
+/** Maximum number of sums per call: with rows for every domain or provider (about 3000 each), and with few rows. */
 const [WIDE, NARROW] = [4, 1000]
-/** Values listed separately per piece. If a team sends to more providers per day, the smallest are combined. */
+/**
+ * Maximum number of values listed separately per piece. If a team sends to more providers per day, the smallest are
+ * combined.
+ */
 const PIECE_VALUES = 2000
 /**
- * Values kept while adding up pieces, and how many remain after pruning, so that ten years of days don't fill the
- * memory.
+ * Maximum number of values kept while adding up pieces, and number that remain after pruning, so that ten years of days
+ * don't fill the memory.
  */
 const [MOST_KEPT, KEPT] = [20_000, 10_000]
 
@@ -38,20 +41,20 @@ interface Cut extends Range {
 }
 
 /** The ranges of one call: ranges of sums of one length, or of quarter-hours (undefined). */
-export interface Piece {
+export interface QueryChunk {
   length: number | undefined
   cuts: Cut[]
 }
 
 /** The usable sums: their lengths (longest first), until when they are complete, and how many per call. */
-export interface Sums {
+export interface UsableSums {
   lengths: readonly number[]
   until: number
   most: number
 }
 
 /** The value when no sums are usable. */
-const NONE: Sums = { lengths: [], until: 0, most: 1 }
+const NONE: UsableSums = { lengths: [], until: 0, most: 1 }
 
 /** Covers the range with the longest sums that fit into it, in order. */
 function cover(
@@ -73,7 +76,7 @@ function cover(
 }
 
 /** Cuts ranges at midnights and groups them by day, in order. */
-function byDay(cuts: readonly Cut[]): Piece[] {
+function byDay(cuts: readonly Cut[]): QueryChunk[] {
   const parts = cuts.flatMap(({ start, end, of }) => {
     const parts: Cut[] = []
     for (let at = start; at < end;) {
@@ -88,8 +91,8 @@ function byDay(cuts: readonly Cut[]): Piece[] {
 }
 
 /** Groups ranges of sums of one length, `most` per piece. */
-function byCount(cuts: readonly Cut[], length: number, most: number): Piece[] {
-  const pieces: Piece[] = []
+function byCount(cuts: readonly Cut[], length: number, most: number): QueryChunk[] {
+  const pieces: QueryChunk[] = []
   let room = 0
   for (const { start, end, of } of cuts)
     for (let at = start; at < end;) {
@@ -106,10 +109,13 @@ function byCount(cuts: readonly Cut[], length: number, most: number): Piece[] {
 }
 
 /** Plans the calls that cover all ranges, each part once. Ranges are whole quarter-hours, like the roll-ups. */
-export function piecesOf(ranges: readonly Range[], { lengths, until, most }: Sums = NONE): Piece[] {
+export function planChunks(
+  ranges: readonly Range[],
+  { lengths, until, most }: UsableSums = NONE,
+): QueryChunk[] {
   const parts = ranges.flatMap(({ start, end }) => {
     if (start >= end) return []
-    const whole = { start: quarterOf(start), end: quarterOf(end - 1) + QUARTER }
+    const whole = { start: startOfQuarterHour(start), end: startOfQuarterHour(end - 1) + QUARTER_HOUR_MS }
     return cover(whole, lengths, until).map((part) => ({ ...part, of: start }))
   })
   const groups = Map.groupBy(parts, ({ length }) => length)
@@ -127,23 +133,23 @@ type Reader = Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'breakDownMetrics'>
 async function sumsFor(
   storage: Pick<Reader, 'metricsSummed'>,
   teamId: string,
-  dimension: SummedBy | undefined,
+  dimension: SumDimension | undefined,
   narrow: boolean,
   now: number,
-): Promise<Sums> {
+): Promise<UsableSums> {
   if (dimension === undefined) return NONE
   const until = await storage.metricsSummed({ teamId }, now)
-  return { lengths: SUMMED[dimension], until, most: narrow ? NARROW : WIDE }
+  return { lengths: SUM_LENGTHS[dimension], until, most: narrow ? NARROW : WIDE }
 }
 
-function dimensionOf({ together, domainIds, providers }: MetricsQuery): SummedBy | undefined {
+function dimensionOf({ together, domainIds, providers }: MetricsQuery): SumDimension | undefined {
   if (domainIds) return providers ? undefined : 'domain'
   if (providers) return 'provider'
   return together ? 'all' : 'domain'
 }
 
 /** Does the same as `sumMetrics`, piece by piece. */
-export async function sumInPieces(
+export async function sumInChunks(
   storage: Pick<Reader, 'metricsSummed' | 'sumMetrics'>,
   query: MetricsQuery,
   now: number,
@@ -151,7 +157,7 @@ export async function sumInPieces(
   const narrow = query.together === true || query.domainIds !== undefined
   const usable = await sumsFor(storage, query.teamId, dimensionOf(query), narrow, now)
   const sums = new Map<string, MetricsSum>()
-  for (const { length, cuts } of piecesOf(query.ranges, usable)) {
+  for (const { length, cuts } of planChunks(query.ranges, usable)) {
     const asked = new Map(cuts.map(({ start, of }) => [start, of]))
     const ranges = cuts.map(({ start, end }) => ({ start, end }))
     const found = await storage.sumMetrics({ ...query, ranges, length }, now)
@@ -199,21 +205,21 @@ function sumsForBreakdown(
   storage: Pick<Reader, 'metricsSummed'>,
   { teamId, by, domainIds, providers }: BreakdownQuery,
   now: number,
-): Sums | Promise<Sums> {
+): UsableSums | Promise<UsableSums> {
   if (by === 'tag') return domainIds && providers ? NONE : { lengths: [PIECE], until: Infinity, most: WIDE }
   const dimension = (by === 'domain' ? providers : domainIds) ? undefined : by
   return sumsFor(storage, teamId, dimension, false, now)
 }
 
 /** Does the same as `breakDownMetrics`, piece by piece. */
-export async function breakDownInPieces(
+export async function breakDownInChunks(
   storage: Pick<Reader, 'metricsSummed' | 'breakDownMetrics'>,
   query: BreakdownQuery,
   now: number,
 ): Promise<BreakdownSum[]> {
   const usable = await sumsForBreakdown(storage, query, now)
   let values: Values = new Map()
-  for (const { length, cuts } of piecesOf([query.range], usable))
+  for (const { length, cuts } of planChunks([query.range], usable))
     for (const { start, end } of cuts) {
       const asked = { ...query, range: { start, end }, length, most: PIECE_VALUES }
       const sums = await storage.breakDownMetrics(asked, now)

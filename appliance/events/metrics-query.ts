@@ -2,7 +2,7 @@
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { METRICS, type Metric } from './metrics-names.ts'
-import { instantOf, zoneOf, type Granularity, type Period, type Zone } from './metrics-periods.ts'
+import { toInstant, findZone, type Granularity, type Period, type TimeZone } from './metrics-periods.ts'
 import { GRANULARITIES } from '../api/metrics.ts'
 
 const DIMENSIONS = ['period', 'domain', 'email', 'broadcast'] as const
@@ -11,11 +11,11 @@ export type Dimension = (typeof DIMENSIONS)[number]
 /** A validated request. */
 export interface MetricsRequest {
   range: Period
-  zone: Zone
+  zone: TimeZone
   granularity: Granularity
   metrics: Metric[]
   dimensions: Dimension[]
-  /** Undefined for all. */
+  /** Domain IDs; undefined for all. */
   domainIds: string[] | undefined
   emailIds: string[] | undefined
   broadcastIds: string[] | undefined
@@ -32,9 +32,9 @@ const invalid = (parameter: string, expected: string) => refuse('invalid_paramet
  * @param now the current time, which ends the range at the latest
  * @throws Refusal naming the parameter and what it accepts
  */
-export function readMetricsQuery(query: unknown, now: number): MetricsRequest {
+export function parseMetricsQuery(query: unknown, now: number): MetricsRequest {
   const given = query as Record<string, unknown>
-  const zone = zoneOf(text(given, 'timezone') ?? 'UTC')
+  const zone = findZone(text(given, 'timezone') ?? 'UTC')
   if (!zone) throw invalid('timezone', 'an IANA time zone such as America/New_York')
   const granularity = oneOf('granularity', text(given, 'granularity') ?? 'daily', GRANULARITIES)
   const metrics = words(given, 'metrics').map((word) => oneOf('metrics', word, METRICS))
@@ -61,7 +61,7 @@ function refuseBoth(dimensions: Dimension[], emailIds?: string[], broadcastIds?:
   throw invalid(parameter, 'either emails or broadcasts, not both')
 }
 
-function readRange(given: Record<string, unknown>, zone: Zone, now: number): Period {
+function readRange(given: Record<string, unknown>, zone: TimeZone, now: number): Period {
   const last = readInstant('end_date', text(given, 'end_date'), zone) ?? now
   const end = Math.min(last, now)
   const start = readInstant('start_date', text(given, 'start_date'), zone) ?? end - DEFAULT_RANGE
@@ -70,7 +70,7 @@ function readRange(given: Record<string, unknown>, zone: Zone, now: number): Per
 }
 
 /** Parses a time. A date means its first moment in the zone; a datetime without offset is local time in the zone. */
-function readInstant(parameter: string, value: string | undefined, zone: Zone): number | undefined {
+function readInstant(parameter: string, value: string | undefined, zone: TimeZone): number | undefined {
   if (value === undefined) return undefined
   // A plus sign in a query string arrives as a space.
   const [, date, time = '00:00', offset] =
@@ -82,7 +82,7 @@ function readInstant(parameter: string, value: string | undefined, zone: Zone): 
   // Date.parse reads February 31 as March 3.
   const exists = new Date(`${date}T00:00Z`).toJSON()?.startsWith(date)
   if (Number.isNaN(at) || !exists) throw invalid(parameter, DATE)
-  return offset === undefined ? instantOf(at, zone) : at
+  return offset === undefined ? toInstant(at, zone) : at
 }
 
 function text(given: Record<string, unknown>, name: string): string | undefined {

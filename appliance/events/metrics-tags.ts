@@ -6,14 +6,14 @@ import { setTimeout as rest } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
 export type TagStorage = Pick<Storage, 'readTagCounts' | 'addTagCounts'>
 
 /**
- * Batches that a query processes before it is answered: several thousand events, more than usually arrive between two
- * runs.
+ * Maximum number of batches that a query processes before it is answered: several thousand events, more than usually arrive
+ * between two runs.
  */
 const MOST_CHUNKS = 40
 /** Minimum time between runs (milliseconds). A query in between counts the missing events itself. */
@@ -25,7 +25,7 @@ const REST_MS = 10
  * Counts the events that aren't counted yet.
  * @returns null when all events are counted; otherwise the time of the first uncounted one
  */
-export async function catchUp(storage: TagStorage, now: number): Promise<number | null> {
+export async function catchUpTagCounts(storage: TagStorage, now: number): Promise<number | null> {
   for (let chunks = 0; ; chunks++) {
     const { since, more, ...chunk } = await storage.readTagCounts({}, now)
     if (since === null || chunks === MOST_CHUNKS) return since
@@ -33,7 +33,8 @@ export async function catchUp(storage: TagStorage, now: number): Promise<number 
     try {
       added = await storage.addTagCounts(chunk, now)
     } catch {
-      // With a full disk, answer with the numbers so far and their end; the background counter logs the problem.
+      // With a full disk, answer with the numbers so far, and the time up to which they are complete; the background
+      // counter logs the problem.
       return since
     }
     if (added && !more) return null
@@ -56,7 +57,7 @@ export function createTagCounter({
   /** Default: this process is the only one. */
   duties?: Duties | undefined
 }): Worker {
-  const onDuty = dutyOf(duties, 'tag metrics')
+  const onDuty = createDutyCheck(duties, 'tag metrics')
   const step = async (): Promise<boolean> => {
     const { since, more, ...chunk } = await storage.readTagCounts({}, clock.now())
     if (since === null || !(await onDuty())) return false

@@ -1,15 +1,15 @@
 /** Metrics: GET /emails/metrics and `posthaste metrics`. */
 import { refuse } from '../mail/refusals.ts'
 import type { Storage } from '../storage/storage.ts'
-import { metricsOf, type Metric } from './metrics-names.ts'
-import { sumInPieces } from './metrics-pieces.ts'
-import { periodsOf, type Granularity, type Period } from './metrics-periods.ts'
+import { computeMetrics, type Metric } from './metrics-names.ts'
+import { sumInChunks } from './metrics-pieces.ts'
+import { listPeriods, type Granularity, type Period } from './metrics-periods.ts'
 import type { Dimension, MetricsRequest } from './metrics-query.ts'
 
 export { METRICS } from './metrics-names.ts'
-export { breakDownInPieces, sumInPieces } from './metrics-pieces.ts'
-export { reportBreakdown, readBreakdownQuery } from './metrics-breakdown.ts'
-export { readMetricsQuery } from './metrics-query.ts'
+export { breakDownInChunks, sumInChunks } from './metrics-pieces.ts'
+export { computeBreakdown, parseBreakdownQuery } from './metrics-breakdown.ts'
+export { parseMetricsQuery } from './metrics-query.ts'
 
 /** The metrics for one combination of the requested dimensions; fields of others are absent. */
 export interface MetricsRow {
@@ -32,13 +32,13 @@ export interface MetricsReport {
   dimensions: Dimension[]
   granularity: Granularity
   totals: Record<string, number>
-  /** By period, domain, and email or broadcast; null when no dimension was requested. */
+  /** Rows by period, domain, and email or broadcast; null when no dimension was requested. */
   rows: MetricsRow[] | null
 }
 
 /** Maximum rows and periods in a response (reference: wire format §2.2). */
 const MOST_ROWS = 10_000
-/** Events read for metrics by email: 250 ms of the reading thread. */
+/** Maximum number of events read for metrics by email: 250 ms of the reading thread. */
 const MOST_EVENTS = 100_000
 
 type Deps = Pick<
@@ -51,7 +51,7 @@ type Deps = Pick<
   | 'listDomains'
 >
 
-/** A sum from any source. */
+/** A sum of one counter, read from the roll-ups or counted from events. */
 interface Sum {
   start: number
   domainId: string
@@ -67,7 +67,7 @@ const narrower = (parameter: string, expected: string) => refuse('invalid_parame
  * Computes the report from the roll-ups; by email, from the events.
  * @throws Refusal when the response would be too long
  */
-export async function reportMetrics(
+export async function computeMetricsReport(
   storage: Deps,
   teamId: string,
   request: MetricsRequest,
@@ -76,7 +76,7 @@ export async function reportMetrics(
   const { range, dimensions, granularity, metrics } = request
   const ranges = rangesOf(request)
   const sums = await sumsOf(storage, teamId, request, ranges, now)
-  const totals = metricsOf(metrics, countersOf(sums))
+  const totals = computeMetrics(metrics, countersOf(sums))
   const about = { range, metrics, dimensions, granularity, totals }
   if (dimensions.length === 0) return { ...about, rows: null }
   const names = await namesOf(storage, teamId, sums, now)
@@ -92,7 +92,7 @@ export async function reportMetrics(
 /** Returns the requested periods, cut to the requested range. */
 function rangesOf({ range, dimensions, granularity, zone }: MetricsRequest): Period[] {
   if (!dimensions.includes('period')) return [range]
-  const periods = periodsOf(range, granularity, zone, MOST_ROWS)
+  const periods = listPeriods(range, granularity, zone, MOST_ROWS)
   if (!periods) throw narrower('granularity', `at most ${MOST_ROWS} periods in the range`)
   return periods.map(({ start, end }) => ({
     start: Math.max(start, range.start),
@@ -112,7 +112,7 @@ async function sumsOf(
   if (query.ranges.length === 0) return []
   if (broadcastIds || dimensions.includes('broadcast'))
     return storage.sumBroadcastMetrics({ ...query, broadcastIds }, now)
-  if (!emailIds && !dimensions.includes('email')) return sumInPieces(storage, query, now)
+  if (!emailIds && !dimensions.includes('email')) return sumInChunks(storage, query, now)
   const sums = await storage.sumEmailMetrics({ ...query, emailIds, mostEvents: MOST_EVENTS }, now)
   if (!sums)
     throw narrower('start_date', 'a shorter range or at most 100 `email_id`; the range has too many emails')
@@ -175,17 +175,17 @@ function rowsOf(
     ...(has('broadcast') && broadcastId !== undefined
       ? { broadcastId, broadcastName: names.get(broadcastId) ?? null }
       : {}),
-    metrics: metricsOf(metrics, countersOf(group)),
+    metrics: computeMetrics(metrics, countersOf(group)),
   }))
 }
 
-/** Recomputed per transaction: a UTC day, which has its own sums. */
+/** Length of the range that is recomputed per transaction: a UTC day, which has its own sums. */
 const STEP = 24 * 3_600_000
 
 /**
  * The result of recomputing: numbers that were wrong, and quarter-hours that stay because their events were removed.
  */
-export interface Recomputed {
+export interface RecomputeResult {
   changed: number
   left: number
 }
@@ -194,7 +194,7 @@ export interface Recomputed {
 export async function recomputeMetrics(
   storage: Pick<Storage, 'metricsSpans' | 'recomputeMetrics'>,
   now: number,
-): Promise<Recomputed> {
+): Promise<RecomputeResult> {
   const all = { changed: 0, left: 0 }
   for (const { teamId, first, last } of await storage.metricsSpans({}, now)) {
     for (let start = Math.floor(first / STEP) * STEP; start <= last; start += STEP) {

@@ -3,10 +3,10 @@
  * neither loses an event nor sends it twice.
  */
 import type { Clock } from '../clock/clock.ts'
-import { isAfter, type NotMade, type Storage } from '../storage/storage.ts'
+import { isAfter, type SuppressedDelivery, type Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { deliveriesFor } from './fan-out.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDeliveries } from './fan-out.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
 /** Events per step. */
@@ -27,7 +27,7 @@ export interface OutboxDeps {
 }
 
 /** Logs deliveries that are never attempted. Logs the recipient's domain instead of the address. */
-function logSuppressed(suppressed: readonly NotMade[], log: Logger): void {
+function logSuppressed(suppressed: readonly SuppressedDelivery[], log: Logger): void {
   for (const { teamId, emailId, deliveryId, recipient } of suppressed) {
     const domain = recipient.slice(recipient.lastIndexOf('@') + 1)
     const about = { email_id: emailId, team_id: teamId, delivery: deliveryId, domain }
@@ -37,11 +37,11 @@ function logSuppressed(suppressed: readonly NotMade[], log: Logger): void {
 
 /** Creates the outbox; it begins with `start()`. */
 export function createOutbox({ storage, clock, log, pollMs, duties, onStored }: OutboxDeps): Worker {
-  const onDuty = dutyOf(duties, 'outbox')
+  const onDuty = createDutyCheck(duties, 'outbox')
   const step = async (): Promise<boolean> => {
     const { from, to, events, webhooks, suppressed } = await storage.readOutbox({ limit: STEP }, clock.now())
     if (!isAfter(to, from) || !(await onDuty())) return false
-    const deliveries = deliveriesFor(events, webhooks, clock.now())
+    const deliveries = createDeliveries(events, webhooks, clock.now())
     const stored = await storage.fanOutWebhooks({ from, to, deliveries }, clock.now())
     if (stored) logSuppressed(suppressed, log)
     if (stored && deliveries.length > 0) onStored()

@@ -6,12 +6,12 @@ const PREFIX = 'whsec_'
 const KEY_BYTES = 24
 
 /** Generates a secret. */
-export function newSecret(): string {
+export function generateSecret(): string {
   return PREFIX + randomBytes(KEY_BYTES).toString('base64')
 }
 
 /** Returns `v1,` and the base64 HMAC-SHA256 over id, time and body; one per secret, separated by spaces. */
-export function sign(
+export function signPayload(
   secrets: readonly string[],
   { id, seconds, body }: { id: string; seconds: number; body: string },
 ): string {
@@ -23,23 +23,23 @@ export function sign(
   return signatures.join(' ')
 }
 
-export interface Signed {
+export interface SignableContent {
   id: string
   type: string
   payload: string
   secret: string
-  /** Also used for signing until then. */
+  /** The previous secret, which is also used for signing until that time; null if there is none. */
   oldSecret: { secret: string; until: number } | null
 }
 
 /**
  * Returns the header fields of an attempt, signed for this time: receivers refuse a time more than five minutes off.
  */
-export function headersFor(signed: Signed, agent: string, now: number): Record<string, string> {
+export function buildHeaders(signed: SignableContent, agent: string, now: number): Record<string, string> {
   const { id, payload: body, secret, oldSecret } = signed
   const seconds = Math.floor(now / 1000)
   const secrets = oldSecret && oldSecret.until > now ? [secret, oldSecret.secret] : [secret]
-  const signature = sign(secrets, { id, seconds, body })
+  const signature = signPayload(secrets, { id, seconds, body })
   return {
     'content-type': 'application/json',
     accept: '*/*',

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import { PING, WEBHOOK_EVENTS, type WebhookDeliveryState, type WebhookStatus } from '../mail/webhook.ts'
+import { PING_EVENT, WEBHOOK_EVENTS, type WebhookDeliveryState, type WebhookStatus } from '../mail/webhook.ts'
 import type {
   NewWebhookDelivery,
   Page,
@@ -11,18 +11,18 @@ import type {
   WebhookAttempt,
   WebhookDelivery,
   WebhookRequests,
-  StorageOf,
+  StorageSubset,
   OutboxEvent,
 } from '../storage/storage.ts'
 import { presentPing } from '../api/webhook-payloads.ts'
-import type { Poster } from '../wire/post.ts'
+import type { PostClient } from '../wire/post.ts'
 import type { Cidr } from '../wire/networks.ts'
 import { attemptWebhook } from './attempt.ts'
-import { endpointProblem } from './endpoint.ts'
-import { newDeliveryId, replaysFor } from './fan-out.ts'
-import { newSecret } from './signature.ts'
+import { findEndpointProblem } from './endpoint.ts'
+import { newDeliveryId, createReplays } from './fan-out.ts'
+import { generateSecret } from './signature.ts'
 
-/** Endpoints per team. Every event is stored once per subscribed endpoint. */
+/** Maximum number of endpoints per team. Every event is stored once per subscribed endpoint. */
 const MOST = 50
 /** How long the old secret still signs after a rotation, in milliseconds. */
 const OVERLAP = 24 * 3_600_000
@@ -30,13 +30,13 @@ const OVERLAP = 24 * 3_600_000
 const COUNTED = { ms: 24 * 3_600_000, most: 1000 }
 /** Events replayed per transaction. */
 const STEP = 500
-/** Events selected for one replay: the longest page of the log. */
+/** Maximum number of events selected for one replay: the longest page of the log. */
 const MOST_PICKED = 100
 
 export interface WebhookChange {
   endpoint?: string | undefined
   events?: string[] | undefined
-  /** Whether it receives events of emails of broadcasts. */
+  /** Whether the webhook receives events about broadcast emails. */
   broadcasts?: boolean | undefined
   status?: WebhookStatus | undefined
 }
@@ -46,9 +46,9 @@ export interface NewWebhook {
   teamId: string
   endpoint: string
   events: string[]
-  /** Whether it receives events of emails of broadcasts. Default: true. */
+  /** Whether the webhook receives events about broadcast emails. Default: true. */
   broadcasts?: boolean | undefined
-  /** Why nothing should be sent to it yet; when left out, it is enabled. */
+  /** Why nothing should be sent to the webhook yet; if absent, the webhook is enabled. */
   disabled?: string
 }
 
@@ -60,12 +60,12 @@ export interface Webhooks {
    * Creates an endpoint. Refuses: `invalid_field`, `too_many_webhooks`.
    */
   create(args: NewWebhook): Promise<Webhook>
-  /** Refuses what `create` would refuse, except `too_many_webhooks`. Changes nothing. */
+  /** Refuses for the same reasons as `create`, except `too_many_webhooks`. Changes nothing. */
   check(args: { endpoint: string; events: string[] }): void
   list(args: { teamId: string }): Promise<Webhook[]>
-  /** This and all methods below refuse: `not_found`. */
+  /** Returns an endpoint. This method and all methods below refuse: `not_found`. */
   get(args: One): Promise<Webhook>
-  /** Refuses: `invalid_field`. */
+  /** Updates an endpoint. Refuses: `invalid_field`. */
   update(args: One & { change: WebhookChange }): Promise<Webhook>
   /** Generates a new secret; both sign for 24 hours. */
   rotate(args: One): Promise<Webhook>
@@ -75,7 +75,7 @@ export interface Webhooks {
       Omit<PageArgs, 'teamId'> & { status?: WebhookDeliveryState | undefined; type?: string | undefined },
   ): Promise<Page<WebhookDelivery>>
   delivery(args: OneDelivery): Promise<WebhookDelivery>
-  /** Of one delivery, or all to the endpoint. */
+  /** Lists the attempts of one delivery, or of all deliveries to the endpoint. */
   attempts(
     args: One & Omit<PageArgs, 'teamId'> & { deliveryId?: string | undefined },
   ): Promise<Page<WebhookAttempt>>
@@ -84,12 +84,13 @@ export interface Webhooks {
   /** Sends a delivery again, under the same id. */
   replay(args: OneDelivery): Promise<void>
   /**
-   * Sends several again under the same ids: all, or none if one is missing. Returns how many. Refuses: `invalid_field`.
+   * Sends several deliveries again under the same IDs: all, or none if one is missing. Returns how many. Refuses:
+   * `invalid_field`.
    */
   replaySome(args: One & { deliveryIds: string[] }): Promise<number>
   /**
-   * Sends the endpoint's events from `since` to before `until` (Unix milliseconds) again, including those it was never
-   * sent. `onlyUndelivered` skips those it accepted. Returns how many.
+   * Sends the endpoint's events from `since` to before `until` (Unix milliseconds) again, including those that were never
+   * sent to it. `onlyUndelivered` skips those that it accepted. Returns how many.
    */
   replayRange(args: One & { since: number; until: number; onlyUndelivered: boolean }): Promise<number>
   /** Sends a test event now, once, even to a disabled endpoint. */
@@ -97,8 +98,8 @@ export interface Webhooks {
 }
 
 export interface WebhooksDeps {
-  storage: StorageOf<'webhooks' | 'webhookDeliveries' | 'webhookQueue' | 'outbox'>
-  poster: Poster
+  storage: StorageSubset<'webhooks' | 'webhookDeliveries' | 'webhookQueue' | 'outbox'>
+  poster: PostClient
   clock: Clock
   agent: string
   allowNetworks: readonly Cidr[]
@@ -139,7 +140,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       for (;;) {
         const range = { teamId, since, until, after, limit: STEP }
         const events = await storage.listTeamEvents(range, clock.now())
-        const deliveries = replaysFor(events, webhook, clock.now())
+        const deliveries = createReplays(events, webhook, clock.now())
         if (deliveries.length > 0)
           count += await storage.replayWebhookEvents({ deliveries, onlyUndelivered }, clock.now())
         wake()
@@ -153,7 +154,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       const now = clock.now()
       const payload = JSON.stringify(presentPing(webhookId, now))
       const about = { webhookId, teamId, eventId: null, emailId: null, createdAt: now }
-      const delivery = { id: newDeliveryId(now), type: PING, payload, ...about }
+      const delivery = { id: newDeliveryId(now), type: PING_EVENT, payload, ...about }
       const attempt = await attemptWebhook({ ...delivery, endpoint, secret, oldSecret }, deps)
       await storage.keepWebhookPing({ delivery, attempt }, clock.now())
       return { delivery, attempt }
@@ -180,7 +181,7 @@ function settings(deps: WebhooksDeps, found: Found): Settings {
         endpoint: readEndpoint(endpoint, deps),
         events: readEvents(events),
         broadcasts,
-        secret: newSecret(),
+        secret: generateSecret(),
         oldSecret: null,
         createdAt: now,
         succeededAt: null,
@@ -213,7 +214,7 @@ function settings(deps: WebhooksDeps, found: Found): Settings {
     },
     async rotate({ teamId, id }) {
       const now = clock.now()
-      const change = { teamId, id, secret: newSecret(), oldUntil: now + OVERLAP }
+      const change = { teamId, id, secret: generateSecret(), oldUntil: now + OVERLAP }
       return (await storage.rotateWebhookSecret(change, now)) ?? notFound()
     },
     async remove(args) {
@@ -263,7 +264,7 @@ function readEndpoint(
   { allowNetworks, ownAddresses }: Pick<WebhooksDeps, 'allowNetworks' | 'ownAddresses'>,
 ): string {
   const endpoint = text.trim()
-  const expected = endpointProblem(endpoint, allowNetworks, ownAddresses())
+  const expected = findEndpointProblem(endpoint, allowNetworks, ownAddresses())
   if (expected !== undefined) throw refuse('invalid_field', { field: 'endpoint', expected })
   return endpoint
 }

@@ -6,15 +6,15 @@ import {
   type FormDetails,
   type FormField,
   type FormSettings,
-  inputName,
+  getInputName,
   NAME_FIELDS,
 } from '../mail/form.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Senders } from '../senders/senders.ts'
-import type { ContactProperty, StorageOf } from '../storage/storage.ts'
-import { embedCode } from './page.ts'
-import { type FormInput, readForm } from './read-form.ts'
+import type { ContactProperty, StorageSubset } from '../storage/storage.ts'
+import { renderEmbedCode } from './page.ts'
+import { type FormInput, parseForm } from './read-form.ts'
 
 export type { FormInput } from './read-form.ts'
 
@@ -29,7 +29,7 @@ interface FormRef {
   id: string
 }
 
-export interface FormBook {
+export interface FormOperations {
   /** Lists the team's forms, newest first. */
   list(args: { teamId: string }): Promise<FormDetails[]>
   /** Returns a form. Refuses: `not_found`. */
@@ -45,8 +45,8 @@ export interface FormBook {
   remove(args: FormRef): Promise<void>
 }
 
-export interface BookDeps {
-  storage: StorageOf<'forms' | 'contactProperties' | 'segments' | 'topics'>
+export interface FormOperationDeps {
+  storage: StorageSubset<'forms' | 'contactProperties' | 'segments' | 'topics'>
   senders: Pick<Senders, 'authorize'>
   clock: Clock
   /** Returns the origin of links in a domain's mail; null if no one could open them. */
@@ -68,7 +68,7 @@ const DEFAULTS = {
   origins: [],
 } satisfies Partial<FormSettings>
 
-export function createFormBook(deps: BookDeps): FormBook {
+export function createFormOperations(deps: FormOperationDeps): FormOperations {
   const { storage, clock } = deps
   const properties = (teamId: string) => storage.listContactProperties({ teamId }, clock.now())
   const keysOf = async (teamId: string): Promise<Set<string>> =>
@@ -88,7 +88,7 @@ export function createFormBook(deps: BookDeps): FormBook {
     },
     get: async (ref) => details(await found(ref)),
     async create({ teamId, input }) {
-      const read = readForm(input, await keysOf(teamId))
+      const read = parseForm(input, await keysOf(teamId))
       const { name, from } = read
       if (name === undefined) throw refuse('missing_field', { field: 'name' })
       if (from === undefined) throw refuse('missing_field', { field: 'from' })
@@ -102,7 +102,7 @@ export function createFormBook(deps: BookDeps): FormBook {
     },
     async update({ input, ...ref }) {
       const before = await found(ref)
-      const change = readForm(input, await keysOf(ref.teamId), before.words)
+      const change = parseForm(input, await keysOf(ref.teamId), before.words)
       await checkRefs(deps, ref.teamId, change)
       const form = await storage.updateForm({ ...ref, change }, clock.now())
       if (!form) throw noForm()
@@ -116,7 +116,7 @@ export function createFormBook(deps: BookDeps): FormBook {
 
 /** Checks that everything the form refers to exists in the team, and that the team may use its sender. */
 async function checkRefs(
-  { storage, senders, clock }: BookDeps,
+  { storage, senders, clock }: FormOperationDeps,
   teamId: string,
   { segmentIds = [], topicIds = [], from }: Partial<FormSettings>,
 ): Promise<void> {
@@ -133,7 +133,7 @@ async function checkRefs(
 }
 
 /** Returns the fields of the form that still exist, and the names of inputs for numbers. */
-export function inputsFor(
+export function selectInputs(
   { fields }: Pick<Form, 'fields'>,
   properties: readonly ContactProperty[],
 ): { fields: FormField[]; numbers: string[] } {
@@ -141,22 +141,25 @@ export function inputsFor(
   const isName = (name: string): boolean => (NAME_FIELDS as readonly string[]).includes(name)
   const asked = fields.filter(({ name }) => isName(name) || types.has(name))
   const numbers = asked.filter(({ name }) => !isName(name) && types.get(name) === 'number')
-  return { fields: asked, numbers: numbers.map(({ name }) => inputName(name)) }
+  return { fields: asked, numbers: numbers.map(({ name }) => getInputName(name)) }
 }
 
 /** Returns the URL of a form's page; null if no one could open it. */
-export async function urlOf({ originFor }: Pick<BookDeps, 'originFor'>, form: Form): Promise<string | null> {
+export async function resolveFormUrl(
+  { originFor }: Pick<FormOperationDeps, 'originFor'>,
+  form: Form,
+): Promise<string | null> {
   const domain = parseMailbox(form.from)?.domain ?? ''
   const origin = await originFor({ teamId: form.teamId, domain })
   return origin === null ? null : `${origin}${FORM_PATH}${form.id}`
 }
 
 async function detailsOf(
-  deps: BookDeps,
+  deps: FormOperationDeps,
   form: Form,
   properties: readonly ContactProperty[],
 ): Promise<FormDetails> {
-  const url = await urlOf(deps, form)
-  const view = { form, language: form.languages[0]!, ...inputsFor(form, properties) }
-  return { ...form, url, html: url === null ? null : embedCode(view, url) }
+  const url = await resolveFormUrl(deps, form)
+  const view = { form, language: form.languages[0]!, ...selectInputs(form, properties) }
+  return { ...form, url, html: url === null ? null : renderEmbedCode(view, url) }
 }

@@ -8,30 +8,30 @@ import { parseMailbox } from '../mail/address.ts'
 import type { Form } from '../mail/form.ts'
 import { Refusal } from '../mail/refusals.ts'
 import type { Signup } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker } from '../watch/worker.ts'
-import { createFormBook, FORM_PATH, type FormBook, urlOf } from './book.ts'
-import { confirmationMail } from './mail.ts'
+import { createFormOperations, FORM_PATH, type FormOperations, resolveFormUrl } from './book.ts'
+import { createConfirmationMail } from './mail.ts'
 import { createSignUps, type SignUpDeps, type SignUps } from './sign-up.ts'
 
 export { FORM_PATH, type FormInput } from './book.ts'
 export {
-  renderConfirm,
-  renderDone,
-  renderForeign,
+  renderConfirmPage,
+  renderConfirmedPage,
+  renderForeignSitePage,
   renderForm,
   renderMessage,
   type FormMessage,
   type FormPageView,
 } from './page.ts'
-export type { OpenedForm, OpenedSignup } from './sign-up.ts'
+export type { PublicFormData, SignUpConfirmationData } from './sign-up.ts'
 export { createFormTokens, type FormTokens } from './tokens.ts'
 
 /** Path of confirmation links, after `FORM_PATH`. */
 export const CONFIRM_PATH = 'confirm/'
 
-export interface Forms extends FormBook, SignUps {
+export interface Forms extends FormOperations, SignUps {
   /** Starts to send confirmation emails. Only for the daemon. */
   start(): void
   /** Stops after the current step. */
@@ -57,7 +57,7 @@ const ATTEMPTED = 24 * 60 * 60_000
 
 export function createForms(deps: FormsDeps): Forms {
   const { clock, log, pollMs } = deps
-  const onDuty = dutyOf(deps.duties, 'forms')
+  const onDuty = createDutyCheck(deps.duties, 'forms')
   let purgeAt = 0
   const step = async (going: () => boolean): Promise<boolean> => {
     await sendDue(deps, going, onDuty)
@@ -69,7 +69,7 @@ export function createForms(deps: FormsDeps): Forms {
   const trouble = 'could not send confirmation emails of sign-up forms; will retry'
   const worker = createWorker({ step, clock, log, pollMs, trouble })
   return {
-    ...createFormBook(deps),
+    ...createFormOperations(deps),
     ...createSignUps(deps, () => worker.wake()),
     start: () => worker.start(),
     close: () => worker.stop(),
@@ -115,11 +115,11 @@ async function send(deps: FormsDeps, signup: Signup, form: Form): Promise<boolea
 
 async function mailFor(deps: FormsDeps, { id, email, language, teamId }: Signup, form: Form) {
   const { storage, clock, tokens } = deps
-  const url = await urlOf(deps, form)
+  const url = await resolveFormUrl(deps, form)
   const [from, to] = [parseMailbox(form.from), parseMailbox(email)]
   const team = await storage.getTeam({ id: teamId }, clock.now())
   if (url === null || !from || !to || !team) return undefined
   const page = await storage.getUnsubscribePage({ teamId }, clock.now())
   const link = `${new URL(url).origin}${FORM_PATH}${CONFIRM_PATH}${tokens.confirming(id)}`
-  return confirmationMail({ form, team: team.name, page, language, from, to, url: link })
+  return createConfirmationMail({ form, team: team.name, page, language, from, to, url: link })
 }

@@ -6,7 +6,7 @@ import type { Submission } from '../intake/intake.ts'
 import type { Mailbox } from '../mail/address.ts'
 import type { Form } from '../mail/form.ts'
 import { escapeHtml } from '../mail/page-frame.ts'
-import { inkOn, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
+import { pickTextColor, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import { SIGN_UP_TEXTS } from './words.ts'
 
 export interface ConfirmationMail {
@@ -23,7 +23,7 @@ export interface ConfirmationMail {
 const TEXT = 'margin:0 0 16px;font:15px/1.5 system-ui,sans-serif'
 
 /** Creates the email. It is private and isn't tracked, because its link makes a decision for the recipient. */
-export function confirmationMail(mail: ConfirmationMail): Submission {
+export function createConfirmationMail(mail: ConfirmationMail): Submission {
   const { form, team, language, from, to } = mail
   const words = SIGN_UP_TEXTS[language]
   const subject = form.words[language]?.subject ?? words.subject(team)
@@ -66,7 +66,7 @@ function htmlOf({ form, team, language, page, url }: ConfirmationMail, subject: 
   const words = SIGN_UP_TEXTS[language]
   const lines = (text: string): string => escapeHtml(text).replaceAll('\n', '<br>')
   const paragraph = (text: string, more = '') => `<p style="${TEXT}${more}">${lines(text)}</p>`
-  const button = `display:inline-block;padding:10px 18px;border-radius:6px;background:${page.accent};color:${inkOn(page.accent)};font:600 15px/1.3 system-ui,sans-serif;text-decoration:none`
+  const button = `display:inline-block;padding:10px 18px;border-radius:6px;background:${page.accent};color:${pickTextColor(page.accent)};font:600 15px/1.3 system-ui,sans-serif;text-decoration:none`
   return [
     `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>`,
     '<body style="margin:0;padding:24px"><div style="max-width:560px">',

@@ -2,10 +2,10 @@
  * Renders the pages of a sign-up form as HTML without scripts. Pure; the dashboard uses it for previews, so it can't
  * use Node APIs. All text from teams and visitors is escaped.
  */
-import { type FormField, type FormSettings, inputName } from '../mail/form.ts'
-import { escapeHtml, framePage, type RenderedPage } from '../mail/page-frame.ts'
+import { type FormField, type FormSettings, getInputName } from '../mail/form.ts'
+import { escapeHtml, renderPageFrame, type RenderedPage } from '../mail/page-frame.ts'
 import type { PageLanguage, UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import { labelOf, SIGN_UP_TEXTS } from './words.ts'
+import { getFieldLabel, SIGN_UP_TEXTS } from './words.ts'
 
 /** The team and the design of a form's pages. */
 export interface FormPageView {
@@ -32,7 +32,7 @@ export interface InputsView extends FormPageView {
 export type FormMessage = 'sent' | 'closed' | 'busy' | 'used'
 
 /** Name of the hidden input that only bots fill in. */
-export const TRAP = 'website'
+export const HONEYPOT_INPUT = 'website'
 
 const STYLE = `
 .trap{position:absolute;left:-10000px}
@@ -69,13 +69,13 @@ function inputsOf(
 ): string {
   const words = SIGN_UP_TEXTS[language]
   const rows = fields.map(({ name, required }) => {
-    const own = inputName(name)
+    const own = getInputName(name)
     const kind = numbers.includes(own) ? 'inputmode="decimal"' : 'type="text"'
     const fill = `autocomplete="${AUTOCOMPLETE[name] ?? 'off'}"`
     const most = own === name ? 250 : 2000
     const attributes = `${kind} maxlength="${most}" ${fill}${required ? ' required' : ''}`
     const hint = required ? '' : ` <small>(${escapeHtml(words.optional)})</small>`
-    const label = labelOf(name, form.words[language], words)
+    const label = getFieldLabel(name, form.words[language], words)
     return input({ name: own, label, attributes, value: values[own] ?? '' }, hint)
   })
   const email = input({ name: 'email', label: words.email, attributes: EMAIL, value: values.email ?? '' })
@@ -83,7 +83,7 @@ function inputsOf(
 }
 
 const trap = (language: PageLanguage, hide: string): string =>
-  `<p ${hide} aria-hidden="true"><label>${escapeHtml(SIGN_UP_TEXTS[language].leaveEmpty)} <input name="${TRAP}" tabindex="-1" autocomplete="off"></label></p>`
+  `<p ${hide} aria-hidden="true"><label>${escapeHtml(SIGN_UP_TEXTS[language].leaveEmpty)} <input name="${HONEYPOT_INPUT}" tabindex="-1" autocomplete="off"></label></p>`
 
 /** Renders the page with the form. */
 export function renderForm(view: InputsView): RenderedPage {
@@ -102,7 +102,12 @@ export function renderForm(view: InputsView): RenderedPage {
     '</form>',
     `<p><small>${escapeHtml(words.hint)}</small></p>`,
   ]
-  return framePage(view, own?.title ?? words.title, body.filter((part) => part !== '').join('\n'), STYLE)
+  return renderPageFrame(
+    view,
+    own?.title ?? words.title,
+    body.filter((part) => part !== '').join('\n'),
+    STYLE,
+  )
 }
 
 /** Renders a page with only a message. */
@@ -117,17 +122,17 @@ export function renderMessage(view: FormPageView, message: FormMessage): Rendere
   const [title, ...paragraphs] = texts[message]
   const [first, ...rest] = paragraphs.map(escapeHtml)
   const body = [`<p role="status">${first}</p>`, ...rest.map((text) => `<p>${text}</p>`)]
-  return framePage(view, title, body.join('\n'), STYLE)
+  return renderPageFrame(view, title, body.join('\n'), STYLE)
 }
 
 /**
  * Renders the page for a form on a site that isn't allowed to embed it.
  * @param url URL of the form's own page
  */
-export function renderForeign(view: FormPageView, url: string): RenderedPage {
+export function renderForeignSitePage(view: FormPageView, url: string): RenderedPage {
   const words = SIGN_UP_TEXTS[view.language]
   const link = `<p><a href="${escapeHtml(url)}">${escapeHtml(view.form.words[view.language]?.title ?? words.title)}</a></p>`
-  return framePage(
+  return renderPageFrame(
     view,
     words.foreignTitle,
     `<p role="alert">${escapeHtml(words.foreignText)}</p>\n${link}`,
@@ -139,24 +144,24 @@ export function renderForeign(view: FormPageView, url: string): RenderedPage {
  * Renders the page that a confirmation link opens.
  * @param address masked
  */
-export function renderConfirm(view: FormPageView, address: string): RenderedPage {
+export function renderConfirmPage(view: FormPageView, address: string): RenderedPage {
   const { team, language } = view
   const words = SIGN_UP_TEXTS[language]
   const body = `<p>${escapeHtml(words.confirmText(team, address))}</p>
 <p>${escapeHtml(words.lifts)}</p>
 <form method="post"><button class="main">${escapeHtml(words.confirm)}</button></form>`
-  return framePage(view, words.confirmTitle, body, STYLE)
+  return renderPageFrame(view, words.confirmTitle, body, STYLE)
 }
 
 /**
  * Renders the page after the confirmation.
  * @param address masked
  */
-export function renderDone(view: FormPageView, address: string): RenderedPage {
+export function renderConfirmedPage(view: FormPageView, address: string): RenderedPage {
   const { team, language } = view
   const words = SIGN_UP_TEXTS[language]
   const body = `<p role="status">${escapeHtml(words.doneText(team, address))}</p>`
-  return framePage(view, words.doneTitle, body, STYLE)
+  return renderPageFrame(view, words.doneTitle, body, STYLE)
 }
 
 /** Converts an input of this server's page for pages with another style. */
@@ -167,7 +172,7 @@ const paragraph = (row: string): string =>
  * Renders a form as plain HTML for another site.
  * @param url of the form's own page
  */
-export function embedCode(
+export function renderEmbedCode(
   view: Pick<InputsView, 'form' | 'fields' | 'language' | 'numbers'>,
   url: string,
 ): string {
@@ -186,7 +191,7 @@ export function embedCode(
 }
 
 /** Returns the texts that a person agrees to, for the consent log. */
-export function wordingOf({
+export function getConsentWording({
   team,
   form,
   language,

@@ -1,11 +1,11 @@
 /** Reads and validates a form in a request. Pure. */
-import { readText } from '../audience/audience.ts'
+import { parseText } from '../audience/audience.ts'
 import { parseMailbox, formatMailbox } from '../mail/address.ts'
 import {
   type FormField,
   type FormSettings,
   type FormStatus,
-  type FormWords,
+  type FormTexts,
   NAME_FIELDS,
 } from '../mail/form.ts'
 import { isId } from '../mail/ids.ts'
@@ -22,7 +22,7 @@ export interface FormInput {
   from?: string | undefined
   languages?: readonly string[] | undefined
   /** Texts by language; null removes the texts of a language. */
-  words?: Record<string, Partial<FormWords> | null> | undefined
+  words?: Record<string, Partial<FormTexts> | null> | undefined
   submittedUrl?: string | null | undefined
   confirmedUrl?: string | null | undefined
   origins?: readonly string[] | undefined
@@ -39,7 +39,7 @@ const unprintable = /[^\P{Cc}\n]|\p{Cs}/u
  * @param keys keys of the team's contact properties
  * @param before the current texts, which are kept
  */
-export function readForm(
+export function parseForm(
   input: FormInput,
   keys: ReadonlySet<string>,
   before: FormSettings['words'] = {},
@@ -47,7 +47,7 @@ export function readForm(
   const { name, status, segmentIds, topicIds, fields, from, languages, words } = input
   const { submittedUrl, confirmedUrl, origins } = input
   return {
-    ...(name !== undefined && { name: readText('name', name, MAX.name) }),
+    ...(name !== undefined && { name: parseText('name', name, MAX.name) }),
     ...(status !== undefined && { status }),
     ...(segmentIds !== undefined && { segmentIds: readIds('segment_ids', segmentIds) }),
     ...(topicIds !== undefined && { topicIds: readIds('topic_ids', topicIds) }),
@@ -111,7 +111,7 @@ function readLanguages(given: readonly string[]): PageLanguage[] {
 }
 
 function readWords(
-  given: Record<string, Partial<FormWords> | null>,
+  given: Record<string, Partial<FormTexts> | null>,
   keys: ReadonlySet<string>,
   before: FormSettings['words'],
 ): FormSettings['words'] {
@@ -125,10 +125,10 @@ function readWords(
   return merged
 }
 
-function readOwn(language: string, own: Partial<FormWords>, keys: ReadonlySet<string>): FormWords {
+function readOwn(language: string, own: Partial<FormTexts>, keys: ReadonlySet<string>): FormTexts {
   const line = (name: 'title' | 'button' | 'subject', most: number): string | null => {
     const text = own[name]?.trim() ?? ''
-    return text === '' ? null : readText(`words.${language}.${name}`, text, most)
+    return text === '' ? null : parseText(`words.${language}.${name}`, text, most)
   }
   const lines = (name: 'text' | 'consent' | 'message') =>
     readLines(`words.${language}.${name}`, own[name] ?? null)
@@ -159,7 +159,7 @@ function readLabels(
 ): Record<string, string> {
   const read = Object.entries(given).flatMap(([name, label]) => {
     checkName(field, name, keys)
-    return label.trim() === '' ? [] : [[name, readText(`${field}.${name}`, label, MAX.label)] as const]
+    return label.trim() === '' ? [] : [[name, parseText(`${field}.${name}`, label, MAX.label)] as const]
   })
   return Object.fromEntries(read)
 }

@@ -4,19 +4,19 @@
  */
 import { createThrottle } from '../clock/throttle.ts'
 import { parseMailbox } from '../mail/address.ts'
-import { type Form, FORM_LIMITS, type FormField, inputName } from '../mail/form.ts'
+import { type Form, FORM_LIMITS, type FormField, getInputName } from '../mail/form.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { maskAddress, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import type { ContactProperty, SignupValues, StorageOf } from '../storage/storage.ts'
-import { sourceNetwork } from '../wire/networks.ts'
-import { type BookDeps, inputsFor, urlOf } from './book.ts'
-import { TRAP, wordingOf } from './page.ts'
+import type { ContactProperty, SignupValues, StorageSubset } from '../storage/storage.ts'
+import { getSourceNetwork } from '../wire/networks.ts'
+import { type FormOperationDeps, selectInputs, resolveFormUrl } from './book.ts'
+import { HONEYPOT_INPUT, getConsentWording } from './page.ts'
 import type { FormTokens } from './tokens.ts'
-import { labelOf, SIGN_UP_TEXTS } from './words.ts'
+import { getFieldLabel, SIGN_UP_TEXTS } from './words.ts'
 
-/** Data of a form that its public page needs. */
-export interface OpenedForm {
+/** Data about a form that its public page needs. */
+export interface PublicFormData {
   form: Form
   team: string
   page: UnsubscribePage
@@ -27,8 +27,8 @@ export interface OpenedForm {
   url: string | null
 }
 
-/** A visitor's form. */
-export interface Submitted {
+/** A form as submitted by a visitor. */
+export interface FormSubmission {
   values: URLSearchParams
   language: PageLanguage
   /** Origin of the site with the form, as reported by the browser; null if there is none. */
@@ -37,14 +37,14 @@ export interface Submitted {
 }
 
 /**
- * sent: the visitor is asked to check their mailbox, whatever happened · problem: shown with the form again, with the
- * proof for it · foreign: from a site that isn't allowed to embed the form
+ * sent: the visitor is asked to check their mailbox, whatever happened · problem: shown with the form again; `shown` is its
+ * new proof · foreign: from a site that isn't allowed to embed the form
  */
 export type SubmitResult =
   { kind: 'sent' | 'closed' | 'busy' | 'foreign' } | { kind: 'problem'; problem: string; shown: string }
 
-/** Data of a sign-up that its confirmation page needs. */
-export interface OpenedSignup extends Omit<OpenedForm, 'fields' | 'numbers' | 'url'> {
+/** Data about a sign-up that its confirmation page needs. */
+export interface SignUpConfirmationData extends Omit<PublicFormData, 'fields' | 'numbers' | 'url'> {
   id: string
   /** Address of the visitor, masked because mail gets forwarded. */
   address: string
@@ -53,21 +53,21 @@ export interface OpenedSignup extends Omit<OpenedForm, 'fields' | 'numbers' | 'u
 
 export interface SignUps {
   /** Returns a form; undefined if it doesn't exist. */
-  openForm(args: { id: string }): Promise<OpenedForm | undefined>
+  openForm(args: { id: string }): Promise<PublicFormData | undefined>
   /** Creates the proof that is part of a form's page. */
   prove(formId: string): string
-  submit(opened: OpenedForm, given: Submitted): Promise<SubmitResult>
+  submit(opened: PublicFormData, given: FormSubmission): Promise<SubmitResult>
   /**
-   * Returns the sign-up of a confirmation link. `used`: the link can't confirm anything any more. Undefined: this
-   * server didn't create it.
+   * Returns the sign-up that a confirmation link is for; `used` if the link can't confirm anything any more, undefined if
+   * this server didn't create it.
    */
-  openSignup(args: { token: string }): Promise<OpenedSignup | 'used' | undefined>
+  openSignup(args: { token: string }): Promise<SignUpConfirmationData | 'used' | undefined>
   /** Confirms a sign-up. Returns false if it was confirmed before, or has expired. */
   confirm(args: { id: string; ip: string; userAgent: string | null }): Promise<boolean>
 }
 
-export interface SignUpDeps extends BookDeps {
-  storage: BookDeps['storage'] & StorageOf<'formSignups' | 'teams' | 'unsubscribePages'>
+export interface SignUpDeps extends FormOperationDeps {
+  storage: FormOperationDeps['storage'] & StorageSubset<'formSignups' | 'teams' | 'unsubscribePages'>
   tokens: FormTokens
   /** Returns this node's share of a limit that each node counts separately. */
   shareOf: (limit: number) => number
@@ -83,7 +83,10 @@ const MAX = { name: 250, value: 2000, address: 254 }
 /** Control characters, line separators and lone surrogates. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
 
-/** @param wake called when a confirmation email is to be sent */
+/**
+ * Creates the methods for sign-ups.
+ * @param wake called when a confirmation email is to be sent
+ */
 export function createSignUps(deps: SignUpDeps, wake: () => void): SignUps {
   const { storage, clock, tokens, shareOf } = deps
   const networks = createThrottle(clock, () => shareOf(FORM_LIMITS.networkPerHour), HOUR)
@@ -97,13 +100,17 @@ export function createSignUps(deps: SignUpDeps, wake: () => void): SignUps {
       const form = await storage.findForm({ id }, clock.now())
       if (!form) return undefined
       const properties = await storage.listContactProperties({ teamId: form.teamId }, clock.now())
-      return { ...(await around(form)), ...inputsFor(form, properties), url: await urlOf(deps, form) }
+      return {
+        ...(await around(form)),
+        ...selectInputs(form, properties),
+        url: await resolveFormUrl(deps, form),
+      }
     },
     prove: (formId) => tokens.shownAt(formId, clock.now()),
     async submit(opened, given) {
       const { form } = opened
       if (form.status !== 'enabled') return { kind: 'closed' }
-      if ((given.values.get(TRAP) ?? '') !== '') return { kind: 'sent' }
+      if ((given.values.get(HONEYPOT_INPUT) ?? '') !== '') return { kind: 'sent' }
       const late = checkProof(deps, form, given)
       if (late) return late
       const properties = await storage.listContactProperties({ teamId: form.teamId }, clock.now())
@@ -114,11 +121,11 @@ export function createSignUps(deps: SignUpDeps, wake: () => void): SignUps {
           ...read,
           shown: given.values.get('shown') ?? tokens.shownAt(form.id, clock.now()),
         }
-      if (networks.attempt([sourceNetwork(given.ip, 48)]) > 0) return { kind: 'busy' }
+      if (networks.attempt([getSourceNetwork(given.ip, 48)]) > 0) return { kind: 'busy' }
       if (!(await mayAsk(deps, form))) return { kind: 'closed' }
       const { language } = given
       const now = clock.now()
-      const wording = wordingOf({ ...opened, language })
+      const wording = getConsentWording({ ...opened, language })
       const signup = { ...read, id: newId(now), formId: form.id, language, wording }
       const result = await storage.submitSignup({ signup }, now)
       wake()
@@ -160,7 +167,7 @@ async function mayAsk({ senders }: SignUpDeps, { teamId, from }: Form): Promise<
 function checkProof(
   { tokens, clock }: SignUpDeps,
   form: Form,
-  { values, origin, language }: Submitted,
+  { values, origin, language }: FormSubmission,
 ): SubmitResult | undefined {
   const proof = values.get('shown') ?? ''
   const now = clock.now()
@@ -179,8 +186,8 @@ interface ReadSignup {
 
 /** Reads the visitor's input, or returns what is wrong with it. */
 function readSignup(
-  { form, fields, numbers }: OpenedForm,
-  { values, language }: Submitted,
+  { form, fields, numbers }: PublicFormData,
+  { values, language }: FormSubmission,
   properties: readonly ContactProperty[],
 ): ReadSignup | { problem: string } {
   const words = SIGN_UP_TEXTS[language]
@@ -190,8 +197,8 @@ function readSignup(
   const given: SignupValues = {}
   const labels = new Map(properties.map(({ key, label }) => [key, label]))
   for (const { name, required } of fields) {
-    const shown = labelOf(name, form.words[language], words)
-    const input = inputName(name)
+    const shown = getFieldLabel(name, form.words[language], words)
+    const input = getInputName(name)
     const text = values.get(input)?.trim() ?? ''
     if (text === '' && required) return { problem: words.missing(shown) }
     if (text === '') continue

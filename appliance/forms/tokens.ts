@@ -20,7 +20,10 @@ export interface FormTokens {
 const ID = 16
 const MAC = 16
 
-/** @param secret at least 32 random octets; the same for all nodes of a storage */
+/**
+ * Creates the tokens of sign-up forms.
+ * @param secret at least 32 random octets; the same for all nodes of a storage
+ */
 export function createFormTokens(secret: Uint8Array): FormTokens {
   const mac = (purpose: string, text: string): Buffer =>
     createHmac('sha256', secret).update(`${purpose}\n${text}`).digest().subarray(0, MAC)
@@ -34,7 +37,7 @@ export function createFormTokens(secret: Uint8Array): FormTokens {
     signupOf(token) {
       if (token.length > 100) return undefined
       const bytes = Buffer.from(token, 'base64url')
-      // Only the canonical spelling: base64 may have unused bits at the end (RFC 4648 §3.5).
+      // Accepts only the canonical spelling: base64 may have unused bits at the end (RFC 4648 §3.5).
       if (bytes.length !== ID + MAC || bytes.toString('base64url') !== token) return undefined
       const hex = bytes.subarray(0, ID).toString('hex')
       const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

@@ -1,8 +1,8 @@
 /** The texts of sign-up pages and confirmation emails, by language. Pure. */
-import type { FormWords } from '../mail/form.ts'
+import type { FormTexts } from '../mail/form.ts'
 import type { PageLanguage } from '../mail/unsubscribe-page.ts'
 
-export interface SignUpWords {
+export interface SignUpTexts {
   title: string
   text: (team: string) => string
   email: string
@@ -41,7 +41,7 @@ export interface SignUpWords {
   ignore: string
 }
 
-export const SIGN_UP_TEXTS: Record<PageLanguage, SignUpWords> = {
+export const SIGN_UP_TEXTS: Record<PageLanguage, SignUpTexts> = {
   en: {
     title: 'Subscribe',
     text: (team) => `Get email from ${team}.`,
@@ -204,7 +204,7 @@ export const SIGN_UP_TEXTS: Record<PageLanguage, SignUpWords> = {
 }
 
 /** Returns the label of a field: the team's own, or the default one; properties without a label show their key. */
-export function labelOf(name: string, own: FormWords | undefined, words: SignUpWords): string {
+export function getFieldLabel(name: string, own: FormTexts | undefined, words: SignUpTexts): string {
   const defaults: Record<string, string> = { first_name: words.firstName, last_name: words.lastName }
   const labels = own?.labels ?? {}
   const label = Object.hasOwn(labels, name) ? labels[name] : undefined

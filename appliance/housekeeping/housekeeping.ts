@@ -1,13 +1,23 @@
 import { systemClock, type Clock } from '../clock/clock.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
-import { removeUnkept, retain, type Retainable, type RetentionPeriods } from './retention.ts'
+import {
+  removeUnwantedBodies,
+  runRetention,
+  type RetentionStorage,
+  type RetentionPeriods,
+} from './retention.ts'
 
-export { viewDisk, type DiskView } from './disk.ts'
-export { forecast, removeUnkept, retain, type RetentionPeriods } from './retention.ts'
+export { reportDiskUsage, type DiskUsageReport } from './disk.ts'
+export {
+  forecastDaysUntilFull,
+  removeUnwantedBodies,
+  runRetention,
+  type RetentionPeriods,
+} from './retention.ts'
 
-/** The storage methods needed. A structural type, so that this folder imports no other. */
-export interface Sweepable extends Retainable {
+/** The storage methods that this file needs. A structural type, so that this folder doesn't import other folders. */
+export interface HousekeepingStorage extends RetentionStorage {
   purgeSessions(args: object, now: number): Promise<number>
   purgeTickets(args: object, now: number): Promise<number>
   purgeInvitations(args: object, now: number): Promise<number>
@@ -36,18 +46,18 @@ const DAY = 24 * 60 * 60 * 1000
 const STEP = 500
 
 /** Removes expired idempotency receipts in steps, so that mail can be accepted in between. Returns how many. */
-function purgeReceipts(storage: Sweepable, clock: Clock): Promise<number> {
+function purgeReceipts(storage: HousekeepingStorage, clock: Clock): Promise<number> {
   return inSteps(() => storage.purgeReceipts({ limit: STEP }, clock.now()))
 }
 
 /** Removes logged API requests older than `days`, in steps; returns how many. */
-function purgeLogs(storage: Sweepable, clock: Clock, days: number): Promise<number> {
+function purgeLogs(storage: HousekeepingStorage, clock: Clock, days: number): Promise<number> {
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeLogs({ before, most: STEP }, clock.now()))
 }
 
 /** Removes webhook deliveries older than `days`, in steps; returns how many. */
-function purgeWebhooks(storage: Sweepable, clock: Clock, days: number): Promise<number> {
+function purgeWebhooks(storage: HousekeepingStorage, clock: Clock, days: number): Promise<number> {
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeWebhookDeliveries({ before, most: STEP }, clock.now()))
 }
@@ -58,7 +68,7 @@ const UNUSED_IMAGE_DAYS = 30
 const IMAGES_STEP = 20
 
 /** Removes images that were uploaded but never used, in steps; returns how many. */
-async function purgeImages(storage: Sweepable, clock: Clock): Promise<number> {
+async function purgeImages(storage: HousekeepingStorage, clock: Clock): Promise<number> {
   const before = clock.now() - UNUSED_IMAGE_DAYS * DAY
   let removed = 0
   for (;;) {
@@ -75,7 +85,7 @@ const ALERT_DAYS = 90
 const SENT_EVENT_DAYS = 30
 
 /** Removes unused images, old custom events and old runs. */
-async function purgeContent(storage: Sweepable, clock: Clock, log: Logger): Promise<void> {
+async function purgeContent(storage: HousekeepingStorage, clock: Clock, log: Logger): Promise<void> {
   const images = await purgeImages(storage, clock)
   if (images > 0) log.info({ images }, 'deleted images that no document uses')
   const before = clock.now() - SENT_EVENT_DAYS * DAY
@@ -89,7 +99,7 @@ async function purgeContent(storage: Sweepable, clock: Clock, log: Logger): Prom
 }
 
 /** Removes audit log entries older than `days`, in steps; 0 keeps all. Returns how many. */
-export async function purgeAudit(storage: Sweepable, clock: Clock, days: number): Promise<number> {
+export async function purgeAudit(storage: HousekeepingStorage, clock: Clock, days: number): Promise<number> {
   if (days === 0) return 0
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeAudit({ before, most: STEP }, clock.now()))
@@ -101,7 +111,7 @@ export async function purgeAudit(storage: Sweepable, clock: Clock, days: number)
  * @param stopped called between two days
  */
 export async function sumUpMetrics(
-  storage: Pick<Sweepable, 'metricsToSum' | 'sumMetricsUp'>,
+  storage: Pick<HousekeepingStorage, 'metricsToSum' | 'sumMetricsUp'>,
   clock: Pick<Clock, 'now'>,
   stopped: () => boolean = () => false,
 ): Promise<number> {
@@ -126,7 +136,7 @@ const TLS_DAYS = 30
 const TLS_STEP = 20
 
 /** Removes old TLS results of recipient domains, and expired policies; returns how many rows. */
-async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number> {
+async function purgeTlsResults(storage: HousekeepingStorage, clock: Clock): Promise<number> {
   const before = dateBefore(clock, TLS_DAYS)
   let removed = 0
   for (;;) {
@@ -149,7 +159,7 @@ const REPORT_DAYS = 400
 const REPORT_STEP = 20
 
 /** Removes old reports about domains, and old results of sending IPs. */
-async function purgeReputation(storage: Sweepable, clock: Clock, log: Logger): Promise<void> {
+async function purgeReputation(storage: HousekeepingStorage, clock: Clock, log: Logger): Promise<void> {
   const before = clock.now() - REPORT_DAYS * DAY
   let reports = 0
   for (let count = REPORT_STEP; count === REPORT_STEP; reports += count)
@@ -164,11 +174,11 @@ async function purgeReputation(storage: Sweepable, clock: Clock, log: Logger): P
 /** How long daily sizes of segments are kept, in days. */
 const SEGMENT_DAYS = 90
 
-/** Dependencies of the chores. */
-export interface ChoreDeps {
-  /** Decides which process does the chores. Default: this is the only process. */
+/** Dependencies of housekeeping. */
+export interface HousekeepingDeps {
+  /** Decides which process does the housekeeping. Default: this is the only process. */
   duties?: Duties | undefined
-  storage: Sweepable
+  storage: HousekeepingStorage
   clock: Clock
   log: Logger
   /** How many days API requests are kept. */
@@ -181,17 +191,17 @@ export interface ChoreDeps {
   retention: RetentionPeriods
 }
 
-/** Starts the regular chores: removes expired data, and sums up the metrics of past days. */
+/** Starts regular housekeeping: removes expired data, and sums up the metrics of past days. */
 export function startHousekeeping({
   pollMs,
   ...deps
-}: ChoreDeps & {
+}: HousekeepingDeps & {
   /** How often to look for bodies that must not be kept, in milliseconds. */
   pollMs: number
 }): {
   stop(): Promise<void>
 } {
-  const chores = createChores(deps)
+  const chores = createHousekeepingTasks(deps)
   const endSweeps = everyHour(() => void chores.run())
   const unkept = watchUnkept({ ...deps, pollMs, logged: deps.logDays > 0 })
   return {
@@ -205,7 +215,7 @@ export function startHousekeeping({
 
 const HOUR = 60 * 60 * 1000
 /**
- * Time in the hour at which the chores run, in milliseconds. Not on the hour, when other programs make reports and
+ * Time in the hour at which housekeeping runs, in milliseconds. Not on the hour, when other programs make reports and
  * backups.
  */
 const MINUTE = 17 * 60 * 1000
@@ -228,9 +238,9 @@ function everyHour(run: () => void): () => void {
   return () => cancel()
 }
 
-/** The hourly chores. */
-export interface Chores {
-  /** Runs all of them once. Never rejects: a failure is logged, and the chore is retried in the next hour. */
+/** The hourly housekeeping tasks. */
+export interface HousekeepingTasks {
+  /** Runs all tasks once. Never rejects: a failure is logged, and the task is retried in the next hour. */
   run(): Promise<void>
   /**
    * Stops a run between two steps, and waits for it. Never rejects, because an old failure must not make the shutdown
@@ -239,10 +249,10 @@ export interface Chores {
   stop(): Promise<void>
 }
 
-/** Creates the hourly chores; the caller decides when to call `run`. */
-export function createChores(deps: ChoreDeps): Chores {
+/** Creates the hourly tasks; the caller decides when to call `run`. */
+export function createHousekeepingTasks(deps: HousekeepingDeps): HousekeepingTasks {
   const { storage, clock, log, logDays, webhookDays, auditDays, retention } = deps
-  const onDuty = dutyOf(deps.duties, 'retention')
+  const onDuty = createDutyCheck(deps.duties, 'retention')
   let stopping = false
   let running: Promise<void> = Promise.resolve()
   const steps: (() => Promise<void>)[] = [
@@ -306,10 +316,10 @@ async function applyRetention(
     clock,
     log,
     retention,
-  }: { storage: Retainable; clock: Clock; log: Logger; retention: RetentionPeriods },
+  }: { storage: RetentionStorage; clock: Clock; log: Logger; retention: RetentionPeriods },
   stopped: () => boolean,
 ): Promise<void> {
-  const { overBudget, ...removed } = await retain(storage, clock, retention, stopped)
+  const { overBudget, ...removed } = await runRetention(storage, clock, retention, stopped)
   if (Object.values(removed).some((count) => count > 0))
     log.info(removed, 'deleted data past its retention period')
   if (overBudget)
@@ -320,14 +330,14 @@ async function applyRetention(
 }
 
 /**
- * Maximum pause between rounds in milliseconds when requests aren't logged, because removal then waits for no log
+ * Maximum pause between rounds in milliseconds when requests aren't logged, because removal then doesn't wait for a log
  * entry.
  */
 const SOON = 5000
 
 /**
- * Removes bodies of domains that don't store them, using the mail clock. Not a duty: it runs often, and would cause a
- * write each time to keep the duty. It does no harm when two nodes remove the same bodies.
+ * Removes bodies of domains that don't store them, using the mail clock. Not a duty: it runs often, and keeping the duty
+ * would cause a write each time. Two nodes can remove the same bodies without harm.
  */
 function watchUnkept({
   storage,
@@ -336,7 +346,7 @@ function watchUnkept({
   pollMs,
   logged,
 }: {
-  storage: Retainable
+  storage: RetentionStorage
   clock: Clock
   log: Logger
   pollMs: number
@@ -349,7 +359,7 @@ function watchUnkept({
   let stopped = false
   const look = async (): Promise<void> => {
     try {
-      const emails = await removeUnkept(storage, clock, logged)
+      const emails = await removeUnwantedBodies(storage, clock, logged)
       if (emails > 0) log.info({ emails }, 'deleted bodies of finished emails that should not be kept')
     } catch (error) {
       log.error({ err: error }, 'could not delete bodies that should not be kept; will retry')

@@ -24,8 +24,8 @@ type Purge = (
   now: number,
 ) => Promise<Purged>
 
-/** The storage methods needed. A structural type, so that this folder imports no other. */
-export interface Retainable {
+/** The storage methods that this file needs. A structural type, so that this folder doesn't import other folders. */
+export interface RetentionStorage {
   purgeBodies: Purge
   purgeUnkeptBodies: Purge
   purgeAttempts: Purge
@@ -38,7 +38,7 @@ export interface Retainable {
 }
 
 /** Numbers of objects removed by one run. */
-export interface RetentionDone {
+export interface RetentionResult {
   /** Number of emails whose bodies were removed, including for the budget. */
   bodies: number
   attempts: number
@@ -91,12 +91,12 @@ async function every(
  * releases free pages. Can be interrupted at any point; the next run continues.
  * @param stopped called between steps, each of which blocks the writer only briefly
  */
-export async function retain(
-  storage: Retainable,
+export async function runRetention(
+  storage: RetentionStorage,
   clock: Clock,
   { bodiesDays, attemptsDays, eventsDays, emailsDays, diskBudget }: RetentionPeriods,
   stopped: () => boolean = () => false,
-): Promise<RetentionDone> {
+): Promise<RetentionResult> {
   const run = (purge: Purge, most: number, before: number, enough?: number): Promise<number> =>
     every((after, enough) => purge({ before, most, after, enough }, clock.now()), stopped, enough)
   const before = (days: number): number => clock.now() - days * DAY
@@ -120,7 +120,7 @@ export async function retain(
 
 /** Removes received messages together with the bodies, because they quote sent mail. */
 async function purgeReceived(
-  storage: Pick<Retainable, 'purgeReceived'>,
+  storage: Pick<RetentionStorage, 'purgeReceived'>,
   clock: Clock,
   before: number,
   stopped: () => boolean,
@@ -134,7 +134,7 @@ async function purgeReceived(
   return removed
 }
 
-async function shrink(storage: Retainable, clock: Clock, stopped: () => boolean): Promise<void> {
+async function shrink(storage: RetentionStorage, clock: Clock, stopped: () => boolean): Promise<void> {
   while (!stopped()) {
     const { database, free } = await storage.diskUse({}, clock.now())
     if (free <= FREE_SHARE * (database + free)) return
@@ -151,8 +151,8 @@ const LOGGED_BY = 60_000
  * Removes bodies of final emails of domains that don't store them, and of erased addresses. Returns how many.
  * @param logged whether requests are logged; if so, emails of the last minute are left for the next run
  */
-export function removeUnkept(
-  storage: Pick<Retainable, 'purgeUnkeptBodies'>,
+export function removeUnwantedBodies(
+  storage: Pick<RetentionStorage, 'purgeUnkeptBodies'>,
   clock: Clock,
   logged = true,
 ): Promise<number> {
@@ -172,7 +172,10 @@ const JUDGED_DAYS = 7
  * @param days usage per UTC day, oldest first
  * @param room free bytes
  */
-export function forecast(days: readonly { day: string; bytes: number }[], room: number): number | null {
+export function forecastDaysUntilFull(
+  days: readonly { day: string; bytes: number }[],
+  room: number,
+): number | null {
   const last = days.at(-1)
   if (!last) return null
   const at = (day: string): number => Date.parse(`${day}T00:00:00Z`) / DAY

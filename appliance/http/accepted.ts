@@ -2,32 +2,36 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   dropHeaders,
-  fingerprintOf,
-  readIdempotencyKey,
-  type Accepted,
-  type RequestName,
+  computeFingerprint,
+  parseIdempotencyKey,
+  type AcceptResult,
+  type RequestIdentity,
 } from '../intake/intake.ts'
-import { digestOf } from '../mail/json-body.ts'
+import { computeBodyDigest } from '../mail/json-body.ts'
 
 /**
  * Returns the data that identifies a repeated request. Refuses: `invalid_idempotency_key`.
  * @param scope method and path; aliases use the path of the first (`POST /emails`)
  * @param extra anything besides the body that affects the response, such as a header field
  */
-export function sameness(
+export function identifyRequest(
   { headers, body, bodyDigest }: FastifyRequest,
   scope: string,
   extra = '',
-): RequestName {
-  const idempotencyKey = readIdempotencyKey(headers['idempotency-key'])
+): RequestIdentity {
+  const idempotencyKey = parseIdempotencyKey(headers['idempotency-key'])
   if (idempotencyKey === null) return { idempotencyKey, scope, fingerprint: '' }
-  return { idempotencyKey, scope, fingerprint: fingerprintOf(bodyDigest ?? digestOf(body), extra) }
+  return {
+    idempotencyKey,
+    scope,
+    fingerprint: computeFingerprint(bodyDigest ?? computeBodyDigest(body), extra),
+  }
 }
 
 /** Sets the header fields of an accepted request's response (reference: wire format §4). */
-export function answerAccepted(reply: FastifyReply, { ids, replayed, used }: Accepted): void {
+export function setAcceptedHeaders(reply: FastifyReply, { ids, replayed, used }: AcceptResult): void {
   reply.request.accepted = ids
-  showUsed(reply, used)
+  setQuotaHeaders(reply, used)
   if (replayed) void reply.header('idempotent-replayed', 'true')
 }
 
@@ -35,13 +39,13 @@ export function answerAccepted(reply: FastifyReply, { ids, replayed, used }: Acc
 const MOST_DROPPED = 20
 
 /** Sets the header fields with the team's quota usage, named as in the hosted service. */
-export function showUsed(reply: FastifyReply, { daily, monthly }: Accepted['used']): void {
+export function setQuotaHeaders(reply: FastifyReply, { daily, monthly }: AcceptResult['used']): void {
   void reply.header('x-resend-monthly-quota', monthly)
   if (daily !== null) void reply.header('x-resend-daily-quota', daily)
 }
 
 /** Removes dropped headers from emails, and lists them in the request's log line. */
-export function dropAndNote({ about }: FastifyRequest, emails: readonly unknown[]): void {
+export function dropHeadersAndLog({ about }: FastifyRequest, emails: readonly unknown[]): void {
   const dropped = new Set(emails.flatMap(dropHeaders))
   if (dropped.size > 0) about.dropped_headers = [...dropped].slice(0, MOST_DROPPED)
 }

@@ -3,18 +3,18 @@
  * `Caller`.
  */
 import type { FastifyRequest, FastifyReply } from 'fastify'
-import type { ConsentAct } from '../mail/audience.ts'
-import type { SignedIn } from '../accounts/accounts.ts'
+import type { ConsentContext } from '../mail/audience.ts'
+import type { SignedInUser } from '../accounts/accounts.ts'
 import type { Access } from '../api/operation.ts'
 import type { Actor } from '../mail/audit.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
-import { leastRole, may, type Right, type Role } from '../mail/roles.ts'
+import { findLowestRole, hasRight, type Right, type Role } from '../mail/roles.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import { meter } from './budget.ts'
-import { SESSION, shownCookie } from './cookies.ts'
+import { chargeRequest } from './budget.ts'
+import { SESSION_COOKIE, readCookie } from './cookies.ts'
 import type { App, HttpDeps } from './deps.ts'
-import { connectionOf } from './listeners.ts'
-import { limitRate, tellRate } from './rate.ts'
+import { getConnection } from './listeners.ts'
+import { limitRate, setRateHeaders } from './rate.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -39,13 +39,13 @@ declare module 'fastify' {
 }
 
 /** Requires a key or session before the body is read, so that strangers can't make the server receive 40 MB. */
-export function guard(app: App, deps: GuardDeps): void {
+export function requireAuthentication(app: App, deps: GuardDeps): void {
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
     // Requests without a valid key or session use up the budget of their IP address. An exhausted budget is reported
     // before any other error.
     const charge = async (): Promise<void> => {
-      if (!request.caller && !request.routeOptions.config.unmetered) await meter(request, reply, deps)
+      if (!request.caller && !request.routeOptions.config.unmetered) await chargeRequest(request, reply, deps)
     }
     try {
       await admit(request, reply, deps)
@@ -72,14 +72,15 @@ async function admit(request: FastifyRequest, reply: FastifyReply, deps: GuardDe
     return
   }
   if (authorization === undefined || access === 'people') {
-    if (access !== 'people' && shownCookie(request, SESSION) === undefined) tellRate(reply, deps.rateLimiter)
+    if (access !== 'people' && readCookie(request, SESSION_COOKIE) === undefined)
+      setRateHeaders(reply, deps.rateLimiter)
     request.caller = await callerByCookie(deps, request, access)
     claimConnection(request)
     return
   }
   const caller = await callerByKey(deps, authorization)
   if (!caller) {
-    tellRate(reply, deps.rateLimiter)
+    setRateHeaders(reply, deps.rateLimiter)
     throw refuse(tokenIn(authorization) === undefined ? 'missing_api_key' : 'invalid_api_key')
   }
   // Set before a refusal, so that the request log knows the team.
@@ -91,24 +92,24 @@ async function admit(request: FastifyRequest, reply: FastifyReply, deps: GuardDe
 
 /** Counts the connection to the caller's team. Refuses: `connections_team`. */
 function claimConnection({ caller, raw }: FastifyRequest): void {
-  if (caller && connectionOf(raw.socket)?.identify(caller.teamId) === false) throw refuse('connections_team')
+  if (caller && getConnection(raw.socket)?.identify(caller.teamId) === false) throw refuse('connections_team')
 }
 
 /** Returns the caller of a route that isn't public. */
-export function callerOf(request: FastifyRequest): Caller {
+export function getCaller(request: FastifyRequest): Caller {
   if (!request.caller) throw refuse('missing_api_key')
   return request.caller
 }
 
 /** Returns the name of the author of a change, for display: an address, or the name of an API key. */
-export function authorOf(request: FastifyRequest): string {
-  const { user, apiKey } = callerOf(request)
+export function getAuthorName(request: FastifyRequest): string {
+  const { user, apiKey } = getCaller(request)
   return user ?? (apiKey ? `API key ${apiKey.name}` : '')
 }
 
 /** Returns the actor for the audit log. */
-export function actorOf(request: FastifyRequest): Actor {
-  const { apiKey, user } = callerOf(request)
+export function getActor(request: FastifyRequest): Actor {
+  const { apiKey, user } = getCaller(request)
   return apiKey
     ? { kind: 'api_key', name: apiKey.id, label: apiKey.name, ip: request.ip }
     : { kind: 'user', name: user ?? '', ip: request.ip }
@@ -130,9 +131,9 @@ async function callerByCookie(
   request: FastifyRequest,
   access: Access,
 ): Promise<Caller> {
-  const token = shownCookie(request, SESSION)
+  const token = readCookie(request, SESSION_COOKIE)
   if (token === undefined) throw refuse(access === 'people' ? 'not_signed_in' : 'missing_api_key')
-  if (changes(request) && !(fromDashboard(request) && sameOrigin(request) === true))
+  if (changes(request) && !(fromDashboard(request) && isSameOrigin(request) === true))
     throw refuse('foreign_origin')
   const found = await accounts.resume(token)
   if (!found) throw refuse('not_signed_in')
@@ -143,11 +144,11 @@ async function callerByCookie(
 }
 
 /** Whether the caller still has access to the same team; for long-running responses. */
-export async function wouldEnter(
+export async function stillHasAccess(
   deps: Pick<HttpDeps, 'senders' | 'accounts'>,
   request: FastifyRequest,
 ): Promise<boolean> {
-  const { teamId, apiKey } = callerOf(request)
+  const { teamId, apiKey } = getCaller(request)
   if (apiKey) return (await deps.senders.callerOf(apiKey.id)) !== undefined
   try {
     const caller = await callerByCookie(deps, request, request.routeOptions.config.access ?? 'full')
@@ -167,21 +168,22 @@ function rightOf({ method, routeOptions }: FastifyRequest): Right | 'none' {
  * Enforces a team's requirement of a second factor; the only place that does. People can still access their own
  * account, because factors are set up there.
  */
-function demandFactor({ mfaRequired, session }: SignedIn, right: Right | 'none'): void {
+function demandFactor({ mfaRequired, session }: SignedInUser, right: Right | 'none'): void {
   if (right !== 'none' && mfaRequired && !session.strong) throw refuse('second_factor_required')
 }
 
 /** Enforces roles; the only place that does. Refuses: `role_too_low`. */
 function demandRight(role: Role, right: Right | 'none'): void {
-  if (right !== 'none' && !may(role, right)) throw refuse('role_too_low', { needed: leastRole(right), role })
+  if (right !== 'none' && !hasRight(role, right))
+    throw refuse('role_too_low', { needed: findLowestRole(right), role })
 }
 
 /**
  * Checks a right that depends on the request. Keys pass, because they are restricted by `access`. Refuses:
  * `role_too_low`.
  */
-export function demand(request: FastifyRequest, right: Right): void {
-  const { role } = callerOf(request)
+export function requireRight(request: FastifyRequest, right: Right): void {
+  const { role } = getCaller(request)
   if (role) demandRight(role, right)
 }
 
@@ -197,7 +199,7 @@ const fromDashboard = ({ headers }: FastifyRequest) => headers['x-requested-with
  * Whether the browser reports that the request comes from a page of this server; undefined when it reports nothing,
  * like programs other than browsers.
  */
-export function sameOrigin({ headers, host }: FastifyRequest): boolean | undefined {
+export function isSameOrigin({ headers, host }: FastifyRequest): boolean | undefined {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || site === 'none'
   const { origin } = headers
@@ -214,8 +216,8 @@ export interface Person {
 }
 
 /** Returns the caller as a person. Refuses: `not_signed_in`. */
-export function personOf(request: FastifyRequest): Person {
-  const { teamId, userId, user, role } = callerOf(request)
+export function requirePerson(request: FastifyRequest): Person {
+  const { teamId, userId, user, role } = getCaller(request)
   if (userId === undefined || user === undefined || role === undefined) throw refuse('not_signed_in')
   return { teamId, userId, email: user, role }
 }
@@ -226,7 +228,7 @@ export async function isOperator(
   { storage, clock }: Pick<HttpDeps, 'storage' | 'clock'>,
 ): Promise<boolean> {
   const team = await storage.firstTeam({}, clock.now())
-  return team?.id === callerOf(request).teamId
+  return team?.id === getCaller(request).teamId
 }
 
 /** Creates a hook that runs before validation and refuses callers of other teams. Keys need full access as usual. */
@@ -240,8 +242,8 @@ export function requireOperator(deps: Pick<HttpDeps, 'storage' | 'clock'>) {
  * Returns the consent act of an app or a team member. Omits the IP, because it isn't the contact's.
  * @param lifts whether the request may undo an opt-out, which only an explicit change of one contact may
  */
-export function consentAct(request: FastifyRequest, lifts: boolean): ConsentAct {
-  const { apiKey, userId = null } = callerOf(request)
+export function createConsentContext(request: FastifyRequest, lifts: boolean): ConsentContext {
+  const { apiKey, userId = null } = getCaller(request)
   const about = { ip: null, userAgent: null, wording: null, lifts }
   return apiKey
     ? { origin: 'api', via: 'api', source: apiKey.id, ...about }
@@ -252,4 +254,4 @@ export function consentAct(request: FastifyRequest, lifts: boolean): ConsentAct 
  * Whether an app made the request. Apps change contacts all the time, so only people's changes are in the audit log;
  * the request log has the rest.
  */
-export const byApp = ({ caller }: FastifyRequest): boolean => caller?.apiKey !== null
+export const isFromApp = ({ caller }: FastifyRequest): boolean => caller?.apiKey !== null

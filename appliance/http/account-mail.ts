@@ -7,7 +7,7 @@ const FIRST_PROOF =
   'providers were unlinked, and passkeys now work only together with the password. Link your accounts and add your passkeys again.'
 
 /** A password reset link. */
-export function passwordReset(
+export function createPasswordResetNotice(
   to: string,
   url: string,
   { minutes, hostname }: { minutes: number; hostname: string },
@@ -32,7 +32,7 @@ export function passwordReset(
  * Notifies a person that their password was changed, in case someone else did it.
  * @param proven whether the link was from a mail, and its use was the first proof that the person owns the address
  */
-export function passwordChanged(to: string, hostname: string, proven = false): Notice {
+export function createPasswordChangedNotice(to: string, hostname: string, proven = false): Notice {
   return {
     kind: 'password_changed',
     to,
@@ -50,7 +50,7 @@ export function passwordChanged(to: string, hostname: string, proven = false): N
 }
 
 /** An invitation link. The team's name is untrusted, so it is quoted. */
-export function invitation(
+export function createInvitationNotice(
   { email, role, teamName }: Pick<Invitation, 'email' | 'role' | 'teamName'>,
   { link, inviter, hostname }: { link: string; inviter: string; hostname: string },
 ): Notice {

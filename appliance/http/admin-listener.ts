@@ -49,7 +49,7 @@ export interface ListenerHandlers {
  * Refuses routes for people on the apps' listeners. Must run before authentication.
  * @param apart whether people have their own listeners; if false, all routes are available on all listeners
  */
-export function keepApart(app: App, apart: boolean): ListenerHandlers {
+export function restrictPeopleRoutes(app: App, apart: boolean): ListenerHandlers {
   const route: RequestListener = (request, response) => app.routing(request, response)
   if (!apart) return { people: route, apps: route }
   const ofApps = new WeakSet<IncomingMessage>()

@@ -7,8 +7,8 @@ import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentNode } from '../api/nodes.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
-import { lineOfRule } from '../mail/receiving-rules.ts'
-import { callerOf, personOf } from './access.ts'
+import { formatRule } from '../mail/receiving-rules.ts'
+import { getCaller, requirePerson } from './access.ts'
 import type { HttpDeps } from './deps.ts'
 
 type Read = (request: FastifyRequest) => Promise<unknown>
@@ -17,7 +17,7 @@ type Read = (request: FastifyRequest) => Promise<unknown>
 const idOf = ({ params }: FastifyRequest): string => (params as { id: string }).id
 
 const which = (request: FastifyRequest) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   id: idOf(request),
 })
 
@@ -73,7 +73,7 @@ export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read 
     const { teamId, id } = which(request)
     const { name } = await senders.getDomain({ teamId, id })
     const rules = await storage.getReceivingRules({ teamId, domainId: id }, clock.now())
-    return { name, rules: rules.map(lineOfRule).join(', ') }
+    return { name, rules: rules.map(formatRule).join(', ') }
   }
 }
 
@@ -112,27 +112,27 @@ export function readLane({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
 /** Reads the current team, with its rules. */
 export function readTeam({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
-    const { name, mfaRequired } = await accounts.teams.getTeam({ id: callerOf(request).teamId })
+    const { name, mfaRequired } = await accounts.teams.getTeam({ id: getCaller(request).teamId })
     return { name, mfa_required: mfaRequired }
   }
 }
 
-/** Reads what the current team does about the rules of mailbox providers. */
+/** Reads how the current team applies the rules of mailbox providers. */
 export function readProviderRules({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
-    const { name, providerRules } = await accounts.teams.getTeam({ id: callerOf(request).teamId })
+    const { name, providerRules } = await accounts.teams.getTeam({ id: getCaller(request).teamId })
     return { name, mode: providerRules }
   }
 }
 
-/** Reads what the current team is notified of. */
+/** Reads the notification settings of the current team. */
 export function readAlertSettings({
   accounts,
   storage,
   clock,
 }: Pick<HttpDeps, 'accounts' | 'storage' | 'clock'>): Read {
   return async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { name } = await accounts.teams.getTeam({ id: teamId })
     return { name, ...(await storage.alertSettings({ teamId }, clock.now())) }
   }
@@ -141,13 +141,13 @@ export function readAlertSettings({
 /** Reads the caller's role in the team in the path. */
 export function readOwnRole({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
-    const own = await accounts.teams.teamsOf({ userId: personOf(request).userId })
+    const own = await accounts.teams.teamsOf({ userId: requirePerson(request).userId })
     const one = own.find(({ id }) => id === idOf(request))
     return one && { name: one.name, role: one.role }
   }
 }
 
-/** Reads whom the invitation in the path is for. */
+/** Reads the address and role of the invitation in the path. */
 export function readInvitation({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
     const { teamId, id } = which(request)
@@ -159,7 +159,7 @@ export function readInvitation({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
 /** Reads the caller's identity in the path. */
 export function readIdentity({ providers }: Pick<HttpDeps, 'providers'>): Read {
   return async (request) => {
-    const own = await providers.identities(personOf(request).userId)
+    const own = await providers.identities(requirePerson(request).userId)
     const one = own.find(({ id }) => id === idOf(request))
     return one && { provider: one.provider, email: one.email }
   }

@@ -1,9 +1,9 @@
 /** Records the requests that change something in the audit log. Public routes record their own actions. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { beginAct, endAct } from '../accounts/audit.ts'
+import { startAuditEntry, completeAuditEntry } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { actorOf, callerOf } from './access.ts'
+import { getActor, getCaller } from './access.ts'
 import type { App, HttpDeps } from './deps.ts'
 
 /** What the audit log records for a route. */
@@ -34,16 +34,16 @@ export interface AuditedRoute {
    * log. Only the returned ID and counts are.
    */
   personal?: true
-  /** Reports whether a request only reads, and must not be recorded. */
+  /** Reports whether a request only reads data, and must not be recorded. */
   looks?: (request: FastifyRequest) => boolean
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Required on every route other than GET and HEAD. null: not an administrative action, or one that records itself
-     * (`recordAct` in accounts/audit.ts, the queue, erasures). Not for public routes, because no one is authenticated
-     * there.
+     * Required on every route other than GET and HEAD. Null for actions that aren't administrative, or that record
+     * themselves (`recordAuditEntry` in accounts/audit.ts, the queue, erasures). Not for public routes, because no one is
+     * authenticated there.
      */
     audit?: AuditedRoute | null
   }
@@ -59,7 +59,7 @@ const SAFE = ['GET', 'HEAD', 'OPTIONS', 'TRACE']
 type AuditDeps = Pick<HttpDeps, 'storage' | 'clock'>
 
 /** Records the actions of all routes that are added from now on. */
-export function auditActs(app: App, deps: AuditDeps): void {
+export function registerAuditHooks(app: App, deps: AuditDeps): void {
   app.decorateRequest('act', null)
   app.addHook('onRoute', (route) => {
     const audit = route.config?.audit
@@ -86,9 +86,9 @@ export function auditActs(app: App, deps: AuditDeps): void {
 }
 
 async function begun(request: FastifyRequest, route: AuditedRoute, deps: AuditDeps): Promise<string> {
-  return beginAct(deps.storage, deps.clock, {
-    teamId: route.appliance ? null : (route.team?.(request) ?? callerOf(request).teamId),
-    actor: actorOf(request),
+  return startAuditEntry(deps.storage, deps.clock, {
+    teamId: route.appliance ? null : (route.team?.(request) ?? getCaller(request).teamId),
+    actor: getActor(request),
     action: route.action,
     target: targetOf(route, request),
     before: await read(route.read ?? route.before, request),
@@ -112,7 +112,11 @@ async function ended({ id, route, request, reply, payload }: Answered, deps: Aud
       reply.statusCode >= 400
         ? { refused: answer.name ?? reply.statusCode }
         : ((await read(route.read, request)) ?? (route.personal ? withoutPeople(answer) : answer))
-    await endAct(deps.storage, deps.clock, { id, after, target: targetOf(route, request, answer) })
+    await completeAuditEntry(deps.storage, deps.clock, {
+      id,
+      after,
+      target: targetOf(route, request, answer),
+    })
   } catch (error) {
     // The action is done and the response is correct. The entry stays incomplete, and is shown as "not known".
     request.log.error(

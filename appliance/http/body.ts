@@ -5,9 +5,9 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import {
   createThreads,
-  ThreadEnded,
+  ThreadEndedError,
   type Capacity,
-  type Incoming,
+  type IncomingBody,
   type Threads,
 } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
@@ -15,13 +15,13 @@ import { JsonBounds } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { App } from './deps.ts'
 import type { JsonJob, JsonResult } from './json-worker.ts'
-import { leaveSoon } from './listeners.ts'
-import { STRANGERS_BODY } from './sign-in.ts'
-import { isTorn, TORN } from './torn.ts'
+import { destroySoon } from './listeners.ts'
+import { MAX_UNAUTHENTICATED_BODY } from './sign-in.ts'
+import { hasTooManySmallChunks, CHUNK_REQUIREMENT } from './torn.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The digest of the body (`digestOf`) if a thread has computed it, else undefined. */
+    /** The digest of the body (`computeBodyDigest`) if a thread has computed it, else undefined. */
     bodyDigest: string | undefined
     /** The response to this request. The request ends when the response closes. */
     response: ServerResponse
@@ -54,7 +54,11 @@ interface Reading {
  * Reads bodies of any content type. Unless it is empty, a body must be JSON.
  * @param limit maximum size in octets
  */
-export function readBodies(app: App, limit: number, deps: { capacity: Capacity; clock: Clock }): void {
+export function registerBodyParser(
+  app: App,
+  limit: number,
+  deps: { capacity: Capacity; clock: Clock },
+): void {
   const { capacity, clock } = deps
   const threads = createThreads<JsonJob, JsonResult>({
     script: new URL('json-worker.ts', import.meta.url),
@@ -74,7 +78,7 @@ export function readBodies(app: App, limit: number, deps: { capacity: Capacity; 
   app.addHook('onClose', () => threads.close())
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { bodyLimit: limit }, async (request: FastifyRequest, payload: Readable) => {
-    const allowed = request.caller ? limit : STRANGERS_BODY
+    const allowed = request.caller ? limit : MAX_UNAUTHENTICATED_BODY
     const body = await receive(request, payload, Math.min(allowed, request.routeOptions.bodyLimit), reading)
     // Some clients send `{}` or a content type with DELETE (reference: wire format §8). Unknown paths read nothing.
     const size = body instanceof Uint8Array ? body.length : body.size
@@ -117,7 +121,7 @@ function parse(bytes: Uint8Array): unknown {
 }
 
 /** Reserves memory for the body until the request ends, then parses the body. Refuses: `overloaded` and more. */
-async function parseLarge(request: FastifyRequest, body: Incoming, reading: Reading): Promise<unknown> {
+async function parseLarge(request: FastifyRequest, body: IncomingBody, reading: Reading): Promise<unknown> {
   const team = request.caller?.teamId ?? null
   const { response } = request
   const turn = await reading.capacity.turns.take(team, body.size)
@@ -144,7 +148,7 @@ async function inThread(
   try {
     return await threads.run(job, team, { moved: own ? [job.bytes.buffer as ArrayBuffer] : [] })
   } catch (error) {
-    if (error instanceof ThreadEnded)
+    if (error instanceof ThreadEndedError)
       throw refuse('body_too_complex', { expected: 'a body that needs less time and memory to parse' })
     throw error
   }
@@ -161,7 +165,7 @@ function receive(
   payload: Readable,
   limit: number,
   reading: Reading,
-): Promise<Uint8Array | Incoming> {
+): Promise<Uint8Array | IncomingBody> {
   return new Promise((resolve, reject) => {
     new Receiver(request, payload, { limit, ...reading, resolve, reject }).begin()
   })
@@ -170,7 +174,7 @@ function receive(
 interface Receipt extends Pick<Reading, 'capacity' | 'clock'> {
   /** Maximum size in octets. */
   limit: number
-  resolve: (body: Uint8Array | Incoming) => void
+  resolve: (body: Uint8Array | IncomingBody) => void
   reject: (error: Error) => void
 }
 
@@ -182,7 +186,7 @@ class Receiver {
   readonly #bounds = new JsonBounds()
   /** The only chunk so far, which isn't copied. */
   #first: Buffer | null = null
-  #incoming: Incoming | null = null
+  #incoming: IncomingBody | null = null
   #unwatch = (): void => undefined
   /** Whether reading has stopped. */
   #left = false
@@ -208,7 +212,7 @@ class Receiver {
       resolve(this.#incoming ?? this.#first ?? Buffer.alloc(0))
     })
     const { raw } = this.#request
-    if (isTorn(raw)) return this.#torn()
+    if (hasTooManySmallChunks(raw)) return this.#torn()
     raw.once('torn', this.#torn)
     if (this.#payload.closed) this.#broken()
   }
@@ -252,7 +256,7 @@ class Receiver {
     )
   }
 
-  #open(): Incoming {
+  #open(): IncomingBody {
     const { caller, ip, response } = this.#request
     const incoming = this.#receipt.capacity.receive({ teamId: caller?.teamId ?? null, ip })
     response.once('close', () => incoming.discard())
@@ -260,7 +264,7 @@ class Receiver {
   }
 
   readonly #torn = (): void => {
-    this.#giveUp(refuse('body_too_complex', { expected: TORN }))
+    this.#giveUp(refuse('body_too_complex', { expected: CHUNK_REQUIREMENT }))
     void this.#leave()
   }
 
@@ -277,14 +281,17 @@ class Receiver {
     socket.destroy()
   }
 
-  /** @param linger how long to keep reading after the response (milliseconds) */
+  /**
+   * Refuses the body, but keeps reading for a while, so that the client receives the response.
+   * @param linger how long to keep reading after the response (milliseconds)
+   */
   #giveUp(error: Error, linger = LINGER): void {
     this.#unwatch()
     this.#payload.removeListener('data', this.#keep)
     this.#incoming?.discard()
     this.#first = null
     this.#receipt.reject(error)
-    passOver(this.#request, this.#payload, { ...this.#receipt, linger, left: () => this.#left })
+    discardBody(this.#request, this.#payload, { ...this.#receipt, linger, left: () => this.#left })
   }
 }
 
@@ -300,7 +307,7 @@ interface PassOver extends Pick<Reading, 'capacity' | 'clock'> {
  * Reads and discards the rest of a body, so that the client receives the response. Reads slowly while many clients send
  * refused bodies.
  */
-export function passOver(
+export function discardBody(
   { raw, response }: FastifyRequest,
   payload: Readable,
   { capacity, clock, linger = LINGER, left = () => false }: PassOver,
@@ -317,10 +324,10 @@ export function passOver(
   // Disconnect clients that are still sending after the response.
   response.once('finish', () => {
     if (raw.complete) return
-    if (linger === 0) return leaveSoon(raw.socket)
+    if (linger === 0) return destroySoon(raw.socket)
     raw.once(
       'close',
-      clock.after(linger, () => leaveSoon(raw.socket)),
+      clock.after(linger, () => destroySoon(raw.socket)),
     )
   })
 }

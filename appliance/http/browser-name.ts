@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { App } from './deps.ts'
-import { DEVICE, keepCookie, shownCookie } from './cookies.ts'
+import { DEVICE_COOKIE, storeCookie, readCookie } from './cookies.ts'
 import { DEVICE_LIFETIME, type SignInThrottle } from './sign-in-throttle.ts'
 import type { Clock } from '../clock/clock.ts'
 
@@ -51,12 +51,12 @@ function signedIn({ method }: FastifyRequest, answer: unknown): string | undefin
 }
 
 /** Sets the device cookie in every response that reports a sign-in. Applies to all routes that are added afterwards. */
-export function rememberBrowsers(app: App, throttle: SignInThrottle, clock: Clock): void {
+export function setDeviceCookies(app: App, throttle: SignInThrottle, clock: Clock): void {
   app.addHook('preSerialization', (request, reply, payload, done) => {
     const email = signedIn(request, payload)
     if (email !== undefined) {
-      const value = throttle.deviceFor(email, shownCookie(request, DEVICE))
-      keepCookie({ request, reply }, DEVICE, value, clock.now() + DEVICE_LIFETIME)
+      const value = throttle.deviceFor(email, readCookie(request, DEVICE_COOKIE))
+      storeCookie({ request, reply }, DEVICE_COOKIE, value, clock.now() + DEVICE_LIFETIME)
     }
     done(null, payload)
   })

@@ -1,9 +1,9 @@
 /** Makes requests without a valid key or session use up the budget of their IP address (docs/limits.md). */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { PIECE } from '../capacity/capacity.ts'
+import { CHUNK_SIZE } from '../capacity/capacity.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { App, HttpDeps } from './deps.ts'
-import { connectionOf } from './listeners.ts'
+import { getConnection } from './listeners.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -22,7 +22,7 @@ const FORM = 10
  * Takes tokens from the budget of the client's address for a request without a valid key or session. When the budget is
  * exhausted, refuses after a delay, and closes the connection: `address_rate`.
  */
-export async function meter(
+export async function chargeRequest(
   request: FastifyRequest,
   reply: FastifyReply,
   { capacity: { budgets } }: Pick<HttpDeps, 'capacity'>,
@@ -33,7 +33,7 @@ export async function meter(
   if (seconds === 0) return
   const { socket } = request.raw
   // A proxy's connection also carries requests of other clients.
-  if (connectionOf(socket)?.shared === false) {
+  if (getConnection(socket)?.shared === false) {
     // Stop reading pipelined requests.
     socket.pause()
     await budgets.hold()
@@ -46,7 +46,7 @@ export async function meter(
  * Sends large responses in chunks, and makes those to unauthenticated clients use up the budget of their address. Must
  * be registered after all hooks that read responses as text.
  */
-export function giveOutLargeAnswers(
+export function chunkLargeResponses(
   app: App,
   { capacity: { budgets, outgoing } }: Pick<HttpDeps, 'capacity'>,
 ): void {
@@ -65,6 +65,6 @@ export function giveOutLargeAnswers(
 
 /** Returns the octets of a response that is larger than a chunk; null for smaller responses, and for streams. */
 function largeOf(payload: unknown): Buffer | null {
-  if (typeof payload === 'string') return payload.length > PIECE ? Buffer.from(payload) : null
-  return Buffer.isBuffer(payload) && payload.length > PIECE ? payload : null
+  if (typeof payload === 'string') return payload.length > CHUNK_SIZE ? Buffer.from(payload) : null
+  return Buffer.isBuffer(payload) && payload.length > CHUNK_SIZE ? payload : null
 }

@@ -9,19 +9,23 @@ export interface Cookie {
 }
 
 /** The session. */
-export const SESSION: Cookie = { name: 'posthaste_session', path: '/', sameSite: 'strict' }
+export const SESSION_COOKIE: Cookie = { name: 'posthaste_session', path: '/', sameSite: 'strict' }
 
 /** The ticket between the two steps of a sign-in. */
-export const SECOND_STEP: Cookie = { name: 'posthaste_sign_in', path: '/session', sameSite: 'strict' }
+export const SECOND_STEP_COOKIE: Cookie = { name: 'posthaste_sign_in', path: '/session', sameSite: 'strict' }
 
 /**
  * Connects a browser that was sent to a provider with its ticket. Lax, because people return by a link on the
  * provider's site, for which browsers don't send strict cookies.
  */
-export const AWAY: Cookie = { name: 'posthaste_provider', path: '/session/oidc', sameSite: 'lax' }
+export const PROVIDER_SIGN_IN_COOKIE: Cookie = {
+  name: 'posthaste_provider',
+  path: '/session/oidc',
+  sameSite: 'lax',
+}
 
 /** Marks a browser as one that was used for an account before. */
-export const DEVICE: Cookie = { name: 'posthaste_device', path: '/session', sameSite: 'strict' }
+export const DEVICE_COOKIE: Cookie = { name: 'posthaste_device', path: '/session', sameSite: 'strict' }
 
 /**
  * Returns the cookie's name for this connection. Over https, it begins with `__Host-` (RFC 6265bis §4.1.3.2): browsers
@@ -42,11 +46,11 @@ function attributesOf({ protocol }: FastifyRequest, { path, sameSite }: Cookie) 
 }
 
 /** Returns the cookie's value; undefined when the browser sent none. */
-export const shownCookie = (request: FastifyRequest, cookie: Cookie): string | undefined =>
+export const readCookie = (request: FastifyRequest, cookie: Cookie): string | undefined =>
   request.cookies[nameOf(request, cookie)]
 
 /** Sets a cookie, replacing an earlier one. */
-export function keepCookie(
+export function storeCookie(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   cookie: Cookie,
   value: string,
@@ -57,7 +61,7 @@ export function keepCookie(
 }
 
 /** Removes a cookie. */
-export function dropCookie(
+export function removeCookie(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   cookie: Cookie,
 ): void {

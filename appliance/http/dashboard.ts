@@ -29,7 +29,10 @@ function filesOf(folder: string): Set<string> {
   return new Set(all.filter((name) => name.includes('.') && !/\.(br|gz)$/.test(name)))
 }
 
-/** @param folder the output of `vite build` */
+/**
+ * Adds the routes of the dashboard and the API reference.
+ * @param folder the output of `vite build`
+ */
 export async function serveDashboard(app: App, folder: string): Promise<void> {
   app.get('/', open, async (request, reply) => {
     // An API client that requests the root has a wrong base URL, and should get a JSON error.

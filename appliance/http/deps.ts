@@ -2,35 +2,35 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, RawServerDefault } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Audience } from '../audience/audience.ts'
-import type { Accounts, OwnAccount, ProviderSignIns, SetUp } from '../accounts/accounts.ts'
+import type { Accounts, OwnAccount, ProviderSignIns, Setup } from '../accounts/accounts.ts'
 import type { Capacity } from '../capacity/capacity.ts'
-import type { ChallengeAnswers } from '../certificates/certificates.ts'
+import type { ChallengeResponses } from '../certificates/certificates.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Webhooks } from '../events/events.ts'
-import type { Intake, Schedules } from '../intake/intake.ts'
+import type { Intake, ScheduledEmails } from '../intake/intake.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { ReportView, ReputationView, SharedDoctor } from '../insights/insights.ts'
-import type { SourceBook } from '../sources/sources.ts'
+import type { SourceRegistry } from '../sources/sources.ts'
 import type { CertificateView, NodeFacts, NodeView } from '../mail/node.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type {
   Erasures,
   PropagationWatch,
-  ProviderGate,
+  ProviderRuleChecker,
   Quotas,
   RateLimiter,
   Senders,
 } from '../senders/senders.ts'
-import type { ShapingBook } from '../shaping/shaping.ts'
+import type { ShapingOperations } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { AutomationBook, CustomEvents } from '../automations/book.ts'
+import type { AutomationOperations, CustomEvents } from '../automations/book.ts'
 import type { PublicArchives } from '../archive/archive.ts'
 import type { Forms } from '../forms/forms.ts'
 import type { Broadcasts } from '../broadcasts/broadcasts.ts'
 import type { Templates } from '../templates/templates.ts'
 import type { Tracking } from '../tracking/tracking.ts'
-import type { DiskView } from '../housekeeping/housekeeping.ts'
+import type { DiskUsageReport } from '../housekeeping/housekeeping.ts'
 import type { HealthChecks } from '../watch/health.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Instruments } from '../watch/metrics.ts'
@@ -60,10 +60,10 @@ export interface SandboxReader {
 export interface SandboxMail {
   id: string
   receivedAt: number
-  /** From the envelope. */
+  /** The sender in the envelope. */
   mailFrom: string
   rcptTo: string[]
-  /** From the header. */
+  /** The sender in the From header field. */
   from: string
   to: string
   subject: string
@@ -84,8 +84,8 @@ export interface HttpDeps {
   /** Limits the rate of requests with a key. */
   rateLimiter: RateLimiter
   quotas: Pick<Quotas, 'usageOf' | 'historyOf' | 'planOf' | 'plans'>
-  /** Judges mail by the rules of mailbox providers. */
-  gate: Pick<ProviderGate, 'rules' | 'standing'>
+  /** Checks mail against the rules of mailbox providers. */
+  gate: Pick<ProviderRuleChecker, 'rules' | 'standing'>
   accounts: OwnAccount &
     Pick<
       Accounts,
@@ -94,13 +94,13 @@ export interface HttpDeps {
   /** Signs in through external identity providers. */
   providers: ProviderSignIns
   /** Creates the first owner. */
-  setUp: Pick<SetUp, 'isOpen' | 'use'>
+  setUp: Pick<Setup, 'isOpen' | 'use'>
   /** Watches the propagation of DNS records. */
   propagation: PropagationWatch
   audience: Omit<Audience, 'start' | 'close'>
   templates: Templates
   broadcasts: Omit<Broadcasts, 'messageOf' | 'start' | 'close'>
-  automations: AutomationBook
+  automations: AutomationOperations
   customEvents: CustomEvents
   forms: Omit<Forms, 'start' | 'close'>
   archive: PublicArchives
@@ -109,10 +109,10 @@ export interface HttpDeps {
   mime: MimeReader
   /** Sends the server's own mail to people. */
   sendNotice: SendNotice
-  schedules: Schedules
-  shaping: ShapingBook
+  schedules: ScheduledEmails
+  shaping: ShapingOperations
   /** The sending IPs. */
-  sources: Omit<SourceBook, 'host' | 'reconcile'>
+  sources: Omit<SourceRegistry, 'host' | 'reconcile'>
   /** The operator's actions on queued mail. */
   queue: QueueControl
   doctor: SharedDoctor
@@ -123,7 +123,7 @@ export interface HttpDeps {
   /** Erases people's data by address. */
   erasures: Pick<Erasures, 'begin' | 'survey' | 'get' | 'list'>
   /** Retention periods, and disk usage. */
-  retention: { days: RetentionDays; disk(): Promise<DiskView> }
+  retention: { days: RetentionDays; disk(): Promise<DiskUsageReport> }
   webhooks: Webhooks
   /** Records opens and clicks; when undefined, tracking links don't work. */
   tracking?: Tracking | undefined
@@ -166,7 +166,7 @@ export interface HttpDeps {
   /** The certificates of HTTPS listeners, and responses to ACME challenges. */
   tls?: {
     certificates: Pick<Certificates, 'contextFor'>
-    challenges?: ChallengeAnswers | undefined
+    challenges?: ChallengeResponses | undefined
     /** Returns the MTA-STS policy that a host of ours serves; null for a host without one. */
     policies?: { fileOf(host: string): string | null } | undefined
     /** Lists all certificates for the dashboard. */

@@ -1,14 +1,14 @@
 /** Sends downloads of many rows. Pages are generated one at a time as clients read them, round robin over teams. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
-import { callerOf } from './access.ts'
+import { getCaller } from './access.ts'
 import type { HttpDeps } from './deps.ts'
 
 /** Rows per page. A page takes a few milliseconds of the event loop. */
 export const PAGE_ROWS = 200
 
 /** The parts of a file. */
-export interface File<T> {
+export interface DownloadFile<T> {
   name: string
   type: string
   /** Pages of a few hundred rows. Pages may be empty. */
@@ -21,19 +21,19 @@ export interface File<T> {
 }
 
 /** CSV with a header line (RFC 4180 §3). */
-export const CSV = 'text/csv; charset=utf-8; header=present'
+export const CSV_TYPE = 'text/csv; charset=utf-8; header=present'
 
 /** A single JSON value (RFC 8259). */
-export const JSON_FILE = 'application/json; charset=utf-8'
+export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends the file. If a page waits too long for its turn, the response is cut off, which clients notice. */
-export function download<T>(
+export function sendDownload<T>(
   request: FastifyRequest,
   reply: FastifyReply,
-  file: File<T>,
+  file: DownloadFile<T>,
   { capacity: { downloads } }: Pick<HttpDeps, 'capacity'>,
 ): FastifyReply {
-  const { teamId } = callerOf(request)
+  const { teamId } = getCaller(request)
   const texts = textsOf(file)
   const next = async (): Promise<string | null> => {
     for (;;) {
@@ -58,7 +58,7 @@ export function download<T>(
 }
 
 /** Yields the text of each page. */
-async function* textsOf<T>({ pages, head, write, tail }: File<T>): AsyncGenerator<string, undefined> {
+async function* textsOf<T>({ pages, head, write, tail }: DownloadFile<T>): AsyncGenerator<string, undefined> {
   yield head
   let count = 0
   for await (const page of pages) yield page.map((row) => write(row, count++)).join('')

@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { presentError } from '../api/shared.ts'
 import { QuotaRefusal } from '../intake/intake.ts'
 import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
-import { showUsed } from './accepted.ts'
+import { setQuotaHeaders } from './accepted.ts'
 import type { App } from './deps.ts'
-import { routeTable } from './route-table.ts'
+import { createRouteTable } from './route-table.ts'
 
 /** Default for Retry-After, in seconds. */
 const RETRY_AFTER = 5
@@ -14,8 +14,8 @@ const RETRY_AFTER = 5
 const ENDING: ReadonlySet<RefusalKey> = new Set(['shutting_down', 'address_rate'])
 
 /** Handles all errors and unknown paths. Call it before the first route is added. */
-export function answerErrors(app: App): void {
-  const table = routeTable()
+export function handleErrors(app: App): void {
+  const table = createRouteTable()
   app.addHook('onRoute', ({ method, url }) => table.add([method].flat(), url))
   const answerUnknown = ({ url }: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const allowed = table.methods(url)
@@ -38,7 +38,7 @@ export function answerErrors(app: App): void {
 }
 
 /** Responds to a URL that can't be decoded, and therefore matches no route. */
-export function answerBadUrl(_error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
+export function handleBadUrl(_error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
   void answer(reply, refuse('unknown_endpoint'))
 }
 
@@ -46,7 +46,7 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const busy = [429, 503, 507].includes(refusal.status)
   if (busy && !reply.hasHeader('retry-after'))
     void reply.header('retry-after', refusal.retryAfter ?? RETRY_AFTER)
-  if (refusal instanceof QuotaRefusal) showUsed(reply, refusal.used)
+  if (refusal instanceof QuotaRefusal) setQuotaHeaders(reply, refusal.used)
   // Fastify closes the connection after a refused body. Most clients would then report a broken pipe instead of the
   // response.
   if (!ENDING.has(refusal.key)) void reply.removeHeader('connection')
@@ -58,7 +58,7 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
 
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  // A failure of the storage that may pass, such as a database server that restarts.
+  // A storage failure that may be temporary, such as a database server that restarts.
   const { kind } = error as { kind?: unknown }
   if (kind === 'transient' || kind === 'ambiguous') return refuse('unavailable')
   if (kind === 'full') return refuse('disk_full')

@@ -9,7 +9,7 @@ import type { App } from './deps.ts'
 const MOST = 1024 * 1024
 
 /** Tags JSON responses to GET and HEAD. Call it before the first route is added. */
-export function tagAnswers(app: App): void {
+export function addEtags(app: App): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isTagged(request, reply, payload)) {
       done(null, payload)

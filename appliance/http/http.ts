@@ -3,25 +3,25 @@ import cookie from '@fastify/cookie'
 import fastify, { LogController, type FastifyRequest } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomBytes } from 'node:crypto'
-import { createContents } from '../intake/intake.ts'
+import { createEmailContentReader } from '../intake/intake.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import { guard } from './access.ts'
-import { keepApart, type ListenerHandlers } from './admin-listener.ts'
-import { auditActs } from './audited.ts'
-import { readBodies } from './body.ts'
-import { giveOutLargeAnswers } from './budget.ts'
+import { requireAuthentication } from './access.ts'
+import { restrictPeopleRoutes, type ListenerHandlers } from './admin-listener.ts'
+import { registerAuditHooks } from './audited.ts'
+import { registerBodyParser } from './body.ts'
+import { chunkLargeResponses } from './budget.ts'
 import { serveDashboard } from './dashboard.ts'
 import type { App, HttpDeps } from './deps.ts'
-import { answerBadUrl, answerErrors, refuseUnsupported } from './errors.ts'
-import { tagAnswers } from './etag.ts'
-import { readLeniently } from './lenient.ts'
-import { createLinks } from './links.ts'
-import { createLive } from './live.ts'
+import { handleBadUrl, handleErrors, refuseUnsupported } from './errors.ts'
+import { addEtags } from './etag.ts'
+import { normalizeBodies } from './lenient.ts'
+import { createLinkSigner } from './links.ts'
+import { createLiveStreams } from './live.ts'
 import { createListeners, type ListenerOptions } from './listeners.ts'
-import { createPasswordTries } from './own-account.ts'
+import { createPasswordThrottle } from './own-account.ts'
 import { createRequestLogBuffer, type RequestLogBuffer } from './request-log-buffer.ts'
-import { logApiUse } from './request-log.ts'
+import { logApiRequests } from './request-log.ts'
 import { accountFactorRoutes } from './routes/account-factors.ts'
 import { accountRoutes } from './routes/account.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
@@ -53,7 +53,7 @@ import { memberRoutes } from './routes/members.ts'
 import { metricsRoutes, measureRequests, prometheusRoutes } from './routes/metrics.ts'
 import { healthRoutes, nodeRoutes } from './routes/nodes.ts'
 import { documentRoutes } from './routes/openapi.ts'
-import { postmasterRoutes, returnedRoutes } from './routes/received.ts'
+import { postmasterRoutes, returnedMessageRoutes } from './routes/received.ts'
 import { receivingRoutes } from './routes/receiving.ts'
 import { reportRoutes } from './routes/reports.ts'
 import { receivingRuleRoutes } from './routes/receiving-rules.ts'
@@ -65,7 +65,7 @@ import { broadcastVersionRoutes } from './routes/broadcast-versions.ts'
 import { broadcastRoutes } from './routes/broadcasts.ts'
 import { segmentRoutes } from './routes/segments.ts'
 import { sessionRoutes } from './routes/session.ts'
-import { setUpRoutes } from './routes/set-up.ts'
+import { setupRoutes } from './routes/set-up.ts'
 import { shareRoutes } from './routes/shares.ts'
 import { shapingRoutes } from './routes/shaping.ts'
 import { signInProviderRoutes } from './routes/sign-in-providers.ts'
@@ -86,9 +86,9 @@ import { webhookRoutes } from './routes/webhooks.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSignInThrottle, type SignInThrottle } from './sign-in-throttle.ts'
 import { parseNetworks } from '../wire/networks.ts'
-import { refuseInvalid } from './validation.ts'
+import { createValidationRefusal } from './validation.ts'
 import { buildValidator } from './validators.ts'
-import { rememberBrowsers } from './browser-name.ts'
+import { setDeviceCookies } from './browser-name.ts'
 
 export type { HttpDeps, SandboxInbox } from './deps.ts'
 
@@ -99,7 +99,7 @@ export interface Http {
    * @param setting the key of `[http]` they come from, which decides what is served there, and whether over TLS
    */
   listen(addresses: readonly string[], setting?: HttpSetting): Promise<string[]>
-  /** Where the SMTP server records its sessions; null when nothing is kept. */
+  /** The request log, for the sessions of the SMTP server; null when no requests are kept. */
   readonly requestLog: Pick<RequestLogBuffer, 'add'> | null
   /** Accepts no new requests, and lets running ones finish (10 s at most). */
   close(): Promise<void>
@@ -115,21 +115,21 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const app = createApp(deps)
   let closing = false
   app.decorateRequest('about')
-  answerErrors(app)
-  readBodies(app, deps.config.messageBytes, deps)
-  readLeniently(app)
+  handleErrors(app)
+  registerBodyParser(app, deps.config.messageBytes, deps)
+  normalizeBodies(app)
   await app.register(cookie)
   beginAnswers(app, deps, () => closing)
-  const handlers = keepApart(app, deps.config.adminApart === true)
+  const handlers = restrictPeopleRoutes(app, deps.config.adminApart === true)
   const requestLog = createRequestLogBuffer(deps)
-  if (deps.config.logApiUse) logApiUse(app, requestLog, deps)
+  if (deps.config.logApiUse) logApiRequests(app, requestLog, deps)
   attendRequests(app, deps)
 
   const { publicUrl = '', peopleUrl = '', adminApart = false } = deps.config
   const origins = { apps: publicUrl, people: peopleUrl }
   const secret = await deps.storage.secret({ name: 'links', fresh: randomBytes(32) }, deps.clock.now())
-  const contents = createContents({ ...deps, turns: deps.capacity.turns })
-  const linked = { links: createLinks(secret), origin: () => origins.apps, contents }
+  const contents = createEmailContentReader({ ...deps, turns: deps.capacity.turns })
+  const linked = { links: createLinkSigner(secret), origin: () => origins.apps, contents }
   const people = { origin: () => origins.people }
   sentRoutes(app, deps, linked)
   imageRoutes(app, deps, linked)
@@ -139,10 +139,10 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const devices = await deps.storage.secret({ name: 'devices', fresh: randomBytes(32) }, deps.clock.now())
   const signIns = createSignInThrottle(deps.clock, devices, deps.node.shareOf)
   invitationRoutes(app, deps, { ...people, signIns })
-  rememberBrowsers(app, signIns, deps.clock)
+  setDeviceCookies(app, signIns, deps.clock)
   teamRoutes(app, deps, signIns)
   logRoutes(app, deps, { buffer: requestLog, contents })
-  const live = createLive(deps)
+  const live = createLiveStreams(deps)
   liveRoutes(app, deps, live)
   operatorRoutes(app, deps)
   documentRoutes(app, deps.config.version, deps.sandboxInbox !== undefined)
@@ -190,18 +190,18 @@ function beginAnswers(app: App, { config: { hstsDays = 0 } }: HttpDeps, closing:
   })
 }
 
-/** Registers what happens with every request besides its route. */
+/** Registers the hooks that apply to every request, whatever its route. */
 function attendRequests(app: App, deps: HttpDeps): void {
-  guard(app, deps)
+  requireAuthentication(app, deps)
   refuseUnsupported(app)
-  tagAnswers(app)
-  giveOutLargeAnswers(app, deps)
-  auditActs(app, deps)
+  addEtags(app)
+  chunkLargeResponses(app, deps)
+  registerAuditHooks(app, deps)
   logRequests(app)
   measureRequests(app, deps)
 }
 
-/** Returns how the addresses of a setting differ. */
+/** Returns the listener options for the addresses of a setting. */
 function listenerOf(
   setting: HttpSetting,
   { people, apps }: ListenerHandlers,
@@ -222,14 +222,14 @@ function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   emailPreviewRoutes(app, deps, linked)
   insightRoutes(app, deps, linked.contents)
   emailResendRoutes(app, deps, linked.contents)
-  returnedRoutes(app, deps)
+  returnedMessageRoutes(app, deps)
   receivingRoutes(app, deps, linked)
   reportRoutes(app, deps)
   receivingRuleRoutes(app, deps)
   metricsRoutes(app, deps)
 }
 
-/** Adds routes for what a team owns. */
+/** Adds routes for a team's resources. */
 function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   domainRoutes(app, deps)
   propagationRoutes(app, deps)
@@ -259,11 +259,11 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   sessionRoutes(app, deps, signIns)
   teamsRoutes(app, deps)
   memberRoutes(app, deps)
-  const passwords = createPasswordTries(deps.clock)
+  const passwords = createPasswordThrottle(deps.clock)
   accountRoutes(app, deps, passwords)
   secondStepRoutes(app, deps)
   accountFactorRoutes(app, deps, passwords)
-  setUpRoutes(app, deps)
+  setupRoutes(app, deps)
   if (deps.tracking) trackingRoutes(app, deps.tracking)
   usageRoutes(app, deps)
 }
@@ -310,8 +310,8 @@ function createApp(deps: HttpDeps): App {
       },
     },
     schemaController: { compilersFactory: { buildValidator, buildSerializer } },
-    schemaErrorFormatter: refuseInvalid,
-    frameworkErrors: answerBadUrl,
+    schemaErrorFormatter: createValidationRefusal,
+    frameworkErrors: handleBadUrl,
   }).withTypeProvider<TypeBoxTypeProvider>()
   return app
 }

@@ -1,7 +1,7 @@
 /** The worker thread that parses large request bodies; started by body.ts. */
 import { isUtf8 } from 'node:buffer'
-import { answerJobs } from '../capacity/answer-jobs.ts'
-import { cutTexts, decodeFiles, digestOf } from '../mail/json-body.ts'
+import { processJobs } from '../capacity/answer-jobs.ts'
+import { truncateTexts, decodeFiles, computeBodyDigest } from '../mail/json-body.ts'
 
 export interface JsonJob {
   bytes: Uint8Array
@@ -20,16 +20,16 @@ function read({ bytes, skip, digest }: JsonJob): JsonResult {
     const value: unknown = JSON.parse(
       Buffer.from(bytes.buffer, bytes.byteOffset + skip, bytes.length - skip).toString('utf8'),
     )
-    return { value, digest: digest ? digestOf(value) : null }
+    return { value, digest: digest ? computeBodyDigest(value) : null }
   } catch (error) {
     if (error instanceof SyntaxError) return { wrong: 'malformed' }
     throw error
   }
 }
 
-answerJobs(read, (result) => {
+processJobs(read, (result) => {
   if (!('value' in result)) return []
   const moved = decodeFiles(result.value)
-  result.value = cutTexts(result.value)
+  result.value = truncateTexts(result.value)
   return moved
 })

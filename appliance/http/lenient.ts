@@ -11,12 +11,12 @@ import type { Schema } from '../api/shared.ts'
  * Converts a value to the spelling in its schema. Changes objects and lists in place; leaves invalid values to
  * validation.
  */
-export type Respell = (value: unknown) => unknown
+export type Normalize = (value: unknown) => unknown
 
 /** Normalizes the body of every route that is added afterwards, before any other code reads it. */
-export function readLeniently(app: App): void {
+export function normalizeBodies(app: App): void {
   app.addHook('onRoute', (route: RouteOptions) => {
-    const respell = respellerOf(route.schema?.body as Schema | undefined)
+    const respell = createNormalizer(route.schema?.body as Schema | undefined)
     if (!respell) return
     const others = [route.preValidation ?? []].flat()
     route.preValidation = [
@@ -30,7 +30,7 @@ export function readLeniently(app: App): void {
 }
 
 /** Returns a function that normalizes values of a schema; undefined when there is nothing to normalize. */
-export function respellerOf(schema: Schema | undefined): Respell | undefined {
+export function createNormalizer(schema: Schema | undefined): Normalize | undefined {
   if (!schema) return undefined
   if (schema.anyOf) return ofUnion(schema.anyOf)
   if (schema.type === 'object') return ofObject(schema)
@@ -39,11 +39,11 @@ export function respellerOf(schema: Schema | undefined): Respell | undefined {
   return words.every((word) => typeof word === 'string') ? ofWords(words) : undefined
 }
 
-function ofObject({ properties = {} }: Schema): Respell {
+function ofObject({ properties = {} }: Schema): Normalize {
   const fields = Object.entries(properties).flatMap(([name, schema]) => {
     const camel = camelCase(name)
     const alias = camel === name || camel in properties ? undefined : camel
-    const respell = respellerOf(schema)
+    const respell = createNormalizer(schema)
     return alias === undefined && !respell ? [] : [{ name, alias, respell }]
   })
   return (value) => {
@@ -68,8 +68,8 @@ function rename(object: Record<string, unknown>, alias: string, name: string): v
   delete object[alias]
 }
 
-function ofArray({ items, maxItems = Infinity }: Schema): Respell | undefined {
-  const respell = respellerOf(items)
+function ofArray({ items, maxItems = Infinity }: Schema): Normalize | undefined {
+  const respell = createNormalizer(items)
   if (!respell) return undefined
   return (value) => {
     // A list that is too long is refused anyway, so don't process its millions of elements.
@@ -80,7 +80,7 @@ function ofArray({ items, maxItems = Infinity }: Schema): Respell | undefined {
   }
 }
 
-function ofWords(words: readonly string[]): Respell {
+function ofWords(words: readonly string[]): Normalize {
   const byLowerCase = new Map(words.map((word) => [word.toLowerCase(), word]))
   const longest = Math.max(...words.map(({ length }) => length))
   return (value) =>
@@ -90,10 +90,10 @@ function ofWords(words: readonly string[]): Respell {
 }
 
 /** Normalizes a value by the alternative of its own type. An empty list isn't a map if a list is allowed, too. */
-function ofUnion(parts: readonly Schema[]): Respell | undefined {
+function ofUnion(parts: readonly Schema[]): Normalize | undefined {
   const kinds = new Set(parts.map(({ type }) => type))
-  const pick = (kept: (part: Schema) => boolean): Respell[] =>
-    parts.filter(kept).flatMap((part) => respellerOf(part) ?? [])
+  const pick = (kept: (part: Schema) => boolean): Normalize[] =>
+    parts.filter(kept).flatMap((part) => createNormalizer(part) ?? [])
   const lists = pick(({ type }) => type === (kinds.has('array') ? 'array' : 'object'))
   const objects = pick(({ type }) => type === 'object')
   const isWord = (part: Schema) => part.enum !== undefined || part.const !== undefined
@@ -108,7 +108,7 @@ function ofUnion(parts: readonly Schema[]): Respell | undefined {
   }
 }
 
-function inTurn(all: readonly Respell[]): Respell {
+function inTurn(all: readonly Normalize[]): Normalize {
   if (all.length === 1) return all[0]!
   return (value) => all.reduce((spelled, respell) => respell(spelled), value)
 }

@@ -17,7 +17,7 @@ export interface LinkTarget {
   expiresAt: number
 }
 
-export interface Links {
+export interface LinkSigner {
   /** Returns the token for the URL: URL-safe, about 160 characters. */
   sign(kind: LinkKind, target: LinkTarget): string
   /**
@@ -30,8 +30,11 @@ export interface Links {
 /** Length of the signature in octets. Truncated to half, it is still unguessable (RFC 2104 §5). */
 const MAC = 16
 
-/** @param secret at least 32 random octets */
-export function createLinks(secret: Uint8Array): Links {
+/**
+ * Creates the signer of links.
+ * @param secret at least 32 random octets
+ */
+export function createLinkSigner(secret: Uint8Array): LinkSigner {
   // The kind is signed but not part of the token, so that a token is only valid for its own kind.
   const mac = (kind: LinkKind, payload: string): string =>
     createHmac('sha256', secret).update(`${kind}\n${payload}`).digest().subarray(0, MAC).toString('base64url')

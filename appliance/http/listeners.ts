@@ -13,12 +13,12 @@ import {
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { presentError } from '../api/shared.ts'
-import { createLoopLine, type Budgets, type Connection, type Connections } from '../capacity/capacity.ts'
+import { createLoopQueue, type Budgets, type Connection, type Connections } from '../capacity/capacity.ts'
 import { refuse, type Refusal, type RefusalKey } from '../mail/refusals.ts'
 import { bindServer, formatHostPort } from '../wire/listeners.ts'
-import { inNetworks, type Cidr } from '../wire/networks.ts'
-import { speakTls, type TlsSide } from './tls-listener.ts'
-import { watchChunks } from './torn.ts'
+import { isInNetworks, type Cidr } from '../wire/networks.ts'
+import { addTls, type ListenerTls } from './tls-listener.ts'
+import { countChunks } from './torn.ts'
 
 /** Timeout for receiving the headers, in milliseconds. */
 const HEADERS_TIMEOUT = 20_000
@@ -47,7 +47,7 @@ const MOST_AHEAD = 100
 const MOST_NEW = 8
 /** Number of octets of first requests that count as one more connection. */
 const NEW_OCTETS = 8 * 1024
-/** Time after which a client that has sent nothing is handed to Node, with Node's timeouts, in milliseconds. */
+/** Time after which a client that has sent nothing is passed to Node, with Node's timeouts, in milliseconds. */
 const MOST_SILENT = 500
 
 /** How a set of addresses is handled. */
@@ -55,7 +55,7 @@ export interface ListenerOptions {
   /** The configuration key of the addresses. */
   key: string
   /** TLS settings; null for plain HTTP. */
-  tls: TlsSide | null
+  tls: ListenerTls | null
   /** Handles requests. */
   handle: RequestListener
 }
@@ -71,7 +71,7 @@ export interface Listeners {
 }
 
 /** Limits on who may connect. */
-export interface Admission {
+export interface ConnectionPolicy {
   connections: Connections
   /** Budgets of addresses, used up by requests that aren't valid HTTP. */
   budgets: Pick<Budgets, 'take' | 'hold'>
@@ -80,13 +80,14 @@ export interface Admission {
 }
 
 /**
+ * Creates the listeners.
  * @param key the configuration key of the addresses
  * @param admission limits on connections; null for none, on listeners that only the operator's machines can reach
  */
 export function createListeners(
   handle: RequestListener,
   key: string,
-  admission: Admission | null,
+  admission: ConnectionPolicy | null,
 ): Listeners {
   const servers: Server[] = []
   return {
@@ -95,7 +96,7 @@ export function createListeners(
       try {
         for (const address of addresses) {
           const server = httpServer(options.handle, admission)
-          if (options.tls) speakTls(server, options.tls, passOn)
+          if (options.tls) addTls(server, options.tls, passOn)
           if (admission) admitOnly(server, admission, options.tls !== null)
           const bound = await bindServer(server, address, options.key)
           servers.push(server)
@@ -114,7 +115,7 @@ export function createListeners(
 const admitted = new WeakMap<Duplex, Connection>()
 
 /** Returns the counted connection of a socket; undefined when connections aren't counted. */
-export function connectionOf(socket: Duplex): Connection | undefined {
+export function getConnection(socket: Duplex): Connection | undefined {
   return admitted.get(socket)
 }
 
@@ -125,15 +126,15 @@ function passOn(plain: Duplex, secure: Duplex): void {
 }
 
 /** Refuses connections above the limits. Call it last, so that it runs before all other connection handlers. */
-function admitOnly(server: Server, { connections, proxies }: Admission, secure: boolean): void {
+function admitOnly(server: Server, { connections, proxies }: ConnectionPolicy, secure: boolean): void {
   const takers = server.listeners('connection') as ((socket: Socket) => void)[]
-  const inLine = createLoopLine(MOST_NEW)
+  const inLine = createLoopQueue(MOST_NEW)
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const ip = socket.remoteAddress
     // The client disconnected before it was admitted.
     if (ip === undefined) return void socket.destroy()
-    const connection = connections.enter(ip, inNetworks(ip, proxies))
+    const connection = connections.enter(ip, isInNetworks(ip, proxies))
     if (typeof connection === 'string') {
       socket.on('error', () => socket.destroy())
       // With TLS, a response would require the handshake, whose cost is what a flood aims at.
@@ -193,13 +194,13 @@ function abortCheaply(socket: Socket, take: () => void): void {
   socket.once('close', () => void (Error.stackTraceLimit = limit))
 }
 
-function httpServer(handle: RequestListener, admission: Admission | null): Server {
+function httpServer(handle: RequestListener, admission: ConnectionPolicy | null): Server {
   const answerInTurn = inTurn((request, response) => {
     if (isForOneHost(request)) handle(request, response)
     else answerNoHost(response)
   })
   const answerRequest: RequestListener = (request, response) => {
-    watchChunks(request)
+    countChunks(request)
     answerInTurn(request, response)
   }
   const server = createServer(
@@ -293,7 +294,7 @@ const OVERSIZED = 10
 async function answerBadRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
-  admission: Admission | null,
+  admission: ConnectionPolicy | null,
 ): Promise<void> {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -320,11 +321,11 @@ function answerAndLeave(socket: Duplex, refusal: Refusal): void {
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  leaveSoon(socket)
+  destroySoon(socket)
 }
 
 /** Destroys a socket that is still open after a second. */
-export function leaveSoon(socket: Duplex): void {
+export function destroySoon(socket: Duplex): void {
   const cut = setTimeout(() => socket.destroy(), LAST_WORDS)
   cut.unref()
   socket.once('close', () => clearTimeout(cut))

@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import { refuse } from '../mail/refusals.ts'
 import {
-  BEFORE_ALL,
-  earlier,
+  START_CURSOR,
+  minCursor,
   type EventCursor,
   formatCursor,
   isAfter,
@@ -47,14 +47,14 @@ interface Client {
 }
 
 /** A client of a stream. */
-export interface Listener {
+export interface StreamClient {
   teamId: string
   operator: boolean
   /** Reports whether the client still has access. Called before more data is sent. */
   still: () => Promise<boolean>
 }
 
-export interface Live {
+export interface LiveStreams {
   /** Checks the limits. Refuses: `live_streams` when the team, or all teams together, have too many streams. */
   admit(teamId: string): void
   /**
@@ -62,7 +62,7 @@ export interface Live {
    * @param after the last event that the client knows (`Last-Event-ID`); null to send only new events
    */
   join(
-    listener: Listener,
+    listener: StreamClient,
     response: ServerResponse,
     headers: Record<string, string>,
     after: EventCursor | null,
@@ -77,25 +77,25 @@ function written({ cursor, type, emailId, createdAt }: LiveEvent): string {
   return `id: ${formatCursor(cursor)}\nevent: ${type.split('.', 1)[0]!}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-export function createLive(
+export function createLiveStreams(
   deps: { storage: Pick<Storage, 'liveEvents' | 'lastEvent' | 'listLanes'> } & Pick<
     HttpDeps,
     'clock' | 'log'
   >,
-): Live {
+): LiveStreams {
   return new Hub(deps)
 }
 
-class Hub implements Live {
-  readonly #deps: Parameters<typeof createLive>[0]
+class Hub implements LiveStreams {
+  readonly #deps: Parameters<typeof createLiveStreams>[0]
   readonly #clients = new Set<Client>()
-  #cursor = BEFORE_ALL
+  #cursor = START_CURSOR
   #looking = false
   /** A key for the current state of the lanes, and when it was read. */
   #lanes = { mark: '', at: 0 }
   #timer: NodeJS.Timeout | undefined
 
-  constructor(deps: Parameters<typeof createLive>[0]) {
+  constructor(deps: Parameters<typeof createLiveStreams>[0]) {
     this.#deps = deps
   }
 
@@ -105,7 +105,7 @@ class Hub implements Live {
   }
 
   async join(
-    listener: Listener,
+    listener: StreamClient,
     response: ServerResponse,
     headers: Record<string, string>,
     after: EventCursor | null,
@@ -114,7 +114,7 @@ class Hub implements Live {
     const last = await storage.lastEvent({}, clock.now())
     if (this.#clients.size === 0) this.#cursor = last
     // The ID may be in the future if the database was restored from a backup.
-    const cursor = after === null ? this.#cursor : earlier(after, this.#cursor)
+    const cursor = after === null ? this.#cursor : minCursor(after, this.#cursor)
     const drop = () => this.#drop(client)
     const client: Client = {
       ...listener,

@@ -22,7 +22,7 @@ export function limitRate(reply: FastifyReply, limiter: RateLimiter, teamId: str
  * Sets the fields with the limit of every team for clients without a valid key, because typed clients expect these
  * fields in each response.
  */
-export function tellRate(reply: FastifyReply, { perSecond }: RateLimiter): void {
+export function setRateHeaders(reply: FastifyReply, { perSecond }: RateLimiter): void {
   setRate(reply, perSecond, perSecond, 0)
 }
 
@@ -47,7 +47,7 @@ const HOUR = 3_600_000
  * Counts test emails of a team, on all nodes together. If the limit would be exceeded, counts none of them and refuses:
  * `test_limit`.
  */
-export async function countTests(
+export async function countTestEmails(
   { storage, clock }: { storage: Pick<Storage, 'countTests'>; clock: Pick<Clock, 'now'> },
   teamId: string,
   emails: number,

@@ -2,10 +2,10 @@
  * Prepares bodies for the request log: JSON of limited size, without secrets and files. Pure. Omitted parts are
  * replaced by text in square brackets, so that the rest keeps its structure.
  */
-import { decodedFile } from '../mail/json-body.ts'
+import { getDecodedFile } from '../mail/json-body.ts'
 
 /** Maximum size of a logged body, in bytes. */
-export const BODY_ROOM = 16 * 1024
+export const MAX_LOGGED_BODY = 16 * 1024
 
 /** Maximum size of one text, in bytes, so that a long `html` doesn't displace the fields after it. */
 const TEXT_ROOM = 4 * 1024
@@ -32,10 +32,10 @@ const SOURCE = 'path'
  * Formats a body as the text of a JSON object. An array becomes `data`, as in lists.
  * @returns null when there is no body
  */
-export function bodyForLog(body: unknown): string | null {
+export function formatBodyForLog(body: unknown): string | null {
   if (body === undefined || body === null) return null
   const whole = typeof body === 'object' && !Array.isArray(body) ? body : { data: body }
-  return writeObject(whole, false, { left: BODY_ROOM - ELEMENT }, 0)
+  return writeObject(whole, false, { left: MAX_LOGGED_BODY - ELEMENT }, 0)
 }
 
 /** Maximum lengths of a logged query string and error message, in characters. */
@@ -48,7 +48,7 @@ const SECRET_PARAMETER = /^(code|state|ticket|sig|signature|.*[-_]signature)$/i
 const API_KEY = /re_\w{8,}/g
 
 /** Returns a query string without secrets; null if there is none. */
-export function queryForLog(query: string): string | null {
+export function redactQuery(query: string): string | null {
   if (query === '') return null
   // Cut before parsing. The checks still recognize a secret whose value was cut.
   const kept = query.slice(0, QUERY_ROOM).split('&').map(parameterForLog).join('&')
@@ -80,7 +80,7 @@ function decoded(text: string): string {
 }
 
 /** Returns why a request was refused, from the error body. */
-export function messageForLog(answer: unknown): string | null {
+export function extractRefusalMessage(answer: unknown): string | null {
   if (typeof answer !== 'object' || answer === null) return null
   const { message } = answer as { message?: unknown }
   if (typeof message !== 'string') return null
@@ -88,18 +88,19 @@ export function messageForLog(answer: unknown): string | null {
 }
 
 /** Bytes left for a body. */
-export interface Room {
+export interface RemainingBytes {
   left: number
 }
 
 /** Returns a text as logged, cut when there is no more space. */
-export const textForLog = (text: string, room: Room): string => JSON.parse(writeText(text, room)) as string
+export const truncateForLog = (text: string, room: RemainingBytes): string =>
+  JSON.parse(writeText(text, room)) as string
 
 /**
  * Serializes a value; undefined when JSON can't express it. Doesn't use `JSON.stringify` for the whole value, because
  * each text is measured as it is written.
  */
-function write(value: unknown, name: string, room: Room, depth: number): string | undefined {
+function write(value: unknown, name: string, room: RemainingBytes, depth: number): string | undefined {
   room.left -= ELEMENT
   if (typeof value === 'string') return writeText(withoutSignature(value, name), room)
   if (typeof value !== 'object' || value === null) {
@@ -119,7 +120,7 @@ function write(value: unknown, name: string, room: Room, depth: number): string 
   return `[${kept.join(',')}]`
 }
 
-function writeObject(value: object, isAttachment: boolean, room: Room, depth: number): string {
+function writeObject(value: object, isAttachment: boolean, room: RemainingBytes, depth: number): string {
   const kept: string[] = []
   const fields = Object.entries(value)
   for (const [index, [field, inner]] of fields.entries()) {
@@ -140,7 +141,7 @@ function writeField(
   name: string,
   value: unknown,
   isAttachment: boolean,
-  room: Room,
+  room: RemainingBytes,
   depth: number,
 ): string | undefined {
   if (isAttachment && name === 'content') return JSON.stringify(removedFile(value))
@@ -148,7 +149,7 @@ function writeField(
   return write(value, name, room, depth + 1)
 }
 
-function writeText(text: string, room: Room): string {
+function writeText(text: string, room: RemainingBytes): string {
   const most = Math.max(0, Math.min(room.left, TEXT_ROOM))
   // Every character takes at least one byte; escapes and UTF-8 take more.
   let kept = text.slice(0, most)
@@ -187,7 +188,7 @@ function sizeOf(content: unknown): number {
     const end = content.endsWith('==') ? 2 : content.endsWith('=') ? 1 : 0
     return Math.floor(((content.length - end) * 3) / 4)
   }
-  const bytes = decodedFile(content)
+  const bytes = getDecodedFile(content)
   if (bytes) return bytes.length
   if (Array.isArray(content)) return content.length
   const { data } = content as { data?: unknown }

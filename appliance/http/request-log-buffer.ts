@@ -56,7 +56,7 @@ export function createRequestLogBuffer({
       try {
         await storage.saveLogs({ logs: batch }, clock.now())
       } catch (err) {
-        // Not retried, unlike mail: that would fill the memory while the disk is full.
+        // Unlike mail, the entries aren't retried, because that would fill the memory while the disk is full.
         log.error({ err, requests: batch.length }, 'could not write request logs; they are lost')
       }
     }

@@ -2,12 +2,12 @@
  * Replaces HTML and text in the request log by references to the emails that a request created, and restores them when
  * someone opens the entry.
  */
-import type { Contents } from '../intake/intake.ts'
+import type { EmailContentReader } from '../intake/intake.ts'
 import type { RequestLog } from '../storage/storage.ts'
-import { BODY_ROOM, textForLog, type Room } from './request-log-body.ts'
+import { MAX_LOGGED_BODY, truncateForLog, type RemainingBytes } from './request-log-body.ts'
 
 /**
- * Stands for a text that is stored with the email. It can't come from an app, because a request with this value is
+ * Placeholder for a text that is stored with the email. It can't come from an app, because a request with this value is
  * refused.
  */
 const IN_EMAIL = true
@@ -18,9 +18,9 @@ const IN_EMAIL = true
 const EMAIL = '[email]'
 const TEXTS = ['html', 'text'] as const
 
-/** Stands for a text that was deleted by retention or erasure. */
+/** Placeholder for a text that was deleted by retention or erasure. */
 const GONE = '[removed: the content of this email is no longer stored]'
-/** Stands for texts that exceed the size that a log shows. */
+/** Placeholder for texts that exceed the size that a log shows. */
 const TOO_MUCH = '[cut: shown with the email itself]'
 
 type Fields = Record<string, unknown>
@@ -31,7 +31,7 @@ const isObject = (value: unknown): value is Fields =>
  * Returns the body of a request with the contents of its emails replaced.
  * @param answer names the elements of a batch that were refused, which stay as they are
  */
-export function referToEmails(body: unknown, emailIds: readonly string[], answer: unknown): unknown {
+export function replaceEmailContents(body: unknown, emailIds: readonly string[], answer: unknown): unknown {
   if (emailIds.length === 0) return body
   if (isObject(body)) return withoutTexts(body)
   if (!Array.isArray(body)) return body
@@ -58,16 +58,18 @@ function refusedElements(answer: unknown): unknown[] {
 }
 
 /** Reads an email's content; undefined when there is none. */
-export type ContentOf = (emailId: string) => Promise<Awaited<ReturnType<Contents['of']>> | undefined>
+export type ReadContent = (
+  emailId: string,
+) => Promise<Awaited<ReturnType<EmailContentReader['of']>> | undefined>
 
 /** Returns the body of a logged request as the app sent it, with the contents of its emails. */
-export async function fillIn(
+export async function restoreEmailContents(
   { requestBody, emailIds }: Pick<RequestLog, 'requestBody' | 'emailIds'>,
-  contentOf: ContentOf,
+  contentOf: ReadContent,
 ): Promise<string | null> {
   if (requestBody === null || emailIds.length === 0) return requestBody
   const body = JSON.parse(requestBody) as Fields
-  const room: Room = { left: BODY_ROOM }
+  const room: RemainingBytes = { left: MAX_LOGGED_BODY }
   if (emailIds.length === 1) await fillTexts(body, emailIds[0]!, contentOf, room)
   const elements = Array.isArray(body.data) ? (body.data as unknown[]) : []
   for (const element of elements) {
@@ -79,13 +81,18 @@ export async function fillIn(
   return JSON.stringify(body)
 }
 
-async function fillTexts(fields: Fields, emailId: string, contentOf: ContentOf, room: Room): Promise<void> {
+async function fillTexts(
+  fields: Fields,
+  emailId: string,
+  contentOf: ReadContent,
+  room: RemainingBytes,
+): Promise<void> {
   const names = TEXTS.filter((name) => fields[name] === IN_EMAIL)
   if (names.length === 0) return
   const content = room.left > 0 ? await contentOf(emailId) : undefined
   for (const name of names) {
     const text = content?.[name] ?? null
     if (room.left <= 0) fields[name] = TOO_MUCH
-    else fields[name] = text === null ? GONE : textForLog(text, room)
+    else fields[name] = text === null ? GONE : truncateForLog(text, room)
   }
 }

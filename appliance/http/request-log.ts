@@ -2,8 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { RequestLog } from '../storage/storage.ts'
 import type { App, HttpDeps } from './deps.ts'
-import { bodyForLog, messageForLog, queryForLog } from './request-log-body.ts'
-import { referToEmails } from './request-log-emails.ts'
+import { formatBodyForLog, extractRefusalMessage, redactQuery } from './request-log-body.ts'
+import { replaceEmailContents } from './request-log-emails.ts'
 import type { RequestLogBuffer } from './request-log-buffer.ts'
 
 declare module 'fastify' {
@@ -26,7 +26,7 @@ const MAX_ERROR = 64 * 1024
  * Adds every completed request with a valid key to the buffer. Call it before the first route is added. Requests
  * without a key belong to no team, and are only in the daemon's own log.
  */
-export function logApiUse(app: App, buffer: RequestLogBuffer, { clock }: Pick<HttpDeps, 'clock'>): void {
+export function logApiRequests(app: App, buffer: RequestLogBuffer, { clock }: Pick<HttpDeps, 'clock'>): void {
   app.decorateRequest('answered', undefined)
   app.decorateRequest('accepted')
   app.addHook('onRequest', (request, _reply, done) => {
@@ -60,22 +60,23 @@ function entryOf(
   const { config, schema } = request.routeOptions
   const [path = '', ...query] = request.url.split('?')
   // Without a schema, the path identifies what is sent again.
-  const body = schema?.body === undefined ? request.body : referToEmails(request.body, accepted, answered)
+  const body =
+    schema?.body === undefined ? request.body : replaceEmailContents(request.body, accepted, answered)
   return {
     id: request.id,
     teamId: caller.teamId,
     apiKeyId: caller.apiKey.id,
     method: request.method,
     endpoint: path.slice(0, MAX_ENDPOINT),
-    query: queryForLog(query.join('?')),
+    query: redactQuery(query.join('?')),
     status,
     enhanced: null,
-    message: status >= 400 ? messageForLog(answered) : null,
+    message: status >= 400 ? extractRefusalMessage(answered) : null,
     durationMs,
     ip: request.ip,
     userAgent: headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? null,
-    requestBody: config.secretBody ? null : bodyForLog(body),
-    responseBody: bodyForLog(answered),
+    requestBody: config.secretBody ? null : formatBodyForLog(body),
+    responseBody: formatBodyForLog(answered),
     emailIds: accepted,
     createdAt: now - durationMs,
   }

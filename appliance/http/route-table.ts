@@ -1,11 +1,11 @@
-/** Knows the methods of each path, to distinguish 404 (unknown path) from 405 (wrong method). */
+/** The methods of each path, to distinguish 404 (unknown path) from 405 (wrong method). */
 export interface RouteTable {
   add(methods: string[], url: string): void
   /** Returns the methods of a path, sorted; empty for an unknown path. */
   methods(url: string): string[]
 }
 
-export function routeTable(): RouteTable {
+export function createRouteTable(): RouteTable {
   const known = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   return {
     add(methods, url) {

@@ -2,15 +2,15 @@
  * Searches a bounded part of a long list per request. The response tells the client where to continue, and how far the
  * search has come.
  */
-import { madeAt } from '../mail/ids.ts'
+import { getIdTime } from '../mail/ids.ts'
 import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
 
 /** Maximum chunks searched per request; each takes a few milliseconds. */
 const MOST_CHUNKS = 50
 
-/** The result of searching a chunk. `next`: continue with IDs older than this; null at the end of the list. */
-export interface Found<T> {
+/** The result of searching a chunk. The next chunk has IDs older than `next`; null at the end of the list. */
+export interface ChunkResult<T> {
   items: T[]
   next: string | null
 }
@@ -21,10 +21,10 @@ interface Page {
 }
 
 /** Searches chunk after chunk until the page is full, the list ends, or the limit per request is reached. */
-export async function fill<T>(
+export async function searchUntilFull<T>(
   { limit, after }: Page,
-  searchChunk: (limit: number, after: string | undefined) => Promise<Found<T>>,
-): Promise<Found<T>> {
+  searchChunk: (limit: number, after: string | undefined) => Promise<ChunkResult<T>>,
+): Promise<ChunkResult<T>> {
   const items: T[] = []
   let next = after ?? null
   for (let count = 0; count < MOST_CHUNKS; count++) {
@@ -37,7 +37,7 @@ export async function fill<T>(
 }
 
 /** Formats the result as a list, with the ID to continue from. */
-export function presentSearch<T, P>({ items, next }: Found<T>, present: (item: T) => P) {
-  const lookedBackTo = next === null ? null : timestamp(madeAt(next))
+export function presentSearch<T, P>({ items, next }: ChunkResult<T>, present: (item: T) => P) {
+  const lookedBackTo = next === null ? null : timestamp(getIdTime(next))
   return { ...presentList(items.map(present), next !== null), next, looked_back_to: lookedBackTo }
 }

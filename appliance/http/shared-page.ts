@@ -31,8 +31,8 @@ dt { opacity: .7 } dd { margin: 0; overflow-wrap: anywhere }
 iframe { width: 100%; height: 75vh; border: 1px solid #8888; border-radius: .5rem; background: #fff }
 footer { margin-top: 1rem; font-size: .85rem; opacity: .7 }`
 
-/** Renders the page around an email. `content` is the URL of `contentPage`. Bcc isn't shown. */
-export function sharedPage(email: Email, content: string, expiresAt: number): string {
+/** Renders the page around an email. `content` is the URL of `renderContentPage`. Bcc isn't shown. */
+export function renderSharedPage(email: Email, content: string, expiresAt: number): string {
   const facts: [string, string][] = [
     ['From', email.from],
     ['To', email.to.join(', ')],
@@ -50,7 +50,7 @@ export function sharedPage(email: Email, content: string, expiresAt: number): st
 }
 
 /** Renders the email alone: its HTML, or else its text. */
-export function contentPage({ html, text }: { html: string | null; text: string | null }): string {
+export function renderContentPage({ html, text }: { html: string | null; text: string | null }): string {
   const head =
     '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><base target="_blank">' +
     '<style>:root{color-scheme:light}img{max-width:100%}</style>'
@@ -60,7 +60,7 @@ export function contentPage({ html, text }: { html: string | null; text: string 
 }
 
 /** Renders a page with a message, such as why there is no email. */
-export function noticePage(title: string, text: string): string {
+export function renderNoticePage(title: string, text: string): string {
   return page(title, `<h1>${escape(title)}</h1>\n<p>${escape(text)}</p>`)
 }
 

@@ -7,7 +7,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
-import { sourceNetwork } from '../wire/networks.ts'
+import { getSourceNetwork } from '../wire/networks.ts'
 import { createThrottle } from '../clock/throttle.ts'
 
 /** How long a browser is remembered, in milliseconds. */
@@ -25,20 +25,20 @@ const MOST_A_MINUTE = 10
 const MOST_AN_HOUR = 50
 
 /** A sign-in attempt. */
-export interface Attempt {
+export interface SignInAttempt {
   /** The client's. */
   ip: string
   /** The account's address, as typed. */
   email: string
-  /** The value of the cookie `DEVICE`. */
+  /** The value of the cookie `DEVICE_COOKIE`. */
   device: string | undefined
 }
 
 export interface SignInThrottle {
   /** Counts an attempt. Returns 0 if it is allowed, or the seconds to wait. */
-  attempt(attempt: Attempt): number
+  attempt(attempt: SignInAttempt): number
   /**
-   * Returns the value of the cookie `DEVICE` for a browser in which the owner of this account has signed in.
+   * Returns the value of the cookie `DEVICE_COOKIE` for a browser in which the owner of this account has signed in.
    * @param so the cookie's current value, which is kept if it is for this account
    */
   deviceFor(email: string, so: string | undefined): string
@@ -47,6 +47,7 @@ export interface SignInThrottle {
 const canonical = (email: string): string => email.trim().normalize('NFC').toLowerCase()
 
 /**
+ * Creates the throttle.
  * @param secret at least 32 random octets
  * @param share divides a limit among the nodes, because each node counts separately
  */
@@ -78,7 +79,7 @@ export function createSignInThrottle(
   return {
     attempt({ ip, email, device }) {
       // Check the network first: attempts that it refuses don't count against an account, and use no memory.
-      const waits = networks.attempt([sourceNetwork(ip)])
+      const waits = networks.attempt([getSourceNetwork(ip)])
       if (waits > 0) return waits
       const nonce = known(device, email)
       if (nonce !== undefined) return devices.attempt([nonce])

@@ -3,10 +3,10 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket, type SecureContext } from 'node:tls'
 import type { Certificates } from '../wire/certificates.ts'
-import { MAX_HELLO, offeredProtocols } from '../wire/client-hello.ts'
+import { MAX_HELLO, parseOfferedProtocols } from '../wire/client-hello.ts'
 
 /** Certificates of a listener. */
-export interface TlsSide {
+export interface ListenerTls {
   certificates: Pick<Certificates, 'contextFor'>
   /** Responses to ACME challenges, if there can be any. */
   challenges?: { expected(): boolean; tls(name: string): SecureContext | undefined } | undefined
@@ -21,9 +21,9 @@ const ACME = 'acme-tls/1'
  * Adds TLS to a server that isn't listening yet.
  * @param onSecure called with the plain socket and its TLS socket, before any other code uses the latter
  */
-export function speakTls(
+export function addTls(
   server: Server,
-  side: TlsSide,
+  side: ListenerTls,
   onSecure: (plain: Socket, secure: TLSSocket) => void,
 ): void {
   const takers = server.listeners('connection') as ((socket: Socket) => void)[]
@@ -53,7 +53,7 @@ export function speakTls(
   }
 }
 
-async function introduce(plain: Socket, side: TlsSide, done: (secure: TLSSocket) => void): Promise<void> {
+async function introduce(plain: Socket, side: ListenerTls, done: (secure: TLSSocket) => void): Promise<void> {
   // The SNI callback doesn't know the ALPN protocols, so ACME validation is recognized in the ClientHello.
   const { certificates, challenges } = side
   const proof = challenges?.expected() === true && (await protocolsOf(plain)).includes(ACME)
@@ -70,8 +70,8 @@ async function introduce(plain: Socket, side: TlsSide, done: (secure: TLSSocket)
     },
     ALPNProtocols: [proof ? ACME : 'http/1.1'],
   })
-  // Node would ask the system, which forgets the address when the client disconnects. The request's log line still
-  // needs it.
+  // Node would query the operating system, which forgets the address when the client disconnects. The request's log line
+  // still needs it.
   Object.defineProperty(secure, 'remoteAddress', { value: plain.remoteAddress })
   // Scanners and clients that reject the certificate end up here; there is no one to report to.
   secure.on('error', () => secure.destroy())
@@ -101,7 +101,7 @@ function protocolsOf(socket: Socket): Promise<string[]> {
     const gone = (): void => finish([])
     const read = (chunk: Buffer): void => {
       bytes = Buffer.concat([bytes, chunk])
-      const found = bytes.length > MAX_HELLO ? [] : offeredProtocols(bytes)
+      const found = bytes.length > MAX_HELLO ? [] : parseOfferedProtocols(bytes)
       if (found) finish(found)
     }
     socket.on('data', read).on('close', gone)

@@ -10,19 +10,19 @@ import type { IncomingMessage } from 'node:http'
 const SMALL_CHUNK = 16
 const MOST_SMALL = 1000
 /** The requirement for chunks, as a clause for the refusal. */
-export const TORN = `chunks of at least ${SMALL_CHUNK} bytes on average`
+export const CHUNK_REQUIREMENT = `chunks of at least ${SMALL_CHUNK} bytes on average`
 
 const torn = new WeakSet<IncomingMessage>()
 
 /** Whether a body has too many small chunks. No more of it is read then. */
-export const isTorn = (request: IncomingMessage): boolean => torn.has(request)
+export const hasTooManySmallChunks = (request: IncomingMessage): boolean => torn.has(request)
 
 /**
  * Counts the chunks of a body as Node's parser emits them, because a single network packet may contain thousands of
  * chunks, which would all be queued. Emits `torn` when there are too many, then drops further chunks and stops reading
  * the socket.
  */
-export function watchChunks(request: IncomingMessage): void {
+export function countChunks(request: IncomingMessage): void {
   if (request.headers['transfer-encoding'] === undefined) return
   const push = request.push.bind(request)
   let [small, octets] = [0, 0]

@@ -2,11 +2,11 @@
 import { Busboy, type BusboyInstance } from '@fastify/busboy'
 import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
-import { MAX_FILE, type Upload } from '../audience/audience.ts'
+import { MAX_UPLOAD_SIZE, type Upload } from '../audience/audience.ts'
 import type { Capacity } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import { passOver } from './body.ts'
+import { discardBody } from './body.ts'
 import type { App } from './deps.ts'
 
 declare module 'fastify' {
@@ -32,7 +32,7 @@ interface UploadDeps {
  * Receives forms with a file named `file`: the body has the other fields as text, and `request.upload` the file. The
  * file is removed after the request unless the handler kept it.
  */
-export function readForms(app: App, deps: UploadDeps): void {
+export function registerFormParser(app: App, deps: UploadDeps): void {
   app.decorateRequest('upload', undefined)
   app.addContentTypeParser('multipart/form-data', async (request: FastifyRequest, payload: Readable) => {
     const form = new Form(request, payload, deps)
@@ -55,7 +55,8 @@ class Form {
   readonly #failed = Promise.withResolvers<never>()
   readonly #count = (chunk: Buffer): void => {
     this.size += chunk.length
-    if (this.size > MAX_FILE + MAX_BESIDE) this.#failed.reject(refuse('body_too_large', { limit: MAX_FILE }))
+    if (this.size > MAX_UPLOAD_SIZE + MAX_BESIDE)
+      this.#failed.reject(refuse('body_too_large', { limit: MAX_UPLOAD_SIZE }))
   }
   #unpipe = (): void => undefined
   #writing: Promise<void> = Promise.resolve()
@@ -76,7 +77,7 @@ class Form {
    */
   async read(): Promise<Record<string, string>> {
     const length = Number(this.#request.raw.headers['content-length'] ?? 0)
-    if (length > MAX_FILE + MAX_BESIDE) throw refuse('body_too_large', { limit: MAX_FILE })
+    if (length > MAX_UPLOAD_SIZE + MAX_BESIDE) throw refuse('body_too_large', { limit: MAX_UPLOAD_SIZE })
     const unwatch = this.#deps.capacity.pace.watch(this)
     try {
       const parser = this.#parser()
@@ -100,7 +101,7 @@ class Form {
   /** Stops reading; the client receives the reason. */
   stop(): void {
     this.#unpipe()
-    passOver(this.#request, this.#payload, this.#deps)
+    discardBody(this.#request, this.#payload, this.#deps)
   }
 
   #parser(): BusboyInstance {

@@ -20,7 +20,7 @@ type Finding = FastifySchemaValidationError & { parentSchema?: Schema }
  * Creates the refusal for a body that doesn't match its schema. Among the errors about a union, the one deepest in the
  * body is the most specific. At equal depth, the last one is, which is about the union as a whole.
  */
-export function refuseInvalid(findings: FastifySchemaValidationError[]): Refusal {
+export function createValidationRefusal(findings: FastifySchemaValidationError[]): Refusal {
   const depth = ({ instancePath }: Finding) => instancePath.split('/').length
   const [first, ...others] = findings as [Finding, ...Finding[]]
   const finding = others.reduce((best, next) => (depth(next) >= depth(best) ? next : best), first)

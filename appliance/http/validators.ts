@@ -4,7 +4,7 @@ import type { FastifySchemaCompiler, FastifyValidationResult } from 'fastify/typ
 
 type MakeCompiler = (...given: Parameters<BuildCompilerFromPool>) => FastifySchemaCompiler<unknown>
 
-// Has the type of Ajv's own compiler, while Fastify passes a route.
+// Typed like Ajv's own compiler, although Fastify passes a route.
 const makeCompiler = AjvCompiler() as unknown as MakeCompiler
 
 const isReadable = (schema: unknown): schema is ReadableSchema<unknown> =>

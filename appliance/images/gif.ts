@@ -6,10 +6,10 @@ const TRAILER = 0x3b
 const GRAPHIC_CONTROL = 0xf9
 const APPLICATION = 0xff
 
-/** Returns the size of a palette in bytes, from the flags that say whether there is one. */
+/** Returns the size of a palette in bytes. The flags say whether there is one. */
 const paletteOf = (flags: number): number => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0)
 
-/** Returns where the sub-blocks that begin at `at` end. */
+/** Returns the end of the sub-blocks that begin at `at`. */
 function afterBlocks(bytes: Buffer, at: number): number {
   let end = at
   for (;;) {

@@ -15,7 +15,7 @@ export interface CleanImage {
   body: Uint8Array
 }
 
-/** Reads one format. Throws a RangeError if the bytes end too soon; undefined: they are invalid. */
+/** Reads one format. Throws a RangeError if the bytes end too soon. Returns undefined if they are invalid. */
 type Reader = (bytes: Buffer) => Omit<CleanImage, 'type'> | undefined
 
 const startsWith = (bytes: Buffer, start: string, at = 0): boolean =>

@@ -26,8 +26,8 @@ function isKept(marker: number, segment: Buffer): boolean {
 }
 
 /**
- * Returns where the coded data that begins at `at` ends. In it, 0xff starts a marker unless a zero or a restart marker
- * follows.
+ * Returns the end of the coded data that begins at `at`. In this data, 0xff starts a marker unless a zero or a restart
+ * marker follows.
  */
 function afterScan(bytes: Buffer, at: number): number {
   let end = at
@@ -41,7 +41,7 @@ function afterScan(bytes: Buffer, at: number): number {
 }
 
 /**
- * Returns the orientation of a photo (TIFF tag 0x0112), 1 to 8; 1: not rotated, also if the segment has no valid value.
+ * Returns the orientation of a photo (TIFF tag 0x0112), 1 to 8. Returns 1 (not rotated) if the segment has no valid value.
  */
 function orientationOf(exif: Buffer): number {
   if (exif.toString('latin1', 4, 10) !== 'Exif\0\0') return 1

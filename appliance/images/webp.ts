@@ -5,7 +5,7 @@ const KEPT = new Set(['VP8 ', 'VP8L', 'VP8X', 'ANIM', 'ANMF', 'ALPH', 'ICCP'])
 const METADATA_BITS = 0x08 | 0x04
 const HEADER = 12
 
-/** Returns the size from the first chunk that has it; undefined: the chunk is invalid. */
+/** Returns the size from the first chunk that has it; undefined if the chunk is invalid. */
 function sizeOf(name: string, chunk: Buffer): { width: number; height: number } | undefined {
   if (name === 'VP8X') return { width: chunk.readUIntLE(12, 3) + 1, height: chunk.readUIntLE(15, 3) + 1 }
   if (name === 'VP8 ' && chunk.toString('hex', 11, 14) === '9d012a')

@@ -1,14 +1,20 @@
 /** Looks up servers that deliver mail to the public MX in DNS blocklists (RFC 5782). */
 import type { Clock } from '../clock/clock.ts'
 import type { Answer, Resolver } from '../dns/dns.ts'
-import { inNetworks, parseNetworks, reverseLabels, whyForbidden, type Cidr } from '../wire/networks.ts'
+import {
+  isInNetworks,
+  parseNetworks,
+  toReverseLabels,
+  explainForbiddenTarget,
+  type Cidr,
+} from '../wire/networks.ts'
 
 export interface Dnsbl {
   /** Returns the first zone that lists the IP; null if none does. Never rejects. */
   listedBy(ip: string): Promise<string | null>
 }
 
-/** The answer of a zone. `failed`: it didn't answer, or refused the query. */
+/** The answer of a zone; `failed` if it didn't answer, or refused the query. */
 type Result = 'listed' | 'clear' | 'failed'
 
 export interface DnsblDeps {
@@ -35,7 +41,7 @@ export function createDnsbl({ resolver, clock, zones, allow, count }: DnsblDeps)
     const late = new Promise<null>((resolve) => {
       cancel = clock.after(DEADLINE_MS, () => resolve(null))
     })
-    const answer = await Promise.race([resolver.resolve(`${reverseLabels(ip)}.${zone}`, 'A'), late])
+    const answer = await Promise.race([resolver.resolve(`${toReverseLabels(ip)}.${zone}`, 'A'), late])
     cancel()
     const result = answer === null ? 'failed' : resultOf(answer)
     count(zone, result)
@@ -43,8 +49,8 @@ export function createDnsbl({ resolver, clock, zones, allow, count }: DnsblDeps)
   }
   return {
     async listedBy(ip) {
-      const isPublic = whyForbidden(ip, []) === undefined
-      if (zones.length === 0 || !isPublic || inNetworks(ip, allow)) return null
+      const isPublic = explainForbiddenTarget(ip, []) === undefined
+      if (zones.length === 0 || !isPublic || isInNetworks(ip, allow)) return null
       const results = await Promise.all(zones.map((zone) => ask(zone, ip)))
       return zones.find((_, at) => results[at] === 'listed') ?? null
     },
@@ -54,6 +60,6 @@ export function createDnsbl({ resolver, clock, zones, allow, count }: DnsblDeps)
 /** Interprets an answer. Anything but codes in 127.0.0.0/8 comes from something that changes DNS answers. */
 function resultOf(answer: Answer<'A'>): Result {
   if (answer.kind !== 'found') return answer.kind === 'absent' ? 'clear' : 'failed'
-  const valid = answer.records.every((code) => inNetworks(code, CODES) && !inNetworks(code, ERRORS))
+  const valid = answer.records.every((code) => isInNetworks(code, CODES) && !isInNetworks(code, ERRORS))
   return valid ? 'listed' : 'failed'
 }

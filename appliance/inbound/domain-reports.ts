@@ -8,9 +8,9 @@ import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import type { Authentication, AuthVerdict } from '../mail/inbound.ts'
 import { refuse } from '../mail/refusals.ts'
-import { zoneOf } from '../senders/records.ts'
-import type { DomainReportLimits, ReportedDomain, Storage } from '../storage/storage.ts'
-import { verify } from '../verification/verification.ts'
+import { getRegistrableDomain } from '../senders/records.ts'
+import type { DomainReportLimits, ReportReceivingDomain, Storage } from '../storage/storage.ts'
+import { verifyMessage } from '../verification/verification.ts'
 import type { Logger } from '../watch/log.ts'
 import { createReportReader } from './reading/report-reader.ts'
 
@@ -35,7 +35,7 @@ export interface DomainReports {
    * Stores a report and returns its id; a report that is already stored keeps its id. Refuses: `report_sender`,
    * `report_unreadable`, `report_foreign`, `report_full`, `report_unknown`, `unavailable`, `overloaded`.
    */
-  take(message: ReportMessage, domain: ReportedDomain): Promise<string>
+  take(message: ReportMessage, domain: ReportReceivingDomain): Promise<string>
   close(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export function createDomainReports(deps: DomainReportDeps): DomainReports {
   const reader = createReportReader(clock)
   return {
     async take(message, { id: domainId, teamId, name }) {
-      const { submitter, later } = judgeSender(await verify(message, deps))
+      const { submitter, later } = judgeSender(await verifyMessage(message, deps))
       if (submitter === null) throw refuse(later ? 'unavailable' : 'report_sender')
       // Copied, because transferring a view to the thread would send the whole underlying buffer.
       const reading = await reader.read({ bytes: new Uint8Array(message.bytes), domain: name }, teamId)
@@ -81,7 +81,9 @@ function judgeSender({ dmarc, dkim, spf }: Authentication): {
 } {
   const from = dmarc.domain?.toLowerCase() ?? ''
   const aligned = ({ result, domain }: AuthVerdict): boolean =>
-    result === 'pass' && domain !== null && zoneOf(domain.toLowerCase()) === zoneOf(from)
+    result === 'pass' &&
+    domain !== null &&
+    getRegistrableDomain(domain.toLowerCase()) === getRegistrableDomain(from)
   const proven = dmarc.result === 'pass' || (dmarc.result === 'none' && (aligned(dkim) || aligned(spf)))
   if (from !== '' && proven) return { submitter: from, later: false }
   const later = [dmarc, dkim, spf].some(({ result }) => result === 'temperror')

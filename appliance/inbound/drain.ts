@@ -3,18 +3,18 @@
  * mail, so those received before a crash are read after the restart.
  */
 import type { Clock } from '../clock/clock.ts'
-import type { Storage, UnreadReturned } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import type { Storage, UnreadReturnedMessage } from '../storage/storage.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { isEarly, isPremature, judgeReturned } from './judge-returned.ts'
-import { createReturnedReader, type ReturnedTables } from './reading/returned-reader.ts'
+import { isReportTooEarly, isPrematureFailure, evaluateReturnedMail } from './judge-returned.ts'
+import { createReturnedMailReader, type ReturnedMailTables } from './reading/returned-reader.ts'
 
-export interface DrainDeps {
+export interface ReturnedMailWorkerDeps {
   storage: Pick<Storage, 'beginReturned' | 'nextReturned' | 'postponeReturned' | 'settleReturned'>
   clock: Clock
   log: Logger
-  tables: () => ReturnedTables
+  tables: () => ReturnedMailTables
   pollMs?: number
   /** Default: this is the only process. */
   duties?: Duties | undefined
@@ -29,18 +29,18 @@ const MOST_ATTEMPTS = 10
 const RETRY_MS = 5000
 const PATIENCE_MS = 15 * 60_000
 
-export function createDrain(deps: DrainDeps): Worker {
+export function createReturnedMailWorker(deps: ReturnedMailWorkerDeps): Worker {
   const { storage, clock, log, pollMs = 60_000 } = deps
-  const reader = createReturnedReader(clock, deps.tables)
-  const onDuty = dutyOf(deps.duties, 'returned mail')
+  const reader = createReturnedMailReader(clock, deps.tables)
+  const onDuty = createDutyCheck(deps.duties, 'returned mail')
 
   /** Reads a message and stores its effects. Postpones a premature message if `mayWait` is set. */
-  async function settle(message: UnreadReturned, mayWait: boolean): Promise<void> {
+  async function settle(message: UnreadReturnedMessage, mayWait: boolean): Promise<void> {
     const { id, emailId, deliveries, rcptTo, returnPath, attempts } = message
     const returned = attempts > MOST_ATTEMPTS ? null : await reader.read(new Uint8Array(message.bytes))
     const toReturnPath = rcptTo.toLowerCase() === returnPath.toLowerCase()
-    const judged = judgeReturned(returned, { deliveries, toReturnPath }, deps.tables().rules)
-    if (mayWait && isPremature(judged.report, deliveries)) return postpone(message)
+    const judged = evaluateReturnedMail(returned, { deliveries, toReturnPath }, deps.tables().rules)
+    if (mayWait && isPrematureFailure(judged.report, deliveries)) return postpone(message)
     await storage.settleReturned({ id, ...judged }, clock.now())
     const effects = judged.report.entries.map(({ effect }) => effect)
     log.info(
@@ -49,7 +49,7 @@ export function createDrain(deps: DrainDeps): Worker {
     )
   }
 
-  async function postpone({ id }: UnreadReturned): Promise<void> {
+  async function postpone({ id }: UnreadReturnedMessage): Promise<void> {
     const now = clock.now()
     await storage.postponeReturned({ id, dueAt: now + RETRY_MS }, now)
   }
@@ -60,7 +60,7 @@ export function createDrain(deps: DrainDeps): Worker {
     const message = await storage.beginReturned({}, now)
     if (!message) return false
     const mayWait = now - message.receivedAt < PATIENCE_MS
-    if (mayWait && isEarly(message.deliveries)) await postpone(message)
+    if (mayWait && isReportTooEarly(message.deliveries)) await postpone(message)
     else await settle(message, mayWait)
     return true
   }

@@ -7,10 +7,10 @@ import { createThrottle } from '../clock/throttle.ts'
 import type { Intake, Submission } from '../intake/intake.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { allOf, splitHeader } from '../mime/entity.ts'
+import { getAllValues, splitHeader } from '../mime/entity.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { ForwardResult, ReceivedEmail, Storage } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
@@ -38,7 +38,7 @@ const PASSING = new Set(['overloaded', 'unavailable', 'disk_full', 'concurrent_i
 export function createReceivedForwarder(deps: ReceivedForwarderDeps): Worker {
   const { storage, clock, log, pollMs = 60_000 } = deps
   const throttle = createThrottle(clock, MOST, WINDOW_MS)
-  const onDuty = dutyOf(deps.duties, 'forwarded mail')
+  const onDuty = createDutyCheck(deps.duties, 'forwarded mail')
   const step = async (): Promise<boolean> => {
     const next = await storage.nextForward({}, clock.now())
     if (!next || !(await onDuty())) return false
@@ -80,13 +80,14 @@ async function forward(
 }
 
 /**
- * Returns why a message must not be forwarded: it is spam, a report, written by a program (RFC 3834 §5), or was
- * forwarded before.
+ * Returns why a message must not be forwarded: because it is spam, a report, automatic (RFC 3834 §5), or was forwarded
+ * before. Null if it may be forwarded.
  */
 function reasonAgainst({ mailFrom, spam }: ReceivedEmail, bytes: Uint8Array): string | null {
   const header = splitHeader(bytes)
-  const first = (name: string) => (allOf(header, name)[0] ?? '').trim().toLowerCase()
-  if (allOf(header, MARK.toLowerCase()).length > 0) return 'It was forwarded before, so this is a mail loop.'
+  const first = (name: string) => (getAllValues(header, name)[0] ?? '').trim().toLowerCase()
+  if (getAllValues(header, MARK.toLowerCase()).length > 0)
+    return 'It was forwarded before, so this is a mail loop.'
   if (spam?.flagged) return 'The spam filter marked it as spam.'
   if (mailFrom === '') return 'It has the null sender, like a bounce.'
   if (first('content-type').startsWith('multipart/report')) return 'It is a report about another message.'

@@ -4,11 +4,11 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Notice } from '../intake/intake.ts'
-import type { Forwarding, PostmasterMessage, Storage, WithBytes } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import type { Forwarding, PostmasterMessage, Storage, MessageBytes } from '../storage/storage.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { createRate } from './rates.ts'
+import { createNetworkRateLimiter } from './rates.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
 export interface ForwarderDeps {
@@ -17,7 +17,7 @@ export interface ForwarderDeps {
   clock: Clock
   log: Logger
   hostname: string
-  /** The address to forward to; undefined: nothing is forwarded. */
+  /** The address to forward to; undefined to forward nothing. */
   postmaster: string | undefined
   pollMs?: number
   /** Default: this is the only process. */
@@ -38,8 +38,8 @@ const MARK = 'X-Posthaste-Postmaster'
 
 export function createForwarder(deps: ForwarderDeps): Worker {
   const { storage, clock, log, pollMs = 60_000 } = deps
-  const rate = createRate(clock, { windowMs: WINDOW_MS, perNetwork: MOST, inAll: MOST })
-  const onDuty = dutyOf(deps.duties, 'postmaster mail')
+  const rate = createNetworkRateLimiter(clock, { windowMs: WINDOW_MS, perNetwork: MOST, inAll: MOST })
+  const onDuty = createDutyCheck(deps.duties, 'postmaster mail')
   const step = async (): Promise<boolean> => {
     const message = await storage.duePostmaster({}, clock.now())
     if (!message || !(await onDuty())) return false
@@ -56,7 +56,7 @@ export function createForwarder(deps: ForwarderDeps): Worker {
 type Settled = Exclude<Forwarding, { state: 'off' | 'due' }>
 
 async function forward(
-  message: PostmasterMessage & WithBytes,
+  message: PostmasterMessage & MessageBytes,
   { sendNotice, hostname, postmaster }: ForwarderDeps,
   permit: () => boolean,
 ): Promise<Settled> {
@@ -74,7 +74,7 @@ function isMarked(bytes: Uint8Array, hostname: string): boolean {
   return text.includes(`${MARK}: ${hostname}`.toLowerCase())
 }
 
-function noticeOf(message: PostmasterMessage & WithBytes, to: string, hostname: string): Notice {
+function noticeOf(message: PostmasterMessage & MessageBytes, to: string, hostname: string): Notice {
   const { id, mailFrom, rcptTo, helo, ip, bytes } = message
   const sender = mailFrom === '' ? 'the null sender (<>)' : mailFrom
   return {

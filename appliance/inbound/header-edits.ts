@@ -1,7 +1,9 @@
-/** Changes of a message's header that a milter asks for. Pure. */
+/** Changes that a milter requests to a message's header. Pure. */
 import { isFieldName, splitMessage } from '../mail/headers.ts'
 
-/** One change, in the order in which the filter asked for them. A value begins with the white space after the colon. */
+/**
+ * A change that the filter requested; changes are applied in order. A value begins with the white space after the colon.
+ */
 export type HeaderEdit =
   /** Adds a field at the end. */
   | { kind: 'add'; name: string; value: string }
@@ -11,7 +13,7 @@ export type HeaderEdit =
   | { kind: 'change'; index: number; name: string; value: string }
 
 /** Limits on the changes of one message by one filter: their number, and the total size of their values. */
-export const MOST_EDITS = 200
+export const MAX_HEADER_EDITS = 200
 const MOST_CHARACTERS = 256 * 1024
 
 /**
@@ -20,7 +22,7 @@ const MOST_CHARACTERS = 256 * 1024
  */
 export function editHeader(message: Uint8Array, edits: readonly HeaderEdit[]): Uint8Array {
   if (edits.length === 0) return message
-  if (edits.length > MOST_EDITS) throw new Error(`more than ${MOST_EDITS} changes of the header`)
+  if (edits.length > MAX_HEADER_EDITS) throw new Error(`more than ${MAX_HEADER_EDITS} changes of the header`)
   if (edits.reduce((sum, { value }) => sum + value.length, 0) > MOST_CHARACTERS)
     throw new Error(`changes of the header with more than ${MOST_CHARACTERS} characters`)
   const { fields } = splitMessage(message)
@@ -44,7 +46,7 @@ export function editHeader(message: Uint8Array, edits: readonly HeaderEdit[]): U
 
 const startsWithBlankLine = (message: Uint8Array): boolean => message[0] === 13 && message[1] === 10
 
-/** Returns where the field of this name at `index` (from 1) is; -1 if there are fewer. */
+/** Returns the position of the field of this name at `index` (from 1); -1 if there are fewer. */
 function positionOf(fields: readonly { name: string }[], name: string, index: number): number {
   let seen = 0
   return fields.findIndex((field) => field.name.toLowerCase() === name.toLowerCase() && ++seen === index)

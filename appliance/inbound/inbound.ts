@@ -10,32 +10,38 @@ import type { Clock } from '../clock/clock.ts'
 import { createThrottle } from '../clock/throttle.ts'
 import type { Mailbox } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
-import { ruleFor, type ReceivingRule } from '../mail/receiving-rules.ts'
+import { findRule, type ReceivingRule } from '../mail/receiving-rules.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
-import { isReportLocal, reportAddress } from '../mail/report-address.ts'
+import { isReportLocal, buildReportAddress } from '../mail/report-address.ts'
 import { parseReturnPath } from '../mail/return-path.ts'
 import { createReturnPaths, maySend, type ReturnPaths } from '../senders/senders.ts'
 import type {
   PostmasterLimits,
   ReceivedMessage,
   Receiver,
-  ReportedDomain,
-  ReturnedLimits,
+  ReportReceivingDomain,
+  ReturnedMailLimits,
   Storage,
 } from '../storage/storage.ts'
 import type { Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createDomainReports, type ReportMessage } from './domain-reports.ts'
-import { createDrain } from './drain.ts'
+import { createReturnedMailWorker } from './drain.ts'
 import { createForwarder } from './forward.ts'
 import { createReceivedForwarder, type ReceivedForwarderDeps } from './forward-received.ts'
-import type { ReturnedTables } from './reading/returned-reader.ts'
-import { createRate } from './rates.ts'
-import { RECEIVED_LIMITS, receive, type ReceiveArgs, type ReceiveDeps, type Received } from './receive.ts'
+import type { ReturnedMailTables } from './reading/returned-reader.ts'
+import { createNetworkRateLimiter } from './rates.ts'
+import {
+  RECEIVED_LIMITS,
+  receiveMessage,
+  type ReceiveArgs,
+  type ReceiveDeps,
+  type ReceiveResult,
+} from './receive.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
 /** Describes a recipient. */
-export interface Addressee {
+export interface ResolvedRecipient {
   /** The email that the return path belongs to; null for postmaster and abuse. */
   emailId: string | null
   /** Whether the return path has a valid MAC. */
@@ -45,37 +51,37 @@ export interface Addressee {
   /** The receiving domain; null for other recipients. */
   receiver: Receiver | null
   /** The domain that receives reports at this address; null for other recipients. */
-  reported: ReportedDomain | null
+  reported: ReportReceivingDomain | null
   /** The receiving rule that applies; only with `receiver`. */
   rule?: ReceivingRule
 }
 
 /** The envelope of an incoming message. */
-export type Arrival = Pick<ReceivedMessage, 'mailFrom' | 'ip' | 'helo' | 'tls'>
+export type InboundEnvelope = Pick<ReceivedMessage, 'mailFrom' | 'ip' | 'helo' | 'tls'>
 
-export interface Inbound {
+export interface MailReceiver {
   /** Size limit for any message, in bytes. */
   readonly receivedBytes: number
   /** Returns the size limit for messages to this recipient, in bytes. */
-  limitOf(addressee: Addressee): number
+  limitOf(addressee: ResolvedRecipient): number
   /** Finds a recipient. Refuses: `smtp_relay`, `inbound_unknown`, `received_unknown`, `unavailable`. */
-  addressee(mailbox: Mailbox): Promise<Addressee>
+  addressee(mailbox: Mailbox): Promise<ResolvedRecipient>
   /** Checks the sender and the rate limit, and counts a message. Refuses: `inbound_sender`, `inbound_rate`. */
-  admit(addressee: Addressee, arrival: Pick<Arrival, 'mailFrom' | 'ip'>): void
+  admit(addressee: ResolvedRecipient, arrival: Pick<InboundEnvelope, 'mailFrom' | 'ip'>): void
   /**
    * Stores a message and returns its id once the message is durable. Refuses: `message_loop`, `inbound_full`,
    * `disk_full`, `unavailable`, …
    */
-  keep(addressee: Addressee, arrival: Arrival, bytes: Uint8Array): Promise<string>
+  keep(addressee: ResolvedRecipient, arrival: InboundEnvelope, bytes: Uint8Array): Promise<string>
   /** Stores a message for receiving domains, as `keep` does. Refuses: `message_loop`, `received_full`, … */
-  receive(message: ReceiveArgs): Promise<Received>
+  receive(message: ReceiveArgs): Promise<ReceiveResult>
   /** Stores a report about a domain and returns its id; see `DomainReports.take`. */
-  report(message: ReportMessage, domain: ReportedDomain): Promise<string>
+  report(message: ReportMessage, domain: ReportReceivingDomain): Promise<string>
   /** Stops forwarding and reading. */
   close(): Promise<void>
 }
 
-export interface InboundDeps {
+export interface MailReceiverDeps {
   storage: Pick<
     Storage,
     | 'secret'
@@ -113,10 +119,10 @@ export interface InboundDeps {
   duties?: Duties | undefined
   hostname: string
   /** Returns the tables for reading returned messages; called for each message. */
-  tables: () => ReturnedTables
+  tables: () => ReturnedMailTables
   /** Size limit for messages of authenticated clients, in bytes; received messages are never larger. */
   messageBytes: number
-  /** Where mail to postmaster is forwarded; undefined: it is only stored. */
+  /** Where mail to postmaster is forwarded; undefined to only store it. */
   postmaster: string | undefined
   /** How often to look for mail to forward, in milliseconds. */
   pollMs?: number
@@ -129,9 +135,9 @@ export interface InboundDeps {
 const RECEIVED_BYTES = 28 * 1024 * 1024
 /** Reports usually return 50 to 100 KB of a message; some servers return all of it. */
 const MESSAGE_BYTES = 1024 * 1024
-/** Room for a 10 MB compressed report in base64. */
+/** Size limit for reports, in bytes: enough for a 10 MB compressed report in base64. */
 const REPORT_BYTES = 14 * 1024 * 1024
-const RETURNED: ReturnedLimits = {
+const RETURNED: ReturnedMailLimits = {
   emailMessages: 10,
   emailBytes: 2 * MESSAGE_BYTES,
   teamBytes: 64 * MESSAGE_BYTES,
@@ -161,14 +167,14 @@ const MAX_OWN_RECEIVED = 3
 const HEADER = 128 * 1024
 
 const createRates = (clock: Clock) => ({
-  received: createRate(clock, RECEIVED_RATE),
-  returned: createRate(clock, RETURNED_RATE),
-  reports: createRate(clock, REPORT_RATE),
-  postmaster: createRate(clock, POSTMASTER_RATE),
+  received: createNetworkRateLimiter(clock, RECEIVED_RATE),
+  returned: createNetworkRateLimiter(clock, RETURNED_RATE),
+  reports: createNetworkRateLimiter(clock, REPORT_RATE),
+  postmaster: createNetworkRateLimiter(clock, POSTMASTER_RATE),
   events: createThrottle(clock, RECEIVED_LIMITS.messages, DAY),
 })
 
-const sizesWithin = (most: number): Pick<Inbound, 'receivedBytes' | 'limitOf'> => ({
+const sizesWithin = (most: number): Pick<MailReceiver, 'receivedBytes' | 'limitOf'> => ({
   receivedBytes: Math.min(most, RECEIVED_BYTES),
   limitOf({ receiver, reported }) {
     if (receiver) return Math.min(most, RECEIVED_BYTES)
@@ -177,13 +183,13 @@ const sizesWithin = (most: number): Pick<Inbound, 'receivedBytes' | 'limitOf'> =
 })
 
 /** Creates the receiver, which starts to forward and read stored mail at once. */
-export function createInbound(deps: InboundDeps): Inbound {
+export function createMailReceiver(deps: MailReceiverDeps): MailReceiver {
   const { clock, log, storage, postmaster } = deps
   const rates = createRates(clock)
   const returnPaths = createReturnPaths(deps)
   const forwarder = createForwarder(deps)
   const sender = createReceivedForwarder(deps)
-  const drain = createDrain(deps)
+  const drain = createReturnedMailWorker(deps)
   const workers = [forwarder, sender, drain]
   for (const worker of workers) worker.start()
   const reports = createDomainReports(deps)
@@ -249,22 +255,22 @@ export function createInbound(deps: InboundDeps): Inbound {
 }
 
 /** Stores a message unless a rule discards it. Always resolves to an id, so that senders can't detect rules. */
-async function receiveByRules(message: ReceiveArgs, deps: ReceiveDeps): Promise<Received> {
+async function receiveByRules(message: ReceiveArgs, deps: ReceiveDeps): Promise<ReceiveResult> {
   const recipients = message.recipients.filter(({ rule }) => rule?.action !== 'drop')
-  if (recipients.length > 0) return receive({ ...message, recipients }, deps)
+  if (recipients.length > 0) return receiveMessage({ ...message, recipients }, deps)
   const id = newId(deps.clock.now())
   deps.log.info({ received_id: id, ip: message.ip, size: message.bytes.length }, 'discarded an email by rule')
   return { id, wanted: false }
 }
 
 async function findAddressee(
-  { storage, clock, hostname }: InboundDeps,
+  { storage, clock, hostname }: MailReceiverDeps,
   returnPaths: ReturnPaths,
   { local, domain, address }: Mailbox,
-): Promise<Addressee> {
+): Promise<ResolvedRecipient> {
   const nobody = { emailId: null, proven: false, address, receiver: null, reported: null }
   const bounce = parseReturnPath(address)
-  // A wrong MAC needs no look-up. Return paths without a MAC, from older versions, may still be in use.
+  // A wrong MAC needs no lookup. Return paths without a MAC, from older versions, may still be in use.
   if (bounce && (bounce.proof === null || (await returnPaths.isOurs(bounce)))) {
     const found = await storage.findReturnPath({ emailId: bounce.emailId }, clock.now())
     if (found?.returnPath.toLowerCase() === address.toLowerCase())
@@ -272,7 +278,7 @@ async function findAddressee(
   }
   if (isReportLocal(local)) {
     const domains = await storage.findReportedDomains({ host: domain }, clock.now())
-    const named = domains.find((one) => reportAddress(one).toLowerCase() === address.toLowerCase())
+    const named = domains.find((one) => buildReportAddress(one).toLowerCase() === address.toLowerCase())
     if (named && maySend(named.status)) return { ...nobody, reported: named }
     if (domains.length > 0) throw refuse('report_unknown')
   }
@@ -280,7 +286,7 @@ async function findAddressee(
     ? []
     : (await storage.findReceivers({ name: domain }, clock.now())).filter(({ status }) => maySend(status))
   if (receiver) {
-    const rule = ruleFor(receiver.rules, local)
+    const rule = findRule(receiver.rules, local)
     if (rule.action === 'refuse') throw refuse('received_unknown')
     return { ...nobody, receiver, rule }
   }

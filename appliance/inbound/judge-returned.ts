@@ -5,10 +5,15 @@
  */
 import type { BounceRule } from '../mail/bounce.ts'
 import { formatReply, parseReply, type Reply } from '../mail/reply.ts'
-import type { ReportedRecipient, ReportEntry, Returned, ReturnedReport } from '../mail/returned.ts'
-import { suppressionKey } from '../mail/suppression.ts'
+import type {
+  ReportedRecipient,
+  ReportEntry,
+  ParsedReturnedMessage,
+  ReturnedMailReport,
+} from '../mail/returned.ts'
+import { toSuppressionKey } from '../mail/suppression.ts'
 import type { Cause } from '../mail/verdict.ts'
-import type { LateBounce, ReturnedDelivery, SettleReturned } from '../storage/storage.ts'
+import type { LateBounce, ReturnedDelivery, SettleReturnedArgs } from '../storage/storage.ts'
 
 /** Maximum number of recipients of a report that are considered. */
 const MOST_ENTRIES = 100
@@ -16,29 +21,29 @@ const MOST_ENTRIES = 100
 const MAX_TEXT = 1000
 
 /** The email that a message was returned for. */
-export interface ReturnedTo {
+export interface ReturnedMailContext {
   deliveries: readonly ReturnedDelivery[]
   /** Whether the message came to the return path. A message that only quotes the email can only be a complaint. */
   toReturnPath: boolean
 }
 
-export type Judged = Omit<SettleReturned, 'id'>
+export type ReturnedMailEffects = Omit<SettleReturnedArgs, 'id'>
 
 /**
- * Decides what a returned message means for an email.
+ * Decides the effects of a returned message on an email.
  *
- * @param rules the tables that the message was read with; null `returned`: it could not be read
+ * @param rules the tables that the message was read with; `returned` is null if it could not be read
  */
-export function judgeReturned(
-  returned: Returned | null,
-  email: ReturnedTo,
+export function evaluateReturnedMail(
+  returned: ParsedReturnedMessage | null,
+  email: ReturnedMailContext,
   rules: readonly BounceRule[],
-): Judged {
+): ReturnedMailEffects {
   const format = returned?.format ?? 'none'
   const reportingMta = returned?.reportingMta ?? null
   const kind = returned?.kind ?? 'unreadable'
-  const report: ReturnedReport = { kind, format, reportingMta, entries: [] }
-  const judged: Judged = { report, bounces: [], complaints: [] }
+  const report: ReturnedMailReport = { kind, format, reportingMta, entries: [] }
+  const judged: ReturnedMailEffects = { report, bounces: [], complaints: [] }
   if (!returned) return judged
   if (kind === 'complaint') return complaintFrom(returned, email, judged)
   if (!email.toReturnPath || !['bounce', 'delayed', 'success'].includes(kind)) return judged
@@ -56,14 +61,17 @@ export function judgeReturned(
 }
 
 /** Reports whether a report may be too early: an attempt that it may be about has no stored result yet. */
-export const isEarly = (deliveries: readonly ReturnedDelivery[]): boolean =>
+export const isReportTooEarly = (deliveries: readonly ReturnedDelivery[]): boolean =>
   deliveries.some(({ leased }) => leased)
 
 /**
  * Reports whether a failure is about a delivery that is queued or held. A crash may have lost the result of its
  * attempt; then the delivery is attempted again.
  */
-export const isPremature = ({ entries }: ReturnedReport, deliveries: readonly ReturnedDelivery[]): boolean =>
+export const isPrematureFailure = (
+  { entries }: ReturnedMailReport,
+  deliveries: readonly ReturnedDelivery[],
+): boolean =>
   entries.some(
     ({ action, effect, deliveryId }) =>
       action === 'failed' &&
@@ -80,8 +88,8 @@ function deliveryOf(
   deliveries: readonly ReturnedDelivery[],
 ): ReturnedDelivery | null {
   if (final === null && original === null) return deliveries.length === 1 ? deliveries[0]! : null
-  const named = [original, final].flatMap((one) => (one === null ? [] : [suppressionKey(one)]))
-  return deliveries.find(({ recipient }) => named.includes(suppressionKey(recipient))) ?? null
+  const named = [original, final].flatMap((one) => (one === null ? [] : [toSuppressionKey(one)]))
+  return deliveries.find(({ recipient }) => named.includes(toSuppressionKey(recipient))) ?? null
 }
 
 function entryOf(one: ReportedRecipient, delivery: ReturnedDelivery | null, alone: boolean): ReportEntry {
@@ -138,7 +146,11 @@ function replyOf(one: ReportedRecipient): Reply {
  * Reads a complaint (RFC 5965). Recipients are often redacted (RFC 6590), so the complainant is known only if the email
  * has one recipient.
  */
-function complaintFrom({ feedback, reportingMta }: Returned, email: ReturnedTo, judged: Judged): Judged {
+function complaintFrom(
+  { feedback, reportingMta }: ParsedReturnedMessage,
+  email: ReturnedMailContext,
+  judged: ReturnedMailEffects,
+): ReturnedMailEffects {
   const only = email.deliveries.length === 1 ? email.deliveries[0]! : null
   const about = { action: null, status: null, diagnostic: feedback?.type ?? null, category: null }
   const entry = { recipient: only?.recipient ?? null, deliveryId: only?.id ?? null, ...about }

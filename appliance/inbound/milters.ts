@@ -1,7 +1,6 @@
 /**
- * Asks mail filters (milters) about each message for a receiving domain before the reply, in the order in which they
- * are configured. Each filter sees the header with the changes of the previous ones. Reports about sent mail aren't
- * filtered.
+ * Passes each message for a receiving domain to mail filters (milters) before the reply, in the order in which they are
+ * configured. Each filter sees the header with the changes of the previous ones. Reports about sent mail aren't filtered.
  */
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
@@ -17,31 +16,31 @@ import {
   type Packet,
   type Step,
   STEPS,
-  text,
-  textsOf,
+  encodeTerminatedText,
+  decodeTexts,
 } from '../wire/milter.ts'
-import { editHeader, type HeaderEdit, MOST_EDITS } from './header-edits.ts'
-import type { JudgedMessage } from './spam-filter.ts'
+import { editHeader, type HeaderEdit, MAX_HEADER_EDITS } from './header-edits.ts'
+import type { SpamFilterInput } from './spam-filter.ts'
 
 /** A message after the filters. */
 export interface FilteredMessage {
   bytes: Uint8Array
-  /** Why a filter put it into quarantine; null: none did. */
+  /** Why a filter quarantined the message; null if none did. */
   quarantined: string | null
 }
 
 export interface Milters {
-  /** Refuses: `inbound_spam`, `inbound_later`, `inbound_unjudged`. */
-  filter(message: JudgedMessage): Promise<FilteredMessage>
+  /** Passes a message to the filters. Refuses: `inbound_spam`, `inbound_later`, `inbound_unjudged`. */
+  filter(message: SpamFilterInput): Promise<FilteredMessage>
 }
 
-/** The result of asking a filter. `failed`: no verdict. */
+/** The result of a filter; `failed` if it returned no verdict. */
 export type MilterResult = 'accepted' | 'quarantined' | 'deferred' | 'rejected' | 'failed'
 
 export interface MilterDeps {
   /** `host:port`, or `unix:` with the path of a socket. */
   milters: readonly string[]
-  /** What to do with mail while a filter can't be asked. */
+  /** What to do with mail while a filter is unavailable. */
   unavailable: 'accept' | 'defer'
   hostname: string
   resolver: Pick<Resolver, 'resolve'>
@@ -102,12 +101,12 @@ export function createMilters(deps: MilterDeps): Milters {
 }
 
 /** The confirmed name of the client (forward-confirmed reverse DNS). */
-const nameOf = async ({ ip }: JudgedMessage, { resolver }: MilterDeps): Promise<string | undefined> =>
+const nameOf = async ({ ip }: SpamFilterInput, { resolver }: MilterDeps): Promise<string | undefined> =>
   confirmedNames(await lookUpPtr(resolver, ip))[0]
 
 async function ask(
   milter: string,
-  message: JudgedMessage & { client: string },
+  message: SpamFilterInput & { client: string },
   { clock, hostname }: MilterDeps,
 ): Promise<Verdict> {
   const stop = new AbortController()
@@ -138,16 +137,24 @@ class Session {
     this.#connection = connection
   }
 
-  async judge(message: JudgedMessage & { client: string }, macros: Macros): Promise<Verdict> {
+  async judge(message: SpamFilterInput & { client: string }, macros: Macros): Promise<Verdict> {
     const { bytes, ip, helo, mailFrom, recipients, client } = message
     const [sender, family] = [`<${mailFrom}>`, isIPv6(ip) ? '6' : '4']
     this.#macros('C', { ...macros, '{client_addr}': ip, '{client_name}': client })
     // The client's port is no longer known, so send 0.
-    const from = [text(client), Buffer.from(family), Buffer.alloc(2), text(ip)]
+    const from = [
+      encodeTerminatedText(client),
+      Buffer.from(family),
+      Buffer.alloc(2),
+      encodeTerminatedText(ip),
+    ]
     const early =
       (await this.#say('connect', 'C', from)) ??
-      (await this.#say('helo', 'H', [text(helo)])) ??
-      (await this.#say('mail', 'M', [text(sender)], { ...macros, '{mail_addr}': mailFrom })) ??
+      (await this.#say('helo', 'H', [encodeTerminatedText(helo)])) ??
+      (await this.#say('mail', 'M', [encodeTerminatedText(sender)], {
+        ...macros,
+        '{mail_addr}': mailFrom,
+      })) ??
       (await this.#recipients(recipients.map(({ address }) => address))) ??
       (await this.#say('data', 'T', [], macros)) ??
       (await this.#content(bytes))
@@ -158,13 +165,13 @@ class Session {
   }
 
   /**
-   * Sends the recipients. If a filter refuses one of them, the whole message is refused, because it was accepted for
+   * Sends the recipients. If a filter refuses one of them, the whole message is refused, because it is a single message to
    * all of them.
    */
   async #recipients(addresses: readonly string[]): Promise<Verdict | undefined> {
     for (const address of addresses) {
       const macros = { '{rcpt_addr}': address }
-      const verdict = await this.#say('recipient', 'R', [text(`<${address}>`)], macros)
+      const verdict = await this.#say('recipient', 'R', [encodeTerminatedText(`<${address}>`)], macros)
       if (verdict) return verdict
     }
     return undefined
@@ -174,8 +181,8 @@ class Session {
     const { fields, bodyOffset } = splitMessage(bytes)
     for (const field of fields) {
       const verdict = await this.#say('header', 'L', [
-        text(field.name),
-        text(valueOf(field, this.#connection.hasSpace), 'latin1'),
+        encodeTerminatedText(field.name),
+        encodeTerminatedText(valueOf(field, this.#connection.hasSpace), 'latin1'),
       ])
       if (verdict) return verdict
     }
@@ -203,7 +210,10 @@ class Session {
   }
 
   #macros(letter: string, macros: Macros): void {
-    const pairs = Object.entries(macros).flatMap(([name, value]) => [text(name), text(value)])
+    const pairs = Object.entries(macros).flatMap(([name, value]) => [
+      encodeTerminatedText(name),
+      encodeTerminatedText(value),
+    ])
     this.#connection.send('D', Buffer.from(letter), ...pairs)
   }
 
@@ -221,9 +231,9 @@ class Session {
     let quarantine: string | null = null
     for (;;) {
       const packet = await this.#reply()
-      if (packet.letter === 'q') quarantine = (textsOf(packet.data)[0] ?? '').slice(0, 200)
+      if (packet.letter === 'q') quarantine = (decodeTexts(packet.data)[0] ?? '').slice(0, 200)
       else if (['h', 'i', 'm'].includes(packet.letter)) {
-        if (edits.push(editOf(packet, this.#connection.hasSpace)) > MOST_EDITS)
+        if (edits.push(editOf(packet, this.#connection.hasSpace)) > MAX_HEADER_EDITS)
           throw new Error('too many changes of the header')
       } else {
         const verdict = verdictOf(packet) ?? { result: 'accepted', reason: null, edits }
@@ -244,8 +254,8 @@ const valueOf = ({ raw }: HeaderField, hasSpace: boolean): string => {
 }
 
 /**
- * Reads a reply. Undefined: the filter wants to continue. A message that the filter would discard is rejected, so that
- * its sender learns of it.
+ * Reads a reply. Returns undefined if the filter wants to continue. A message that the filter would discard is rejected, so
+ * that its sender learns of it.
  */
 function verdictOf({ letter, data }: Packet): Verdict | undefined {
   const verdict = (result: Verdict['result'], reason: string | null = null): Verdict => ({
@@ -264,7 +274,7 @@ function verdictOf({ letter, data }: Packet): Verdict | undefined {
     case 't':
       return verdict('deferred')
     case 'y': {
-      const reply = (textsOf(data)[0] ?? '').slice(0, 500)
+      const reply = (decodeTexts(data)[0] ?? '').slice(0, 500)
       if (!/^[45]/.test(reply)) throw new Error('a reply without a code of 4xx or 5xx')
       return verdict(reply.startsWith('4') ? 'deferred' : 'rejected', reply)
     }
@@ -274,7 +284,7 @@ function verdictOf({ letter, data }: Packet): Verdict | undefined {
 }
 
 function editOf({ letter, data }: Packet, hasSpace: boolean): HeaderEdit {
-  const [name = '', given = ''] = textsOf(letter === 'h' ? data : data.subarray(4))
+  const [name = '', given = ''] = decodeTexts(letter === 'h' ? data : data.subarray(4))
   const value = hasSpace || given === '' ? given : ` ${given}`
   if (letter === 'h') return { kind: 'add', name, value }
   const index = data.readUInt32BE(0)

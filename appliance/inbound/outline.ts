@@ -3,10 +3,10 @@
  */
 import { isMessageId } from '../mail/headers.ts'
 import { isId } from '../mail/ids.ts'
-import { allOf, splitHeader, type Header } from '../mime/entity.ts'
+import { getAllValues, splitHeader, type Header } from '../mime/entity.ts'
 import { decodeWords } from '../mime/parser.ts'
 
-export interface Outline {
+export interface HeaderSummary {
   /** Decoded, otherwise as written; empty if there is none. */
   from: string
   to: string[]
@@ -14,7 +14,7 @@ export interface Outline {
   bcc: string[]
   replyTo: string[]
   subject: string
-  /** Null if missing or invalid. */
+  /** The Message-ID; null if missing or invalid. */
   messageId: string | null
   /** Ids of emails that In-Reply-To and References may name (RFC 5322 §3.6.4), nearest first. */
   candidates: { id: string; messageId: string }[]
@@ -25,16 +25,16 @@ const MOST_TEXT = 4096
 const MOST_ADDRESSES = 100
 const MOST_REFERENCES = 20
 
-export function outlineOf(bytes: Uint8Array): Outline {
+export function extractHeaderSummary(bytes: Uint8Array): HeaderSummary {
   const header = splitHeader(bytes)
-  const list = (name: string) => addressesOf(allOf(header, name))
+  const list = (name: string) => addressesOf(getAllValues(header, name))
   return {
     from: list('from')[0] ?? '',
     to: list('to'),
     cc: list('cc'),
     bcc: list('bcc'),
     replyTo: list('reply-to'),
-    subject: textOf(allOf(header, 'subject')[0] ?? ''),
+    subject: textOf(getAllValues(header, 'subject')[0] ?? ''),
     messageId: messageIdOf(header),
     candidates: candidatesOf(header),
   }
@@ -60,12 +60,12 @@ function addressesOf(values: readonly string[]): string[] {
 }
 
 function messageIdOf(header: Header): string | null {
-  const [value = ''] = allOf(header, 'message-id')
+  const [value = ''] = getAllValues(header, 'message-id')
   return isMessageId(value) ? value : null
 }
 
-function candidatesOf(header: Header): Outline['candidates'] {
-  const text = [...allOf(header, 'references'), ...allOf(header, 'in-reply-to')].join(' ')
+function candidatesOf(header: Header): HeaderSummary['candidates'] {
+  const text = [...getAllValues(header, 'references'), ...getAllValues(header, 'in-reply-to')].join(' ')
   const ids = (text.slice(-4 * MOST_TEXT).match(/<[^<>\s]{1,320}>/g) ?? [])
     .reverse()
     .slice(0, MOST_REFERENCES)

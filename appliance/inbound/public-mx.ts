@@ -1,10 +1,10 @@
 /** Receives mail that other servers send to the public MX on port 25 without authentication (RFC 5321 §3.6). */
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Arriving, Client, MailHandler, MailCommand } from '../smtp/smtp.ts'
+import type { IncomingMessage, Client, MailHandler, MailCommand } from '../smtp/smtp.ts'
 import type { Dnsbl } from './dnsbl.ts'
-import type { Addressee, Inbound } from './inbound.ts'
-import type { Received } from './receive.ts'
+import type { ResolvedRecipient, MailReceiver } from './inbound.ts'
+import type { ReceiveResult } from './receive.ts'
 
 export { createDnsbl } from './dnsbl.ts'
 export { createMilters } from './milters.ts'
@@ -15,9 +15,12 @@ const MESSAGE_MS = 900_000
 /** Web forms and Exchange send long lines. The limit of RFC 5321 §4.5.3.1.6 binds senders only. */
 const LINE_OCTETS = 10_000
 
-type Taker = Omit<Inbound, 'close'>
+type Taker = Omit<MailReceiver, 'close'>
 
-/** @param dnsbl blocklists to ask about clients; default: none */
+/**
+ * Creates the handler for mail to the public MX.
+ * @param dnsbl blocklists that clients are looked up in; default: none
+ */
 export function createPublicMx(inbound: Taker, dnsbl?: Dnsbl): MailHandler {
   return {
     messageBytes: inbound.receivedBytes,
@@ -30,7 +33,7 @@ export function createPublicMx(inbound: Taker, dnsbl?: Dnsbl): MailHandler {
 /**
  * Delivers a message to the public MX as a loopback client would, but without a connection. Refuses the same messages.
  */
-export async function bringTo(
+export async function deliverToPublicMx(
   handler: MailHandler,
   { mailFrom, rcptTo, helo, bytes }: { mailFrom: string; rcptTo: string; helo: string; bytes: Buffer },
 ): Promise<void> {
@@ -49,12 +52,12 @@ export async function bringTo(
  * A message to recipients at receiving domains, or to a single return path, report address or postmaster. Each of the
  * latter needs a transaction of its own, so that no report is mixed with other mail.
  */
-class Arrived implements Arriving {
+class Arrived implements IncomingMessage {
   readonly #inbound: Taker
   readonly #client: Client
   readonly #mailFrom: string
   readonly #size: number
-  readonly #addressees: Addressee[] = []
+  readonly #addressees: ResolvedRecipient[] = []
   readonly #listedBy: Promise<string | null>
 
   constructor(inbound: Taker, client: Client, { from, size }: MailCommand, dnsbl?: Dnsbl) {
@@ -70,7 +73,7 @@ class Arrived implements Arriving {
     return first ? this.#inbound.limitOf(first) : this.#inbound.receivedBytes
   }
 
-  async rcpt({ mailbox }: Parameters<Arriving['rcpt']>[0]): Promise<void> {
+  async rcpt({ mailbox }: Parameters<IncomingMessage['rcpt']>[0]): Promise<void> {
     const found = await this.#inbound.addressee(mailbox)
     const first = this.#addressees[0]
     if (first && !(first.receiver && found.receiver)) throw refuse('inbound_one')
@@ -84,7 +87,7 @@ class Arrived implements Arriving {
    * Checks the server against blocklists. Delivery reports, reports about domains and mail to postmaster are accepted
    * even from listed servers.
    */
-  async #admitServer({ receiver }: Addressee): Promise<void> {
+  async #admitServer({ receiver }: ResolvedRecipient): Promise<void> {
     const zone = receiver && (await this.#listedBy)
     if (zone) throw refuse('inbound_listed', { ip: this.#client.ip, zone })
   }
@@ -98,7 +101,7 @@ class Arrived implements Arriving {
     return { emailId: null, reply: { code: 250, enhanced: '2.0.0', text: `Received as ${id}` }, wanted }
   }
 
-  async #store(bytes: Buffer): Promise<Received> {
+  async #store(bytes: Buffer): Promise<ReceiveResult> {
     const { ip, helo, tls, extended } = this.#client
     const arrival = { mailFrom: this.#mailFrom, ip, helo, tls }
     const recipients = this.#addressees.flatMap(({ address, receiver, rule }) =>

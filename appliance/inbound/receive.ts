@@ -11,9 +11,9 @@ import type { ReceivingRule } from '../mail/receiving-rules.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { ReceivedLimits, Receiver, Storage } from '../storage/storage.ts'
-import { verify, withTrace } from '../verification/verification.ts'
+import { verifyMessage, addTraceFields } from '../verification/verification.ts'
 import type { Logger } from '../watch/log.ts'
-import { outlineOf, type Outline } from './outline.ts'
+import { extractHeaderSummary, type HeaderSummary } from './outline.ts'
 import type { Milters } from './milters.ts'
 import type { SpamFilter } from './spam-filter.ts'
 
@@ -47,7 +47,7 @@ export interface ReceiveArgs {
 export const RECEIVED_LIMITS: ReceivedLimits = { messages: 20_000, bytes: 2 * 1024 ** 3 }
 
 /** A stored message. */
-export interface Received {
+export interface ReceiveResult {
   id: string
   /** Whether its sender is authenticated, so that its server counts as known. */
   wanted: boolean
@@ -61,25 +61,25 @@ const isAuthenticated = ({ spf, dkim, dmarc }: Authentication): boolean =>
  * Stores a message and returns its id once it is durable. Refuses: `inbound_spam`, `inbound_later`, `received_full`,
  * `inbound_unknown`, `disk_full`, …
  */
-export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<Received> {
+export async function receiveMessage(args: ReceiveArgs, deps: ReceiveDeps): Promise<ReceiveResult> {
   const { storage, clock, hostname, log } = deps
   const now = clock.now()
   const { mailFrom, ip, helo, tls } = args
   const [authentication, judged, filtered] = await Promise.all([
-    verify(args, deps),
+    verifyMessage(args, deps),
     deps.spamFilter?.judge(args) ?? null,
     deps.milters?.filter(args) ?? { bytes: args.bytes, quarantined: null },
   ])
   const { bytes, quarantined } = filtered
   const spam = quarantined === null ? judged : inQuarantine(judged, quarantined)
   const attachments = await attachmentsOf(bytes, deps)
-  const outline = outlineOf(bytes)
+  const outline = extractHeaderSummary(bytes)
   const byTeam = Map.groupBy(args.recipients, ({ receiver }) => receiver.teamId)
   const emails = await Promise.all(
     [...byTeam].map(async ([teamId, recipients]) => {
       const id = newId(now)
       const receivedFor = recipients.map(({ address }) => address)
-      const whole = withTrace(bytes, {
+      const whole = addTraceFields(bytes, {
         ...args,
         hostname,
         id,
@@ -120,7 +120,7 @@ export async function receive(args: ReceiveArgs, deps: ReceiveDeps): Promise<Rec
   return { id: emails[0]!.id, wanted: isAuthenticated(authentication) && !spam?.flagged }
 }
 
-/** Marks a message that a milter put into quarantine like one that the spam filter marks. */
+/** Treats a message that a milter quarantined like one that the spam filter flags. */
 const inQuarantine = (judged: SpamVerdict | null, reason: string): SpamVerdict => {
   const { score = 0, rejectScore = 0, symbols = [] } = judged ?? {}
   return { flagged: true, score, rejectScore, symbols: [`quarantine: ${reason}`, ...symbols] }
@@ -135,7 +135,7 @@ const lineOf = (id: string, teamId: string, size: number, { spf, dkim, dmarc }: 
   dmarc: dmarc.result,
 })
 
-const shown = ({ candidates: _, messageId, ...outline }: Outline, id: string, hostname: string) => ({
+const shown = ({ candidates: _, messageId, ...outline }: HeaderSummary, id: string, hostname: string) => ({
   ...outline,
   messageId: messageId ?? `<${id}@${hostname}>`,
 })
@@ -157,7 +157,7 @@ async function attachmentsOf(bytes: Uint8Array, { mime }: ReceiveDeps) {
  */
 async function answered(
   teamId: string,
-  { candidates }: Outline,
+  { candidates }: HeaderSummary,
   { storage, clock }: ReceiveDeps,
 ): Promise<string | null> {
   for (const { id, messageId } of candidates) {

@@ -1,5 +1,5 @@
 /**
- * Asks rspamd about each message for a receiving domain, over its HTTP protocol (`POST /checkv2`), before the reply.
+ * Checks each message for a receiving domain with rspamd, over its HTTP protocol (`POST /checkv2`), before the reply.
  * Reports about sent mail aren't checked, because they quote the original mail.
  */
 import type { Clock } from '../clock/clock.ts'
@@ -10,7 +10,7 @@ import { refuse } from '../mail/refusals.ts'
 import type { Logger } from '../watch/log.ts'
 
 /** A message to check, with the data that the filter needs. */
-export interface JudgedMessage {
+export interface SpamFilterInput {
   bytes: Uint8Array
   mailFrom: string
   ip: string
@@ -20,19 +20,19 @@ export interface JudgedMessage {
 
 export interface SpamFilter {
   /**
-   * Returns the filter's verdict; null if it could not be asked and mail is accepted then. Refuses: `inbound_spam`,
-   * `inbound_later`, `inbound_unjudged`.
+   * Returns the filter's verdict; null if the filter is unavailable and mail is accepted in that case. Refuses:
+   * `inbound_spam`, `inbound_later`, `inbound_unjudged`.
    */
-  judge(message: JudgedMessage): Promise<SpamVerdict | null>
+  judge(message: SpamFilterInput): Promise<SpamVerdict | null>
 }
 
-/** The result of asking the filter. `failed`: no verdict. */
+/** The result of the check; `failed` if there is no verdict. */
 type Result = 'clear' | 'flagged' | 'deferred' | 'rejected' | 'failed'
 
 export interface SpamFilterDeps {
   /** Origin of rspamd's normal worker, such as http://127.0.0.1:11333. */
   url: string
-  /** What to do with mail that can't be judged. */
+  /** What to do with mail that can't be checked. */
   unavailable: 'accept' | 'defer'
   resolver: Pick<Resolver, 'resolve'>
   clock: Pick<Clock, 'after'>
@@ -83,7 +83,7 @@ export function createSpamFilter(deps: SpamFilterDeps): SpamFilter {
 }
 
 /** Sends the message to rspamd and returns its answer. */
-async function ask(message: JudgedMessage, { url, resolver, clock }: SpamFilterDeps): Promise<unknown> {
+async function ask(message: SpamFilterInput, { url, resolver, clock }: SpamFilterDeps): Promise<unknown> {
   const stop = new AbortController()
   const late = new Error(`no answer within ${DEADLINE_MS / 1000} seconds`)
   const cancel = clock.after(DEADLINE_MS, () => stop.abort(late))
@@ -114,14 +114,14 @@ const aborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
 
 function headersOf(
-  { ip, helo, mailFrom, recipients }: JudgedMessage,
+  { ip, helo, mailFrom, recipients }: SpamFilterInput,
   hostname: string | undefined,
 ): [string, string][] {
   const value = (text: string) => Buffer.from(text.replaceAll(/\p{Cc}/gu, '')).toString('latin1')
   return [
     ['ip', ip],
     ['helo', value(helo)],
-    // rspamd's word for a client without a confirmed name.
+    // The value that rspamd expects for a client without a confirmed name.
     ['hostname', hostname ?? 'unknown'],
     ['from', value(mailFrom)],
     ...recipients.map(({ address }): [string, string] => ['rcpt', value(address)]),

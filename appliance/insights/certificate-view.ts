@@ -1,17 +1,17 @@
 /** Lists the server's certificates, and failed attempts to get one, for the dashboard and command line. */
 import type { X509Certificate } from 'node:crypto'
-import { namesIn, readMemory, type Attempts } from '../certificates/certificates.ts'
+import { getCertificateNames, readAcmeState, type IssuanceState } from '../certificates/certificates.ts'
 import type { Config } from '../config/config.ts'
 import type { CertificateView } from '../mail/node.ts'
-import { readCertificates, type ShownCertificate } from './certificate.ts'
+import { readCertificates, type ServerCertificate } from './certificate.ts'
 
 /** Reads the certificates, the host's own first. Rejects if the data directory can't be read. */
-export async function viewCertificates(
+export async function loadCertificateViews(
   config: Pick<Config, 'hostname' | 'data_dir' | 'tls' | 'acme'>,
 ): Promise<CertificateView[]> {
   const shown = await readCertificates(config)
-  const tried: Record<string, Attempts> = config.acme.agree_terms
-    ? (await readMemory(config.data_dir)).certificates
+  const tried: Record<string, IssuanceState> = config.acme.agree_terms
+    ? (await readAcmeState(config.data_dir)).certificates
     : {}
   const views = shown.map((one) => viewOf(one, config, tried))
   const known = new Set(views.filter(({ source }) => source === 'authority').map(({ name }) => name))
@@ -21,7 +21,7 @@ export async function viewCertificates(
   return [...views, ...missing]
 }
 
-const triesOf = ({ failures, error, retryAt, renewAt }: Attempts) => ({
+const triesOf = ({ failures, error, retryAt, renewAt }: IssuanceState) => ({
   failures,
   error,
   renewAt,
@@ -43,9 +43,9 @@ const nothing = (name: string): CertificateView => ({
 })
 
 function viewOf(
-  { facts, hostname }: ShownCertificate,
+  { facts, hostname }: ServerCertificate,
   { data_dir: dataDir, tls }: Pick<Config, 'data_dir' | 'tls'>,
-  tried: Readonly<Record<string, Attempts>>,
+  tried: Readonly<Record<string, IssuanceState>>,
 ): CertificateView {
   const { file } = facts
   const configured = [tls.cert, ...tls.additional.map(({ cert }) => cert)].includes(file)
@@ -53,7 +53,7 @@ function viewOf(
   if (!('certificate' in facts))
     return { ...nothing(hostname ?? file), source, file, error: 'note' in facts ? facts.note : null }
   const { certificate } = facts
-  const names = namesIn(certificate)
+  const names = getCertificateNames(certificate)
   const id = file.slice(file.lastIndexOf('/') + 1, -'.pem'.length)
   const name = source === 'authority' ? id : (names[0] ?? hostname ?? file)
   const attempts = source === 'authority' ? tried[id] : undefined

@@ -2,7 +2,12 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { certificateFile, certificateFiles, readMemory, type Memory } from '../certificates/certificates.ts'
+import {
+  getCertificatePath,
+  listCertificatePaths,
+  readAcmeState,
+  type AcmeState,
+} from '../certificates/certificates.ts'
 import type { Config } from '../config/config.ts'
 import type { Finding } from '../mail/finding.ts'
 
@@ -20,7 +25,7 @@ const WARN_DAYS = 14
 const WARN_PART = 1 / 4
 
 /** A certificate of this server, and the host name that it must contain; null if it only needs its own names. */
-export interface ShownCertificate {
+export interface ServerCertificate {
   facts: CertificateFacts
   hostname: string | null
 }
@@ -28,13 +33,13 @@ export interface ShownCertificate {
 /** Reads all certificates that listeners may use, the host's own first. Never rejects. */
 export async function readCertificates(
   config: Pick<Config, 'hostname' | 'data_dir' | 'tls' | 'acme'>,
-): Promise<ShownCertificate[]> {
+): Promise<ServerCertificate[]> {
   const { hostname, tls, acme, data_dir: dataDir } = config
-  const issued = acme.agree_terms ? await certificateFiles(dataDir).catch(() => []) : []
-  const ofHost = certificateFile(dataDir, hostname.toLowerCase())
+  const issued = acme.agree_terms ? await listCertificatePaths(dataDir).catch(() => []) : []
+  const ofHost = getCertificatePath(dataDir, hostname.toLowerCase())
   const own = tls.cert ?? (issued.includes(ofHost) ? ofHost : undefined)
   const others = [...tls.additional.map(({ cert }) => cert), ...issued.filter((file) => file !== own)]
-  const read = async (file: string | undefined, name: string | null): Promise<ShownCertificate> => ({
+  const read = async (file: string | undefined, name: string | null): Promise<ServerCertificate> => ({
     facts: await readCertificate(file, dataDir),
     hostname: name,
   })
@@ -42,13 +47,13 @@ export async function readCertificates(
 }
 
 /** Reports the certificates that the CA did not issue, and why. Never rejects; empty if ACME is off. */
-export async function examineAttempts({
+export async function checkIssuance({
   data_dir: dataDir,
   acme,
 }: Pick<Config, 'data_dir' | 'acme'>): Promise<Finding[]> {
   if (!acme.agree_terms) return []
   try {
-    return judgeAttempts(await readMemory(dataDir))
+    return judgeAttempts(await readAcmeState(dataDir))
   } catch (error) {
     const found = `The state of certificate orders is unknown: ${(error as Error).message}.`
     return [
@@ -63,8 +68,8 @@ export async function examineAttempts({
   }
 }
 
-/** Judges the recorded attempts. Pure. */
-function judgeAttempts({ certificates }: Memory): Finding[] {
+/** Evaluates the recorded attempts. Pure. */
+function judgeAttempts({ certificates }: AcmeState): Finding[] {
   return Object.entries(certificates).flatMap(([id, { failures, error, retryAt, directory }]): Finding[] => {
     if (failures === 0) return []
     const again = new Date(retryAt).toISOString().slice(0, 16).replace('T', ' ')
@@ -72,7 +77,7 @@ function judgeAttempts({ certificates }: Memory): Finding[] {
       {
         id: `acme:${id}`,
         title: `Certificate for ${id}`,
-        // An existing certificate stays in use, and its expiry is judged separately.
+        // An existing certificate stays in use, and its expiry is checked separately.
         status: directory === null ? 'failed' : 'warning',
         found: `The certificate authority did not issue a certificate (${failures === 1 ? '1 failed attempt' : `${failures} failed attempts`}): ${error ?? ''}`,
         advice: `The next attempt is at ${again} UTC. To retry now, run: posthaste certificate issue.`,
@@ -97,13 +102,13 @@ export async function readCertificate(file: string | undefined, dataDir: string)
 }
 
 /**
- * Judges a certificate.
+ * Checks a certificate.
  *
  * @param hostname must be among its names; null for additional ones, which have their own names
  *
  * @param now Unix milliseconds
  */
-export function judgeCertificate(facts: CertificateFacts, hostname: string | null, now: number): Finding {
+export function evaluateCertificate(facts: CertificateFacts, hostname: string | null, now: number): Finding {
   const { file } = facts
   const about = { id: `certificate:${file}`, title: `TLS certificate ${file}` }
   const renew =

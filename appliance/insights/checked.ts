@@ -3,13 +3,13 @@ import { setTimeout as rest } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Insight } from '../mail/insight.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { dateOf } from '../mail/reputation.ts'
+import { formatDay } from '../mail/reputation.ts'
 import type { Domain, Email, Storage } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
-export interface CheckedDeps {
+export interface SentEmailCheckerDeps {
   storage: Pick<Storage, 'readUnchecked' | 'addInsightDays' | 'getEmail' | 'getDomain'>
   clock: Clock
   log: Logger
@@ -35,9 +35,9 @@ const MOST = 25
 const REST_MS = 500
 
 /** Creates the worker, which begins with `start()`. */
-export function createCheckedCounter(deps: CheckedDeps): Worker {
+export function createSentEmailChecker(deps: SentEmailCheckerDeps): Worker {
   const { storage, clock, log } = deps
-  const onDuty = dutyOf(deps.duties, 'insights')
+  const onDuty = createDutyCheck(deps.duties, 'insights')
   const step = async (going: () => boolean): Promise<boolean> => {
     const { from, to, emails, more } = await storage.readUnchecked({}, clock.now())
     if (from.seq === to.seq && from.xid === to.xid) return false
@@ -50,7 +50,7 @@ export function createCheckedCounter(deps: CheckedDeps): Worker {
       if (!going()) return false
       const failed = await failedChecks(deps, { id, teamId, domainId })
       if (failed === undefined) continue
-      const day = dateOf(sentAt)
+      const day = formatDay(sentAt)
       for (const check of ['', ...failed]) {
         const key = `${teamId} ${domainId} ${day} ${check}`
         const known = counts.get(key)
@@ -68,7 +68,7 @@ export function createCheckedCounter(deps: CheckedDeps): Worker {
 
 /** Returns the checks that an email fails; undefined if it or its content was deleted, or can't be read now. */
 async function failedChecks(
-  { storage, clock, contentOf, advise }: CheckedDeps,
+  { storage, clock, contentOf, advise }: SentEmailCheckerDeps,
   { id, teamId, domainId }: { id: string; teamId: string; domainId: string },
 ): Promise<string[] | undefined> {
   const email = await storage.getEmail({ teamId, id }, clock.now())

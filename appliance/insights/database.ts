@@ -11,8 +11,8 @@ const SLOW_MS = 100
 const NEARLY_ALL = 0.9
 const MB = 1_000_000
 
-/** Asks the server. Returns no finding with SQLite, whose disk is checked instead. */
-export async function examineDatabase(storage: Pick<Storage, 'databaseServer'>): Promise<Finding[]> {
+/** Checks the database server. Returns no finding with SQLite, whose disk is checked instead. */
+export async function checkDatabase(storage: Pick<Storage, 'databaseServer'>): Promise<Finding[]> {
   try {
     const server = await storage.databaseServer()
     return server === null ? [] : [judgeDatabase(server)]
@@ -30,7 +30,7 @@ export async function examineDatabase(storage: Pick<Storage, 'databaseServer'>):
 
 const ABOUT = { id: 'database', title: 'Database server' }
 
-/** Judges a server that responds. */
+/** Evaluates the state of a server that responds. */
 function judgeDatabase(server: DatabaseServer): Finding {
   const { connections, respondedIn, asyncStandbys } = server
   const { used, most } = connections

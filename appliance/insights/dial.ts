@@ -5,7 +5,7 @@ import { createServer, connect } from 'node:net'
 export type Greeting = { kind: 'greeted'; line: string } | { kind: 'silent' | 'unreachable'; note: string }
 
 /** The address and port to dial. */
-export interface Dial {
+export interface DialTarget {
   ip: string
   port: number
   /** Local IP; undefined lets the system choose. */
@@ -32,7 +32,7 @@ const reasonOf = (error: NodeJS.ErrnoException): string =>
   REASONS[error.code ?? ''] ?? `cannot be reached (${error.code ?? error.message})`
 
 /** Connects, waits for a greeting and sends QUIT. Never rejects. */
-export function dialForGreeting({ ip, port, localAddress, timeoutMs }: Dial): Promise<Greeting> {
+export function dialForGreeting({ ip, port, localAddress, timeoutMs }: DialTarget): Promise<Greeting> {
   return new Promise((resolve) => {
     const socket = connect({ host: ip, port, localAddress })
     let text = ''
@@ -69,7 +69,7 @@ export function dialForGreeting({ ip, port, localAddress, timeoutMs }: Dial): Pr
 }
 
 /** Connects and closes. Returns null on success, else the reason. Never rejects. */
-export function dialOnly({ ip, port, timeoutMs }: Dial): Promise<string | null> {
+export function testConnection({ ip, port, timeoutMs }: DialTarget): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: ip, port, timeout: timeoutMs })
     const settle = (why: string | null): void => {

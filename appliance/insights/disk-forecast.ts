@@ -1,17 +1,17 @@
-/** Forecasts when the disk is full, from the usage that the daemon recorded in recent days. */
+/** Forecasts when the disk will be full, from the usage that the daemon recorded in recent days. */
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { Storage } from '../storage/storage.ts'
-import { viewDisk, type DiskView } from '../housekeeping/housekeeping.ts'
+import { reportDiskUsage, type DiskUsageReport } from '../housekeeping/housekeeping.ts'
 
 /** The input of the forecast. */
 export interface ForecastFacts {
   /** UTC days with a known usage. */
   days: number
-  disk: Pick<DiskView, 'held' | 'room' | 'fullInDays'>
-  /** Number of bytes that may be used (`retention.disk_budget_mb`); null: the whole disk. */
+  disk: Pick<DiskUsageReport, 'held' | 'room' | 'fullInDays'>
+  /** Number of bytes that may be used (`retention.disk_budget_mb`); null for the whole disk. */
   budget: number | null
 }
 
@@ -39,7 +39,7 @@ export async function measureForecast({
   const { disk_budget_mb: megabytes } = config.retention
   const budget = megabytes === undefined ? null : megabytes * MB
   const days = await storage.listDiskDays({}, clock.now())
-  return { days: days.length, disk: await viewDisk(storage, clock, { budget, onDisk }), budget }
+  return { days: days.length, disk: await reportDiskUsage(storage, clock, { budget, onDisk }), budget }
 }
 
 async function freeOn(dataDir: string): Promise<number | null> {
@@ -52,8 +52,8 @@ async function freeOn(dataDir: string): Promise<number | null> {
   }
 }
 
-/** Judges the forecast. It covers only the server's own growth, not that of other programs. */
-export function judgeForecast({ days, disk, budget }: ForecastFacts): Finding {
+/** Evaluates the forecast. It covers only the server's own growth, not that of other programs. */
+export function evaluateForecast({ days, disk, budget }: ForecastFacts): Finding {
   const about = { id: 'disk-forecast', title: 'Disk forecast' }
   const { held, room, fullInDays } = disk
   const where = budget === null ? 'on the disk' : 'on the disk or in retention.disk_budget_mb'

@@ -58,8 +58,8 @@ async function tryWriting(dataDir: string): Promise<DiskFacts['write']> {
 const gib = (bytes: number): string => `${(bytes / GIB).toFixed(1)} GiB`
 const percent = (part: number, whole: number): number => Math.floor((100 * part) / whole)
 
-/** Judges the measurements. */
-export function judgeDisk({ path, space, write }: DiskFacts): Finding {
+/** Evaluates the measurements. */
+export function evaluateDisk({ path, space, write }: DiskFacts): Finding {
   const about = { id: 'disk', title: `Disk of ${path}` }
   if ('note' in space)
     return {

@@ -1,48 +1,48 @@
-/** `doctor`: checks everything around the server that decides whether its mail gets out and is accepted. */
+/** `doctor`: checks everything that decides whether the server's mail gets out and is accepted. */
 import type { Clock } from '../clock/clock.ts'
 import type { Blocklist, Config, DoctorTargets } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { FINDING_STATUSES, type Finding } from '../mail/finding.ts'
-import { viewNodes } from '../mail/node-view.ts'
-import { AUTO, type Source } from '../mail/source.ts'
-import { zoneOf, type SendingHost } from '../senders/records.ts'
+import { toNodeViews } from '../mail/node-view.ts'
+import { AUTO_IP, type Source } from '../mail/source.ts'
+import { getRegistrableDomain, type SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import {
-  addressesOf,
+  listAddresses,
   isPublicAddress,
   lookUpHost,
-  seenAddresses,
+  determineVisibleAddresses,
   type HostAnswers,
-  askBlocklist,
-  judgeListing,
-  summarise,
-  readDomains,
-  returnPathsOf,
+  queryBlocklist,
+  evaluateListing,
+  summarizeListings,
+  listTeamDomains,
+  listReturnPaths,
   type OtherTeam,
   type TeamDomain,
-  lookAtSource,
+  checkSource,
   evaluateSpf,
-  judgeSpfOfHelo,
+  explainHeloSpf,
 } from '../sources/sources.ts'
-import { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
+import { checkIssuance, evaluateCertificate, readCertificates } from './certificate.ts'
 import { probeAddress } from './dial.ts'
-import { judgeForecast, measureForecast } from './disk-forecast.ts'
-import { judgeDisk, measureDisk } from './disk.ts'
-import { judgeDomain, lookUpDomain } from './domains.ts'
-import { judgeHelo, judgeHostAddresses } from './helo.ts'
-import { judgeListeners, tryListener, type Listener } from './listeners.ts'
-import { examineNameserver } from './nameserver.ts'
+import { evaluateForecast, measureForecast } from './disk-forecast.ts'
+import { evaluateDisk, measureDisk } from './disk.ts'
+import { evaluateDomain, lookUpDomain } from './domains.ts'
+import { evaluateHelo, evaluateHostAddresses } from './helo.ts'
+import { evaluateListeners, probeListener, type Listener } from './listeners.ts'
+import { checkNameserver } from './nameserver.ts'
 import { examineCluster } from './node-versions.ts'
-import { judgePort25, tryPort25 } from './port25.ts'
-import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
-import { askPublicMx, judgePublicMx } from './public-mx.ts'
-import { askMilter, askSpamFilter, judgeMilter, judgeSpamFilter } from './spam-filter.ts'
-import { askTime, judgeTime } from './time.ts'
-import { machineAddresses } from '../wire/networks.ts'
+import { evaluatePort25, probePort25 } from './port25.ts'
+import { evaluateResponses, evaluateCaching, evaluateValidation, queryResolver } from './resolver.ts'
+import { probePublicMx, evaluatePublicMx } from './public-mx.ts'
+import { pingMilter, pingSpamFilter, evaluateMilter, evaluateSpamFilter } from './spam-filter.ts'
+import { fetchTime, evaluateTime } from './time.ts'
+import { listMachineAddresses } from '../wire/networks.ts'
 
 /** The dependencies of the checks. */
 export interface DoctorDeps {
-  /** The storage, or why it couldn't be opened (null: there is none yet). The other checks run anyway. */
+  /** The storage, or why it couldn't be opened (null if there is none yet). The other checks run in any case. */
   storage:
     | (Pick<
         Storage,
@@ -57,7 +57,7 @@ export interface DoctorDeps {
         Partial<Pick<Storage, 'listNodes'>>)
     | { unavailable: string | null }
   resolver: Resolver
-  /** This node, if others share the storage: it can check only its own sending IPs. */
+  /** ID of this node, if others share the storage. A node can check only its own sending IPs. */
   nodeId?: string | undefined
   /** Creates a resolver with an empty cache; the caller closes it. */
   freshResolver: () => Resolver
@@ -79,8 +79,8 @@ export interface DoctorDeps {
   >
   host: SendingHost
   /**
-   * Whether to check the domains of all teams; default: only those of the server's own team, which must not learn of
-   * others.
+   * Whether to check the domains of all teams. By default, only those of the server's own team are checked, because it must
+   * not see the domains of others.
    */
   everyTeam?: boolean
   blocklists: readonly Blocklist[]
@@ -110,7 +110,7 @@ export function sortFindings(findings: readonly Finding[]): Finding[] {
  *
  * @param tell called with the findings of each group as soon as they are known
  */
-export async function examine(
+export async function runChecks(
   deps: DoctorDeps,
   only?: Domain,
   tell: (findings: Finding[]) => void = () => undefined,
@@ -126,11 +126,16 @@ export async function examine(
     examineForecast(deps),
     examineSpamFilter(deps),
     examineMilters(deps),
-    examineNameserver(deps),
+    checkNameserver(deps),
     'unavailable' in deps.storage ? [] : examineCluster(deps.storage, deps.clock.now()),
     // The blocklists for the host's own domain are queried with its host name.
     ...known.domains.map(({ domain, otherTeam }) =>
-      examineDomain(deps, domain, zoneOf(domain.name) !== zoneOf(deps.host.hostname), otherTeam),
+      examineDomain(
+        deps,
+        domain,
+        getRegistrableDomain(domain.name) !== getRegistrableDomain(deps.host.hostname),
+        otherTeam,
+      ),
     ),
   ]
   const groups = await Promise.all(
@@ -151,7 +156,7 @@ interface Known {
 
 /** Returns the facts that the configuration alone provides, if the storage can't be read. */
 function withoutStorage({ config }: DoctorDeps, reason: string | null): Known {
-  const ips = config.delivery.source_ips.length > 0 ? config.delivery.source_ips : [AUTO]
+  const ips = config.delivery.source_ips.length > 0 ? config.delivery.source_ips : [AUTO_IP]
   return {
     sources: ips.map((ip) => ({ ip, hostname: null, state: 'active', stateReason: null })),
     domains: [],
@@ -178,7 +183,7 @@ const brokenStorage = (reason: string, engine: DoctorDeps['config']['storage']['
 async function readStorage(deps: DoctorDeps): Promise<Known> {
   const { storage, clock } = deps
   if ('unavailable' in storage) return withoutStorage(deps, storage.unavailable)
-  const domains = await readDomains(storage, { everyTeam: deps.everyTeam === true }, clock.now())
+  const domains = await listTeamDomains(storage, { everyTeam: deps.everyTeam === true }, clock.now())
   const sources = await storage.listSources({ nodeId: deps.nodeId }, clock.now())
   const findings = [...sources.flatMap(suspension), ...(await lostNodes(deps))]
   // Nothing is stored before the daemon's first start.
@@ -186,11 +191,11 @@ async function readStorage(deps: DoctorDeps): Promise<Known> {
   return { ...withoutStorage(deps, null), domains, findings }
 }
 
-/** Warns of nodes that disappeared. */
+/** Warns of lost nodes. */
 async function lostNodes({ storage, nodeId, clock }: DoctorDeps): Promise<Finding[]> {
   if (nodeId === undefined || 'unavailable' in storage) return []
   const now = clock.now()
-  const nodes = viewNodes((await storage.listNodes?.({}, now)) ?? [], nodeId, now)
+  const nodes = toNodeViews((await storage.listNodes?.({}, now)) ?? [], nodeId, now)
   return nodes
     .filter(({ state }) => state === 'lost')
     .map(({ id, name, reasons }) => ({
@@ -217,7 +222,7 @@ function suspension({ ip, state, stateReason, suspendedBy }: Source): Finding[] 
 }
 
 const machineOf = ({ machine = {} }: DoctorDeps): Machine => ({
-  local: machineAddresses,
+  local: listMachineAddresses,
   isPublic: isPublicAddress,
   probe: probeAddress,
   dialMs: undefined,
@@ -233,30 +238,33 @@ async function examineSource(
   const { resolver, targets, blocklists, config } = deps
   const machine = machineOf(deps)
   const [tries, health] = await Promise.all([
-    tryPort25(resolver, targets.port25, source.ip, machine.dialMs),
-    lookAtSource(source, {
+    probePort25(resolver, targets.port25, source.ip, machine.dialMs),
+    checkSource(source, {
       ...{ resolver, blocklists, hostname: config.hostname, ...machine },
-      returnPaths: returnPathsOf(domains),
+      returnPaths: listReturnPaths(domains),
     }),
   ])
   const listings = health.findings.filter(({ id }) => id.startsWith('blocklist:'))
   const others = health.findings.filter((one) => !listings.includes(one))
   const addresses = new Set(listings.map(({ title }) => title.slice(title.lastIndexOf(': ') + 2)))
   const summaries = [...addresses].flatMap((ip) =>
-    summarise(
+    summarizeListings(
       ip,
       listings.filter(({ id }) => id.endsWith(`:${ip}`)),
     ),
   )
-  return [judgePort25(source.ip, tries), ...others, ...summaries, ipv6Finding(source.ip, health.ipv6)].filter(
-    (one) => one !== null,
-  )
+  return [
+    evaluatePort25(source.ip, tries),
+    ...others,
+    ...summaries,
+    ipv6Finding(source.ip, health.ipv6),
+  ].filter((one) => one !== null)
 }
 
-/** Judges PTR and SPF for IPv6; null if IPv6 isn't used. */
+/** Checks PTR and SPF for IPv6; null if IPv6 isn't used. */
 function ipv6Finding(ip: string, ipv6: boolean | null): Finding | null {
-  const about = { id: `ipv6:${ip}`, title: `IPv6 from ${ip === AUTO ? 'this machine' : ip}` }
-  if (ipv6 === null && ip !== AUTO) return null
+  const about = { id: `ipv6:${ip}`, title: `IPv6 from ${ip === AUTO_IP ? 'this machine' : ip}` }
+  if (ipv6 === null && ip !== AUTO_IP) return null
   if (ipv6 === null)
     return {
       ...about,
@@ -285,14 +293,14 @@ async function examineNames(deps: DoctorDeps, sources: Known['sources']): Promis
   const { local, isPublic } = machineOf(deps)
   const names = [...new Set([config.hostname, ...sources.flatMap(({ hostname }) => hostname ?? [])])]
   const hosts = await Promise.all(names.map((name) => lookUpHost(resolver, name)))
-  const seen = sources.flatMap(({ ip }) => seenAddresses(ip, hosts[0]!, local(), isPublic))
+  const seen = sources.flatMap(({ ip }) => determineVisibleAddresses(ip, hosts[0]!, local(), isPublic))
   const listings = await examineListings(resolver, blocklists, config.hostname)
   const spf = await Promise.all(hosts.map((host) => examineHeloSpf(deps, host, sources)))
-  return [...hosts.map(judgeHelo), ...spf.flat(), judgeHostAddresses(hosts[0]!, seen), ...listings]
+  return [...hosts.map(evaluateHelo), ...spf.flat(), evaluateHostAddresses(hosts[0]!, seen), ...listings]
 }
 
 /**
- * Checks the SPF record of the HELO name for the addresses that use it. Skips names that don't resolve, which judgeHelo
+ * Checks the SPF record of the HELO name for the addresses that use it. Skips names that don't resolve, which evaluateHelo
  * reports.
  */
 async function examineHeloSpf(
@@ -305,10 +313,10 @@ async function examineHeloSpf(
   const { name } = host
   const ips = sources
     .filter(({ hostname }) => (hostname ?? config.hostname) === name)
-    .flatMap(({ ip }) => seenAddresses(ip, host, local(), isPublic).map((seen) => seen.ip))
-  if (addressesOf(host).length === 0 || ips.length === 0) return []
+    .flatMap(({ ip }) => determineVisibleAddresses(ip, host, local(), isPublic).map((seen) => seen.ip))
+  if (listAddresses(host).length === 0 || ips.length === 0) return []
   const facts = [...new Set(ips)].map((ip) => evaluateSpf(resolver, { ip, domain: name, helo: name }))
-  return [judgeSpfOfHelo(name, await Promise.all(facts))]
+  return [explainHeloSpf(name, await Promise.all(facts))]
 }
 
 /** Domain blocklists contain registered domains and subdomains. */
@@ -317,10 +325,10 @@ async function examineListings(
   blocklists: readonly Blocklist[],
   name: string,
 ): Promise<Finding[]> {
-  const zone = zoneOf(name)
+  const zone = getRegistrableDomain(name)
   const lists = blocklists.filter((list) => list.lists === 'domains')
-  const asked = await Promise.all(lists.map((list) => askBlocklist(resolver, list, zone)))
-  return summarise(zone, asked.map(judgeListing))
+  const asked = await Promise.all(lists.map((list) => queryBlocklist(resolver, list, zone)))
+  return summarizeListings(zone, asked.map(evaluateListing))
 }
 
 async function examineDomain(
@@ -335,24 +343,24 @@ async function examineDomain(
     lookUpDomain(resolver, domain, keys, host),
     listed ? examineListings(resolver, blocklists, domain.name) : [],
   ])
-  return [judgeDomain(domain, seen, team), ...listings]
+  return [evaluateDomain(domain, seen, team), ...listings]
 }
 
 async function examineResolver(deps: DoctorDeps): Promise<Finding[]> {
   const { freshResolver, targets, config } = deps
-  const facts = await questionResolver(freshResolver, targets.resolver, machineOf(deps).pauseMs)
-  return [judgeAnswers(facts), judgeCaching(facts), judgeValidation(facts, config.dns.trust_ad)]
+  const facts = await queryResolver(freshResolver, targets.resolver, machineOf(deps).pauseMs)
+  return [evaluateResponses(facts), evaluateCaching(facts), evaluateValidation(facts, config.dns.trust_ad)]
 }
 
 async function examineSpamFilter({ config: { inbound } }: DoctorDeps): Promise<Finding[]> {
   const { rspamd_url: url, rspamd_unavailable: unavailable } = inbound
-  return url === undefined ? [] : [judgeSpamFilter(await askSpamFilter(url), { url, unavailable })]
+  return url === undefined ? [] : [evaluateSpamFilter(await pingSpamFilter(url), { url, unavailable })]
 }
 
 const examineMilters = ({ config: { inbound } }: DoctorDeps): Promise<Finding[]> =>
   Promise.all(
     inbound.milters.map(async (milter) =>
-      judgeMilter(await askMilter(milter), { milter, unavailable: inbound.milter_unavailable }),
+      evaluateMilter(await pingMilter(milter), { milter, unavailable: inbound.milter_unavailable }),
     ),
   )
 
@@ -361,7 +369,7 @@ async function examineForecast({ storage, clock, config }: DoctorDeps): Promise<
   // The disk of a database server can't be measured.
   if ('unavailable' in storage || config.storage.engine === 'postgres') return []
   const facts = await measureForecast({ storage, clock, config })
-  return facts === null ? [] : [judgeForecast(facts)]
+  return facts === null ? [] : [evaluateForecast(facts)]
 }
 
 async function examineMachine({ config, clock, targets }: DoctorDeps): Promise<Finding[]> {
@@ -379,20 +387,20 @@ async function examineMachine({ config, clock, targets }: DoctorDeps): Promise<F
     ...smtp.implicit_tls.map((address): Listener => ({ address, setting: 'smtp.implicit_tls' })),
   ]
   const [time, disk, shown, attempts, answered, mx] = await Promise.all([
-    Promise.all(targets.clock.map((origin) => askTime(origin))),
+    Promise.all(targets.clock.map((origin) => fetchTime(origin))),
     measureDisk(data_dir),
     readCertificates(config),
-    examineAttempts(config),
-    Promise.all(listeners.map((listener) => tryListener(listener, hostname))),
-    askPublicMx(smtp, hostname),
+    checkIssuance(config),
+    Promise.all(listeners.map((listener) => probeListener(listener, hostname))),
+    probePublicMx(smtp, hostname),
   ])
   const now = clock.now()
   return [
-    judgeTime(time, now),
-    judgeDisk(disk),
-    ...shown.map(({ facts, hostname: name }) => judgeCertificate(facts, name, now)),
+    evaluateTime(time, now),
+    evaluateDisk(disk),
+    ...shown.map(({ facts, hostname: name }) => evaluateCertificate(facts, name, now)),
     ...attempts,
-    judgeListeners(answered.filter((one) => one !== null)),
-    judgePublicMx(mx, hostname),
+    evaluateListeners(answered.filter((one) => one !== null)),
+    evaluatePublicMx(mx, hostname),
   ]
 }

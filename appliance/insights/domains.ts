@@ -1,14 +1,14 @@
 /** Checks the DNS records of a sending domain without changing its stored state. */
 import type { Resolver } from '../dns/dns.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
-import { reportAddress, type AddressedDomain } from '../mail/report-address.ts'
-import { asksForNothing, checkRecords } from '../senders/check.ts'
-import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
-import { ofTeam, type OtherTeam } from '../sources/sources.ts'
+import { buildReportAddress, type ReportAddressFields } from '../mail/report-address.ts'
+import { isPolicyWithoutEffect, checkRecords } from '../senders/check.ts'
+import { buildExpectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
+import { formatTeam, type OtherTeam } from '../sources/sources.ts'
 import type { DkimKey, Domain, RecordCheck } from '../storage/storage.ts'
 
 /** The observed state of a record. */
-export interface SeenRecord {
+export interface ObservedRecord {
   record: ExpectedRecord
   check: Pick<RecordCheck, 'status' | 'note' | 'found'>
 }
@@ -19,8 +19,8 @@ export async function lookUpDomain(
   domain: Domain,
   keys: readonly DkimKey[],
   host: SendingHost,
-): Promise<SeenRecord[]> {
-  const records = expectedRecords(domain, keys, host)
+): Promise<ObservedRecord[]> {
+  const records = buildExpectedRecords(domain, keys, host)
   const checks = await checkRecords(resolver, domain, records)
   return records.flatMap((record) => {
     const check = checks.find(({ key }) => key === record.key)
@@ -28,19 +28,20 @@ export async function lookUpDomain(
   })
 }
 
-/** Judges the records of a domain. */
-export function judgeDomain(
-  domain: AddressedDomain,
-  seen: readonly SeenRecord[],
+/** Evaluates the records of a domain. */
+export function evaluateDomain(
+  domain: ReportAddressFields,
+  seen: readonly ObservedRecord[],
   team: OtherTeam | null = null,
 ): Finding {
   const { name } = domain
   const about = team
-    ? { id: `${OTHER_TEAMS}${team.id}:domain:${name}`, title: `Records of ${name} (${ofTeam(team)})` }
+    ? { id: `${OTHER_TEAMS}${team.id}:domain:${name}`, title: `Records of ${name} (${formatTeam(team)})` }
     : { id: `domain:${name}`, title: `Records of ${name}` }
-  const isBad = ({ check }: SeenRecord): boolean => check.status === 'failed' || check.status === 'pending'
+  const isBad = ({ check }: ObservedRecord): boolean =>
+    check.status === 'failed' || check.status === 'pending'
   const advice = `To see the records to publish, run: posthaste domain show ${name}${team ? ` --team ${team.id}` : ''}`
-  const tell = (bad: readonly SeenRecord[]): string =>
+  const tell = (bad: readonly ObservedRecord[]): string =>
     bad
       .map(({ record, check }) => `${record.record} (${record.type} ${record.fqdn}): ${check.note ?? ''}`)
       .join(' ')
@@ -53,12 +54,12 @@ export function judgeDomain(
   const found = 'All required records are published.'
   const tls = seen.find((one) => one.record.key === 'TLS-RPT' && isBad(one))
   const dmarc = seen.find(({ record }) => record.key === 'DMARC')
-  if (dmarc?.check.status === 'verified' && asksForNothing(dmarc.check.found))
+  if (dmarc?.check.status === 'verified' && isPolicyWithoutEffect(dmarc.check.found))
     return {
       ...about,
       status: 'ok',
       found: `${found} The DMARC policy is p=none without rua, so receivers neither enforce it nor send reports.`,
-      advice: `Add rua=mailto:${reportAddress(domain)} to the record at ${dmarc.record.fqdn}: receivers then send daily reports about mail that claims to be from ${name}.`,
+      advice: `Add rua=mailto:${buildReportAddress(domain)} to the record at ${dmarc.record.fqdn}: receivers then send daily reports about mail that claims to be from ${name}.`,
     }
   if (!tls) return { ...about, status: 'ok', found, advice: null }
   // The record is optional, but one that senders ignore is a mistake.

@@ -1,4 +1,4 @@
-/** Gathers everything stored about one email. */
+/** Collects all stored data about one email. */
 import type {
   Email,
   EmailHistory,

@@ -1,15 +1,15 @@
 /** Checks whether receivers can resolve the HELO name (RFC 5321 §4.1.1.1). Pure. */
 import type { Finding } from '../mail/finding.ts'
 import {
-  addressesOf,
+  listAddresses,
   type HostAnswers,
-  type SeenAddress,
+  type VisibleAddress,
   isInternalName,
   looksGeneric,
 } from '../sources/sources.ts'
 
-/** Judges the name's syntax and resolution. */
-export function judgeHelo(host: HostAnswers): Finding {
+/** Checks the name's syntax and resolution. */
+export function evaluateHelo(host: HostAnswers): Finding {
   const { name, A, AAAA } = host
   const about = { id: `helo:${name}`, title: `EHLO name ${name}` }
   const choose =
@@ -21,7 +21,7 @@ export function judgeHelo(host: HostAnswers): Finding {
       found: `${name} exists only in the local network, so receivers cannot look it up.`,
       advice: choose,
     }
-  if (addressesOf(host).length === 0) {
+  if (listAddresses(host).length === 0) {
     const failed = [A, AAAA].find((answer) => answer.kind === 'failed')
     if (failed?.kind === 'failed')
       return { ...about, status: 'skipped', found: `The DNS lookup failed: ${failed.note}.`, advice: null }
@@ -43,15 +43,15 @@ export function judgeHelo(host: HostAnswers): Finding {
 }
 
 /**
- * Judges whether the host name resolves to the sending IPs: SPF policies with `a:` and the delivery of bounces depend
- * on it.
+ * Checks whether the host name resolves to the sending IPs: SPF policies with `a:` and the delivery of bounces depend on
+ * it.
  *
  * @param seen addresses that receivers see
  */
-export function judgeHostAddresses(host: HostAnswers, seen: readonly SeenAddress[]): Finding {
+export function evaluateHostAddresses(host: HostAnswers, seen: readonly VisibleAddress[]): Finding {
   const { name } = host
   const about = { id: `address:${name}`, title: `Address of ${name}` }
-  const published = addressesOf(host)
+  const published = listAddresses(host)
   if (published.length === 0)
     return {
       ...about,

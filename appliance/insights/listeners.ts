@@ -1,7 +1,7 @@
 /** Checks from this machine whether the daemon's own ports respond. */
 import type { Finding } from '../mail/finding.ts'
 import { parseHostPort } from '../wire/listeners.ts'
-import { dialForGreeting, dialOnly } from './dial.ts'
+import { dialForGreeting, testConnection } from './dial.ts'
 
 /** A configured listener; its protocol determines the expected response. */
 export interface Listener {
@@ -17,17 +17,17 @@ export interface Listener {
 }
 
 /** The response: from this server, from another program with its greeting, or none with the reason. */
-export type Answered = Listener & ({ ours: true } | { other: string } | { nothing: string })
+export type ListenerProbe = Listener & ({ ours: true } | { other: string } | { nothing: string })
 
 const TIMEOUT = 3000
 
 /** Dials a listener. Never rejects. Skips port 0, which is chosen at each start. */
-export async function tryListener(listener: Listener, hostname: string): Promise<Answered | null> {
+export async function probeListener(listener: Listener, hostname: string): Promise<ListenerProbe | null> {
   const { host, port } = parseHostPort(listener.address)
   if (port === 0) return null
   const ip = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   if (listener.setting !== 'smtp.starttls') {
-    const why = await dialOnly({ ip, port, timeoutMs: TIMEOUT })
+    const why = await testConnection({ ip, port, timeoutMs: TIMEOUT })
     return why === null ? { ...listener, ours: true } : { ...listener, nothing: why }
   }
   const greeting = await dialForGreeting({ ip, port, timeoutMs: TIMEOUT })
@@ -40,8 +40,8 @@ export async function tryListener(listener: Listener, hostname: string): Promise
     : { ...listener, other: `says "${greeting.line.slice(0, 80)}"` }
 }
 
-/** Judges all listeners together: if none responds, the daemon isn't running, and the listeners aren't at fault. */
-export function judgeListeners(answered: readonly Answered[]): Finding {
+/** Evaluates all listeners together: if none responds, the daemon isn't running, and the listeners aren't at fault. */
+export function evaluateListeners(answered: readonly ListenerProbe[]): Finding {
   const about = { id: 'listeners', title: 'Ports of the daemon' }
   const where = (one: Listener): string => `${one.address} (${one.setting})`
   const [ours, others, nothing] = [

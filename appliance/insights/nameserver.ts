@@ -2,27 +2,27 @@
 import type { Answer, Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { SendingHost } from '../senders/records.ts'
-import { dialOnly } from './dial.ts'
+import { testConnection } from './dial.ts'
 
-/** What was found out about the zone. */
+/** DNS facts about the zone. */
 export interface NameserverFacts {
   zone: string
-  /** The names that the zone above has to name. */
+  /** Names of the DNS servers that the parent zone must list. */
   names: readonly string[]
-  /** The NS records of the zone as a resolver sees them, and as its servers answer themselves over UDP. */
+  /** The NS records of the zone, as returned by a resolver, and over UDP by the zone's own servers. */
   resolved: Answer<'NS'>
   direct: Answer<'NS'>
-  /** Why an address of a server doesn't answer over TCP; null: it does. */
+  /** Why an address of a server doesn't answer over TCP; null if it does. */
   tcp: { ip: string; why: string | null }[]
 }
 
 const TIMEOUT = 5000
 
-/** Asks for the zone. Returns null if there is none. Never rejects. */
-export async function askNameserver(
+/** Queries DNS for the zone. Returns null if there is none. Never rejects. */
+export async function queryNameserver(
   resolver: Resolver,
   { nameserver }: SendingHost,
-  dial: typeof dialOnly = dialOnly,
+  dial: typeof testConnection = testConnection,
 ): Promise<NameserverFacts | null> {
   if (!nameserver) return null
   const { zone, names } = nameserver
@@ -39,19 +39,19 @@ export async function askNameserver(
 }
 
 /** Checks the DNS server; empty if there is none. */
-export async function examineNameserver({
+export async function checkNameserver({
   resolver,
   host,
 }: {
   resolver: Resolver
   host: SendingHost
 }): Promise<Finding[]> {
-  const facts = await askNameserver(resolver, host)
-  return facts === null ? [] : [judgeNameserver(facts)]
+  const facts = await queryNameserver(resolver, host)
+  return facts === null ? [] : [evaluateNameserver(facts)]
 }
 
-/** Judges the delegation of the zone. */
-export function judgeNameserver({ zone, names, resolved, direct, tcp }: NameserverFacts): Finding {
+/** Evaluates the delegation of the zone. */
+export function evaluateNameserver({ zone, names, resolved, direct, tcp }: NameserverFacts): Finding {
   const about = { id: 'nameserver', title: `DNS server for ${zone}` }
   const publish = names.map((name) => `${zone}. NS ${name}.`).join(' and ')
   const reach =

@@ -1,9 +1,9 @@
 /** Checks that all nodes of a database run the same version, except while they are upgraded one after the other. */
 import type { Finding } from '../mail/finding.ts'
 import type { NodeView } from '../mail/node.ts'
-import { viewNodes } from '../mail/node-view.ts'
+import { toNodeViews } from '../mail/node-view.ts'
 import type { Storage } from '../storage/storage.ts'
-import { examineDatabase } from './database.ts'
+import { checkDatabase } from './database.ts'
 
 /** Time after the last start of a node until different versions are a warning, in milliseconds: an upgrade is over. */
 const UPGRADE_MS = 24 * 3_600_000
@@ -14,11 +14,11 @@ type NodeStorage = Pick<Storage, 'databaseServer'> & Partial<Pick<Storage, 'list
 
 /** Checks the database server and its nodes. Returns no finding with SQLite, which has one node. */
 export async function examineCluster(storage: NodeStorage, now: number): Promise<Finding[]> {
-  const findings = await examineDatabase(storage)
+  const findings = await checkDatabase(storage)
   // Without the server, there is no list. With SQLite, there is nothing to compare.
   if (!storage.listNodes || findings.length === 0 || findings.some(({ status }) => status === 'failed'))
     return findings
-  return [...findings, ...judgeVersions(viewNodes(await storage.listNodes({}, now), null, now), now)]
+  return [...findings, ...judgeVersions(toNodeViews(await storage.listNodes({}, now), null, now), now)]
 }
 
 /** Judges the versions of all nodes that are alive; no finding for a single one. Pure. */

@@ -2,32 +2,32 @@
 import { isIP } from 'node:net'
 import type { Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
-import { AUTO } from '../mail/source.ts'
-import { familyOf } from '../sources/sources.ts'
+import { AUTO_IP } from '../mail/source.ts'
+import { getFamily } from '../sources/sources.ts'
 import { dialForGreeting, type Greeting } from './dial.ts'
 
 /** Time limit for a greeting, in milliseconds; working exchangers take less than a second. */
 const TIMEOUT = 8000
 
 /** The result of dialing a mail exchanger. */
-export interface Port25Try {
+export interface Port25Probe {
   host: string
   greeting: Greeting | { kind: 'unresolved'; note: string }
 }
 
 /** Dials all exchangers at once from one address. Never rejects. */
-export function tryPort25(
+export function probePort25(
   resolver: Pick<Resolver, 'resolve'>,
   targets: readonly string[],
   source: string,
   timeoutMs: number = TIMEOUT,
-): Promise<Port25Try[]> {
+): Promise<Port25Probe[]> {
   return Promise.all(
-    targets.map(async (target): Promise<Port25Try> => {
+    targets.map(async (target): Promise<Port25Probe> => {
       const [, host = target, port = '25'] = /^(.*):(\d+)$/.exec(target) ?? []
       const address = await addressOf(resolver, host, source)
       if ('note' in address) return { host, greeting: { kind: 'unresolved', note: address.note } }
-      const localAddress = source === AUTO ? undefined : source
+      const localAddress = source === AUTO_IP ? undefined : source
       return {
         host,
         greeting: await dialForGreeting({ ip: address.ip, port: Number(port), localAddress, timeoutMs }),
@@ -42,14 +42,14 @@ async function addressOf(
   source: string,
 ): Promise<{ ip: string } | { note: string }> {
   if (isIP(host) !== 0) return { ip: host }
-  const answer = await resolver.resolve(host, familyOf(source) === 6 ? 'AAAA' : 'A')
+  const answer = await resolver.resolve(host, getFamily(source) === 6 ? 'AAAA' : 'A')
   if (answer.kind === 'found') return { ip: answer.records[0]! }
   return { note: answer.kind === 'failed' ? answer.note : `${host} has no address of this IP version` }
 }
 
-/** Judges the results. One greeting is enough: other exchangers may have their own reasons to refuse. */
-export function judgePort25(source: string, tries: readonly Port25Try[]): Finding {
-  const from = source === AUTO ? 'this machine' : source
+/** Evaluates the results. One greeting is enough: other exchangers may have their own reasons to refuse. */
+export function evaluatePort25(source: string, tries: readonly Port25Probe[]): Finding {
+  const from = source === AUTO_IP ? 'this machine' : source
   const about = { id: `port25:${source}`, title: `Outbound port 25 from ${from}` }
   const good = tries.find(({ greeting }) => greeting.kind === 'greeted' && greeting.line.startsWith('220'))
   if (good) return { ...about, status: 'ok', found: `${good.host} answers.`, advice: null }

@@ -6,7 +6,7 @@ import type { Finding } from '../mail/finding.ts'
 import { parseHostPort } from '../wire/listeners.ts'
 
 /** The response on the public port. */
-export type MxAnswer =
+export type MxProbe =
   /** There is no listener on port 25. */
   | { kind: 'none' }
   /** No response. The check of the listeners reports that. */
@@ -20,10 +20,10 @@ const TIMEOUT = 3000
  * Checks whether the listener for port 25 accepts mail to postmaster, as every MX must (RFC 5321 §4.5.1). Never
  * rejects.
  */
-export async function askPublicMx(
+export async function probePublicMx(
   { starttls, mx_port: mxPort = 25 }: { starttls: readonly string[]; mx_port?: number | undefined },
   hostname: string,
-): Promise<MxAnswer> {
+): Promise<MxProbe> {
   const ports = starttls.map(parseHostPort)
   // Port 0 is chosen at each start, so it can't be checked.
   if (ports.some(({ port }) => port === 0)) return { kind: 'silent' }
@@ -31,14 +31,14 @@ export async function askPublicMx(
   if (!listener) return { kind: 'none' }
   const { host } = listener
   const ip = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  const reply = await converse(ip, mxPort, hostname)
+  const reply = await probePostmaster(ip, mxPort, hostname)
   return reply === null ? { kind: 'silent' } : { kind: 'replied', reply }
 }
 
 /**
  * Sends the envelope of a delivery report to postmaster. Returns the last reply, or null if the connection ends early.
  */
-export function converse(ip: string, port: number, hostname: string): Promise<string | null> {
+export function probePostmaster(ip: string, port: number, hostname: string): Promise<string | null> {
   const commands = [`EHLO ${hostname}`, 'MAIL FROM:<>', `RCPT TO:<postmaster@${hostname}>`]
   return new Promise((resolve) => {
     const socket = connect({ host: ip, port })
@@ -69,11 +69,11 @@ export function converse(ip: string, port: number, hostname: string): Promise<st
 }
 
 /**
- * Judges the response.
+ * Evaluates the response.
  *
  * @param hostname the target of the return paths' MX records
  */
-export function judgePublicMx(answer: MxAnswer, hostname: string): Finding {
+export function evaluatePublicMx(answer: MxProbe, hostname: string): Finding {
   const about = { id: 'return-path', title: 'Return path' }
   if (answer.kind === 'silent')
     return { ...about, status: 'skipped', found: 'Nothing responds on port 25.', advice: null }

@@ -4,15 +4,15 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
-import { dmarcNextStep, summarizeSources, type DmarcSource } from '../mail/dmarc-summary.ts'
+import { describeDmarcNextStep, summarizeSources, type DmarcSource } from '../mail/dmarc-summary.ts'
 import type { DmarcRow, TlsRow } from '../mail/domain-report.ts'
 import { refuse } from '../mail/refusals.ts'
-import { dmarcValue, reportAddress, tlsRptValue } from '../mail/report-address.ts'
-import { AUTO } from '../mail/source.ts'
-import { summarizeTls, tlsNextStep, type TlsSummary } from '../mail/tls-summary.ts'
-import { reverseName } from '../dns/reverse.ts'
+import { buildDmarcValue, buildReportAddress, buildTlsRptValue } from '../mail/report-address.ts'
+import { AUTO_IP } from '../mail/source.ts'
+import { summarizeTls, describeTlsNextStep, type TlsSummary } from '../mail/tls-summary.ts'
+import { buildPtrName } from '../dns/reverse.ts'
 import type { Domain, DomainReport, ReportDay, Storage } from '../storage/storage.ts'
-import { canonicalIp } from '../wire/networks.ts'
+import { normalizeIp } from '../wire/networks.ts'
 
 export interface ReportViewDeps {
   storage: Pick<
@@ -46,8 +46,8 @@ interface ExplainedReport {
 
 export interface ReportView {
   /**
-   * Shows which servers send as the domain, and whether their mail passes. Includes reverse DNS of the largest sources,
-   * as far as DNS responds in time.
+   * Summarizes which servers send as the domain, and whether their mail passes. Includes reverse DNS of the largest
+   * sources, as far as DNS responds in time.
    */
   dmarc(
     domain: Domain,
@@ -56,7 +56,7 @@ export interface ReportView {
     head: View & { policy: string; messages: number; passed: number; sources: DmarcSource[] }
     names: Map<string, string>
   }>
-  /** Shows how other servers reach the domain over TLS. */
+  /** Summarizes how other servers reach the domain over TLS. */
   tls(domain: Domain, days?: number): Promise<View & { summary: TlsSummary }>
   /** Explains one report. @throws Refusal `not_found` */
   report(domain: Domain, id: string): Promise<ExplainedReport>
@@ -73,7 +73,7 @@ const NAMES_MS = 1500
 export function createReportView(deps: ReportViewDeps): ReportView {
   const { storage, clock } = deps
 
-  /** Returns the period, its days, and whether the domain asks for reports. */
+  /** Returns the period, its days, and whether the domain requests reports. */
   async function open(domain: Domain, kind: 'dmarc' | 'tls', days: number) {
     const until = clock.now()
     const since = Math.floor(until / DAY) * DAY - (days - 1) * DAY
@@ -98,7 +98,7 @@ export function createReportView(deps: ReportViewDeps): ReportView {
       }
       const posture = { ...counts, days: new Set(view.days.map(({ day }) => day)).size, sources: all }
       const sources = all.slice(0, MOST_SOURCES)
-      const nextStep = awaited(view, counts.messages) ?? dmarcNextStep(domain.name, posture)
+      const nextStep = awaited(view, counts.messages) ?? describeDmarcNextStep(domain.name, posture)
       const names = await namesOf(sources.slice(0, MOST_NAMES), deps)
       return { head: { ...view, ...counts, sources, nextStep }, names }
     },
@@ -106,7 +106,7 @@ export function createReportView(deps: ReportViewDeps): ReportView {
     async tls(domain, days = DEFAULT_DAYS) {
       const { period, view } = await open(domain, 'tls', days)
       const summary = summarizeTls(await storage.sumTls(period, view.until))
-      return { ...view, summary, nextStep: awaited(view, summary.sessions) ?? tlsNextStep(summary) }
+      return { ...view, summary, nextStep: awaited(view, summary.sessions) ?? describeTlsNextStep(summary) }
     },
 
     async report(domain, id) {
@@ -130,25 +130,32 @@ const sum = (days: readonly ReportDay[], of: (day: ReportDay) => number): number
   days.reduce((all, day) => all + of(day), 0)
 
 function recordOf(domain: Domain, kind: 'dmarc' | 'tls'): View['record'] {
-  const address = reportAddress(domain)
+  const address = buildReportAddress(domain)
   const key = kind === 'dmarc' ? 'DMARC' : 'TLS-RPT'
   const published = domain.checks.some(
     (check) => check.key === key && check.found.some((text) => text.toLowerCase().includes(address)),
   )
   const name = `${kind === 'dmarc' ? '_dmarc' : '_smtp._tls'}.${domain.name}`
-  return { name, value: kind === 'dmarc' ? dmarcValue(domain) : tlsRptValue(domain), address, published }
+  return {
+    name,
+    value: kind === 'dmarc' ? buildDmarcValue(domain) : buildTlsRptValue(domain),
+    address,
+    published,
+  }
 }
 
-/** Returns this server's sending IPs. Behind NAT, or if the system chooses, those of its host name. */
+/**
+ * Returns this server's sending IPs. Behind NAT, or if the system chooses the IP, returns the addresses of its host name.
+ */
 async function ownAddresses({ storage, clock, resolver, hostname }: ReportViewDeps): Promise<Set<string>> {
   const sources = await storage.listSources({}, clock.now())
-  const named = sources.filter(({ ip }) => ip !== AUTO).map(({ ip }) => ip)
+  const named = sources.filter(({ ip }) => ip !== AUTO_IP).map(({ ip }) => ip)
   const answers = await withDeadline(
     Promise.all([resolver.resolve(hostname, 'A'), resolver.resolve(hostname, 'AAAA')]),
     clock,
   )
   const addresses = (answers ?? []).flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
-  return new Set([...named, ...addresses].map((ip) => canonicalIp(ip) ?? ip))
+  return new Set([...named, ...addresses].map((ip) => normalizeIp(ip) ?? ip))
 }
 
 /** Looks up reverse DNS by address; omits late responses. */
@@ -158,7 +165,7 @@ async function namesOf(
 ): Promise<Map<string, string>> {
   const names = new Map<string, string>()
   const lookUps = sources.map(async ({ ip }) => {
-    const answer = await resolver.resolve(reverseName(ip), 'PTR')
+    const answer = await resolver.resolve(buildPtrName(ip), 'PTR')
     const name = answer.kind === 'found' ? answer.records[0] : undefined
     if (name !== undefined) names.set(ip, name)
   })

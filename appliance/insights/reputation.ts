@@ -1,18 +1,18 @@
-/** Gathers the reputation of domains and sending IPs from stored counts, checks and the audit log. Uses no DNS. */
+/** Collects the reputation of domains and sending IPs from stored counts, checks and the audit log. Uses no DNS. */
 import type { Clock } from '../clock/clock.ts'
-import { breakDownInPieces, sumInPieces } from '../events/metrics.ts'
+import { breakDownInChunks, sumInChunks } from '../events/metrics.ts'
 import type { AuditEntry } from '../mail/audit.ts'
-import { actSentence } from '../mail/audit-sentence.ts'
+import { describeAction } from '../mail/audit-sentence.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { ProviderRules } from '../mail/provider-rules.ts'
 import {
-  complaintLimits,
-  complaintRate,
-  dateOf,
-  daysUntil,
-  recordChanges,
+  computeComplaintLimits,
+  computeComplaintRate,
+  formatDay,
+  listDays,
+  findRecordChanges,
   sumCounts,
-  volumeChanges,
+  findVolumeChanges,
   type ComplaintLimit,
   type ReputationChange,
   type ReputationCounts,
@@ -20,7 +20,13 @@ import {
 } from '../mail/reputation.ts'
 import type { Source } from '../mail/source.ts'
 import { DEFAULT_PROVIDER } from '../shaping/shaping.ts'
-import { QUARTER, quarterOf, type Domain, type ReportDay, type Storage } from '../storage/storage.ts'
+import {
+  QUARTER_HOUR_MS,
+  startOfQuarterHour,
+  type Domain,
+  type ReportDay,
+  type Storage,
+} from '../storage/storage.ts'
 
 type ProviderCounts = ReputationCounts & { provider: string | null }
 
@@ -29,7 +35,7 @@ export interface DomainReputation {
   /** Every day of the period, oldest first. */
   days: ReputationDay[]
   totals: ReputationCounts
-  /** Results of the last 7 days, largest first; `provider` null: all other providers. */
+  /** Results of the last 7 days, largest first; a null `provider` stands for all other providers. */
   providers: ProviderCounts[]
   /** Complaints of the last 7 days, as in the provider rules. */
   complaints: { delivered: number; complained: number; rate: number; limits: ComplaintLimit[] }
@@ -39,13 +45,13 @@ export interface DomainReputation {
   changes: ReputationChange[]
 }
 
-/** Complaints aren't counted by IP: those of `days`, `totals` and `providers` are 0. */
+/** Complaints aren't counted by IP, so they are 0 in `days`, `totals` and `providers`. */
 export interface SourceReputation {
   source: Source
   /** Every day of the period, oldest first. */
   days: ReputationDay[]
   totals: ReputationCounts
-  /** Results of the period, largest first; `provider` null: all providers that aren't in the provider table. */
+  /** Results of the period, largest first; a null `provider` stands for all providers that aren't in the provider table. */
   providers: ProviderCounts[]
   /** Findings of the last blocklist check. */
   blocklists: Finding[]
@@ -54,7 +60,10 @@ export interface SourceReputation {
 }
 
 export interface ReputationView {
-  /** @param days length of the period up to now; default 30 */
+  /**
+   * Returns the reputation of a domain.
+   * @param days length of the period up to now; default 30
+   */
   domain(domain: Domain, days?: number): Promise<DomainReputation>
   /**
    * Returns the reputation of an IP, including all teams' mail.
@@ -89,23 +98,23 @@ export function createReputationView(deps: ReputationDeps): ReputationView {
   return {
     async domain(domain, count = DEFAULT_DAYS) {
       const now = clock.now()
-      const starts = daysUntil(now, count)
+      const starts = listDays(now, count)
       const period = { teamId: domain.teamId, domainId: domain.id, since: starts[0]!, until: now }
       const days = await resultsByDay(storage, domain, starts, now)
       const providers = await resultsByProvider(storage, domain, now)
       const { delivered, complained } = sumCounts(providers)
-      const limits = complaintLimits({ delivered, complained }, rules())
+      const limits = computeComplaintLimits({ delivered, complained }, rules())
       const changes = [
         ...(await actsOn(storage, { ...period, target: `domain ${domain.id}` }, now)),
-        ...recordChanges(domain.checks, period.since),
-        ...volumeChanges(days),
+        ...findRecordChanges(domain.checks, period.since),
+        ...findVolumeChanges(days),
       ]
       return {
         domain,
         days,
         totals: sumCounts(days),
         providers,
-        complaints: { delivered, complained, rate: complaintRate({ delivered, complained }), limits },
+        complaints: { delivered, complained, rate: computeComplaintRate({ delivered, complained }), limits },
         reports: {
           dmarc: totalOf(await storage.domainReportDays({ ...period, kind: 'dmarc' }, now)),
           tls: totalOf(await storage.domainReportDays({ ...period, kind: 'tls' }, now)),
@@ -123,9 +132,9 @@ async function sourceReputation(
   count: number,
   now: number,
 ): Promise<SourceReputation> {
-  const starts = daysUntil(now, count)
+  const starts = listDays(now, count)
   const since = starts[0]!
-  const rows = await storage.listLaneDays({ source: source.ip, since: dateOf(since) }, now)
+  const rows = await storage.listLaneDays({ source: source.ip, since: formatDay(since) }, now)
   const counted = rows.map(({ day, provider, delivered, bounced, deferred }) => ({
     day,
     provider: provider === DEFAULT_PROVIDER ? null : provider,
@@ -135,7 +144,7 @@ async function sourceReputation(
     complained: 0,
   }))
   const byDate = Map.groupBy(counted, ({ day }) => day)
-  const days = starts.map(dateOf).map((date) => ({ date, ...sumCounts(byDate.get(date) ?? []) }))
+  const days = starts.map(formatDay).map((date) => ({ date, ...sumCounts(byDate.get(date) ?? []) }))
   const providers = [...Map.groupBy(counted, ({ provider }) => provider)]
   const acts = await actsOn(storage, { target: `source ${source.ip}`, since }, now)
   return {
@@ -144,7 +153,7 @@ async function sourceReputation(
     totals: sumCounts(days),
     providers: largestFirst(providers.map(([provider, some]) => ({ provider, ...sumCounts(some) }))),
     blocklists: source.health?.findings.filter(({ id }) => id.startsWith('blocklist')) ?? [],
-    changes: newestFirst([...acts, ...volumeChanges(days)]),
+    changes: newestFirst([...acts, ...findVolumeChanges(days)]),
   }
 }
 
@@ -159,7 +168,7 @@ function largestFirst(rows: readonly ProviderCounts[]): ProviderCounts[] {
 const newestFirst = (changes: readonly ReputationChange[]): ReputationChange[] =>
   changes.toSorted((a, b) => b.at - a.at)
 
-/** The field that each counter belongs to. */
+/** The field that each event counter adds to. */
 const FIELDS: Readonly<Record<string, keyof ReputationCounts>> = {
   delivered: 'delivered',
   complained: 'complained',
@@ -185,9 +194,9 @@ async function resultsByDay(
   now: number,
 ): Promise<ReputationDay[]> {
   const ranges = starts.map((start) => ({ start, end: start + DAY }))
-  const sums = await sumInPieces(storage, { teamId, domainIds: [id], ranges, together: true }, now)
+  const sums = await sumInChunks(storage, { teamId, domainIds: [id], ranges, together: true }, now)
   const byStart = Map.groupBy(sums, ({ start }) => start)
-  return starts.map((start) => ({ date: dateOf(start), ...countsOf(byStart.get(start) ?? []) }))
+  return starts.map((start) => ({ date: formatDay(start), ...countsOf(byStart.get(start) ?? []) }))
 }
 
 async function resultsByProvider(
@@ -195,10 +204,10 @@ async function resultsByProvider(
   { teamId, id }: Domain,
   now: number,
 ): Promise<DomainReputation['providers']> {
-  const end = quarterOf(now) + QUARTER
+  const end = startOfQuarterHour(now) + QUARTER_HOUR_MS
   const range = { start: end - PROVIDER_DAYS * DAY, end }
   const asked = { teamId, domainIds: [id], range, by: 'provider' as const, counters: Object.keys(FIELDS) }
-  const sums = await breakDownInPieces(storage, { ...asked, most: MOST_PROVIDERS }, now)
+  const sums = await breakDownInChunks(storage, { ...asked, most: MOST_PROVIDERS }, now)
   const rows = [...Map.groupBy(sums, ({ value }) => value)].map(([provider, some]) => ({
     provider,
     ...countsOf(some),
@@ -220,7 +229,7 @@ async function actsOn(
   const { items } = await storage.listAudit({ teamId, target, since, limit: MOST_ACTS }, now)
   return items
     .filter(hasChanged)
-    .map((entry) => ({ at: entry.at, kind: 'setting', note: actSentence(entry) }))
+    .map((entry) => ({ at: entry.at, kind: 'setting', note: describeAction(entry) }))
 }
 
 /** Whether an entry's action changed something. Refused and unfinished actions didn't, and checks never do. */

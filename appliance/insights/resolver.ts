@@ -20,7 +20,7 @@ const PAUSE = 1100
  *
  * @param fresh creates a resolver with an empty cache
  */
-export async function questionResolver(
+export async function queryResolver(
   fresh: () => Resolver,
   names: DoctorTargets['resolver'],
   pauseMs: number = PAUSE,
@@ -43,8 +43,8 @@ export async function questionResolver(
 
 const OWN = 'Run a caching, validating resolver on this machine, such as unbound, and set dns.servers to it.'
 
-/** Judges whether the resolver responds. */
-export function judgeAnswers({ first, second, signed }: ResolverFacts): Finding {
+/** Checks whether the resolver responded. */
+export function evaluateResponses({ first, second, signed }: ResolverFacts): Finding {
   const about = { id: 'resolver:answers', title: 'Resolver' }
   const answers = [first.answer, second.answer, signed]
   if (answers.some(({ kind }) => kind === 'found'))
@@ -61,8 +61,8 @@ export function judgeAnswers({ first, second, signed }: ResolverFacts): Finding 
   }
 }
 
-/** Judges whether the second response came from a cache. */
-export function judgeCaching({ names, first, second }: ResolverFacts): Finding {
+/** Checks whether the second response came from a cache. */
+export function evaluateCaching({ names, first, second }: ResolverFacts): Finding {
   const about = { id: 'resolver:caching', title: 'Resolver cache' }
   if (first.answer.kind !== 'found' || second.answer.kind !== 'found')
     return { ...about, status: 'skipped', found: `${names.cached} was not found.`, advice: null }
@@ -86,8 +86,8 @@ export function judgeCaching({ names, first, second }: ResolverFacts): Finding {
   }
 }
 
-/** Judges whether the resolver rejects forged responses, and what that means for DANE (RFC 7672 §1.3, §2.2). */
-export function judgeValidation({ names, signed, broken }: ResolverFacts, trustAd: boolean): Finding {
+/** Checks whether the resolver rejects forged responses, and what that means for DANE (RFC 7672 §1.3, §2.2). */
+export function evaluateValidation({ names, signed, broken }: ResolverFacts, trustAd: boolean): Finding {
   const about = { id: 'resolver:dnssec', title: 'DNSSEC' }
   if (signed.kind !== 'found' || (broken.kind === 'failed' && !broken.note.includes('SERVFAIL')))
     return {

@@ -11,7 +11,7 @@ export interface Report {
 }
 
 /** A report that may be incomplete. */
-export interface Progress extends Report {
+export interface PartialReport extends Report {
   complete: boolean
 }
 
@@ -22,7 +22,7 @@ export interface SharedDoctor {
    * Returns the findings so far without waiting. Starts a run if none is in progress or recent. Rejects if the last run
    * failed.
    */
-  watch(domain?: Domain): Promise<Progress>
+  watch(domain?: Domain): Promise<PartialReport>
   /**
    * Returns the last complete report of all checks, or null. If it is older than a quarter of an hour, starts another
    * run in the background.
@@ -40,7 +40,10 @@ const KEPT = 10_000
 const RECENT = 15 * 60_000
 
 /** Runs the checks; `tell` receives findings as soon as they are known. */
-export type Examine = (domain: Domain | undefined, tell: (findings: Finding[]) => void) => Promise<Finding[]>
+export type RunChecks = (
+  domain: Domain | undefined,
+  tell: (findings: Finding[]) => void,
+) => Promise<Finding[]>
 
 interface Look {
   /** When the run was complete (Unix milliseconds); null while it is running. */
@@ -50,7 +53,7 @@ interface Look {
 }
 
 /** Shares concurrent runs, and reuses recent reports. */
-export function createSharedDoctor(clock: Clock, examine: Examine): SharedDoctor {
+export function createSharedDoctor(clock: Clock, examine: RunChecks): SharedDoctor {
   const looks = new Map<string, Look>()
   let last: Report | null = null
   let begunAt: number | null = null

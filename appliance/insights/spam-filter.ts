@@ -2,13 +2,13 @@
 import type { Finding } from '../mail/finding.ts'
 import { openMilter } from '../wire/milter.ts'
 
-/** The response of a filter to a ping; `down`: the reason why there was none. */
-export type FilterAnswer = { kind: 'up' } | { kind: 'down'; reason: string }
+/** The response of a filter to a ping, or the reason why there was none. */
+export type FilterStatus = { kind: 'up' } | { kind: 'down'; reason: string }
 
 const TIMEOUT = 3000
 
 /** Pings rspamd. Never rejects. */
-export async function askSpamFilter(url: string): Promise<FilterAnswer> {
+export async function pingSpamFilter(url: string): Promise<FilterStatus> {
   try {
     const signal = AbortSignal.timeout(TIMEOUT)
     const response = await fetch(new URL('/ping', url), { redirect: 'error', signal })
@@ -26,7 +26,7 @@ export async function askSpamFilter(url: string): Promise<FilterAnswer> {
 }
 
 /** Negotiates the protocol with a milter, and disconnects. Never rejects. */
-export async function askMilter(milter: string): Promise<FilterAnswer> {
+export async function pingMilter(milter: string): Promise<FilterStatus> {
   const signal = AbortSignal.timeout(TIMEOUT)
   try {
     const connection = await openMilter(milter, signal)
@@ -40,11 +40,11 @@ export async function askMilter(milter: string): Promise<FilterAnswer> {
 }
 
 /**
- * Judges a milter's response.
+ * Evaluates a milter's response.
  * @param unavailable what happens to mail without its verdict
  */
-export function judgeMilter(
-  answer: FilterAnswer,
+export function evaluateMilter(
+  answer: FilterStatus,
   { milter, unavailable }: { milter: string; unavailable: 'accept' | 'defer' },
 ): Finding {
   const about = { id: `milter:${milter}`, title: `Milter ${milter}` }
@@ -65,11 +65,11 @@ const EFFECT = {
 }
 
 /**
- * Judges the filter's response.
+ * Evaluates the filter's response.
  * @param unavailable what happens to mail without a verdict
  */
-export function judgeSpamFilter(
-  answer: FilterAnswer,
+export function evaluateSpamFilter(
+  answer: FilterStatus,
   { url, unavailable }: { url: string; unavailable: 'accept' | 'defer' },
 ): Finding {
   const about = { id: 'spam-filter', title: 'Spam filter' }

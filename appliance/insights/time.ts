@@ -16,7 +16,7 @@ const FAIL_MS = 300_000
 export type RemoteTime = { origin: string } & ({ at: number } | { note: string })
 
 /** Requests the time from an origin. Never rejects. */
-export function askTime(origin: string, timeoutMs: number = TIMEOUT): Promise<RemoteTime> {
+export function fetchTime(origin: string, timeoutMs: number = TIMEOUT): Promise<RemoteTime> {
   return new Promise((resolve) => {
     const asking = request(
       origin,
@@ -39,11 +39,11 @@ export function askTime(origin: string, timeoutMs: number = TIMEOUT): Promise<Re
 }
 
 /**
- * Judges the clock.
+ * Evaluates the difference between the clocks.
  *
  * @param now this machine's time when the remote time arrived, in Unix milliseconds
  */
-export function judgeTime(remote: readonly RemoteTime[], now: number): Finding {
+export function evaluateTime(remote: readonly RemoteTime[], now: number): Finding {
   const about = { id: 'clock', title: 'Clock' }
   const known = remote.find((one) => 'at' in one)
   if (!known || !('at' in known))

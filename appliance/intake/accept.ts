@@ -3,26 +3,26 @@ import type { Clock } from '../clock/clock.ts'
 import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import { createReturnPaths, type ProviderGate, type Quotas, type Senders } from '../senders/senders.ts'
+import { createReturnPaths, type ProviderRuleChecker, type Quotas, type Senders } from '../senders/senders.ts'
 import type { Domain, NewReceipt, ReceiptName, SendingStep, Storage } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
 import { createComposer } from './composer.ts'
-import { emailOf, type Prepared } from './email.ts'
+import { buildEmail, type PreparedEmail } from './email.ts'
 import { createAttachmentFetcher } from './fetch.ts'
-import { createRunning, RECEIPT_LIFETIME, replay } from './idempotency.ts'
-import { type Allowed, prepare, type PrepareTools } from './prepare.ts'
-import { QuotaRefusal, usedBy, usedOf, type Used } from './quota.ts'
+import { createRunningKeys, RECEIPT_LIFETIME, replayResponse } from './idempotency.ts'
+import { type AllowedSubmission, prepareEmail, type PrepareDeps } from './prepare.ts'
+import { QuotaRefusal, loadQuotaUsage, toQuotaUsage, type QuotaUsage } from './quota.ts'
 import { checkSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
-import { onlyReader } from './topic.ts'
+import { findOnlyRecipient } from './topic.ts'
 
 export interface IntakeDeps {
   storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments' | 'secret' | 'topicRecipients'>
   senders: Pick<Senders, 'authorize'>
   quotas: Pick<Quotas, 'limitOf'>
-  /** Judges bulk mail by the rules of mailbox providers. Default: not at all. */
-  gate?: Pick<ProviderGate, 'permitTo'> | undefined
+  /** Checks bulk mail against the rules of mailbox providers. Default: no check. */
+  gate?: Pick<ProviderRuleChecker, 'permitTo'> | undefined
   /** Fetches attachments given by URL. */
   fetch: GuardedFetch
   /** Parses messages that arrive as bytes and are changed. */
@@ -36,10 +36,10 @@ export interface IntakeDeps {
   testDomains?: readonly string[] | undefined
   /** Whether mail without a Feedback-ID field gets one. Default: no. */
   feedbackId?: boolean | undefined
-  /** Decides how an email is tracked. Default: not at all. */
+  /** Decides how an email is tracked. Default: no tracking. */
   tracking?: Pick<Tracking, 'planFor'> | undefined
   /** Makes the link to unsubscribe from a topic; null if no public URL is available. Default: none. */
-  unsubscribeLink?: PrepareTools['unsubscribeLink']
+  unsubscribeLink?: PrepareDeps['unsubscribeLink']
   /** Notifies dispatch that something is due. */
   wake: () => void
 }
@@ -48,7 +48,7 @@ export interface IntakeDeps {
  * A request to send one or more emails: plain data, read and checked by the listener as far as possible without other
  * services.
  */
-export interface SendRequest extends RequestName {
+export interface SendRequest extends RequestIdentity {
   submissions: readonly Submission[]
   /** Set for a request for several emails. */
   batch?: BatchRequest
@@ -57,14 +57,14 @@ export interface SendRequest extends RequestName {
 }
 
 /** Identifies a request, to recognize a repeated one. */
-export interface RequestName {
-  /** `readIdempotencyKey` of the caller's header field. */
+export interface RequestIdentity {
+  /** `parseIdempotencyKey` of the caller's header field. */
   idempotencyKey: string | null
   /**
    * The scope of the key within the team: method and path, with aliases replaced by the first of them (`POST /emails`).
    */
   scope: string
-  /** `fingerprintOf` the request body; only used with a key. */
+  /** `computeFingerprint` the request body; only used with a key. */
   fingerprint: string
 }
 
@@ -83,7 +83,7 @@ export interface ItemError {
   message: string
 }
 
-export interface Accepted {
+export interface AcceptResult {
   /** In the order of the request. */
   ids: string[]
   /** Errors of a permissive batch, by index; empty for every other request. */
@@ -91,30 +91,30 @@ export interface Accepted {
   /** Whether this is the stored response to an earlier request with this key. */
   replayed: boolean
   /** The team's usage, including this request. */
-  used: Used
+  used: QuotaUsage
 }
 
 export interface Intake {
   /**
-   * Accepts all emails of a request or none; of a permissive batch, all that can be sent. When the promise resolves,
-   * they are durable, and Posthaste is responsible for their delivery. Refuses: all that `senders.authorize` refuses,
+   * Accepts all emails of a request or none; of a permissive batch, all that can be sent. When the promise resolves, they
+   * are durable, and Posthaste is responsible for their delivery. Refuses: for the same reasons as `senders.authorize`, and
    * `schedule_past`, `invalid_field`, `invalid_attachment`, `message_too_large`, `overloaded`, `provider_rules`,
-   * `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`, `concurrent_idempotent_requests`;
-   * then nothing is stored or counted.
+   * `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`, `concurrent_idempotent_requests`; then
+   * nothing is stored or counted.
    */
-  accept(request: SendRequest, caller: Caller): Promise<Accepted>
+  accept(request: SendRequest, caller: Caller): Promise<AcceptResult>
   /**
    * Finds the response to an earlier request with this name, so that listeners can skip the expensive reading of a
    * repeated request. Refuses: `invalid_idempotent_request`.
    */
-  findEarlier(name: RequestName, caller: Caller): Promise<Accepted | null>
+  findEarlier(name: RequestIdentity, caller: Caller): Promise<AcceptResult | null>
   close(): Promise<void>
 }
 
 export function createIntake(deps: IntakeDeps): Intake {
   const composer = createComposer(deps)
   const fetcher = createAttachmentFetcher(deps.fetch, deps.limits)
-  const running = createRunning()
+  const running = createRunningKeys()
   const returnPaths = createReturnPaths(deps)
   return {
     accept(request, caller) {
@@ -138,18 +138,22 @@ export function createIntake(deps: IntakeDeps): Intake {
   }
 }
 
-function receiptNameOf({ idempotencyKey, scope }: RequestName, { teamId }: Caller): ReceiptName | null {
+function receiptNameOf({ idempotencyKey, scope }: RequestIdentity, { teamId }: Caller): ReceiptName | null {
   return idempotencyKey === null ? null : { teamId, scope, key: idempotencyKey }
 }
 
 async function findEarlier(
   deps: IntakeDeps,
   name: ReceiptName | null,
-  { fingerprint }: RequestName,
-): Promise<Accepted | null> {
+  { fingerprint }: RequestIdentity,
+): Promise<AcceptResult | null> {
   const receipt = name && (await deps.storage.findReceipt(name, deps.clock.now()))
   if (!receipt) return null
-  return { ...replay(receipt, fingerprint), replayed: true, used: await usedBy(deps, name.teamId) }
+  return {
+    ...replayResponse(receipt, fingerprint),
+    replayed: true,
+    used: await loadQuotaUsage(deps, name.teamId),
+  }
 }
 
 /** Checks which emails of a request may be sent. Runs before any other work or outgoing request. */
@@ -158,14 +162,14 @@ async function allowAll(
   { submissions, batch }: SendRequest,
   caller: Caller,
   arrivedAt: number,
-): Promise<{ allowed: Allowed[]; errors: ItemError[] }> {
+): Promise<{ allowed: AllowedSubmission[]; errors: ItemError[] }> {
   const errors = [...(batch?.errors ?? [])]
-  const allowed: Allowed[] = []
+  const allowed: AllowedSubmission[] = []
   for (const [at, submission] of submissions.entries()) {
     try {
       checkSchedule(submission.scheduledAt, arrivedAt)
       const domain = await allow(deps, submission, caller)
-      allowed.push({ submission, domain, reader: await onlyReader(deps, submission, caller.teamId) })
+      allowed.push({ submission, domain, reader: await findOnlyRecipient(deps, submission, caller.teamId) })
     } catch (error) {
       if (!batch || !(error instanceof Refusal) || error.status >= 500) throw error
       const index = batch.places[at]!
@@ -194,12 +198,12 @@ function recipientDomains({ to, cc, bcc, arrived }: Submission): string[] {
 
 /** Prepares one email at a time: a hundred at once would fill the composer's queue. */
 async function prepareAll(
-  tools: PrepareTools,
-  allowed: readonly Allowed[],
+  tools: PrepareDeps,
+  allowed: readonly AllowedSubmission[],
   caller: Caller,
-): Promise<Prepared[]> {
-  const prepared: Prepared[] = []
-  for (const one of allowed) prepared.push(await prepare(tools, one, caller))
+): Promise<PreparedEmail[]> {
+  const prepared: PreparedEmail[] = []
+  for (const one of allowed) prepared.push(await prepareEmail(tools, one, caller))
   return prepared
 }
 
@@ -207,7 +211,7 @@ async function prepareAll(
 interface Ready {
   request: SendRequest
   name: ReceiptName | null
-  prepared: Prepared[]
+  prepared: PreparedEmail[]
   errors: ItemError[]
 }
 
@@ -215,34 +219,34 @@ async function store(
   deps: IntakeDeps,
   { request, name, prepared, errors }: Ready,
   caller: Caller,
-): Promise<Accepted> {
+): Promise<AcceptResult> {
   const { storage, clock, quotas, wake } = deps
   const quota = await quotas.limitOf(caller.teamId)
   const assignments = await storage.listAssignments({}, clock.now())
   const now = clock.now()
   const ids = prepared.map(({ id }) => id)
-  const emails = prepared.map((one) => emailOf(one, caller, assignments, now, deps.testDomains))
+  const emails = prepared.map((one) => buildEmail(one, caller, assignments, now, deps.testDomains))
   const receipt = name && receiptOf(name, request.fingerprint, { ids, errors }, now)
   const counted = prepared.some(({ submission }) => !submission.notice)
   const step = request.step && { ...request.step, output: { ...request.step.output, email_id: ids[0] } }
   const result = await storage.put({ emails, receipt, quota: counted ? quota : null, step }, now)
   // ── the acceptance boundary: after this point, the emails are stored ──
   if (result.kind === 'over_quota')
-    throw new QuotaRefusal(result.period, now, await usedBy(deps, caller.teamId))
+    throw new QuotaRefusal(result.period, now, await loadQuotaUsage(deps, caller.teamId))
   if (result.kind === 'stale')
-    return { ids: [], errors: [], replayed: true, used: await usedBy(deps, caller.teamId) }
+    return { ids: [], errors: [], replayed: true, used: await loadQuotaUsage(deps, caller.teamId) }
   if (result.kind === 'replay') {
-    const answered = replay(result.receipt, request.fingerprint)
-    return { ...answered, replayed: true, used: await usedBy(deps, caller.teamId) }
+    const answered = replayResponse(result.receipt, request.fingerprint)
+    return { ...answered, replayed: true, used: await loadQuotaUsage(deps, caller.teamId) }
   }
   wake()
-  return { ids, errors, replayed: false, used: usedOf(quota, result.usage) }
+  return { ids, errors, replayed: false, used: toQuotaUsage(quota, result.usage) }
 }
 
 function receiptOf(
   name: ReceiptName,
   fingerprint: string,
-  { ids, errors }: Pick<Accepted, 'ids' | 'errors'>,
+  { ids, errors }: Pick<AcceptResult, 'ids' | 'errors'>,
   now: number,
 ): NewReceipt {
   const body = JSON.stringify({ errors })

@@ -1,8 +1,8 @@
 import { detectExtension, detectMimeType } from 'nodemailer/lib/mime-funcs'
 import type { AttachmentInput } from '../api/sending.ts'
-import { bytesOfNumbers, decodeBase64, decodedFile } from '../mail/json-body.ts'
+import { numbersToBytes, decodeBase64, getDecodedFile } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
-import { urlProblem } from '../wire/fetch.ts'
+import { findUrlProblem } from '../wire/fetch.ts'
 import type { LinkedAttachment, SubmittedAttachment } from './submission.ts'
 
 /** Most file systems allow names of 255 bytes. Measured in UTF-16 units, to keep the limit easy to explain. */
@@ -12,10 +12,10 @@ const MAX_CONTENT_ID = 128
 const MAX_DISPOSITION = 2000
 
 /** An attachment of a request, with its bytes or as a link. */
-export type ReadAttachment = SubmittedAttachment | LinkedAttachment
+export type ParsedAttachment = SubmittedAttachment | LinkedAttachment
 
 /** Reads one attachment of a request. Throws a `Refusal` with its position, counted from 1. */
-export function readAttachment(input: AttachmentInput, position: number): ReadAttachment {
+export function parseAttachment(input: AttachmentInput, position: number): ParsedAttachment {
   const no = (expected: string) => refuse('invalid_attachment', { index: position + 1, expected })
   const filename = cleanFilename(input.filename ?? '')
   const contentId = readContentId(firstOf(input.content_id, input.inline_content_id))
@@ -27,7 +27,7 @@ export function readAttachment(input: AttachmentInput, position: number): ReadAt
   const path = input.path ?? ''
   // Typed clients send an unset `content` as null or "" together with a path.
   if (path !== '' && !hasContent(input)) {
-    const problem = URL.canParse(path) ? urlProblem(new URL(path)) : 'must be an http:// or https:// URL'
+    const problem = URL.canParse(path) ? findUrlProblem(new URL(path)) : 'must be an http:// or https:// URL'
     if (problem !== undefined) throw no(`its \`path\` ${problem}`)
     return { position, url: new URL(path), filename, contentType: given, contentId }
   }
@@ -55,7 +55,7 @@ function hasContent({ content }: AttachmentInput): boolean {
 /**
  * Returns name and type of a fetched attachment: from the request, otherwise from the response, otherwise from the URL.
  */
-export function describeFetched(
+export function describeFetchedAttachment(
   { url, filename, contentType, contentId }: LinkedAttachment,
   answer: { contentType: string | null; disposition: string | null },
 ): Omit<SubmittedAttachment, 'content'> {
@@ -68,7 +68,7 @@ export function describeFetched(
 }
 
 /** Returns a name for an unnamed attachment, with the extension of its type. */
-export function nameFor(contentType: string, position: number): string {
+export function generateFilename(contentType: string, position: number): string {
   const extension = detectExtension(contentType.replace(/[ \t]*;.*$/s, ''))
   // The table has `*` for types without a specific extension.
   return `attachment-${position + 1}.${extension === '*' ? 'bin' : extension}`
@@ -103,7 +103,7 @@ function decoded(text: string): string | undefined {
  */
 function readBytes(content: NonNullable<AttachmentInput['content']>): Uint8Array | undefined {
   if (typeof content === 'string') return decodeBase64(content)
-  return decodedFile(content) ?? bytesOfNumbers(Array.isArray(content) ? content : content.data)
+  return getDecodedFile(content) ?? numbersToBytes(Array.isArray(content) ? content : content.data)
 }
 
 /**

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
 import { formatDateTime } from '../mail/date.ts'
 import { foldField } from '../mail/headers.ts'
-import { encodedWords } from '../mime/encode-header.ts'
+import { toEncodedWords } from '../mime/encode-header.ts'
 import { encodeText } from '../mime/transfer.ts'
 import type { TrackingPlan } from '../tracking/rewrite.ts'
 import type { Submission } from './submission.ts'
@@ -17,11 +17,11 @@ export interface Draft extends Pick<
   Submission,
   'from' | 'to' | 'cc' | 'replyTo' | 'subject' | 'html' | 'text' | 'headers' | 'attachments'
 > {
-  /** With angle brackets. */
+  /** The Message-ID with angle brackets. */
   messageId: string
   /** Unix milliseconds. */
   date: number
-  /** How the HTML is tracked; null: not at all. Text made from it is never tracked. */
+  /** How the HTML is tracked; null for no tracking. Text made from it is never tracked. */
   tracking?: TrackingPlan | null
   /** The MIME boundary, for a message that must be identical each time it is composed. Default: a new one. */
   boundary?: string
@@ -38,7 +38,7 @@ export function composePlain(draft: Draft, text: string, html: string): Uint8Arr
   const { from, to, cc, replyTo, subject, headers, messageId, date } = draft
   if (draft.attachments.length > 0) return undefined
   const people = [from, ...to, ...cc, ...replyTo]
-  // Readers disagree on names that look like encoded words. The general composer handles those.
+  // Mail clients interpret names that look like encoded words differently. The general composer handles those.
   if (people.some((one) => one.name.includes('=?') || needsSmtpUtf8(one))) return undefined
   const fields = [
     ...headers.map(({ name, value }) => field(name, encodeValue(value))),
@@ -83,7 +83,7 @@ export function encodeSubject(text: string): string {
 const isAscii = (text: string) => /^[\t -~]*$/.test(text)
 
 /** Formats a text as encoded words. Whitespace between them isn't displayed (RFC 2047 §6.2). */
-const encoded = (text: string): string => encodedWords(text, 'utf-8', ROOM).join(' ')
+const encoded = (text: string): string => toEncodedWords(text, 'utf-8', ROOM).join(' ')
 
 /** Formats the MIME fields, the empty line and the body (RFC 2046 §5.1.4: the plainest alternative first). */
 function bodyOf(text: string, html: string, given: string | undefined): string {

@@ -1,11 +1,11 @@
 /** The thread that composes heavy messages: receives a draft and returns the message. Started by composer.ts. */
-import { answerJobs } from '../capacity/answer-jobs.ts'
-import { compose, type Composed } from './compose.ts'
+import { processJobs } from '../capacity/answer-jobs.ts'
+import { composeMessage, type ComposedMessage } from './compose.ts'
 import type { Draft } from './compose-plain.ts'
 
-answerJobs<Draft, Composed>(
+processJobs<Draft, ComposedMessage>(
   async (draft) => {
-    const composed = await compose(draft)
+    const composed = await composeMessage(draft)
     const { message } = composed
     // A small buffer is part of Node's shared pool and can't be transferred.
     return message.byteLength === message.buffer.byteLength

@@ -3,17 +3,17 @@
  */
 import type { MailComposerAttachment } from 'nodemailer/lib/mail-composer'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
-import { isSevenBit, toSevenBit } from '../mime/seven-bit.ts'
+import { isSevenBit, convertToSevenBit } from '../mime/seven-bit.ts'
 import type { StoredContent } from '../storage/storage.ts'
 import { trackHtml } from '../tracking/rewrite.ts'
 import { composePlain, encodeSubject, encodeValue, type Draft } from './compose-plain.ts'
-import { placeByReading, placePlain } from './composed-content.ts'
+import { placeComposedContent, placePlainContent } from './composed-content.ts'
 import type { SubmittedAttachment } from './submission.ts'
 
-export interface Composed {
+export interface ComposedMessage {
   /** CRLF line ends, no line over 998 bytes; ASCII unless a local part is not (RFC 6532). */
   message: Uint8Array
-  /** Where its HTML and text, as given or generated, are stored. */
+  /** Where the message's HTML and text, as given or generated, are stored. */
   content: StoredContent
 }
 
@@ -22,12 +22,12 @@ export interface Composed {
  * programs display a few hundred kilobytes.
  */
 const MAX_TAGS = 500_000
-/** Completes the error message. */
+/** Completes the message of the refusal. */
 export const TOO_MANY_TAGS = `at most ${MAX_TAGS} tags, or an additional \`text\``
 
 /** Composes the message. A draft has no Bcc. Rejects with `TOO_MANY_TAGS`. */
-export async function compose(draft: Draft): Promise<Composed> {
-  const text = draft.text ?? (draft.html === null ? null : await textFrom(draft.html))
+export async function composeMessage(draft: Draft): Promise<ComposedMessage> {
+  const text = draft.text ?? (draft.html === null ? null : await htmlToText(draft.html))
   const sent = htmlOf(draft)
   const [textPart, htmlPart] = [crlf(text ?? ''), crlf(sent)]
   const plain = composePlain(draft, textPart, htmlPart)
@@ -37,7 +37,7 @@ export async function compose(draft: Draft): Promise<Composed> {
   const content = { html: draft.html, text }
   return {
     message,
-    content: plain ? placePlain(content, sent !== draft.html) : placeByReading(content, message),
+    content: plain ? placePlainContent(content, sent !== draft.html) : placeComposedContent(content, message),
   }
 }
 
@@ -77,7 +77,7 @@ async function composeMime(draft: Draft, text: string, html: string): Promise<Ui
  * Decides where an attachment goes: next to the HTML if the HTML can display it by its content id. Inline text is never
  * displayed by its id, and many readers would mistake it for part of the body.
  */
-export function dispositionOf(
+export function chooseDisposition(
   attachment: Pick<SubmittedAttachment, 'contentId' | 'contentType'>,
 ): 'inline' | 'attachment' {
   const shown = attachment.contentId !== null && !/^text\/(plain|html)\b/i.test(attachment.contentType)
@@ -99,7 +99,7 @@ let textOf: ((html: string) => string) | undefined
  * Converts HTML to text. Rejects with `TOO_MANY_TAGS`. The depth limit protects the stack from the converter's
  * recursion. Content nested deeper than any real layout is dropped.
  */
-export async function textFrom(html: string): Promise<string> {
+export async function htmlToText(html: string): Promise<string> {
   let tags = 0
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1))
     if (++tags > MAX_TAGS) throw new Error(TOO_MANY_TAGS)
@@ -125,7 +125,7 @@ async function part(attachment: SubmittedAttachment, html: boolean): Promise<Mai
   const common = {
     ...(filename === null ? {} : { filename }),
     ...(contentId === null ? {} : { cid: contentId }),
-    contentDisposition: html ? dispositionOf(attachment) : 'attachment',
+    contentDisposition: html ? chooseDisposition(attachment) : 'attachment',
   }
   if (!/^message\//i.test(contentType)) return { ...common, contentType, content: bytes }
   const inner = await sevenBitOf(contentType, Buffer.from(crlf(bytes.toString('latin1')), 'latin1'))
@@ -140,7 +140,7 @@ async function part(attachment: SubmittedAttachment, html: boolean): Promise<Mai
  */
 async function sevenBitOf(contentType: string, content: Buffer): Promise<Buffer | undefined> {
   if (!/^message\/rfc822(?:[ \t;]|$)/i.test(contentType)) return isSevenBit(content) ? content : undefined
-  const converted = await toSevenBit(content)
+  const converted = await convertToSevenBit(content)
   return converted.kind === 'converted' ? converted.message : undefined
 }
 

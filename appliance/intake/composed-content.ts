@@ -2,7 +2,7 @@
  * Stores the original HTML and text of a composed email: decides whether its message contains them exactly, and reads
  * them back from it. Pure.
  */
-import { readComposed } from '../mime/read-composed.ts'
+import { readComposedMessage } from '../mime/read-composed.ts'
 import type { StoredContent } from '../storage/storage.ts'
 
 /** The content of an email; null for a missing part. */
@@ -13,7 +13,7 @@ export type Content = Pick<StoredContent, 'html' | 'text'>
  * loses the kind of line ends and whether the last line had one.
  * @param tracked whether the HTML in the message was changed for tracking
  */
-export function placePlain({ html, text }: Content, tracked: boolean): StoredContent {
+export function placePlainContent({ html, text }: Content, tracked: boolean): StoredContent {
   const htmlTold = html !== null && !tracked && isKept(html)
   const textTold = text !== null && isKept(text)
   const [first = '', ...others] = [html ?? '', text ?? ''].filter((one) => one !== '')
@@ -25,8 +25,8 @@ export function placePlain({ html, text }: Content, tracked: boolean): StoredCon
  * Decides where HTML and text of any composed message are stored. Parses it, and stores separately only what it doesn't
  * contain exactly.
  */
-export function placeByReading({ html, text }: Content, message: Uint8Array): StoredContent {
-  const found = readComposed(message)
+export function placeComposedContent({ html, text }: Content, message: Uint8Array): StoredContent {
+  const found = readComposedMessage(message)
   // HTML that the app didn't provide would be mistaken for its own.
   const foreign = html === null && found.html !== null
   const told = { html: !foreign && found.html === html, text: !foreign && found.text === text }
@@ -52,9 +52,9 @@ const isKept = (text: string): boolean => !text.includes('\r') && text.isWellFor
 
 /**
  * Returns HTML and text of an email from where they are stored.
- * @param found result of `readComposed` for its message
+ * @param found result of `readComposedMessage` for its message
  */
-export function readBack({ html, text, place: where }: StoredContent, found: Content): Content {
+export function restoreContent({ html, text, place: where }: StoredContent, found: Content): Content {
   if (where === 'row') return { html, text }
   const whole = (one: string | null) => (where === 'unfinished' ? withoutLineEnd(one) : one)
   return { html: html ?? whole(found.html), text: text ?? whole(found.text) }

@@ -3,10 +3,10 @@
  * of HTML to text takes up to 50 ms, which would block all other requests.
  */
 import { setImmediate } from 'node:timers/promises'
-import { createThreads, ThreadEnded } from '../capacity/capacity.ts'
+import { createThreads, ThreadEndedError } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import { compose, TOO_MANY_TAGS, type Composed } from './compose.ts'
+import { composeMessage, TOO_MANY_TAGS, type ComposedMessage } from './compose.ts'
 import type { Draft } from './compose-plain.ts'
 
 /** Limit for composing on the event loop, in `weigh` units: about 5 ms. */
@@ -33,12 +33,12 @@ export interface Composer {
    * much memory.
    * @param team owner of the draft
    */
-  compose(draft: Draft, team: string): Promise<Composed>
+  compose(draft: Draft, team: string): Promise<ComposedMessage>
   close(): Promise<void>
 }
 
 export function createComposer({ clock }: { clock: Clock }): Composer {
-  const threads = createThreads<Draft, Composed>({
+  const threads = createThreads<Draft, ComposedMessage>({
     script: new URL('compose-worker.ts', import.meta.url),
     clock,
     most: THREADS,
@@ -48,12 +48,12 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
   })
   return {
     async compose(draft, team) {
-      if (weigh(draft) <= HEAVY) return compose(draft)
+      if (weigh(draft) <= HEAVY) return composeMessage(draft)
       try {
         const shared = { ...draft, attachments: await share(draft.attachments) }
         return await threads.run(shared, team, { heavy: weigh(draft) > ALONE })
       } catch (error) {
-        if (error instanceof ThreadEnded) throw tooLong(draft)
+        if (error instanceof ThreadEndedError) throw tooLong(draft)
         if (error instanceof Error && error.message === TOO_MANY_TAGS)
           throw refuse('invalid_field', { field: 'html', expected: TOO_MANY_TAGS })
         throw error
@@ -66,9 +66,7 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
 /** Bytes of a file that are copied per turn of the event loop. */
 const TURN = 1024 * 1024
 
-/**
- * Copies large files to shared memory, a chunk per turn. Sending them to a thread would copy everything in one turn.
- */
+/** Copies large files to shared memory, a chunk per turn. Posting them to a thread would copy everything in one turn. */
 async function share(attachments: Draft['attachments']): Promise<Draft['attachments']> {
   const shared: Draft['attachments'] = []
   for (const attachment of attachments) {

@@ -1,20 +1,20 @@
 /** Reads the content of stored emails, from their row or from their message. */
-import type { Turns } from '../capacity/capacity.ts'
+import type { MemoryScheduler } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Email, Storage } from '../storage/storage.ts'
-import { readBack, type Content } from './composed-content.ts'
+import { restoreContent, type Content } from './composed-content.ts'
 
-/** Larger messages wait for a turn, to limit memory (bytes). */
+/** Size above which a message waits for a turn, to limit memory (bytes). */
 const SMALL = 64 * 1024
 
-export interface Contents {
+export interface EmailContentReader {
   /** Returns HTML and text of an email; null for a part that is missing or deleted. Refuses: `overloaded`. */
   of(email: Pick<Email, 'id' | 'teamId' | 'via' | 'size' | 'content'>): Promise<Content>
 }
 
-export function createContents({
+export function createEmailContentReader({
   storage,
   clock,
   turns,
@@ -22,9 +22,9 @@ export function createContents({
 }: {
   storage: Pick<Storage, 'getMessage'>
   clock: Clock
-  turns: Turns
+  turns: MemoryScheduler
   mime: Pick<MimeReader, 'read' | 'readComposed'>
-}): Contents {
+}): EmailContentReader {
   return {
     async of({ id, teamId, via, size, content }) {
       if (content.place === 'row') return { html: content.html, text: content.text }
@@ -32,7 +32,7 @@ export function createContents({
       const message = await storage.getMessage({ emailId: id }, clock.now())
       // Deleted since the email was read.
       if (!message) return { html: null, text: null }
-      if (via !== 'smtp') return readBack(content, await mime.readComposed(message, teamId))
+      if (via !== 'smtp') return restoreContent(content, await mime.readComposed(message, teamId))
       const { html, text } = await mime.read(message, teamId).catch(later)
       return { html, text }
     },

@@ -1,22 +1,22 @@
 /** Converts a submission to the email that storage keeps. Pure. */
-import { formatMailbox, type Mailbox, testOutcomeOf } from '../mail/address.ts'
+import { formatMailbox, type Mailbox, getTestOutcome } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
 import { choosePool, type Assignment } from '../mail/source.ts'
-import { suppressedCause } from '../mail/suppression.ts'
+import { createSuppressionCause } from '../mail/suppression.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import { LIFETIME } from '../queue/schedule.ts'
+import { RETRY_PERIOD } from '../queue/schedule.ts'
 import type { AttachmentInfo, Domain, NewDelivery, NewEmail, StoredContent } from '../storage/storage.ts'
-import { dispositionOf, type Composed } from './compose.ts'
+import { chooseDisposition, type ComposedMessage } from './compose.ts'
 import type { Submission } from './submission.ts'
-import { requireTlsOf, type RequireTls } from '../mail/tls-policy.ts'
+import { resolveRequireTls, type RequireTls } from '../mail/tls-policy.ts'
 
 /** An allowed and composed submission. */
-export interface Prepared {
+export interface PreparedEmail {
   id: string
-  /** With angle brackets. */
+  /** The Message-ID with angle brackets. */
   messageId: string
   submission: Submission
-  composed: Composed
+  composed: ComposedMessage
   domain: Domain
   returnPath: string
 }
@@ -24,8 +24,8 @@ export interface Prepared {
 const WITHHELD: StoredContent = { place: 'row', html: null, text: null }
 
 /** Builds an email for storage. `storage.put` checks the suppression list, in the transaction that stores it. */
-export function emailOf(
-  { id, messageId, submission, composed, domain, returnPath }: Prepared,
+export function buildEmail(
+  { id, messageId, submission, composed, domain, returnPath }: PreparedEmail,
   caller: Caller,
   assignments: readonly Assignment[],
   now: number,
@@ -36,7 +36,7 @@ export function emailOf(
     teamId: caller.teamId,
     domainId: domain.id,
     apiKeyId: caller.apiKey?.id ?? null,
-    via: submittedVia(submission, caller),
+    via: getSubmissionChannel(submission, caller),
     from: formatMailbox(submission.from),
     to: submission.to.map(formatMailbox),
     cc: submission.cc.map(formatMailbox),
@@ -64,7 +64,7 @@ export function emailOf(
 }
 
 /** Returns how the email was submitted. */
-export function submittedVia(
+export function getSubmissionChannel(
   { notice, arrived }: Submission,
   { apiKey }: Caller,
 ): 'notice' | 'smtp' | 'rest' | 'dashboard' {
@@ -75,15 +75,15 @@ export function submittedVia(
 
 /** Handles the test address that behaves as if it were suppressed. */
 function heedTest(delivery: NewDelivery, testDomains: readonly string[]): NewDelivery {
-  if (testOutcomeOf(delivery.recipient, testDomains) !== 'suppressed') return delivery
-  return { ...delivery, suppressed: suppressedCause({ origin: 'bounce' }) }
+  if (getTestOutcome(delivery.recipient, testDomains) !== 'suppressed') return delivery
+  return { ...delivery, suppressed: createSuppressionCause({ origin: 'bounce' }) }
 }
 
 /** Returns the sender's TLS requirement. REST has no parameter for it, but `headers` may contain the field. */
 function requireTlsFor({ arrived, headers }: Submission): RequireTls {
   if (arrived) return arrived.requireTls
   const fields = headers.filter(({ name }) => name.toLowerCase() === 'tls-required')
-  return requireTlsOf(
+  return resolveRequireTls(
     false,
     fields.map(({ value }) => value),
   )
@@ -102,7 +102,7 @@ function attachmentsOf({ attachments, arrived }: Submission): Omit<AttachmentInf
     filename: attachment.filename,
     contentType: attachment.contentType,
     contentId: attachment.contentId,
-    disposition: dispositionOf(attachment),
+    disposition: chooseDisposition(attachment),
     size: attachment.content.byteLength,
   }))
 }
@@ -120,7 +120,7 @@ function deliveriesOf({ to, cc, bcc, scheduledAt, arrived }: Submission, now: nu
         recipient: address,
         field,
         dueAt,
-        expiresAt: dueAt + LIFETIME,
+        expiresAt: dueAt + RETRY_PERIOD,
         suppressed: null,
         dsn: wanted?.get(address) ?? null,
       })

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { Stream } from '../mail/queue.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import { submittedVia } from './email.ts'
+import { getSubmissionChannel } from './email.ts'
 import type { Submission } from './submission.ts'
 
 export const FEEDBACK_ID = 'Feedback-ID'
@@ -20,7 +20,7 @@ const TEAM_DIGITS = 10
  * it, so the team is hashed, and tags are left out. As the loop requires, each part has few values, and no value occurs
  * in two parts.
  */
-export function feedbackIdFor(
+export function buildFeedbackId(
   /** The submission type; for a broadcast, its ID. */
   via: string,
   teamId: string,
@@ -31,13 +31,13 @@ export function feedbackIdFor(
 }
 
 /** Returns the field of an email; none if the app has set its own. */
-export function feedbackFields(submission: Submission, caller: Caller): Submission['headers'] {
+export function buildFeedbackFields(submission: Submission, caller: Caller): Submission['headers'] {
   if (submission.headers.some(({ name }) => name.toLowerCase() === FEEDBACK_ID.toLowerCase())) return []
-  const via = submittedVia(submission, caller)
+  const via = getSubmissionChannel(submission, caller)
   return [
     {
       name: FEEDBACK_ID,
-      value: feedbackIdFor(via === 'rest' ? 'api' : via, caller.teamId, submission.stream),
+      value: buildFeedbackId(via === 'rest' ? 'api' : via, caller.teamId, submission.stream),
     },
   ]
 }

@@ -1,7 +1,7 @@
 /** Fetches attachments given by URL, before anything of the request is stored. */
 import { refuse } from '../mail/refusals.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
-import { describeFetched, nameFor } from './attachment.ts'
+import { describeFetchedAttachment, generateFilename } from './attachment.ts'
 import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
 
 /** Concurrent fetches for one request. */
@@ -47,15 +47,12 @@ export function createAttachmentFetcher(
 function named(submission: Submission): Submission {
   const attachments = submission.attachments.map((one, position) => ({
     ...one,
-    filename: one.filename ?? nameFor(one.contentType, position),
+    filename: one.filename ?? generateFilename(one.contentType, position),
   }))
   return { ...submission, attachments }
 }
 
-/**
- * Returns the bytes that fetched files may have: what is left of the message limit, minus base64 overhead (RFC 2045
- * §6.8).
- */
+/** Returns how many bytes fetched files may have: the remaining message limit, minus base64 overhead (RFC 2045 §6.8). */
 function roomFor({ html, text, attachments }: Submission, limit: number): number {
   const encoded = attachments.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / 3) * 4, 0)
   return Math.floor(((limit - encoded - (html?.length ?? 0) - (text?.length ?? 0)) * 3) / 4)
@@ -86,7 +83,7 @@ async function fetchOne(
   const fetched = await fetch(link.url, count)
   if (fetched.kind === 'failed')
     throw refuse('invalid_attachment', { index: link.position + 1, expected: `its \`path\` ${fetched.note}` })
-  return { ...describeFetched(link, fetched), content: fetched.content }
+  return { ...describeFetchedAttachment(link, fetched), content: fetched.content }
 }
 
 /** Runs `work` on all items, a few at a time. After the first failure, starts no more. */

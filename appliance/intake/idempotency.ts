@@ -8,7 +8,7 @@ export const RECEIPT_LIFETIME = 24 * 60 * 60 * 1000
 const MAX_KEY = 256
 
 /** Reads the `Idempotency-Key` field; null if there is none. Refuses: `invalid_idempotency_key`. */
-export function readIdempotencyKey(value: string | string[] | undefined): string | null {
+export function parseIdempotencyKey(value: string | string[] | undefined): string | null {
   if (value === undefined) return null
   const key = [value].flat().join(', ')
   if (key.length < 1 || key.length > MAX_KEY) throw refuse('invalid_idempotency_key')
@@ -17,15 +17,15 @@ export function readIdempotencyKey(value: string | string[] | undefined): string
 
 /**
  * Returns the fingerprint of a request: SHA-256 in hex.
- * @param digest `digestOf` its body
+ * @param digest `computeBodyDigest` its body
  * @param extra anything else that affects the response, such as a header field
  */
-export function fingerprintOf(digest: string, extra = ''): string {
+export function computeFingerprint(digest: string, extra = ''): string {
   return createHash('sha256').update(extra).update('\0').update(digest).digest('hex')
 }
 
 /** Returns the stored response if the request is the same. Refuses: `invalid_idempotent_request`. */
-export function replay(
+export function replayResponse(
   receipt: Receipt,
   fingerprint: string,
 ): { ids: string[]; errors: { index: number; message: string }[] } {
@@ -35,9 +35,9 @@ export function replay(
 }
 
 /** Keys whose first request is still running in this process. */
-export interface Running {
+export interface RunningKeys {
   /**
-   * Runs `work` unless it is already running for this name; null: no name, always runs. Refuses:
+   * Runs `work` unless it is already running for this name; a null name always runs. Refuses:
    * `concurrent_idempotent_requests`.
    */
   alone<T>(name: ReceiptName | null, work: () => Promise<T>): Promise<T>
@@ -47,7 +47,7 @@ export interface Running {
  * Creates the set of running keys. Across processes, the transaction of `put` decides; this only avoids composing the
  * same email many times.
  */
-export function createRunning(): Running {
+export function createRunningKeys(): RunningKeys {
   const names = new Set<string>()
   return {
     async alone(receiptName, work) {

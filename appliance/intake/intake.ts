@@ -1,23 +1,23 @@
 /** The public module of intake: the only way to create an email. */
 export {
   createIntake,
-  type Accepted,
+  type AcceptResult,
   type IntakeDeps,
   type Intake,
   type ItemError,
-  type RequestName,
+  type RequestIdentity,
   type SendRequest,
 } from './accept.ts'
-export { textFrom } from './compose.ts'
+export { htmlToText } from './compose.ts'
 export { createComposer, type Composer } from './composer.ts'
-export { createContents, type Contents } from './contents.ts'
-export { FEEDBACK_ID, feedbackIdFor } from './feedback-id.ts'
-export { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
-export { readArrival } from './message.ts'
+export { createEmailContentReader, type EmailContentReader } from './contents.ts'
+export { FEEDBACK_ID, buildFeedbackId } from './feedback-id.ts'
+export { computeFingerprint, parseIdempotencyKey } from './idempotency.ts'
+export { parseArrival } from './message.ts'
 export type { Notice } from './notice-mail.ts'
 export { QuotaRefusal } from './quota.ts'
-export { dropHeaders, readRequest } from './request.ts'
-export { checkSchedule, readSchedule } from './schedule.ts'
-export { createSchedules, type Schedules } from './scheduled.ts'
+export { dropHeaders, parseRequest } from './request.ts'
+export { checkSchedule, parseSchedule } from './schedule.ts'
+export { createScheduledEmails, type ScheduledEmails } from './scheduled.ts'
 export type { Submission } from './submission.ts'
-export { unsubscribeFields } from './topic.ts'
+export { buildUnsubscribeFields } from './topic.ts'

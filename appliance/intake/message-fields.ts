@@ -1,9 +1,9 @@
 /** The header of a message that arrived as bytes: removes some fields and adds others. Pure. */
 import { formatDateTime, isDateTime } from '../mail/date.ts'
-import { endsWithBlankLine, MAX_HEADER, repeatedField, type HeaderField } from '../mail/headers.ts'
+import { endsWithBlankLine, MAX_HEADER, findRepeatedField, type HeaderField } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_FIELD } from '../mail/stream.ts'
-import { allOf, MAX_FIELDS, splitHeader, type Header } from '../mime/entity.ts'
+import { getAllValues, MAX_FIELDS, splitHeader, type Header } from '../mime/entity.ts'
 
 /** The SMTP session, for the Received field (RFC 5321 §4.4). */
 export interface Trace {
@@ -33,7 +33,7 @@ const MAX_RECEIVED = 50
  * Reads the header. Refuses: `message_malformed` if a line isn't a field, `message_repeated_field`, `message_date`,
  * `message_loop`. From and Sender have their own refusal for all problems.
  */
-export function readHeader(message: Uint8Array): Header {
+export function parseHeader(message: Uint8Array): Header {
   const header = splitHeader(message)
   const { fields, bodyOffset } = header
   if (fields.length > MAX_FIELDS)
@@ -46,11 +46,11 @@ export function readHeader(message: Uint8Array): Header {
       expected: `the line after ${fields.length} header fields is neither a field nor blank`,
     })
   const names = fields.map(({ name }) => name)
-  const repeated = repeatedField(names.filter((name) => !judgedApart.has(name.toLowerCase())))
+  const repeated = findRepeatedField(names.filter((name) => !judgedApart.has(name.toLowerCase())))
   if (repeated) throw refuse('message_repeated_field', repeated)
-  const [date] = allOf(header, 'date')
+  const [date] = getAllValues(header, 'date')
   if (date !== undefined && !isDateTime(date)) throw refuse('message_date')
-  if (allOf(header, 'received').length > MAX_RECEIVED) throw refuse('message_loop')
+  if (getAllValues(header, 'received').length > MAX_RECEIVED) throw refuse('message_loop')
   return header
 }
 
@@ -106,7 +106,7 @@ export function finishMessage(
 ): Uint8Array {
   const { trace, id, messageId, now } = last
   const date = formatDateTime(now)
-  const lacks = (name: string) => allOf(header, name).length === 0
+  const lacks = (name: string) => getAllValues(header, name).length === 0
   const added = [
     receivedField(trace, id, date),
     ...(lacks('message-id') ? [`Message-ID: ${messageId}\r\n`] : []),

@@ -2,26 +2,26 @@
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import {
-  fieldValue,
-  fieldValueProblem,
+  getUnfoldedValue,
+  findFieldValueProblem,
   isMessageId,
-  reservedBecause,
+  explainReservedField,
   type HeaderField,
 } from '../mail/headers.ts'
-import { digestOf } from '../mail/json-body.ts'
+import { computeBodyDigest } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
-import { STREAM_EXPECTED, streamOf } from '../mail/stream.ts'
-import { readMailboxList, readOnlyMailbox } from '../mime/addresses.ts'
-import { allOf, type Header } from '../mime/entity.ts'
+import { EXPECTED_STREAM, determineStream } from '../mail/stream.ts'
+import { parseMailboxList, parseSingleMailbox } from '../mime/addresses.ts'
+import { getAllValues, type Header } from '../mime/entity.ts'
 import type { MessageContent, MimeReader } from '../mime/mime.ts'
-import { readOutline } from '../mime/read.ts'
+import { parseOutline } from '../mime/read.ts'
 import type { Tag } from '../storage/storage.ts'
-import { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
-import { CONTROL_FIELDS, readHeader, type Trace } from './message-fields.ts'
-import { readSchedule } from './schedule.ts'
+import { computeFingerprint, parseIdempotencyKey } from './idempotency.ts'
+import { CONTROL_FIELDS, parseHeader, type Trace } from './message-fields.ts'
+import { parseSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
-import { readTopic } from './topic.ts'
-import { requireTlsOf } from '../mail/tls-policy.ts'
+import { parseTopicId } from './topic.ts'
+import { resolveRequireTls } from '../mail/tls-policy.ts'
 
 /** A message with its envelope, as received over SMTP. */
 export interface Arrival {
@@ -39,7 +39,7 @@ export interface Arrival {
 }
 
 /** The result of reading a message: a submission, and the request options in its header. */
-export interface ReadArrival {
+export interface ParsedArrival {
   submission: Submission
   idempotencyKey: string | null
   /**
@@ -62,20 +62,20 @@ const volatileFields = new Set(['date', 'message-id', 'received', 'mime-version'
  * (schedule, topic), `invalid_id` (topic), `invalid_idempotency_key`, `overloaded`.
  * @param now the time that relative times refer to (Unix milliseconds)
  */
-export async function readArrival(
+export async function parseArrival(
   arrival: Arrival,
   reader: Pick<MimeReader, 'read'>,
   now: number,
-): Promise<ReadArrival> {
-  const header = readHeader(arrival.bytes)
+): Promise<ParsedArrival> {
+  const header = parseHeader(arrival.bytes)
   const from = onlyMailbox(header, 'from')
-  const sender = allOf(header, 'sender').length > 0 ? onlyMailbox(header, 'sender') : null
-  const messageId = allOf(header, 'message-id')[0] ?? null
+  const sender = getAllValues(header, 'sender').length > 0 ? onlyMailbox(header, 'sender') : null
+  const messageId = getAllValues(header, 'message-id')[0] ?? null
   const tags = readTags(header)
-  const scheduledAt = readSchedule(allOf(header, CONTROL_FIELDS.scheduledAt)[0], now)
-  const idempotencyKey = readIdempotencyKey(allOf(header, CONTROL_FIELDS.idempotencyKey)[0])
+  const scheduledAt = parseSchedule(getAllValues(header, CONTROL_FIELDS.scheduledAt)[0], now)
+  const idempotencyKey = parseIdempotencyKey(getAllValues(header, CONTROL_FIELDS.idempotencyKey)[0])
   // The content is only needed here to compare it with an earlier request with the same key.
-  const quick = idempotencyKey === null ? readOutline(arrival.bytes, header) : undefined
+  const quick = idempotencyKey === null ? parseOutline(arrival.bytes, header) : undefined
   const content = quick ? null : await reader.read(arrival.bytes, arrival.teamId, header)
   const outline = quick ?? content!
   const { to, cc, bcc } = distribute(header, arrival)
@@ -90,7 +90,7 @@ export async function readArrival(
     headers,
     stream: readStream(header),
     topicId: topicOf(header),
-    replyTo: readMailboxList(allOf(header, 'reply-to'), MAX_SHOWN),
+    replyTo: parseMailboxList(getAllValues(header, 'reply-to'), MAX_SHOWN),
     subject: outline.subject,
     html: null,
     text: null,
@@ -101,7 +101,7 @@ export async function readArrival(
       recipients: arrival.recipients,
       reportTo: arrival.from?.address ?? null,
       dsn: arrival.dsn,
-      requireTls: requireTlsOf(arrival.requireTls, allOf(header, 'tls-required')),
+      requireTls: resolveRequireTls(arrival.requireTls, getAllValues(header, 'tls-required')),
       speaksFor: [arrival.from, sender].flatMap((mailbox) => mailbox?.domain ?? []),
       attachments: outline.attachments,
       bytes: arrival.bytes,
@@ -110,14 +110,14 @@ export async function readArrival(
       trace: arrival.trace,
     },
   }
-  const schedule = allOf(header, CONTROL_FIELDS.scheduledAt)
+  const schedule = getAllValues(header, CONTROL_FIELDS.scheduledAt)
   const compared = idempotencyKey === null ? '' : fingerprint(submission, schedule, content!)
   return { submission, idempotencyKey, fingerprint: compared }
 }
 
 function onlyMailbox(header: Header, name: 'from' | 'sender'): Mailbox {
-  const values = allOf(header, name)
-  const mailbox = values.length === 1 ? readOnlyMailbox(values[0]!) : undefined
+  const values = getAllValues(header, name)
+  const mailbox = values.length === 1 ? parseSingleMailbox(values[0]!) : undefined
   if (!mailbox)
     throw refuse('message_from', { field: name === 'from' ? 'From' : 'Sender', count: values.length })
   return mailbox
@@ -128,8 +128,8 @@ function onlyMailbox(header: Header, name: 'from' | 'sender'): Mailbox {
  * Bcc.
  */
 function distribute(header: Header, { recipients }: Arrival): Pick<Submission, 'to' | 'cc' | 'bcc'> {
-  const to = readMailboxList(allOf(header, 'to'), MAX_SHOWN)
-  const cc = readMailboxList(allOf(header, 'cc'), MAX_SHOWN)
+  const to = parseMailboxList(getAllValues(header, 'to'), MAX_SHOWN)
+  const cc = parseMailboxList(getAllValues(header, 'cc'), MAX_SHOWN)
   const named = new Set([...to, ...cc].map(({ address }) => address))
   const bcc = recipients.map(({ mailbox }) => mailbox).filter(({ address }) => !named.has(address))
   return { to, cc, bcc }
@@ -143,7 +143,7 @@ function readTags({ fields }: Header): Tag[] {
   const tags = fields.flatMap((field) => {
     const lower = field.name.toLowerCase()
     const prefix = CONTROL_FIELDS.tagPrefixes.find((one) => lower.startsWith(one))
-    return prefix === undefined ? [] : [{ name: lower.slice(prefix.length), value: fieldValue(field) }]
+    return prefix === undefined ? [] : [{ name: lower.slice(prefix.length), value: getUnfoldedValue(field) }]
   })
   const sound = ({ name, value }: Tag) => /^[\w-]{1,256}$/.test(name) && /^[\w-]{0,256}$/.test(value)
   if (tags.length > MAX_TAGS || !tags.every(sound)) throw refuse('invalid_tag')
@@ -154,9 +154,9 @@ function readTags({ fields }: Header): Tag[] {
 function shownField(field: HeaderField): { name: string; value: string }[] {
   const lower = field.name.toLowerCase()
   const ours = lower === 'reply-to' || lower === 'message-id' || isControl(lower)
-  if (ours || reservedBecause(field.name) !== undefined) return []
-  const value = fieldValue(field)
-  return fieldValueProblem(value) === undefined ? [{ name: field.name, value }] : []
+  if (ours || explainReservedField(field.name) !== undefined) return []
+  const value = getUnfoldedValue(field)
+  return findFieldValueProblem(value) === undefined ? [{ name: field.name, value }] : []
 }
 
 const isControl = (lower: string): boolean =>
@@ -167,19 +167,21 @@ const isControl = (lower: string): boolean =>
   CONTROL_FIELDS.tagPrefixes.some((prefix) => lower.startsWith(prefix))
 
 function topicOf(header: Header): string | null {
-  const [id, ...others] = allOf(header, CONTROL_FIELDS.topic)
+  const [id, ...others] = getAllValues(header, CONTROL_FIELDS.topic)
   const field = 'X-Posthaste-Topic'
   if (others.length > 0) throw refuse('invalid_field', { field, expected: 'it can be set only once' })
-  return readTopic(field, id?.trim())
+  return parseTopicId(field, id?.trim())
 }
 
 function readStream({ fields }: Header): Submission['stream'] {
-  const stream = streamOf(fields.map((field) => ({ name: field.name, value: fieldValue(field) })))
+  const stream = determineStream(
+    fields.map((field) => ({ name: field.name, value: getUnfoldedValue(field) })),
+  )
   if (stream) return stream
-  throw refuse('invalid_field', { field: 'X-Posthaste-Stream', expected: STREAM_EXPECTED })
+  throw refuse('invalid_field', { field: 'X-Posthaste-Stream', expected: EXPECTED_STREAM })
 }
 
-/** Uses the schedule as written: "in 1 hour" means a different time whenever it is sent. */
+/** Uses the schedule as written, because "in 1 hour" means a different time whenever it is sent. */
 function fingerprint(
   { from, replyTo, headers, tags, topicId, arrived }: Submission,
   schedule: string[],
@@ -190,7 +192,17 @@ function fingerprint(
   // If these differ, the first response would promise less or more TLS than this request wants.
   const requireTls = arrived!.requireTls === 'yes'
   const topic = topicId === null ? {} : { topicId }
-  return fingerprintOf(
-    digestOf({ from, replyTo, recipients, headers: stable, tags, schedule, content, requireTls, ...topic }),
+  return computeFingerprint(
+    computeBodyDigest({
+      from,
+      replyTo,
+      recipients,
+      headers: stable,
+      tags,
+      schedule,
+      content,
+      requireTls,
+      ...topic,
+    }),
   )
 }

@@ -26,7 +26,7 @@ interface HeaderField {
 }
 
 /** Formats the text part. */
-export function noticeText({ paragraphs, action, after }: Notice, hostname: string): string {
+export function formatNoticeText({ paragraphs, action, after }: Notice, hostname: string): string {
   const link = action === null ? [] : [`${action.label}:\n${action.url}`]
   return `${[...paragraphs, ...link, ...after, `-- \n${signature(hostname)}`].join('\n\n')}\n`
 }
@@ -40,7 +40,7 @@ const BUTTON =
   'display:inline-block;padding:10px 18px;border-radius:6px;background:#1f5fd0;color:#ffffff;font:600 15px/1.3 system-ui,sans-serif;text-decoration:none'
 
 /** Formats the HTML part. Styles are inline, because many mail readers drop others. The link is also shown as text. */
-export function noticeHtml({ paragraphs, action, after, subject }: Notice, hostname: string): string {
+export function formatNoticeHtml({ paragraphs, action, after, subject }: Notice, hostname: string): string {
   const paragraph = (text: string) => `<p style="${TEXT}">${escaped(text)}</p>`
   const link =
     action === null

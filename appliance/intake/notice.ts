@@ -5,7 +5,7 @@ import { Refusal } from '../mail/refusals.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Intake } from './accept.ts'
-import { noticeHtml, noticeText, type Notice } from './notice-mail.ts'
+import { formatNoticeHtml, formatNoticeText, type Notice } from './notice-mail.ts'
 import type { Submission } from './submission.ts'
 
 /** The result of sending a notice. The reason is a sentence for the operator, and for an admin who waits for it. */
@@ -21,7 +21,7 @@ export interface NoticeDeps {
   log: Logger
   /** Appears as the signature of the notice. */
   hostname: string
-  /** `notices.from`; undefined: `posthaste@` the first domain that can send. */
+  /** `notices.from`; undefined for `posthaste@` and the first domain that can send. */
   from: string | undefined
 }
 
@@ -29,7 +29,7 @@ export interface NoticeDeps {
  * Creates the function that sends notices. They belong to the first team, which runs the server, and are signed with
  * the key of its domain.
  */
-export function createNotices(deps: NoticeDeps): SendNotice {
+export function createNoticeSender(deps: NoticeDeps): SendNotice {
   const { log } = deps
   return async (notice) => {
     const result = await send(notice, deps)
@@ -84,8 +84,8 @@ function submissionOf(
     bcc: [],
     replyTo: [],
     subject: notice.subject,
-    html: noticeHtml(notice, hostname),
-    text: noticeText(notice, hostname),
+    html: formatNoticeHtml(notice, hostname),
+    text: formatNoticeText(notice, hostname),
     // RFC 3834 §5: vacation responders must not answer it.
     headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }, ...(notice.headers ?? [])],
     attachments: notice.attachment ? [{ ...notice.attachment, contentId: null }] : [],

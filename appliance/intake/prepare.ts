@@ -3,23 +3,23 @@ import type { PreferencesTarget } from '../audience/audience.ts'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import { returnPathHost } from '../mail/return-path.ts'
+import { getReturnPathHost } from '../mail/return-path.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import type { ReturnPaths } from '../senders/senders.ts'
 import type { Domain, TopicRecipient } from '../storage/storage.ts'
 import type { TrackingPlan } from '../tracking/rewrite.ts'
 import { trackMessage, type Tracking } from '../tracking/tracking.ts'
-import type { Composed } from './compose.ts'
+import type { ComposedMessage } from './compose.ts'
 import type { Composer } from './composer.ts'
-import type { Prepared } from './email.ts'
-import { feedbackFields } from './feedback-id.ts'
+import type { PreparedEmail } from './email.ts'
+import { buildFeedbackFields } from './feedback-id.ts'
 import { finishMessage } from './message-fields.ts'
 import type { ArrivedMessage, Submission } from './submission.ts'
-import { hasOwnUnsubscribe, unsubscribeFields } from './topic.ts'
-import { hasUnsubscribeTag, withUnsubscribeLink } from './unsubscribe-tag.ts'
+import { hasOwnUnsubscribe, buildUnsubscribeFields } from './topic.ts'
+import { hasUnsubscribeTag, replaceUnsubscribeTags } from './unsubscribe-tag.ts'
 
-export interface PrepareTools {
+export interface PrepareDeps {
   composer: Composer
   mime: Pick<MimeReader, 'read'>
   clock: Clock
@@ -35,18 +35,18 @@ export interface PrepareTools {
 }
 
 /** A submission that its caller may send. */
-export interface Allowed {
+export interface AllowedSubmission {
   /** Without links: attachments were fetched. */
   submission: Submission
   domain: Domain
-  /** For an email about a topic, the recipient who gets the unsubscribe link. */
+  /** The recipient who gets the unsubscribe link in an email about a topic; null if there is none. */
   reader: TopicRecipient | null
 }
 
 /** Fields that Posthaste adds to those of the caller. */
 interface Own {
   id: string
-  /** With angle brackets. */
+  /** The Message-ID with angle brackets. */
   messageId: string
   now: number
   added: Submission['headers']
@@ -58,30 +58,34 @@ interface Own {
  * Refuses: `message_too_large`, `overloaded`, `invalid_field` (html), `unsubscribe_tag_smtp`,
  * `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
-export async function prepare(tools: PrepareTools, allowed: Allowed, caller: Caller): Promise<Prepared> {
+export async function prepareEmail(
+  tools: PrepareDeps,
+  allowed: AllowedSubmission,
+  caller: Caller,
+): Promise<PreparedEmail> {
   const { domain } = allowed
   const now = tools.clock.now()
   const id = newId(now)
   const submission = filled(tools, allowed, id)
   const messageId = submission.messageId ?? `<${id}@${submission.from.domain}>`
   const plan = submission.notice ? null : (tools.tracking?.planFor(domain, id, submission.headers) ?? null)
-  const feedback = tools.feedbackId ? feedbackFields(submission, caller) : []
+  const feedback = tools.feedbackId ? buildFeedbackFields(submission, caller) : []
   const added = [...feedback, ...leavingFields(tools, allowed, id)]
   const own = { id, messageId, now, added, plan }
   const composed = submission.arrived
     ? await finish(tools, submission.arrived, own, domain.teamId)
     : await compose(tools, submission, own, domain.teamId)
-  const returnPath = await tools.returnPaths.make(id, returnPathHost(domain))
+  const returnPath = await tools.returnPaths.make(id, getReturnPathHost(domain))
   return { id, messageId, submission, composed, domain, returnPath }
 }
 
 /** Finishes a message that arrived as bytes. Its size was checked on arrival; what Posthaste adds doesn't count. */
 async function finish(
-  { mime }: PrepareTools,
+  { mime }: PrepareDeps,
   { bytes, header, trace, content }: ArrivedMessage,
   { plan, ...own }: Own,
   teamId: string,
-): Promise<Composed> {
+): Promise<ComposedMessage> {
   const arrived = finishMessage(bytes, header, { trace, ...own })
   const message = plan ? trackMessage(arrived, plan) : arrived
   if (message === arrived) return { message, content: { place: 'message', html: null, text: null } }
@@ -91,11 +95,11 @@ async function finish(
 }
 
 async function compose(
-  { composer, limits }: PrepareTools,
+  { composer, limits }: PrepareDeps,
   submission: Submission,
   { messageId, now, added, plan }: Own,
   teamId: string,
-): Promise<Composed> {
+): Promise<ComposedMessage> {
   const tooLarge = () => refuse('message_too_large', { limit: limits.message_bytes })
   if (leastSize(submission) > limits.message_bytes) throw tooLarge()
   // The fields that composing may use. Bcc isn't one of them.
@@ -112,21 +116,25 @@ async function compose(
  * Replaces the unsubscribe tag with the recipient's link. Refuses: `unsubscribe_tag_smtp`,
  * `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
-function filled(tools: PrepareTools, allowed: Allowed, emailId: string): Submission {
+function filled(tools: PrepareDeps, allowed: AllowedSubmission, emailId: string): Submission {
   const { submission, reader } = allowed
   if (!hasUnsubscribeTag(submission)) return submission
   const { contactId = null } = reader ?? {}
-  return withUnsubscribeLink(submission, (address) =>
+  return replaceUnsubscribeTags(submission, (address) =>
     linkFor(tools, allowed, emailId, { contactId, address }),
   )
 }
 
 /** Returns the List-Unsubscribe fields, unless the app has set its own. */
-function leavingFields(tools: PrepareTools, allowed: Allowed, emailId: string): Submission['headers'] {
+function leavingFields(
+  tools: PrepareDeps,
+  allowed: AllowedSubmission,
+  emailId: string,
+): Submission['headers'] {
   const { submission, reader } = allowed
   if (reader === null || hasOwnUnsubscribe(submission)) return []
   const link = linkFor(tools, allowed, emailId, reader)
-  return link === null ? [] : unsubscribeFields(link)
+  return link === null ? [] : buildUnsubscribeFields(link)
 }
 
 /**
@@ -134,8 +142,8 @@ function leavingFields(tools: PrepareTools, allowed: Allowed, emailId: string): 
  * public URL for it.
  */
 const linkFor = (
-  { unsubscribeLink }: PrepareTools,
-  { submission: { topicId }, domain }: Allowed,
+  { unsubscribeLink }: PrepareDeps,
+  { submission: { topicId }, domain }: AllowedSubmission,
   sourceId: string,
   { contactId, address }: Pick<TopicRecipient, 'contactId' | 'address'>,
 ): string | null =>

@@ -5,24 +5,24 @@
 import type { SendEmail } from '../api/sending.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import {
-  fieldValueProblem,
-  isDropped,
+  findFieldValueProblem,
+  isDroppedField,
   isFieldName,
   isMessageId,
   MAX_CUSTOM_FIELDS,
   MAX_FIELD_NAME,
-  repeatedField,
-  reservedBecause,
+  findRepeatedField,
+  explainReservedField,
   unfold,
 } from '../mail/headers.ts'
-import { MAX_TEXT } from '../mail/json-body.ts'
+import { MAX_TEXT_LENGTH } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
-import { STREAM_EXPECTED, STREAM_FIELD, streamOf } from '../mail/stream.ts'
+import { EXPECTED_STREAM, STREAM_FIELD, determineStream } from '../mail/stream.ts'
 import type { Tag } from '../storage/storage.ts'
-import { readAttachment, type ReadAttachment } from './attachment.ts'
-import { readSchedule } from './schedule.ts'
+import { parseAttachment, type ParsedAttachment } from './attachment.ts'
+import { parseSchedule } from './schedule.ts'
 import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
-import { readTopic } from './topic.ts'
+import { parseTopicId } from './topic.ts'
 
 /**
  * Limit on recipients in each of `to`, `cc` and `bcc`. The hosted service documents 50 for `to`; more than 150 in total
@@ -34,7 +34,7 @@ const MAX_ATTACHMENTS = 100
 const MAX_TAGS = 50
 /** Limit on the characters of a tag's name, and of its value. */
 const MAX_TAG = 256
-/** One line of RFC 5322 §2.1.1, before encoding. */
+/** Limit on the characters of a subject: one line of RFC 5322 §2.1.1, before encoding. */
 const MAX_SUBJECT = 998
 
 /**
@@ -47,7 +47,7 @@ export function dropHeaders(body: unknown): string[] {
   const names = Object.keys(headers)
   // Too many are refused later. Don't examine a million of them.
   if (names.length > MAX_CUSTOM_FIELDS) return []
-  const dropped = names.filter(isDropped)
+  const dropped = names.filter(isDroppedField)
   for (const name of dropped) delete (headers as Record<string, unknown>)[name]
   return dropped
 }
@@ -56,7 +56,7 @@ export function dropHeaders(body: unknown): string[] {
  * Reads a request after its template was filled in. Throws a `Refusal`.
  * @param now the time that relative times refer to (Unix milliseconds)
  */
-export function readRequest(body: SendEmail, now: number): Submission {
+export function parseRequest(body: SendEmail, now: number): Submission {
   const [from] = readMailboxes('from', body.from, 1)
   if (!from) throw refuse('missing_field', { field: 'from' })
   const to = readMailboxes('to', body.to, MAX_RECIPIENTS)
@@ -73,10 +73,10 @@ export function readRequest(body: SendEmail, now: number): Submission {
     headers,
     messageId,
     stream,
-    topicId: readTopic('topic_id', body.topic_id),
+    topicId: parseTopicId('topic_id', body.topic_id),
     ...readAttachments(body.attachments ?? []),
     tags: readTags(body.tags ?? []),
-    scheduledAt: readSchedule(body.scheduled_at, now),
+    scheduledAt: parseSchedule(body.scheduled_at, now),
   }
 }
 
@@ -95,7 +95,7 @@ function readSubject(given: string | null | undefined): string {
   const subject = given ?? ''
   if (subject.trim() === '') throw refuse('missing_field', { field: 'subject' })
   const problem =
-    subject.length > MAX_SUBJECT ? `at most ${MAX_SUBJECT} characters` : fieldValueProblem(subject)
+    subject.length > MAX_SUBJECT ? `at most ${MAX_SUBJECT} characters` : findFieldValueProblem(subject)
   if (problem !== undefined) throw refuse('invalid_field', { field: 'subject', expected: problem })
   return subject
 }
@@ -112,10 +112,10 @@ function readContent(body: SendEmail): Pick<Submission, 'html' | 'text'> {
  * every UTF-8 encoder.
  */
 function readBody(field: string, text: string | null): string | null {
-  if (text !== null && text.length > MAX_TEXT)
+  if (text !== null && text.length > MAX_TEXT_LENGTH)
     throw refuse('invalid_field', {
       field,
-      expected: `at most ${MAX_TEXT} characters; attach longer content as a file`,
+      expected: `at most ${MAX_TEXT_LENGTH} characters; attach longer content as a file`,
     })
   if (text?.includes('\0')) throw refuse('invalid_field', { field, expected: 'text without NUL characters' })
   return text?.toWellFormed() ?? null
@@ -126,7 +126,7 @@ function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' 
   if (given.length > MAX_CUSTOM_FIELDS)
     throw refuse('invalid_field', { field: 'headers', expected: `at most ${MAX_CUSTOM_FIELDS} of them` })
   // JSON keys are case-sensitive, field names are not.
-  const repeated = repeatedField(given.map(([name]) => name))
+  const repeated = findRepeatedField(given.map(([name]) => name))
   if (repeated)
     throw refuse('invalid_field', {
       field: `headers.${repeated.field}`,
@@ -159,10 +159,10 @@ function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' 
 const isStreamField = (name: string): boolean => name.toLowerCase() === STREAM_FIELD
 
 function readStream(headers: Submission['headers']): Submission['stream'] {
-  const stream = streamOf(headers)
+  const stream = determineStream(headers)
   if (stream) return stream
   const name = headers.find((header) => isStreamField(header.name))?.name ?? STREAM_FIELD
-  throw refuse('invalid_field', { field: `headers.${name}`, expected: STREAM_EXPECTED })
+  throw refuse('invalid_field', { field: `headers.${name}`, expected: EXPECTED_STREAM })
 }
 
 /** Checks one header and returns its name for refusals. */
@@ -173,7 +173,7 @@ function checkHeader(name: string, value: string): string {
       expected: `names of 1 to ${MAX_FIELD_NAME} printable ASCII characters without colons or spaces`,
     })
   const field = `headers.${name}`
-  const problem = reservedBecause(name) ?? fieldValueProblem(unfold(value))
+  const problem = explainReservedField(name) ?? findFieldValueProblem(unfold(value))
   if (problem !== undefined) throw refuse('invalid_field', { field, expected: problem })
   return field
 }
@@ -183,7 +183,7 @@ function readAttachments(
 ): Pick<Submission, 'attachments' | 'links'> {
   if (given.length > MAX_ATTACHMENTS)
     throw refuse('invalid_field', { field: 'attachments', expected: `at most ${MAX_ATTACHMENTS} of them` })
-  const all = given.map(readAttachment)
+  const all = given.map(parseAttachment)
   const ids = new Set<string>()
   for (const [position, { contentId }] of all.entries()) {
     if (contentId === null) continue
@@ -194,8 +194,8 @@ function readAttachments(
       })
     ids.add(contentId)
   }
-  const isLink = (one: ReadAttachment): one is LinkedAttachment => 'url' in one
-  const isWhole = (one: ReadAttachment): one is SubmittedAttachment => !isLink(one)
+  const isLink = (one: ParsedAttachment): one is LinkedAttachment => 'url' in one
+  const isWhole = (one: ParsedAttachment): one is SubmittedAttachment => !isLink(one)
   return { attachments: all.filter(isWhole), links: all.filter(isLink) }
 }
 

@@ -4,7 +4,7 @@ import type * as Chrono from 'chrono-node/en'
 import { refuse } from '../mail/refusals.ts'
 
 /** How far ahead an email can be scheduled (milliseconds): 30 days, as in the hosted service. */
-export const MAX_AHEAD = 30 * 24 * 60 * 60 * 1000
+export const MAX_SCHEDULE_AHEAD = 30 * 24 * 60 * 60 * 1000
 
 /** Longer texts can't be times. Bounds the work of the language parser's patterns. */
 const MAX_TEXT = 100
@@ -18,7 +18,7 @@ const expected =
  * Refuses: `invalid_field` unless every word is understood, because a partly understood time would send mail at the
  * wrong time.
  */
-export function readSchedule(text: string | null | undefined, now: number): number | null {
+export function parseSchedule(text: string | null | undefined, now: number): number | null {
   const asked = text?.trim() ?? ''
   if (asked === '') return null
   const instant = asked.length > MAX_TEXT ? undefined : (readIso(asked) ?? readWords(asked, now))
@@ -30,7 +30,7 @@ export function readSchedule(text: string | null | undefined, now: number): numb
 export function checkSchedule(scheduledAt: number | null, now: number): void {
   if (scheduledAt === null) return
   if (scheduledAt <= now) throw refuse('schedule_past', { field })
-  if (scheduledAt - now > MAX_AHEAD)
+  if (scheduledAt - now > MAX_SCHEDULE_AHEAD)
     throw refuse('invalid_field', { field, expected: 'a date at most 30 days from now' })
 }
 

@@ -1,11 +1,11 @@
 /** Reschedules or cancels scheduled emails. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import { LIFETIME } from '../queue/schedule.ts'
-import type { ScheduleChange, Storage } from '../storage/storage.ts'
-import { checkSchedule, readSchedule } from './schedule.ts'
+import { RETRY_PERIOD } from '../queue/schedule.ts'
+import type { ScheduleChangeResult, Storage } from '../storage/storage.ts'
+import { checkSchedule, parseSchedule } from './schedule.ts'
 
-export interface Schedules {
+export interface ScheduledEmails {
   /**
    * Reschedules an email. The time has the format of `scheduled_at`.
    * Refuses: `not_found`, `not_scheduled`, `missing_field`, `invalid_field`, `schedule_past`.
@@ -15,7 +15,7 @@ export interface Schedules {
   cancel(args: { teamId: string; id: string }): Promise<void>
 }
 
-export function createSchedules({
+export function createScheduledEmails({
   storage,
   clock,
   wake,
@@ -24,14 +24,14 @@ export function createSchedules({
   clock: Clock
   /** Notifies dispatch that something may be due earlier than it expects. */
   wake: () => void
-}): Schedules {
+}): ScheduledEmails {
   return {
     async reschedule({ teamId, id, scheduledAt: text }) {
       const now = clock.now()
-      const scheduledAt = readSchedule(text, now)
+      const scheduledAt = parseSchedule(text, now)
       if (scheduledAt === null) throw refuse('missing_field', { field: 'scheduled_at' })
       checkSchedule(scheduledAt, now)
-      const expiresAt = scheduledAt + LIFETIME
+      const expiresAt = scheduledAt + RETRY_PERIOD
       const result = await storage.reschedule({ teamId, id, scheduledAt, expiresAt }, now)
       assertChanged(result, 'rescheduled')
       wake()
@@ -42,7 +42,7 @@ export function createSchedules({
   }
 }
 
-function assertChanged(result: ScheduleChange, change: string): void {
+function assertChanged(result: ScheduleChangeResult, change: string): void {
   if (result.kind === 'unknown') throw refuse('not_found', { resource: 'Email' })
   if (result.kind === 'not_scheduled')
     throw refuse('not_scheduled', { change, state: result.lastEvent.replaceAll('_', ' ') })

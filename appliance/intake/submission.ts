@@ -17,28 +17,28 @@ export interface Submission {
   subject: string
   /** HTML and text; only in the message itself if it arrived as bytes. */
   html: string | null
-  /** The text part. Null: generated from the HTML. Empty: none. */
+  /** The text part; null to generate it from the HTML, empty for none. */
   text: string | null
   /** Custom fields; never one that the server writes. */
   headers: { name: string; value: string }[]
-  /** The caller's Message-ID with angle brackets; null: generate one. */
+  /** The caller's Message-ID with angle brackets; null to generate one. */
   messageId: string | null
   attachments: SubmittedAttachment[]
   /** Attachments given by URL. Fetched on acceptance, before the message is composed. */
   links: LinkedAttachment[]
   tags: Tag[]
-  /** The requested time (Unix milliseconds). Acceptance checks whether it is possible. Null: immediately. */
+  /** The requested time (Unix milliseconds); null means immediately. Acceptance checks whether it is possible. */
   scheduledAt: number | null
-  /** The stream that it is queued in. */
+  /** The stream that the email is queued in. */
   stream: Stream
-  /** Id of its topic, lower case; null: none. Acceptance checks whether the team has it. */
+  /** ID of the email's topic, lower case; null for none. Acceptance checks whether the team has it. */
   topicId: string | null
-  /** The template of its content. Default: none. */
+  /** The template that the content comes from. Default: none. */
   template?: { id: string; versionId: string } | null
   /** Set for a message that arrived as bytes. It isn't composed, and its envelope names the recipients. */
   arrived?: ArrivedMessage
   /**
-   * Set for a notice, from the server itself to one person: not tracked, its content is private, and it doesn't count
+   * Set for a notice from the server itself to one person. It isn't tracked, its content is private, and it doesn't count
    * toward a quota.
    */
   notice?: true

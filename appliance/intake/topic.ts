@@ -1,5 +1,5 @@
 /**
- * Email about a topic: checks the topic and adds the way to unsubscribe. The storage checks the recipients
+ * Email about a topic: checks the topic and adds the unsubscribe link. The storage checks the recipients
  * (audience/topic-opt-outs.ts).
  */
 import type { Clock } from '../clock/clock.ts'
@@ -9,10 +9,10 @@ import type { Storage, TopicRecipient } from '../storage/storage.ts'
 import type { Submission } from './submission.ts'
 
 /**
- * Reads the id of a topic. Null: none. Refuses: `invalid_id`.
+ * Reads the ID of a topic; null if there is none. Refuses: `invalid_id`.
  * @param field its name in refusals
  */
-export function readTopic(field: string, id: string | null | undefined): string | null {
+export function parseTopicId(field: string, id: string | null | undefined): string | null {
   // Typed clients send unset fields as null or "".
   if (id === undefined || id === null || id === '') return null
   if (!isId(id)) throw refuse('invalid_id', { parameter: field })
@@ -20,7 +20,7 @@ export function readTopic(field: string, id: string | null | undefined): string 
 }
 
 /** Returns the recipients of a submission, each address once. */
-export const recipientsOf = ({ to, cc, bcc, arrived }: Submission): string[] => [
+export const listRecipients = ({ to, cc, bcc, arrived }: Submission): string[] => [
   ...new Set(
     (arrived ? arrived.recipients.map(({ mailbox }) => mailbox) : [to, cc, bcc].flat()).map(
       ({ address }) => address,
@@ -29,17 +29,17 @@ export const recipientsOf = ({ to, cc, bcc, arrived }: Submission): string[] => 
 ]
 
 /**
- * Returns the only recipient of an email about a topic, who can get a personal link. Null: there are several, or no
+ * Returns the only recipient of an email about a topic, who can get a personal link. Null if there are several, or no
  * topic. Refuses: `invalid_field` (topic_id) if the team has no such topic.
  */
-export async function onlyReader(
+export async function findOnlyRecipient(
   { storage, clock }: { storage: Pick<Storage, 'topicRecipients'>; clock: Clock },
   submission: Submission,
   teamId: string,
 ): Promise<TopicRecipient | null> {
   const { topicId, arrived } = submission
   if (topicId === null) return null
-  const addresses = recipientsOf(submission)
+  const addresses = listRecipients(submission)
   const only = addresses.length === 1
   const asked = { teamId, topicId, addresses: only ? addresses : [] }
   const found = await storage.topicRecipients(asked, clock.now())
@@ -58,7 +58,7 @@ export function hasOwnUnsubscribe({ headers, arrived }: Submission): boolean {
  * Returns the fields for one-click unsubscribing (RFC 2369 §3.2, RFC 8058 §3.1). Without https there is no one-click,
  * but people can follow the link.
  */
-export function unsubscribeFields(link: string): Submission['headers'] {
+export function buildUnsubscribeFields(link: string): Submission['headers'] {
   const oneClick = { name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' }
   const where = { name: 'List-Unsubscribe', value: `<${link}>` }
   return link.startsWith('https:') ? [where, oneClick] : [where]

@@ -1,8 +1,8 @@
 /** Replaces the unsubscribe tag in emails that aren't broadcasts with the link of the only recipient. Pure. */
-import { fieldValue } from '../mail/headers.ts'
+import { getUnfoldedValue } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
-import { hasInText } from '../mime/search.ts'
-import { recipientsOf } from './topic.ts'
+import { matchesText } from '../mime/search.ts'
+import { listRecipients } from './topic.ts'
 import type { Submission } from './submission.ts'
 
 /** Matches the tag. A fallback in it is ignored, because there is always a link. */
@@ -12,7 +12,7 @@ const WORD = 'UNSUBSCRIBE_URL'
 
 const has = (part: string | null): boolean => part !== null && part.includes(WORD) && part.search(TAG) >= 0
 
-/** Reports whether a request has the tag. A notice may quote one, as the name of something. */
+/** Reports whether a request has the tag. Notices are excluded, because they may quote the tag as the name of something. */
 export const hasUnsubscribeTag = (submission: Submission): boolean => {
   const { subject, html, text, headers, notice, arrived } = submission
   if (notice) return false
@@ -21,7 +21,7 @@ export const hasUnsubscribeTag = (submission: Submission): boolean => {
 
 const isIn = (arrived: Submission['arrived']): boolean =>
   arrived !== undefined &&
-  (arrived.header.fields.some((field) => has(fieldValue(field))) || hasInText(arrived.bytes, has))
+  (arrived.header.fields.some((field) => has(getUnfoldedValue(field))) || matchesText(arrived.bytes, has))
 
 /**
  * Replaces each tag in a submission with the link.
@@ -29,13 +29,13 @@ const isIn = (arrived: Submission['arrived']): boolean =>
  * Refuses: `unsubscribe_tag_smtp` for a message that arrived as bytes, because a change would break its signature and
  * structure; `unsubscribe_tag_recipients`, `unsubscribe_tag_link`.
  */
-export function withUnsubscribeLink(
+export function replaceUnsubscribeTags(
   submission: Submission,
   linkFor: (address: string) => string | null,
 ): Submission {
   const tag = `{{{${WORD}}}}`
   if (submission.arrived) throw refuse('unsubscribe_tag_smtp', { tag })
-  const addresses = recipientsOf(submission)
+  const addresses = listRecipients(submission)
   if (addresses.length !== 1) throw refuse('unsubscribe_tag_recipients', { tag })
   const link = linkFor(addresses[0]!)
   if (link === null) throw refuse('unsubscribe_tag_link', { tag })

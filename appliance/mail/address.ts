@@ -1,4 +1,4 @@
-import { MAX_DOMAIN, parseDomain } from './domain.ts'
+import { MAX_DOMAIN_LENGTH, parseDomain } from './domain.ts'
 
 /**
  * Parses mail addresses as people and apps write them: `a@b`, `Name <a@b>`, `"Quoted, Name" <a@b>` (RFC 5322 §3.4), in
@@ -27,7 +27,7 @@ const MAX_ADDRESS = 254
 const MAX_NAME = 320
 
 /** Maximum length of a text to parse: a name with every character escaped, and an address in angle brackets. */
-const MAX_TEXT = 2 * MAX_NAME + 4 * MAX_ADDRESS + MAX_DOMAIN
+const MAX_TEXT = 2 * MAX_NAME + 4 * MAX_ADDRESS + MAX_DOMAIN_LENGTH
 
 /** Control characters, line and paragraph separators, and lone surrogates, which a header field can't show. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
@@ -117,11 +117,11 @@ export const TEST_OUTCOMES = ['delivered', 'bounced', 'complained', 'suppressed'
 export type TestOutcome = (typeof TEST_OUTCOMES)[number]
 
 /**
- * Returns the outcome of a test address, ignoring a `+` label. `unknown`: another address at a test domain. Null: not
- * at a test domain.
+ * Returns the outcome of a test address, ignoring a `+` label; `unknown` for another address at a test domain, null for an
+ * address at another domain.
  * @param domains in lower case
  */
-export function testOutcomeOf(address: string, domains: readonly string[]): TestOutcome | 'unknown' | null {
+export function getTestOutcome(address: string, domains: readonly string[]): TestOutcome | 'unknown' | null {
   const at = address.lastIndexOf('@')
   if (!domains.includes(address.slice(at + 1).toLowerCase())) return null
   const [name] = address.slice(0, at).toLowerCase().split('+', 1)

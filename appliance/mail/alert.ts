@@ -34,7 +34,7 @@ export interface AlertSubject {
 /** An alert. Times in Unix milliseconds. */
 export interface Alert {
   id: string
-  /** The team whose alert it is. Alerts about the server belong to the team that runs it. */
+  /** The team that the alert belongs to. Alerts about the server belong to the team that runs it. */
   teamId: string
   scope: AlertScope
   kind: AlertKind
@@ -43,10 +43,10 @@ export interface Alert {
   note: string
   /** The last measured value, in the unit of its kind. */
   value: number
-  /** The maximum value that receivers accept, in the same unit; null: there is no such limit. */
+  /** The maximum value that receivers accept, in the same unit; null if there is no such limit. */
   limit: number | null
   openedAt: number
-  /** When the value fell below the closing level; null if it hasn't. */
+  /** When the value fell below the closing level; null if it isn't below it. */
   calmSince: number | null
   /** When the alert closed; null while it is open. */
   closedAt: number | null
@@ -59,17 +59,17 @@ export interface AlertReading {
   scope: AlertScope
   kind: AlertKind
   subject: AlertSubject
-  /** The measured value; null: unknown, for example because a DNS lookup failed. */
+  /** The measured value; null if it is unknown, for example because a DNS lookup failed. */
   value: number | null
   limit: number | null
   note: string
 }
 
-/** When alerts of a kind open and close. */
+/** The levels at which alerts of a kind open and close. */
 export interface AlertLevel {
   /** Value at which an alert opens. If `ofLimit` is set, a share of the reading's limit. */
   opens: number
-  /** An alert closes after the value was below this for `CALM_MS`. */
+  /** An alert closes after the value was below this for `CLOSE_DELAY_MS`. */
   closes: number
   ofLimit?: true
   /** Minimum number of results; fewer are not significant. */
@@ -101,7 +101,7 @@ export const ALERT_LEVELS: AlertLevels = {
 export const BOUNCE_LIMIT = 0.04
 
 /** How long a value must be low before its alert closes, in milliseconds. */
-export const CALM_MS = 30 * 60_000
+export const CLOSE_DELAY_MS = 30 * 60_000
 
 /** The changes to make to alerts. */
 export interface AlertDecision {
@@ -110,7 +110,7 @@ export interface AlertDecision {
   close: Alert[]
 }
 
-/** Whether two alerts are about the same thing. Only one of them may be open at a time. */
+/** Whether two alerts have the same kind and subject. Only one of them may be open at a time. */
 const isSame = (
   a: Pick<Alert, 'scope' | 'kind' | 'subject'>,
   b: Pick<Alert, 'scope' | 'kind' | 'subject'>,
@@ -120,7 +120,7 @@ const isSame = (
   a.subject.type === b.subject.type &&
   a.subject.id === b.subject.id
 
-/** Returns the value at which a level is reached. */
+/** Returns the value of a level, which is a share of the limit if `ofLimit` is set. */
 const at = ({ ofLimit }: AlertLevel, share: number, limit: number | null): number =>
   ofLimit ? share * (limit ?? 1) : share
 
@@ -149,7 +149,8 @@ export function decideAlerts(
     const { value, note, limit } = found ?? { value: 0, note: alert.note, limit: alert.limit }
     if (value === null) continue
     const calm = value < at(level, level.closes, limit)
-    if (calm && alert.calmSince !== null && now - alert.calmSince >= CALM_MS) decision.close.push(alert)
+    if (calm && alert.calmSince !== null && now - alert.calmSince >= CLOSE_DELAY_MS)
+      decision.close.push(alert)
     else if (calm !== (alert.calmSince !== null) || (!calm && note !== alert.note))
       // A calm alert keeps its sentence, so that a closed alert shows why it was open.
       decision.update.push({
@@ -203,7 +204,7 @@ export function alertTitle({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): 
 
 /** Which alerts a team is notified of. */
 export interface AlertSettings {
-  /** Whether its owners get emails. */
+  /** Whether the team's owners get emails about alerts. */
   email: boolean
   /** Kinds of alerts that the team isn't notified of, by email or webhook. */
   muted: AlertKind[]

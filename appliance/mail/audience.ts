@@ -1,4 +1,4 @@
-/** Shared vocabulary of the audience, and the rules on who may undo an opt-out. Pure. */
+/** Shared types of the audience, and the rules on who may undo an opt-out. Pure. */
 import type { Cause } from './verdict.ts'
 
 /** A contact's choice for a topic, or for all mail. */
@@ -21,7 +21,7 @@ export const CONSENT_ORIGINS = ['person', 'api', 'import', 'complaint', 'operato
 export type ConsentOrigin = (typeof CONSENT_ORIGINS)[number]
 
 /** Who changes a subscription, and how. Recorded in the consent log. */
-export interface ConsentAct {
+export interface ConsentContext {
   origin: ConsentOrigin
   /** The channel: `api`, `dashboard`, `one_click`, `preferences`, `import`, … */
   via: string
@@ -59,10 +59,10 @@ export interface TopicChoice {
  * its time and origin.
  * @param unsubscribed the requested value; undefined for no change
  */
-export function optOutAfter(
+export function computeOptOut(
   current: OptOut | null,
   unsubscribed: boolean | undefined,
-  act: Pick<ConsentAct, 'origin' | 'lifts'>,
+  act: Pick<ConsentContext, 'origin' | 'lifts'>,
   now: number,
 ): OptOut | null {
   if (unsubscribed === undefined) return current
@@ -71,10 +71,10 @@ export function optOutAfter(
 }
 
 /** Whether a choice for a topic may replace the previous one; undefined when there was none. */
-export function mayChoose(
+export function mayReplaceChoice(
   current: Pick<TopicChoice, 'subscription'> | undefined,
   asked: Subscription,
-  act: Pick<ConsentAct, 'lifts'>,
+  act: Pick<ConsentContext, 'lifts'>,
 ): boolean {
   if (current?.subscription === asked) return false
   return current?.subscription !== 'opt_out' || act.lifts
@@ -90,7 +90,7 @@ export const effectiveSubscription = (
  * Returns the cause of a delivery suppressed because the recipient opted out.
  * @param topic null for an opt-out of all mail; `chosen`: by the contact's choice, not the topic's default
  */
-export function optedOutCause(topic: { name: string; chosen: boolean } | null): Cause {
+export function createOptOutCause(topic: { name: string; chosen: boolean } | null): Cause {
   const why = topic
     ? `the recipient ${topic.chosen ? 'unsubscribed from' : "isn't subscribed to"} the topic "${topic.name}"`
     : 'the recipient unsubscribed from everything'
@@ -100,7 +100,7 @@ export function optedOutCause(topic: { name: string; chosen: boolean } | null): 
 }
 
 /** The cause of a broadcast's delivery that was canceled because its contact was deleted or has a new address. */
-export const deletedCause: Cause = {
+export const deletedContactCause: Cause = {
   phase: 'queue',
   host: null,
   ip: null,

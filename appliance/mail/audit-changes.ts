@@ -31,7 +31,7 @@ const labelOf = (name: string): string => LABELS[name] ?? name.replaceAll('_', '
  * Returns the phrase for an action that changed settings.
  * @param about the object of the settings, in words
  */
-export function changePhrase(
+export function buildChangePhrase(
   { before, after, details }: { before: Fields; after: Fields; details: Fields },
   about: string,
 ): Phrase {

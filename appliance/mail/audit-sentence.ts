@@ -1,10 +1,10 @@
 /** Describes an audit log entry in one sentence: "ada@acme.com rotated DKIM for acme.com". Pure. */
-import { changePhrase, type Phrase } from './audit-changes.ts'
-import { fieldsOf, targetNameIn } from './audit-target.ts'
+import { buildChangePhrase, type Phrase } from './audit-changes.ts'
+import { asObject, getTargetName } from './audit-target.ts'
 import type { AuditAction, AuditEntry } from './audit.ts'
 
 /** The parts of an entry that the sentence uses. */
-export type Said = Pick<
+export type AuditSentenceInput = Pick<
   AuditEntry,
   'actor' | 'actorKind' | 'actorName' | 'action' | 'target' | 'targetName' | 'before' | 'after' | 'details'
 >
@@ -88,7 +88,7 @@ const SENTENCES: Record<AuditAction, Say> = {
       : ['started', 'start', `storing message bodies for ${name}`],
   'domain.receiving_rules': simple('changed', 'change', (name) => `the receiving rules of ${name}`),
   'domain.rotate_dkim': simple('rotated', 'rotate', (name) => `DKIM for ${name}`),
-  'domain.update': (facts) => changePhrase(facts, facts.name),
+  'domain.update': (facts) => buildChangePhrase(facts, facts.name),
   'domain.verify': simple('checked', 'check', (name) => `the DNS records of ${name}`),
   'email.share': account('created', 'create', 'a public link to an email'),
   'erasure.begin': account('started', 'start', "erasing a person's data"),
@@ -126,7 +126,7 @@ const SENTENCES: Record<AuditAction, Say> = {
     'remove',
     assignment(before.pool === undefined ? details : before, 'from'),
   ],
-  'provider.update': (facts) => changePhrase(facts, facts.name),
+  'provider.update': (facts) => buildChangePhrase(facts, facts.name),
   'queue.drop': (facts) => queued('dropped', 'drop', facts),
   'queue.expire': (facts) => queued('expired', 'expire', facts),
   'queue.hold': (facts) => queued('held', 'hold', facts),
@@ -155,7 +155,7 @@ const SENTENCES: Record<AuditAction, Say> = {
   'team.create': ({ name, after: made, details }) => [
     'created',
     'create',
-    `the team${quoted(textOf(fieldsOf(made.team).name) || name)}${after(' with the owner', details.email)}`,
+    `the team${quoted(textOf(asObject(made.team).name) || name)}${after(' with the owner', details.email)}`,
   ],
   'team.leave': simple('left', 'leave', (name) => `the team${quoted(name)}`),
   'team.plan': ({ name, before, after: made }) => [
@@ -215,20 +215,20 @@ const SENTENCES: Record<AuditAction, Say> = {
 }
 
 /** Returns the sentence for an entry, without a full stop. */
-export function auditSentence(entry: Said): string {
+export function describeAuditEntry(entry: AuditSentenceInput): string {
   const who = actorWords(entry)
   const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action as AuditAction] : undefined
   if (!say) return `${who}: ${entry.action} (${entry.target})`
   const [past, bare, object] = say(factsOf(entry))
   const about = object === '' ? '' : ` ${object}`
   if (entry.after === null) return `${who} started to ${bare}${about}; the outcome is unknown`
-  const { refused } = fieldsOf(entry.after)
+  const { refused } = asObject(entry.after)
   if (refused === undefined) return `${who} ${past}${about}`
   return `${who} tried to ${bare}${about}, but ${refusal(refused)}`
 }
 
 /** Returns what a successful action did, without the actor and a full stop: "Rotated DKIM for acme.com". */
-export function actSentence(entry: Said): string {
+export function describeAction(entry: AuditSentenceInput): string {
   const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action as AuditAction] : undefined
   if (!say) return entry.action
   const [past, , object] = say(factsOf(entry))
@@ -236,20 +236,20 @@ export function actSentence(entry: Said): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-const factsOf = (entry: Said): Facts => ({
+const factsOf = (entry: AuditSentenceInput): Facts => ({
   name: nameOf(entry),
-  before: fieldsOf(entry.before),
-  after: fieldsOf(entry.after),
-  details: fieldsOf(entry.details),
+  before: asObject(entry.before),
+  after: asObject(entry.after),
+  details: asObject(entry.details),
 })
 
 /** Returns the object's name. Entries of older versions have no stored name; objects without a name have an id. */
-function nameOf(entry: Said): string {
+function nameOf(entry: AuditSentenceInput): string {
   const [, ...rest] = entry.target.split(' ')
-  return entry.targetName ?? targetNameIn(entry) ?? (rest.join(' ') || UNKNOWN)
+  return entry.targetName ?? getTargetName(entry) ?? (rest.join(' ') || UNKNOWN)
 }
 
-function actorWords({ actor, actorKind, actorName }: Said): string {
+function actorWords({ actor, actorKind, actorName }: AuditSentenceInput): string {
   switch (actorKind) {
     case 'user':
       return actor || 'A deleted user'
@@ -308,7 +308,7 @@ const IDS = ['team_id', 'email_id', 'id', 'touched_by']
 function queued(past: string, bare: string, { after: done, details }: Facts): Phrase {
   const count = numberOf(done.count)
   const deliveries = count === undefined ? 'queued deliveries' : many(count, 'delivery', 'deliveries')
-  const conditions = Object.entries(fieldsOf(details.filter))
+  const conditions = Object.entries(asObject(details.filter))
     .filter(([name]) => !IDS.includes(name))
     .map(([name, value]) => `${name.replaceAll('_', ' ')} ${textOf(value)}`)
   const where = conditions.length === 0 ? '' : ` (${conditions.join(', ')})`
@@ -338,7 +338,7 @@ function sourceChange(facts: Facts): Phrase {
     return ['suspended', 'suspend', `the sending IP ${name}`]
   if (before.state === 'suspended' && made.state !== undefined && made.state !== 'suspended')
     return ['resumed', 'resume', `the sending IP ${name}`]
-  return changePhrase(facts, `the sending IP ${name}`)
+  return buildChangePhrase(facts, `the sending IP ${name}`)
 }
 
 function webhookChange(facts: Facts): Phrase {
@@ -347,7 +347,7 @@ function webhookChange(facts: Facts): Phrase {
     return ['disabled', 'disable', `the webhook ${name}`]
   if (before.status !== made.status && made.status === 'enabled')
     return ['enabled', 'enable', `the webhook ${name}`]
-  return changePhrase(facts, `the webhook ${name}`)
+  return buildChangePhrase(facts, `the webhook ${name}`)
 }
 
 function events({ object, events: count }: Fields): string {
@@ -355,7 +355,7 @@ function events({ object, events: count }: Fields): string {
   return typeof count === 'number' ? many(count, 'event', 'events') : 'events'
 }
 
-/** Ids and counts only: the log names no recipients. */
+/** Describes only ids and counts, because the log names no recipients. */
 function addresses({ id, ids }: Fields): string {
   if (Array.isArray(ids)) return many(lengthOf(ids), 'address', 'addresses')
   return textOf(id) === '' ? 'addresses' : '1 address'

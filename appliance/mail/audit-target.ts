@@ -3,7 +3,7 @@ import type { AuditEntry } from './audit.ts'
 import { isId } from './ids.ts'
 
 /** Returns plain data as an object; empty for anything else. */
-export const fieldsOf = (value: unknown): Record<string, unknown> =>
+export const asObject = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
 /** Fields of an entry's data that contain the object's name, by noun. */
@@ -28,7 +28,7 @@ const NAME_FIELDS: Record<string, readonly string[]> = {
 }
 
 /** Returns the object's name from the entry's data: before the action, or else after it. */
-export function targetNameIn({
+export function getTargetName({
   target,
   before,
   after,
@@ -37,7 +37,7 @@ export function targetNameIn({
   const [noun = '', ...rest] = target.split(' ')
   const wanted = NAME_FIELDS[noun] ?? []
   for (const side of [before, details, after]) {
-    const fields = fieldsOf(side)
+    const fields = asObject(side)
     const found = wanted.map((name) => fields[name]).filter((one) => typeof one === 'string' && one !== '')
     if (found.length > 0 && found.length === wanted.length) return found.join(' → ')
   }

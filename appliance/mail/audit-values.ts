@@ -23,7 +23,7 @@ const MOST_CHARACTERS = 2000
 const DEEPEST = 8
 
 /** Returns a copy as plain JSON with secrets removed by name and by pattern. Long values are cut and marked. */
-export function withoutSecrets(value: unknown): unknown {
+export function redactSecrets(value: unknown): unknown {
   return plain(value, 0)
 }
 

@@ -1,4 +1,4 @@
-/** Shared vocabulary of the audit log: who did what. */
+/** Shared types of the audit log, which records who did what. */
 
 /**
  * user: a person in the dashboard · api_key: an app · command: a person at the command line · system: the server itself
@@ -169,6 +169,6 @@ export interface AuditEntry {
 export type NewAuditEntry = AuditEntry & { action: AuditAction }
 
 /** Returns the actor's fields of an entry. */
-export function actorFields({ kind, name, label = '', ip }: Actor) {
+export function toActorFields({ kind, name, label = '', ip }: Actor) {
   return { actor: name, actorKind: kind, actorName: label === '' ? null : label, ip }
 }

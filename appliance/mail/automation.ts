@@ -1,4 +1,4 @@
-/** Automations: steps, connections, and how a run goes from one to the next. Pure. */
+/** Automations: steps, connections, and how a run moves from one step to the next. Pure. */
 import type { Rules } from './condition.ts'
 
 export const STEP_TYPES = [
@@ -26,7 +26,7 @@ export const AUTOMATION_STATUSES = ['enabled', 'disabled'] as const
 export type AutomationStatus = (typeof AUTOMATION_STATUSES)[number]
 export const RUN_STATUSES = ['running', 'completed', 'failed', 'cancelled'] as const
 export type RunStatus = (typeof RUN_STATUSES)[number]
-/** pending: about to be done · waiting: for a time or event · skipped: nothing was to be done. */
+/** pending: not executed yet · waiting: for a time or event · skipped: there was nothing to do. */
 export const RUN_STEP_STATUSES = ['pending', 'waiting', 'running', 'completed', 'failed', 'skipped'] as const
 export type RunStepStatus = (typeof RUN_STEP_STATUSES)[number]
 
@@ -80,10 +80,10 @@ const UNITS: [RegExp, number][] = [
 ]
 
 /**
- * Parses a duration such as `30 minutes`, `1 day`, `an hour` or `1 day and 12 hours`. Returns milliseconds; undefined
- * if it is none.
+ * Parses a duration such as `30 minutes`, `1 day`, `an hour` or `1 day and 12 hours`. Returns milliseconds; undefined if
+ * the text isn't a duration.
  */
-export function durationMs(text: string): number | undefined {
+export function parseDuration(text: string): number | undefined {
   const parts = text.trim().toLowerCase()
   if (parts.length > 100) return undefined
   const words = [...parts.matchAll(/(\d{1,7}(?:\.\d{1,3})?|\ban?\b)\s*([a-z]+)/g)]
@@ -100,8 +100,8 @@ export function durationMs(text: string): number | undefined {
   return Math.round(sum)
 }
 
-/** Finds the step that a connection of this type leads to, or else the default one. Undefined: the run ends. */
-export function stepAfter(
+/** Finds the step that a connection of this type leads to, or else the default one. Undefined if the run ends. */
+export function findNextStep(
   { steps, connections }: AutomationGraph,
   key: string,
   type: ConnectionType = 'default',
@@ -116,55 +116,58 @@ export interface ReachedStep {
   key: string
   type: StepType
   status: 'pending' | 'waiting'
-  /** When to go on with it, in Unix milliseconds. */
+  /** When the run continues with the step, in Unix milliseconds. */
   dueAt: number
-  /** The event that it waits for; null if there is none. */
+  /** The event that the step waits for; null if there is none. */
   eventName: string | null
 }
 
 /** Decides what happens when a run reaches a step: it waits, or it is due now. */
-export function reach(step: AutomationStep, now: number): ReachedStep {
+export function reachStep(step: AutomationStep, now: number): ReachedStep {
   const { key, type } = step
   if (step.type === 'delay')
     return {
       key,
       type,
       status: 'waiting',
-      dueAt: now + (durationMs(step.config.duration) ?? 0),
+      dueAt: now + (parseDuration(step.config.duration) ?? 0),
       eventName: null,
     }
   if (step.type !== 'wait_for_event') return { key, type, status: 'pending', dueAt: now, eventName: null }
   const { event_name: eventName, timeout } = step.config
-  const wait = timeout === undefined ? MAX_DURATION : (durationMs(timeout) ?? MAX_DURATION)
+  const wait = timeout === undefined ? MAX_DURATION : (parseDuration(timeout) ?? MAX_DURATION)
   return { key, type, status: 'waiting', dueAt: now + wait, eventName }
 }
 
 /** Returns the names of the events that start runs. */
-export const triggersOf = ({ steps }: AutomationGraph): string[] => [
+export const listTriggers = ({ steps }: AutomationGraph): string[] => [
   ...new Set(steps.flatMap((step) => (step.type === 'trigger' ? [step.config.event_name] : []))),
 ]
 
 /** Returns the templates that an automation sends, by id or alias. */
-export const templatesOf = ({ steps }: AutomationGraph): string[] => [
+export const listTemplateRefs = ({ steps }: AutomationGraph): string[] => [
   ...new Set(steps.flatMap((step) => (step.type === 'send_email' ? [step.config.template.id] : []))),
 ]
 
 /** Limit on the runs of one automation for one contact within a minute. */
-export const MOST_RUNS_A_MINUTE = 30
+export const MAX_RUNS_PER_MINUTE = 30
 
-/** Runs that are looked at for errors, and how many must have ended. */
-export const WATCHED_RUNS = 50
+/** Number of recent runs that are checked for errors, and minimum number that must have ended. */
+export const MONITORED_RUNS = 50
 const FEWEST_RUNS = 20
 
-/** Decides whether so many runs failed that the automation must stop. Returns the reason, in a sentence. */
-export function errorBrake({ ended, failed }: { ended: number; failed: number }): string | undefined {
+/**
+ * Decides whether so many runs failed that the automation must stop. Returns the reason as a sentence; undefined if it
+ * needn't stop.
+ */
+export function decideErrorStop({ ended, failed }: { ended: number; failed: number }): string | undefined {
   if (ended < FEWEST_RUNS || failed * 2 <= ended) return undefined
   return `${failed} of the last ${ended} runs failed. Look at the errors of the runs, then enable it again.`
 }
 
-/** The reason for a stop by a restore: what its runs did since the backup would be done again. */
+/** The reason shown after a restore stopped an automation: its runs would repeat what they did since the backup. */
 export const RESTORED_REASON =
   'The server was restored from a backup, and its runs may have gone on since. Check it, then enable it again.'
 
-/** The reason for a stop by too many runs for one contact. */
-export const LOOP_REASON = `It started ${MOST_RUNS_A_MINUTE} runs for one contact within a minute. Check whether an app sends the event in a loop, then enable it again.`
+/** The reason shown after too many runs for one contact stopped an automation. */
+export const LOOP_REASON = `It started ${MAX_RUNS_PER_MINUTE} runs for one contact within a minute. Check whether an app sends the event in a loop, then enable it again.`

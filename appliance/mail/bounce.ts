@@ -19,7 +19,7 @@ export type Phase =
  * names, in their zone or ours · `network`: connections, timeouts, loops · `quota`: we send too much or too fast ·
  * `temporary`: a passing problem of the server, including greylisting.
  */
-export const CATEGORIES = [
+export const BOUNCE_CATEGORIES = [
   'recipient',
   'mailbox-full',
   'policy',
@@ -32,10 +32,10 @@ export const CATEGORIES = [
   'quota',
   'temporary',
 ] as const
-export type Category = (typeof CATEGORIES)[number]
+export type BounceCategory = (typeof BOUNCE_CATEGORIES)[number]
 
 /** Bounce subtypes of the wire format (reference: wire format §5.3). */
-export const SUB_TYPES = [
+export const BOUNCE_SUBTYPES = [
   'General',
   'NoEmail',
   'MailboxFull',
@@ -43,7 +43,7 @@ export const SUB_TYPES = [
   'ContentRejected',
   'AttachmentRejected',
 ] as const
-export type SubType = (typeof SUB_TYPES)[number]
+export type BounceSubtype = (typeof BOUNCE_SUBTYPES)[number]
 
 /**
  * Effects of a reply on the delivery. `defer`: retry · `bounce`: final · `suppress`: final, and the address doesn't
@@ -62,9 +62,9 @@ export interface Advice {
  * How a lane reacts to a reply for a number of minutes: it sends less, sends nothing, or uses fewer connections at the
  * same pace.
  */
-export const SHAPINGS = ['slow', 'pause', 'connections'] as const
+export const SHAPING_ACTIONS = ['slow', 'pause', 'connections'] as const
 export interface Shaping {
-  kind: (typeof SHAPINGS)[number]
+  kind: (typeof SHAPING_ACTIONS)[number]
   minutes: number
 }
 
@@ -85,11 +85,11 @@ export interface BounceConditions {
 export interface BounceRule extends BounceConditions {
   /** Name of the rule, for people and tests. */
   topic: string
-  category: Category
+  category: BounceCategory
   action: BounceAction
   /** The meaning in words that complete "mx.example.com …". */
   says: string
-  subType: SubType
+  subType: BounceSubtype
   advice?: Advice
   shaping?: Shaping
 }

@@ -1,64 +1,67 @@
-/** The brakes of a broadcast: the results of its last emails that stop it, or its part for one provider. Pure. */
-import type { Category } from './bounce.ts'
+/**
+ * Decides, from the results of its last emails, whether a broadcast or its part for one provider is paused automatically.
+ * Pure.
+ */
+import type { BounceCategory } from './bounce.ts'
 import type { BroadcastCounts, PauseFigures } from './broadcast.ts'
 
-/** An email of a broadcast that was attempted lately. */
+/** An email of a broadcast that was attempted recently. */
 export interface RecentEmail {
-  /** Empty if it isn't known yet. */
+  /** ID of the mailbox provider; empty if it isn't known yet. */
   provider: string
   lastEvent: string
-  /** The category of its failure or delay; null if it neither failed nor was delayed. */
-  category: Category | null
-  /** Its first attempt (Unix milliseconds). */
+  /** The category of the email's failure or delay; null if it neither failed nor was delayed. */
+  category: BounceCategory | null
+  /** Time of the first attempt (Unix milliseconds). */
   sentAt: number
 }
 
-/** The part of a broadcast for one provider, after a brake held it. */
+/** The hold on the part of a broadcast for one provider. */
 export interface ProviderHold {
-  /** When it was held; null: it was resumed. */
+  /** When the part was held; null after it was resumed. */
   heldAt: number | null
   figures: PauseFigures
-  /** When it was last resumed. The brakes count only emails that were first attempted after that. */
+  /** When the part was last resumed. Only emails that were first attempted after that count for the next hold. */
   resumedAt: number | null
 }
 export type ProviderHolds = Readonly<Record<string, ProviderHold>>
 
-/** What the brakes decide. */
-export interface Braking {
+/** The decision: which parts to hold, and whether to pause the whole broadcast. */
+export interface PauseDecision {
   /** Providers whose part must be held. */
   held: Record<string, PauseFigures>
-  /** Why the whole broadcast must pause; null: it goes on. */
+  /** Why the whole broadcast must pause; null if it continues. */
   pause: { reason: keyof typeof BRAKES; figures: PauseFigures } | null
 }
 
-/** How many recent emails the brakes consider. */
-export const BRAKE_WINDOW = 1000
-/** The rates that pause a broadcast, and the minimum count. */
+/** Number of recent emails that the decision is based on. */
+export const PAUSE_WINDOW = 1000
+/** Shares above which a broadcast is paused, and minimum counts. */
 const BRAKES = {
   bounces: { share: 0.05, least: 10 },
   complaints: { share: 0.003, least: 4 },
 } as const
-/** From which share of complaints people are warned, and the minimum count. */
+/** Share of complaints above which there is a warning, and the minimum count. */
 const WARNED = { share: 0.001, least: 2 } as const
-/** Last events of emails that were delivered. */
+/** The last event of emails that were delivered. */
 const RECEIVED = ['delivered', 'opened', 'clicked', 'complained']
-/** The share of a provider's emails that it refuses as spam or for reputation, and the minimum count. */
+/** Share of a provider's emails refused as spam or for reputation above which its part is held, and the minimum count. */
 const REFUSED = { share: 0.2, least: 10 } as const
-/** Replies of a filter: about the content, or about the reputation of an IP or a domain. */
-const FILTERED: readonly (Category | null)[] = ['content', 'reputation']
+/** Categories of a filter's replies: about the content, or about the reputation of an IP or a domain. */
+const FILTERED: readonly (BounceCategory | null)[] = ['content', 'reputation']
 
 /** Lists the providers whose part is held. */
-export const heldProviders = (holds: ProviderHolds): string[] =>
+export const listHeldProviders = (holds: ProviderHolds): string[] =>
   Object.entries(holds).flatMap(([provider, { heldAt }]) => (heldAt === null ? [] : [provider]))
 
 /**
- * Decides whether a broadcast must pause. What a provider refuses counts for that provider first: its emails don't
- * count for the whole once its part is held.
+ * Decides whether a broadcast must pause. Refused emails count for the provider's own part first: once that part is held,
+ * its emails don't count for the whole broadcast.
  *
  * @param holds the providers that were held before
  */
-export function brakesOf(recent: readonly RecentEmail[], holds: ProviderHolds): Braking {
-  const held: Braking['held'] = {}
+export function decidePause(recent: readonly RecentEmail[], holds: ProviderHolds): PauseDecision {
+  const held: PauseDecision['held'] = {}
   const rest: RecentEmail[] = []
   for (const [provider, emails] of Map.groupBy(recent, (one) => one.provider)) {
     const hold = holds[provider]
@@ -74,10 +77,10 @@ export function brakesOf(recent: readonly RecentEmail[], holds: ProviderHolds): 
   return { held, pause: pauseOf(rest) }
 }
 
-const isRefused = (lastEvent: string, category: Category | null): boolean =>
+const isRefused = (lastEvent: string, category: BounceCategory | null): boolean =>
   (lastEvent === 'bounced' || lastEvent === 'delivery_delayed') && FILTERED.includes(category)
 
-function pauseOf(emails: readonly RecentEmail[]): Braking['pause'] {
+function pauseOf(emails: readonly RecentEmail[]): PauseDecision['pause'] {
   const of = emails.length
   const number = (event: string) => emails.filter(({ lastEvent }) => lastEvent === event).length
   const seen = { bounces: number('bounced'), complaints: number('complained') }
@@ -90,18 +93,18 @@ function pauseOf(emails: readonly RecentEmail[]): Braking['pause'] {
 }
 
 /** Explains in a sentence why the part of a broadcast for a provider is held. */
-export const holdSentence = (provider: string, { count, of }: PauseFigures): string =>
+export const explainHold = (provider: string, { count, of }: PauseFigures): string =>
   `${provider} refused ${count} of the last ${of} emails as spam or because of your reputation. Only its recipients wait.`
 
 /**
- * Warns of complaints about a broadcast before they pause it, in a sentence. Null: there are few.
- * @param counts its emails by last event
+ * Returns a warning, as a sentence, about complaints before they pause a broadcast; null if there are few.
+ * @param counts number of the broadcast's emails by last event
  */
-export function complaintWarning(counts: BroadcastCounts): string | null {
+export function getComplaintWarning(counts: BroadcastCounts): string | null {
   const complained = counts.complained ?? 0
   const delivered = RECEIVED.reduce((sum, event) => sum + (counts[event] ?? 0), 0)
   if (complained < WARNED.least || complained <= delivered * WARNED.share) return null
   const share = `${Number(((100 * complained) / delivered).toFixed(2))}%`
   const numbers = `${complained.toLocaleString('en')} of ${delivered.toLocaleString('en')}`
-  return `${numbers} delivered emails were reported as spam (${share}). Mailbox providers ask for less than ${100 * WARNED.share}%. Above ${100 * BRAKES.complaints.share}% of the last ${BRAKE_WINDOW.toLocaleString('en')}, Posthaste pauses the broadcast.`
+  return `${numbers} delivered emails were reported as spam (${share}). Mailbox providers ask for less than ${100 * WARNED.share}%. Above ${100 * BRAKES.complaints.share}% of the last ${PAUSE_WINDOW.toLocaleString('en')}, Posthaste pauses the broadcast.`
 }

@@ -1,4 +1,4 @@
-/** Shared vocabulary of broadcasts: states, content, and why one pauses. Pure. */
+/** Shared types of broadcasts: states, content, and reasons for a pause. Pure. */
 import type { AbTest } from './ab-test.ts'
 import type { Insight } from './insight.ts'
 
@@ -7,7 +7,8 @@ export const BROADCAST_STATUSES = ['draft', 'scheduled', 'queued', 'sent', 'canc
 export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number]
 
 /**
- * `late`: its time passed while the server was down. `restored`: it comes from a backup and may have been sent since.
+ * `late`: the scheduled time passed while the server was down. `restored`: the broadcast comes from a backup and may have
+ * been sent since.
  */
 export type PauseReason = 'person' | 'bounces' | 'complaints' | 'late' | 'restored'
 
@@ -15,37 +16,37 @@ export type PauseReason = 'person' | 'bounces' | 'complaints' | 'late' | 'restor
 export const SKIP_REASONS = ['unsubscribed', 'topic', 'deleted', 'canceled'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 
-/** What a person did with a broadcast. A copy can leave out those who did. */
-export const DEEDS = ['opened', 'clicked'] as const
-export type Deed = (typeof DEEDS)[number]
+/** A contact's reactions to a broadcast. A copy can exclude the contacts with one of them. */
+export const BROADCAST_ACTIONS = ['opened', 'clicked'] as const
+export type BroadcastAction = (typeof BROADCAST_ACTIONS)[number]
 
 /** The content of a draft. */
 export interface BroadcastContent {
-  /** As in a From header: `Ada <ada@example.com>`. */
+  /** Formatted as in a From header: `Ada <ada@example.com>`. */
   from: string
   subject: string
   replyTo: string[]
   /** The text that mail clients show after the subject in lists. */
   previewText: string | null
   html: string | null
-  /** Null: generated from the HTML. Empty: no text part. */
+  /** The text part; null to generate it from the HTML, empty for none. */
   text: string | null
   /** Null or absent: no A/B test. */
   abTest?: AbTest | null
 }
 
-/** The figures that made a brake pause a broadcast. */
+/** The figures that caused an automatic pause. */
 export interface PauseFigures {
-  /** Emails that bounced or were complained about. */
+  /** Number of emails that bounced or caused a complaint. */
   count: number
-  /** Out of this many recent emails. */
+  /** Number of recent emails that were considered. */
   of: number
 }
 
-/** Emails of a broadcast by their last event. */
+/** Numbers of a broadcast's emails by last event. */
 export type BroadcastCounts = Partial<Record<string, number>>
 
-/** Numbers of recipients, not of emails. */
+/** Numbers of recipients (not emails) with a reaction. */
 export interface BroadcastReach {
   opened: number
   clicked: number
@@ -54,7 +55,7 @@ export interface BroadcastReach {
 export const NO_REACH: BroadcastReach = { opened: 0, clicked: 0, unsubscribed: 0 }
 
 /** Explains in a sentence why a broadcast is paused. */
-export function pauseSentence(reason: PauseReason, figures: PauseFigures | null): string {
+export function explainPause(reason: PauseReason, figures: PauseFigures | null): string {
   const share = figures ? `${figures.count} of the last ${figures.of} emails` : 'Too many emails'
   switch (reason) {
     case 'person':
@@ -70,31 +71,31 @@ export function pauseSentence(reason: PauseReason, figures: PauseFigures | null)
   }
 }
 
-/** Says what happens to the emails that are on the wire when a broadcast pauses. */
-export const onTheWire = (count: number): string =>
+/** Describes what happens to the emails in flight when a broadcast pauses. */
+export const describeInFlight = (count: number): string =>
   count === 1
     ? '1 email is in flight and will still be sent.'
     : `${count.toLocaleString('en')} emails are in flight and will still be sent.`
 
-/** A schedule missed by more than this waits for confirmation (milliseconds). */
+/** Delay after which a missed broadcast waits for confirmation instead of being sent (milliseconds). */
 export const LATE_MS = 3_600_000
 /** Retry period of a broadcast's emails (milliseconds). An offer that arrives days late does harm. */
 export const BROADCAST_LIFETIME_MS = 48 * 3_600_000
 
 /** Returns the domain of an address in lower case. */
-export const addressDomain = (address: string): string =>
+export const getAddressDomain = (address: string): string =>
   address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 
 /** The outcome of the emails to one provider. */
 export interface ProviderResult {
-  /** Empty for providers that aren't known yet. */
+  /** Provider ID; empty if the provider isn't known yet. */
   provider: string
-  /** The pool that they leave from. */
+  /** The pool that the emails are sent from. */
   pool: string
   emails: number
-  /** In the queue, including deferred ones. */
+  /** Number of queued emails, including deferred ones. */
   waiting: number
-  /** In the queue, and deferred by the provider. */
+  /** Number of queued emails that the provider deferred. */
   deferred: number
   delivered: number
   bounced: number
@@ -106,7 +107,7 @@ export interface CurvePoint {
   /** Unix milliseconds. */
   at: number
   delivered: number
-  /** Recipients that opened it, and that clicked. */
+  /** Numbers of recipients that opened the broadcast, and that clicked a link. */
   opened: number
   clicked: number
 }
@@ -115,10 +116,10 @@ export interface CurvePoint {
 export interface EarlierRates {
   /** Number of broadcasts that were compared. */
   broadcasts: number
-  /** Of the emails that were tried. */
+  /** Rates of the attempted emails. */
   delivered: number | null
   bounced: number | null
-  /** Of the emails that were delivered. */
+  /** Rates of the delivered emails. */
   opened: number | null
   clicked: number | null
   unsubscribed: number | null
@@ -136,33 +137,33 @@ export const RECIPIENT_PREVIEWS = [
 ] as const
 export type RecipientPreview = (typeof RECIPIENT_PREVIEWS)[number]
 
-/** How many contacts each provider would get of a broadcast to all of a segment. */
+/** Numbers of contacts by provider who would get a broadcast to a whole segment. */
 export interface SegmentReach {
-  /** The pool that broadcasts of the team leave from, unless their domain has another one. */
+  /** The pool that the team's broadcasts are sent from, unless their domain has another one. */
   pool: string
-  /** Contacts of the segment. */
+  /** Number of contacts in the segment. */
   contacts: number
-  /** Those who are neither unsubscribed nor suppressed. */
+  /** Number of contacts that are neither unsubscribed nor suppressed. */
   eligible: number
   /** Whether the numbers are estimated from the contacts that were examined. */
   estimated: boolean
-  /** The largest first. Empty name: not known until the first emails were sent there. */
+  /** Largest first. An empty name stands for domains whose provider isn't known until the first emails are sent to them. */
   providers: { provider: string; contacts: number }[]
 }
 
 /**
- * What a link of a draft leads to. `merge_tag`: another address for each recipient. `other`: no web address, such as
+ * The target of a link in a draft. `merge_tag`: a different address for each recipient. `other`: not a web address, such as
  * mailto.
  */
 export const LINK_KINDS = ['web', 'unsubscribe', 'merge_tag', 'other'] as const
 
-/** A link of a draft. */
+/** A link in a draft. */
 export interface DraftLink {
-  /** What readers click, or the description of the image; empty if there is neither. */
+  /** The text that readers click, or the alternative text of the image; empty if there is neither. */
   text: string
   url: string
   kind: (typeof LINK_KINDS)[number]
-  /** How often it is in the content. */
+  /** Number of occurrences in the content. */
   count: number
 }
 
@@ -170,7 +171,7 @@ export interface DraftLink {
 export interface Review {
   findings: Insight[]
   recipients: {
-    /** Contacts in the segment. */
+    /** Number of contacts in the segment. */
     contacts: number
     eligible: number
     out: Record<'unsubscribed' | 'topic' | 'suppressed' | 'excluded', number>
@@ -179,19 +180,19 @@ export interface Review {
   }
   /** Eligible contacts by provider, largest first; empty while unknown. */
   providers: { provider: string; contacts: number }[]
-  /** The pool it would be sent from. */
+  /** The pool that the broadcast would be sent from. */
   pool: string
-  /** Emails per hour at most; null: as fast as the lanes allow. */
+  /** Maximum number of emails per hour; null for as fast as the lanes allow. */
   hourlyRate: number | null
   /** Scheduled time (Unix milliseconds); null if it isn't scheduled. */
   scheduledAt: number | null
   /** How long the rest waits for the winner of an A/B test, in hours; 0 without one. */
   waitHours: number
   links: DraftLink[]
-  /** Merge tags with how many checked contacts lack a value of their own. */
+  /** Merge tags, with the number of checked contacts that have no value of their own. */
   tags: { key: string; fallback: string | null; missing: number; known: boolean }[]
-  /** Eligible contacts that were checked. */
+  /** Number of eligible contacts that were checked. */
   looked: number
-  /** Some contacts, with the email each would get. */
+  /** Some contacts, with the email that each would get. */
   samples: { email: string; subject: string; text: string }[]
 }

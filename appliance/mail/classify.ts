@@ -1,8 +1,16 @@
-import type { Advice, BounceAction, BounceRule, Category, Shaping, SubType, Phase } from './bounce.ts'
+import type {
+  Advice,
+  BounceAction,
+  BounceRule,
+  BounceCategory,
+  Shaping,
+  BounceSubtype,
+  Phase,
+} from './bounce.ts'
 import type { Reply } from './reply.ts'
 
 /** The context of a reply. */
-export interface About {
+export interface ReplyContext {
   phase: Phase
   /** Id of the mailbox provider; null or absent when unknown. */
   provider?: string | null | undefined
@@ -12,19 +20,19 @@ export interface About {
 export interface Classification {
   /** Name of the rule. */
   topic: string
-  category: Category
+  category: BounceCategory
   /** `defer` for every 4yz; `suppress` only when the recipient alone is the problem. */
   action: BounceAction
   /** Completes "mx.example.com …". */
   says: string
-  subType: SubType
+  subType: BounceSubtype
   advice?: Advice
   /** How the lane should react. The pauses that specific providers require are in the providers table. */
   shaping?: Shaping
 }
 
 /** Classifies a reply; `createClassifier` creates one. Pure. */
-export type Classify = (reply: Reply, about: About) => Classification
+export type Classify = (reply: Reply, about: ReplyContext) => Classification
 
 /**
  * Maximum number of characters of a reply that the patterns search. Limits their time, because the text is from the
@@ -38,12 +46,12 @@ const MOST_CHARS = 2000
  */
 const ADDRESS = /[^\s<>()[\]"',;:=@]{1,64}@[^\s<>()[\]"',;:=@]{1,255}/g
 
-/** A reply as rules see it. */
+/** A reply in the form that rules match. */
 interface Said {
   code: string
   enhanced: string | null
   text: string
-  about: About
+  about: ReplyContext
 }
 
 /** Used when no rule matches; the shipped table has a rule for every reply. */

@@ -2,12 +2,12 @@
  * Conditions of automations, in the grammar of segment rules (rules.ts), on the fields of an event and a contact. Pure.
  */
 import { refuse } from './refusals.ts'
-import { MOST_DEPTH, MOST_RULES, RULE_OPERATORS, type Rule, type Rules } from './rules.ts'
+import { MAX_RULE_DEPTH, MAX_RULES, RULE_OPERATORS, type Rule, type Rules } from './rules.ts'
 
 export type { Rules } from './rules.ts'
 
-/** The data of a run: the payload that started it, its contact, and payloads that it waited for, by event. */
-export interface Facts {
+/** The data of a run: the payload that started it, its contact, and by event the payloads that it waited for. */
+export interface ConditionData {
   event: Record<string, unknown>
   contact: Record<string, unknown>
   waits: Record<string, Record<string, unknown>>
@@ -19,7 +19,7 @@ const MAX_VALUE = 500
 /** Whether a text names a field, such as `event.plan`, `contact.properties.plan` or `wait_events.paid.amount`. */
 export const isField = (given: unknown): given is string => typeof given === 'string' && FIELD.test(given)
 
-export const FIELD_EXPECTED =
+export const EXPECTED_FIELD =
   'a field such as `event.plan`, `contact.email`, `contact.properties.plan` or `wait_events.order.paid.total`'
 
 const CONTACT_FIELDS = ['id', 'email', 'first_name', 'last_name', 'unsubscribed', 'created_at']
@@ -35,8 +35,8 @@ const isObject = (given: unknown): given is Record<string, unknown> =>
   typeof given === 'object' && given !== null && !Array.isArray(given)
 
 /** Reads a condition. `type` may be missing in a single rule. Refuses: `invalid_field`. */
-export function readCondition(given: unknown, path: string): Rules {
-  return readOne(given, path, 1, { left: MOST_RULES })
+export function parseCondition(given: unknown, path: string): Rules {
+  return readOne(given, path, 1, { left: MAX_RULES })
 }
 
 function readOne(given: unknown, path: string, depth: number, count: { left: number }): Rules {
@@ -46,10 +46,10 @@ function readOne(given: unknown, path: string, depth: number, count: { left: num
   if (type !== 'and' && type !== 'or')
     throw refuse('invalid_field', { field: `${path}.type`, expected: 'one of rule, and, or' })
   const { rules } = given
-  if (depth > MOST_DEPTH || !Array.isArray(rules) || rules.length === 0 || rules.length > MOST_RULES)
+  if (depth > MAX_RULE_DEPTH || !Array.isArray(rules) || rules.length === 0 || rules.length > MAX_RULES)
     throw refuse('invalid_field', {
       field: `${path}.rules`,
-      expected: `1 to ${MOST_RULES} rules, in at most ${MOST_DEPTH} groups within each other`,
+      expected: `1 to ${MAX_RULES} rules, in at most ${MAX_RULE_DEPTH} groups within each other`,
     })
   return { type, rules: rules.map((one, at) => readOne(one, `${path}.rules[${at}]`, depth + 1, count)) }
 }
@@ -61,9 +61,9 @@ function readRule(
 ): Rule {
   count.left -= 1
   if (count.left < 0)
-    throw refuse('invalid_field', { field: path, expected: `at most ${MOST_RULES} rules in all` })
+    throw refuse('invalid_field', { field: path, expected: `at most ${MAX_RULES} rules in all` })
   if (!isField(field) || !isContactField(field))
-    throw refuse('invalid_field', { field: `${path}.field`, expected: FIELD_EXPECTED })
+    throw refuse('invalid_field', { field: `${path}.field`, expected: EXPECTED_FIELD })
   const known = RULE_OPERATORS.find((one) => one === operator)
   if (!known)
     throw refuse('invalid_field', {
@@ -87,7 +87,7 @@ function readRule(
 }
 
 /** Finds the value of a field; undefined if there is none. */
-export function fieldValue(field: string, { event, contact, waits }: Facts): unknown {
+export function findFieldValue(field: string, { event, contact, waits }: ConditionData): unknown {
   const [noun, ...path] = field.split('.')
   if (noun === 'contact') return valueAt(contact, path)
   if (noun === 'event') return valueAt(event, path)
@@ -108,10 +108,10 @@ function valueAt(from: unknown, path: readonly string[]): unknown {
 }
 
 /** Decides whether a condition holds. Texts are compared without regard to case, as in segments. */
-export function holds(rules: Rules, facts: Facts): boolean {
-  if (rules.type === 'rule') return holdsRule(rules, fieldValue(rules.field, facts))
-  if (rules.type === 'and') return rules.rules.every((one) => holds(one, facts))
-  return rules.rules.some((one) => holds(one, facts))
+export function evaluateCondition(rules: Rules, facts: ConditionData): boolean {
+  if (rules.type === 'rule') return holdsRule(rules, findFieldValue(rules.field, facts))
+  if (rules.type === 'and') return rules.rules.every((one) => evaluateCondition(one, facts))
+  return rules.rules.some((one) => evaluateCondition(one, facts))
 }
 
 const lower = (value: unknown): string => String(value).toLowerCase()

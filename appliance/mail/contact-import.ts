@@ -1,12 +1,12 @@
-/** Shared vocabulary of contact imports. Pure. */
+/** Shared types of contact imports. Pure. */
 
 /** States in the API. An import that has only been previewed isn't in any of them. */
 export const IMPORT_STATUSES = ['queued', 'in_progress', 'completed', 'failed'] as const
 export type ImportStatus = (typeof IMPORT_STATUSES)[number]
 
 /** upsert: update existing contacts · skip: keep them unchanged. */
-export const ON_CONFLICT = ['upsert', 'skip'] as const
-export type OnConflict = (typeof ON_CONFLICT)[number]
+export const CONFLICT_ACTIONS = ['upsert', 'skip'] as const
+export type ConflictAction = (typeof CONFLICT_ACTIONS)[number]
 
 /** How a column's values are parsed. A boolean becomes the string `true` or `false`. */
 export const COLUMN_TYPES = ['string', 'number', 'boolean'] as const

@@ -8,8 +8,7 @@ export interface CsvRecord {
   /** False when the text ends within quotes. */
   closed: boolean
   /**
-   * Offset of the end of the record in the text, including its line end (UTF-16 units), and the number of the next
-   * line.
+   * Offset of the end of the record in the text (UTF-16 units), including its line end, and the number of the next line.
    */
   end: number
   next: number
@@ -25,13 +24,13 @@ const SEPARATORS = [',', ';', '\t'] as const
  * Guesses the separator: the one that occurs most in the first line, including within quotes; a comma when there is
  * none.
  */
-export function separatorOf<const T extends string>(text: string, separators: readonly [T, ...T[]]): T {
+export function guessSeparator<const T extends string>(text: string, separators: readonly [T, ...T[]]): T {
   const [first] = /^[^\r\n]{0,10000}/.exec(text)!
   const count = (mark: string): number => first.split(mark).length
   return separators.reduce((best, mark) => (count(mark) > count(best) ? mark : best))
 }
 
-/** How to read a text. */
+/** Options for reading CSV. */
 export interface CsvFormat {
   /** Default: the most frequent separator of the first line. */
   separator?: string
@@ -42,7 +41,7 @@ export interface CsvFormat {
 /** Reads records with any line ends. Skips empty lines and a byte order mark. */
 export function* readCsv(source: string, format: CsvFormat = {}): Generator<CsvRecord> {
   const start = source.startsWith('\ufeff') ? 1 : 0
-  const separator = format.separator ?? separatorOf(source.slice(start, 10_000), SEPARATORS)
+  const separator = format.separator ?? guessSeparator(source.slice(start, 10_000), SEPARATORS)
   const plain = new RegExp(`[^\\r\\n${separator}]*`, 'y')
   const until = (from: number): number => {
     plain.lastIndex = from
@@ -101,9 +100,9 @@ const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 
 /**
  * Writes one record, including its line end. Prefixes an apostrophe to cells that a spreadsheet would run as a formula:
- * strangers choose their own addresses, which may begin with `=`. `plainCell` removes it.
+ * strangers choose their own addresses, which may begin with `=`. `parseCell` removes it.
  */
-export function csvRecord(cells: readonly string[]): string {
+export function formatCsvRecord(cells: readonly string[]): string {
   const written = cells.map((cell) => {
     const safe = FORMULA.test(cell) ? `'${cell}` : cell
     return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
@@ -111,8 +110,8 @@ export function csvRecord(cells: readonly string[]): string {
   return `${written.join(',')}\r\n`
 }
 
-/** Returns a cell's text without surrounding spaces and the apostrophe of `csvRecord`. */
-export function plainCell(cell: string): string {
+/** Returns a cell's text without surrounding spaces and the apostrophe of `formatCsvRecord`. */
+export function parseCell(cell: string): string {
   const text = cell.trim()
   return text.startsWith("'") && FORMULA.test(text.slice(1)) ? text.slice(1) : text
 }

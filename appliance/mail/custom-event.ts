@@ -19,7 +19,7 @@ const MAX_PAYLOAD = 32_768
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
 
 /** Reads the name of an event. Refuses: `missing_field`, `invalid_field`. */
-export function readEventName(given: string, field = 'name'): string {
+export function parseEventName(given: string, field = 'name'): string {
   const name = given.trim()
   if (name === '') throw refuse('missing_field', { field })
   if (name.length > MAX_NAME || unprintable.test(name))
@@ -33,7 +33,7 @@ export function readEventName(given: string, field = 'name'): string {
 }
 
 /** Reads a schema; null or an empty one means any payload. Refuses: `invalid_field`. */
-export function readEventSchema(given: Record<string, unknown> | null | undefined): EventSchema | null {
+export function parseEventSchema(given: Record<string, unknown> | null | undefined): EventSchema | null {
   const fields = Object.entries(given ?? {})
   if (fields.length === 0) return null
   if (fields.length > MAX_FIELDS)
@@ -57,10 +57,10 @@ export function readEventSchema(given: Record<string, unknown> | null | undefine
 
 /**
  * Reads a payload. Fields may be missing or null; fields that the schema lacks are kept.
- * @param schema null: any payload
+ * @param schema null for any payload
  * Refuses: `invalid_field`.
  */
-export function readPayload(
+export function parsePayload(
   given: EventPayload | null | undefined,
   schema: EventSchema | null,
 ): EventPayload {

@@ -67,7 +67,7 @@ const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_
 const pattern = /^(\d{1,9})\s*(?:(s)(?:ecs?|econds?)?|(m)(?:ins?|inutes?)?|(h)(?:rs?|ours?)?|(d)(?:ays?)?)$/i
 
 /** Parses a duration as people write it. Returns milliseconds; undefined when it is invalid. */
-export function readDuration(text: string): number | undefined {
+export function parseDuration(text: string): number | undefined {
   const match = pattern.exec(text.trim())
   if (!match) return undefined
   const [, count, ...found] = match

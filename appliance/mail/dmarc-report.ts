@@ -20,7 +20,7 @@ export type Disposition = (typeof DISPOSITIONS)[number]
 
 export interface DkimOutcome {
   domain: string
-  /** Required by RFC 9990 but often missing; then empty. */
+  /** The selector, which RFC 9990 requires but many reports lack; then empty. */
   selector: string
   result: AuthResult
 }

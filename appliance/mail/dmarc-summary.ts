@@ -15,7 +15,7 @@ export interface DmarcSource {
   ip: string
   kind: SourceKind
   messages: number
-  /** Passed DMARC by DKIM, SPF or both. */
+  /** Number of messages that passed DMARC by DKIM, SPF or both. */
   passed: number
   dkimAligned: number
   spfAligned: number
@@ -80,7 +80,7 @@ function topOf(rows: readonly DmarcRow[], domainOf: (row: DmarcRow) => string): 
     .map(([name]) => name)
 }
 
-/** Decides by the majority of a source's messages. */
+/** Determines the kind of a source from the majority of its messages. */
 function kindOf(facts: Facts, isOwn: boolean): SourceKind {
   if (isOwn) return 'own'
   if (facts.passed * 2 > facts.messages) return facts.spfAligned > 0 ? 'aligned' : 'forwarder'
@@ -150,7 +150,10 @@ export interface DmarcPosture {
 const ENOUGH_DAYS = 14
 
 /** Returns the next step for a domain, in a sentence. */
-export function dmarcNextStep(domain: string, { policy, days, messages, sources }: DmarcPosture): string {
+export function describeDmarcNextStep(
+  domain: string,
+  { policy, days, messages, sources }: DmarcPosture,
+): string {
   if (messages === 0) return `Publish the record below. Reports arrive once a day for mail sent as ${domain}.`
   const own = sources.find(({ kind, status }) => kind === 'own' && status === 'failed')
   if (own) return `Fix the mail of this server first: ${own.ip} sent mail that failed DMARC.`

@@ -34,9 +34,9 @@ export interface TlsRow {
 }
 
 /** A parsed report, ready to be stored. */
-export interface ReadDomainReport {
+export interface ParsedDomainReport {
   kind: DomainReportKind
-  /** As claimed in the report; not verified. */
+  /** The organization as claimed in the report; not verified. */
   organization: string
   reportId: string
   policyDomain: string
@@ -50,8 +50,8 @@ export interface ReadDomainReport {
   failed: number
   /** Records that were invalid or too many. Their messages aren't in the rows. */
   skipped: number
-  /** Empty in TLS reports. */
+  /** Rows of a DMARC report; empty in TLS reports. */
   dmarc: DmarcRow[]
-  /** Empty in DMARC reports. */
+  /** Rows of a TLS report; empty in DMARC reports. */
   tls: TlsRow[]
 }

@@ -30,7 +30,7 @@ const KEYWORD = { failed: 'FAILURE', delayed: 'DELAY', relayed: 'SUCCESS' } as c
 >
 
 /** Whether the sender of a message wants this report. The default is failure and delay (RFC 3461 §4.1). */
-export function reportWanted(notify: Notify | null, kind: ReportKind): boolean {
+export function isReportWanted(notify: Notify | null, kind: ReportKind): boolean {
   if (notify === null) return kind !== 'relayed'
   return notify !== 'NEVER' && notify.includes(KEYWORD[kind])
 }

@@ -1,7 +1,7 @@
 /** Removes a person's address from stored data. Pure. */
 import { createHmac } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
-import { suppressionKey } from './suppression.ts'
+import { toSuppressionKey } from './suppression.ts'
 
 /** Kinds of rows that an erasure changes or removes, and counts. */
 const ERASURE_KINDS = [
@@ -27,7 +27,7 @@ export type ErasureKind = (typeof ERASURE_KINDS)[number]
 export type ErasureCounts = Record<ErasureKind, number>
 
 /** Returns zero counts. */
-export function noCounts(): ErasureCounts {
+export function createErasureCounts(): ErasureCounts {
   return Object.fromEntries(ERASURE_KINDS.map((kind) => [kind, 0])) as ErasureCounts
 }
 
@@ -37,22 +37,22 @@ export function noCounts(): ErasureCounts {
  * @param key the secret `erasures`
  * @returns 64 hex digits
  */
-export function addressHash(key: Uint8Array, teamId: string, address: string): string {
+export function hashAddress(key: Uint8Array, teamId: string, address: string): string {
   return createHmac('sha256', key)
-    .update(`${teamId}\0${suppressionKey(address)}`)
+    .update(`${teamId}\0${toSuppressionKey(address)}`)
     .digest('hex')
 }
 
 /** Returns the address shown instead of an erased one. No one can own it (RFC 2606 §2). */
-export function pseudonymOf(hash: string): string {
+export function createPseudonym(hash: string): string {
   return `erased-${hash.slice(0, 16)}@erased.invalid`
 }
 
-/** Whether an address is one that `pseudonymOf` made. */
+/** Whether an address is one that `createPseudonym` made. */
 export const isPseudonym = (address: string): boolean => /^erased-[0-9a-f]{16}@erased\.invalid$/.test(address)
 
 /** Returns `address` of a suppression whose address was erased. It has no @, so that it can't be an address. */
-export function erasedSuppressionKey(hash: string): string {
+export function createErasedSuppressionKey(hash: string): string {
   return `erased:${hash}`
 }
 
@@ -84,7 +84,10 @@ const SHORTEST_WORD = 3
 /** Fields with text from remote servers, and with our notes about it. */
 const SPOKEN = new Set(['text', 'note', 'message', 'diagnosticCode'])
 
-/** @param address with A-labels, as recipients are stored; found in any case, with U-labels, and percent-encoded */
+/**
+ * Creates an eraser.
+ * @param address with A-labels, as recipients are stored; found in any case, with U-labels, and percent-encoded
+ */
 export function createEraser(address: string, pseudonym: string): Eraser {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)

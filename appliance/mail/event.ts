@@ -1,7 +1,7 @@
 import type { Alert } from './alert.ts'
 import type { EventChoices, EventContact, EventTopic } from './audience.ts'
-import type { Category, SubType } from './bounce.ts'
-import type { EventReceived } from './inbound.ts'
+import type { BounceCategory, BounceSubtype } from './bounce.ts'
+import type { EventReceivedEmail } from './inbound.ts'
 import type { Cause } from './verdict.ts'
 
 /** Email events, under the names that webhooks use (reference: wire format §5.2). */
@@ -103,11 +103,11 @@ export interface EventData {
   /** For bounces: the class on the wire. */
   bounce?: {
     type: 'Permanent' | 'Transient' | 'Undetermined'
-    subType: SubType | 'Undetermined'
+    subType: BounceSubtype | 'Undetermined'
     message: string
     diagnosticCode: string[]
     /** The category of the bounce. Not on the wire, where bounces have only the four properties above. */
-    category?: Category
+    category?: BounceCategory
     /** The recipient's address doesn't exist and belongs on the suppression list. Not on the wire. */
     suppress?: true
   }
@@ -115,7 +115,7 @@ export interface EventData {
   complaint?: { source: string }
   /** For failures: the reason in a word or a sentence. */
   failed?: { reason: string }
-  /** For suppressions: why, in the wire format's words; `reason` is null for an address that was added by hand. */
+  /** For suppressions: the reason in the wire format's terms; `reason` is null for an address that was added by hand. */
   suppressed?: {
     message: string
     type: 'Suppressed' | 'OnAccountSuppressionList'
@@ -123,29 +123,29 @@ export interface EventData {
   }
   /** For delays: the number of the attempt, and when the next one is due (Unix milliseconds). */
   delay?: { attempt: number; nextAttemptAt: number }
-  /** For domain events. */
+  /** The domain, for domain events. */
   domain?: EventDomain
-  /** For suppression events. */
+  /** The suppression, for suppression events. */
   suppression?: EventSuppression
-  /** For contact events. */
+  /** The contact, for contact events. */
   contact?: EventContact
-  /** For topic events. */
+  /** The topic, for topic events. */
   topic?: EventTopic
-  /** For `email.received`. */
-  received?: EventReceived
+  /** The received email, for `email.received`. */
+  received?: EventReceivedEmail
   /** For alerts. */
   alert?: Alert
-  /** For `contact.topics.updated`. */
+  /** The changed choices, for `contact.topics.updated`. */
   choices?: EventChoices
 }
 
 /** Returns the `last_event` after an event: its type without the noun. */
-export function lastEventOf(type: EmailEventType): LastEvent {
+export function toLastEvent(type: EmailEventType): LastEvent {
   return type.slice('email.'.length) as LastEvent
 }
 
 /** Events of one recipient, so that the mailbox provider is known. */
-export const COUNTED_BY_RECIPIENT = [
+export const RECIPIENT_COUNTERS = [
   'delivered',
   'bounced',
   'delivery_delayed',
@@ -157,11 +157,11 @@ export const COUNTED_BY_RECIPIENT = [
 /**
  * Events of a whole email, because the recipient can't be determined. Opens and clicks by bots are counted separately.
  */
-const COUNTED_BY_EMAIL = ['sent', 'opened', 'clicked', 'opened_by_robots', 'clicked_by_robots'] as const
+const EMAIL_COUNTERS = ['sent', 'opened', 'clicked', 'opened_by_robots', 'clicked_by_robots'] as const
 
 /** All counters that can be queried. */
-export const COUNTED = [...COUNTED_BY_RECIPIENT, ...COUNTED_BY_EMAIL] as const
-export type Counted = (typeof COUNTED)[number]
+export const EVENT_COUNTERS = [...RECIPIENT_COUNTERS, ...EMAIL_COUNTERS] as const
+export type EventCounter = (typeof EVENT_COUNTERS)[number]
 
 /** Returns the counter for bounces of a category (mail/bounce.ts). */
-export const bouncedAbout = (category: string): string => `bounced_about_${category}`
+export const getBounceCategoryCounter = (category: string): string => `bounced_about_${category}`

@@ -1,9 +1,9 @@
-/** Words how long sending takes, for the command line and the dashboard. Pure. */
+/** Describes in words how long sending takes, for the command line and the dashboard. Pure. */
 
 const DAY_HOURS = 24
 
-/** Formats a number of hours: `about 40 min`, `about 6 h`, `about 2.5 days`. Null: not known. */
-export function hoursInWords(hours: number | null): string {
+/** Formats a number of hours: `about 40 min`, `about 6 h`, `about 2.5 days`. Null means unknown. */
+export function formatHours(hours: number | null): string {
   if (hours === null) return 'not known yet'
   if (hours < 0.2) return 'a few minutes'
   if (hours < 1) return `about ${Math.round(hours * 6) * 10} min`
@@ -16,10 +16,10 @@ export function hoursInWords(hours: number | null): string {
 type Limit = 'rate' | 'warm_up' | 'lanes'
 
 /**
- * Says why sending takes more than a day, to follow `hoursInWords`; empty if it doesn't.
+ * Explains why sending takes more than a day, as a continuation of `formatHours`; empty if it doesn't.
  * @param by what limits it
  */
-export function limitWords(hours: number | null, by: Limit | null): string {
+export function explainForecastLimit(hours: number | null, by: Limit | null): string {
   if (hours === null || hours <= DAY_HOURS || by === null) return ''
   switch (by) {
     case 'rate':

@@ -16,7 +16,7 @@ export interface FormField {
 }
 
 /** A team's own texts in one language; null for the default ones. */
-export interface FormWords {
+export interface FormTexts {
   /** Heading of the page. */
   title: string | null
   /** Text below the heading. */
@@ -44,8 +44,10 @@ export interface FormSettings {
   from: string
   /** Languages of the page and the email; the first is the default. */
   languages: PageLanguage[]
-  words: Partial<Record<PageLanguage, FormWords>>
-  /** Where the browser is redirected after the sign-up and after the confirmation; null: to a page of this server. */
+  words: Partial<Record<PageLanguage, FormTexts>>
+  /**
+   * URLs to which the browser is redirected after the sign-up and after the confirmation; null for a page of this server.
+   */
   submittedUrl: string | null
   confirmedUrl: string | null
   /** Origins of other sites that may contain the form, such as `https://example.com`. */
@@ -72,19 +74,19 @@ export interface FormDetails extends Form {
 }
 
 /** How long a confirmation link works, in milliseconds. */
-export const CONFIRM_MS = 7 * 86_400_000
+export const CONFIRMATION_LIFETIME_MS = 7 * 86_400_000
 
 /** Limits on confirmation emails. */
 export const FORM_LIMITS = {
-  /** To one address, from one team. */
+  /** Maximum number of emails to one address, from one team. */
   addressPerHour: 1,
   addressPerDay: 3,
   /** From one form. */
   formPerHour: 1000,
-  /** Sign-ups from one IPv4 address or IPv6 /48 within an hour. */
+  /** Maximum number of sign-ups from one IPv4 address or IPv6 /48 within an hour. */
   networkPerHour: 20,
 }
 
 /** The name of an input: property keys have a prefix, so that they can't collide with others. */
-export const inputName = (field: string): string =>
+export const getInputName = (field: string): string =>
   (NAME_FIELDS as readonly string[]).includes(field) ? field : `properties.${field}`

@@ -67,12 +67,12 @@ function reservation(name: string): (typeof reserved)[number] | undefined {
 }
 
 /** Returns why a caller may not set this field, as a clause for the refusal; undefined when it may. */
-export function reservedBecause(name: string): string | undefined {
+export function explainReservedField(name: string): string | undefined {
   return reservation(name)?.reason
 }
 
 /** Whether a field in `headers` is silently dropped. */
-export function isDropped(name: string): boolean {
+export function isDroppedField(name: string): boolean {
   return isFieldName(name) && reservation(name)?.fate === 'dropped'
 }
 
@@ -108,7 +108,7 @@ const SINGLE_FIELDS = new Map(
 )
 
 /** Returns the first field that occurs too often, and how often; undefined when there is none. */
-export function repeatedField(names: readonly string[]): { field: string; count: number } | undefined {
+export function findRepeatedField(names: readonly string[]): { field: string; count: number } | undefined {
   const seen = new Set<string>()
   for (const name of names.map((one) => one.toLowerCase())) {
     const field = SINGLE_FIELDS.get(name)
@@ -119,13 +119,13 @@ export function repeatedField(names: readonly string[]): { field: string; count:
   return undefined
 }
 
-/** Whether it is a valid `ftext`: printable ASCII except the colon (RFC 5322 §3.6.8). */
+/** Whether a name is a valid `ftext`: printable ASCII except the colon (RFC 5322 §3.6.8). */
 export function isFieldName(name: string): boolean {
   return name.length <= MAX_FIELD_NAME && /^[!-9;-~]+$/.test(name)
 }
 
 /** Returns what is wrong with a field's value, as a clause for the refusal; undefined when it is valid. */
-export function fieldValueProblem(value: string): string | undefined {
+export function findFieldValueProblem(value: string): string | undefined {
   if (/[\r\n\0]/.test(value)) return 'it must not contain line breaks or NUL'
   // Tab is white space in a field. Other control characters aren't allowed.
   if (/[^\P{Cc}\t]|\p{Cs}/u.test(value)) return 'it must not contain control characters'
@@ -135,7 +135,7 @@ export function fieldValueProblem(value: string): string | undefined {
 }
 const longWord = new RegExp(`[^ \\t]{${MAX_WORD + 1}}`)
 
-/** Whether it is a `msg-id` (RFC 5322 §3.6.4), without the obsolete forms. */
+/** Whether a text is a `msg-id` (RFC 5322 §3.6.4), without the obsolete forms. */
 export function isMessageId(text: string): boolean {
   return text.length <= 320 && /^<[\w!#$%&'*+\-/=?^`{|}~.]+@[\w\-.[\]:]+>$/.test(text)
 }
@@ -201,23 +201,23 @@ function endOfField(message: Uint8Array, start: number): number {
 }
 
 /** Returns a field's value on one line, without name, folding and surrounding white space. */
-export function fieldValue(field: HeaderField): string {
+export function getUnfoldedValue(field: HeaderField): string {
   const text = Buffer.from(field.raw).toString('utf8')
   return unfold(text.slice(text.indexOf(':') + 1)).trim()
 }
 
 /** Length at which header lines are folded (RFC 2047 §2; RFC 5322 §2.1.1 recommends at most 78). */
-export const HEADER_LINE = 76
+export const HEADER_LINE_LENGTH = 76
 
 /**
  * Appends tokens to a field. A token that doesn't fit starts a new line, with its own white space or with a space (RFC
  * 5322 §2.2.3).
  */
-export function fold(start: string, tokens: readonly string[]): string {
+export function foldTokens(start: string, tokens: readonly string[]): string {
   let text = start
   let column = start.length - (start.lastIndexOf('\n') + 1)
   for (const token of tokens) {
-    const fits = column + token.length <= HEADER_LINE
+    const fits = column + token.length <= HEADER_LINE_LENGTH
     const piece = fits || /^[ \t]/.test(token) ? token : ` ${token}`
     text += fits ? piece : `\r\n${piece}`
     column = fits ? column + piece.length : piece.length
@@ -231,7 +231,7 @@ export function fold(start: string, tokens: readonly string[]): string {
  */
 export function foldField(name: string, value: string): string {
   const line = `${name}: ${value}`
-  if (line.length <= HEADER_LINE) return line
+  if (line.length <= HEADER_LINE_LENGTH) return line
   const [start = '', first = '', ...words] = line.split(/(?<=[^ \t])(?=[ \t]+[^ \t])/)
-  return fold(start + first, words)
+  return foldTokens(start + first, words)
 }

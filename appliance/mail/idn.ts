@@ -115,4 +115,4 @@ function unicodeDomain(domain: string): string {
 const NAME = /(?:[\p{L}\p{N}_-]+\.)*xn--[a-z0-9-]+(?:\.[\p{L}\p{N}_-]+)*/giu
 
 /** Converts the domains in a text, an address or a domain to Unicode. Domains without A-labels stay unchanged. */
-export const withUnicodeDomains = (text: string): string => text.replaceAll(NAME, unicodeDomain)
+export const toUnicodeDomains = (text: string): string => text.replaceAll(NAME, unicodeDomain)

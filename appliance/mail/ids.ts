@@ -51,19 +51,19 @@ export function isId(text: string): boolean {
 }
 
 /** Returns when an id was created, in Unix milliseconds (RFC 9562 §5.7: its first 48 bits). */
-export const madeAt = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+export const getIdTime = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
 /** The owner of a lease: one run of a daemon. Pure. */
 
 /** Identifies one run of a node's daemon. */
-export const ownerOf = (node: string, run: string): string => `${node}/${run}`
+export const formatOwner = (node: string, run: string): string => `${node}/${run}`
 
 /** Returns the node of an owner. */
-export const nodeOf = (owner: string): string => owner.slice(0, Math.max(0, owner.indexOf('/')))
+export const getOwnerNode = (owner: string): string => owner.slice(0, Math.max(0, owner.indexOf('/')))
 
 /**
- * Whether the owner is an earlier run of the same node. It has ended, because this run holds the lock on the node's
+ * Whether the owner is an earlier run of the same node. That run has ended, because this run holds the lock on the node's
  * data directory.
  */
 export const isEarlierRun = (owner: string, run: string): boolean =>
-  owner !== run && nodeOf(owner) === nodeOf(run)
+  owner !== run && getOwnerNode(owner) === getOwnerNode(run)

@@ -36,6 +36,6 @@ export const imagePath = ({ id, type }: Pick<ImageInfo, 'id' | 'type'>): string 
 const PATH = /\/i\/([0-9a-f]{64})\.(?:png|jpg|gif|webp)(?![\w.-])/g
 
 /** Finds the ids of images that a text refers to: a document as JSON, or HTML. */
-export const imagesIn = (text: string): string[] => [
+export const findImageIds = (text: string): string[] => [
   ...new Set([...text.matchAll(PATH)].map(([, id]) => id!)),
 ]

@@ -45,7 +45,7 @@ export interface SpamVerdict {
 }
 
 /** A received email in an event's payload. */
-export interface EventReceived {
+export interface EventReceivedEmail {
   emailId: string
   createdAt: number
   from: string

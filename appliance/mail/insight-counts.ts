@@ -1,5 +1,5 @@
 /** How many sent emails of a domain failed each check. Pure. */
-import { dateOf, daysUntil } from './reputation.ts'
+import { formatDay, listDays } from './reputation.ts'
 
 /** Descriptions of emails that fail a check, used after a number: `412 emails without a plain-text part`. */
 const CHECK_WORDS: Readonly<Record<string, string>> = {
@@ -49,7 +49,7 @@ export interface InsightCounts {
 }
 
 /** Returns the first UTC day of a period up to now: YYYY-MM-DD. */
-export const firstDay = (now: number, days: number): string => dateOf(daysUntil(now, days)[0]!)
+export const firstDay = (now: number, days: number): string => formatDay(listDays(now, days)[0]!)
 
 function noteOf(check: string, emails: number): string {
   const noun = emails === 1 ? '1 email' : `${emails.toLocaleString('en')} emails`
@@ -63,8 +63,8 @@ export function sumInsights(
   count: number,
 ): InsightCounts {
   const byDay = Map.groupBy(rows, ({ day }) => day)
-  const days = daysUntil(now, count).map((start) => {
-    const date = dateOf(start)
+  const days = listDays(now, count).map((start) => {
+    const date = formatDay(start)
     const all = byDay.get(date) ?? []
     return {
       date,

@@ -23,7 +23,7 @@ interface Wording {
   note: string
   why: string
   fix: string
-  /** The note if it passed. */
+  /** The note if the check passed. */
   well: string
   evidence?: readonly string[]
 }
@@ -32,8 +32,8 @@ interface Wording {
 const EXAMPLES = 5
 const LONGEST = 200
 
-/** Builds an insight. @param wrong null: it passed */
-export function insight(id: string, wrong: Verdict | null, words: Wording): Insight {
+/** Builds an insight. @param wrong the verdict if the check failed; null if it passed */
+export function createInsight(id: string, wrong: Verdict | null, words: Wording): Insight {
   if (wrong === null) return { id, verdict: 'pass', note: words.well, why: null, fix: null, evidence: [] }
   const { note, why, fix, evidence = [] } = words
   const examples = [...new Set(evidence)].slice(0, EXAMPLES).map((one) => one.trim().slice(0, LONGEST))
@@ -41,5 +41,5 @@ export function insight(id: string, wrong: Verdict | null, words: Wording): Insi
 }
 
 /** Sorts insights, the most urgent first. */
-export const byUrgency = (insights: readonly Insight[]): Insight[] =>
+export const sortByUrgency = (insights: readonly Insight[]): Insight[] =>
   insights.toSorted((a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict))

@@ -98,7 +98,7 @@ export interface DecodedFile {
 }
 
 /** Returns the bytes of a `DecodedFile`; undefined for anything a client can send. */
-export function decodedFile(content: unknown): Uint8Array | undefined {
+export function getDecodedFile(content: unknown): Uint8Array | undefined {
   const { bytes } = (content ?? {}) as Partial<DecodedFile>
   return bytes instanceof Uint8Array ? bytes : undefined
 }
@@ -133,19 +133,20 @@ export function decodeFiles(body: unknown): ArrayBuffer[] {
 }
 
 /** Length of the longest text that a field accepts: `html`, `text` and `csv`. */
-export const MAX_TEXT = 8 * 1024 * 1024
+export const MAX_TEXT_LENGTH = 8 * 1024 * 1024
 
 /**
  * Cuts texts longer than any field accepts to one character above the limit, so that they are still refused. Changes
  * the value in place and returns it. Run it in a thread: receiving a text of 40 MB blocks the event loop for up to 100
  * ms.
  */
-export function cutTexts(value: unknown): unknown {
-  if (typeof value === 'string') return value.length > MAX_TEXT ? value.slice(0, MAX_TEXT + 1) : value
+export function truncateTexts(value: unknown): unknown {
+  if (typeof value === 'string')
+    return value.length > MAX_TEXT_LENGTH ? value.slice(0, MAX_TEXT_LENGTH + 1) : value
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
   const fields = value as Record<string, unknown>
   for (const [name, field] of Object.entries(fields)) {
-    const cut = cutTexts(field)
+    const cut = truncateTexts(field)
     // Assigning an unchanged value would call the setter of `__proto__`.
     if (cut !== field) fields[name] = cut
   }
@@ -161,11 +162,11 @@ function bytesOf(content: unknown): Uint8Array | null | undefined {
   const { data } = (content ?? {}) as { data?: unknown }
   const numbers = Array.isArray(content) ? (content as unknown[]) : data
   if (!Array.isArray(numbers) || numbers.length === 0) return undefined
-  return bytesOfNumbers(numbers) ?? null
+  return numbersToBytes(numbers) ?? null
 }
 
 /** Hashes the meaning of a body: equal for the same JSON value with any spacing and order of names. SHA-256 in hex. */
-export function digestOf(body: unknown): string {
+export function computeBodyDigest(body: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(body, sorted) ?? '')
     .digest('hex')
@@ -201,7 +202,7 @@ function exactly(text: string): Uint8Array | undefined {
 }
 
 /** Converts an array of numbers to bytes; undefined when one is out of range. */
-export function bytesOfNumbers(numbers: readonly unknown[]): Uint8Array | undefined {
+export function numbersToBytes(numbers: readonly unknown[]): Uint8Array | undefined {
   const isByte = (value: unknown) => typeof value === 'number' && value >= 0 && value <= 255
   return numbers.every(isByte) ? Uint8Array.from(numbers as number[]) : undefined
 }

@@ -44,7 +44,7 @@ function reasonsOf(state: NodeState, { heartbeatAt }: KnownNode, now: number): s
  * Formats nodes for people.
  * @param currentId the node that handles the request
  */
-export function viewNodes(nodes: readonly KnownNode[], currentId: string | null, now: number): NodeView[] {
+export function toNodeViews(nodes: readonly KnownNode[], currentId: string | null, now: number): NodeView[] {
   return nodes.map((node) => {
     const { id, name, startedAt, heartbeatAt, sources, facts } = node
     const state = stateOf(node, now)

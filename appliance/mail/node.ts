@@ -8,7 +8,7 @@ export interface NodeFacts {
   sandbox: boolean
   /** Unix milliseconds. */
   startedAt: number
-  /** Its listeners as origins: `https://203.0.113.7:443`, `smtp://0.0.0.0:25`, `smtps://0.0.0.0:465`. */
+  /** The node's listeners as origins: `https://203.0.113.7:443`, `smtp://0.0.0.0:25`, `smtps://0.0.0.0:465`. */
   listeners: string[]
   /**
    * `database`: host and name of the PostgreSQL database; null with SQLite. `schema`: number of the newest schema that
@@ -38,25 +38,25 @@ export type NodeState = (typeof NODE_STATES)[number]
 /** One of the nodes that share a database. */
 export interface NodeView extends NodeFacts {
   id: string
-  /** The name of its machine. */
+  /** The name of the node's machine. */
   name: string
   state: NodeState
-  /** When it last renewed its entry in the database, in Unix milliseconds; null with SQLite. */
+  /** When the node last renewed its entry in the database, in Unix milliseconds; null with SQLite. */
   heartbeatAt: number | null
-  /** Its sending IPs. Every node may also use `auto`. */
+  /** The node's sending IPs. Every node may also use `auto`. */
   sources: string[]
   /** Whether this node handles the request. */
   current: boolean
   ready: boolean
-  /** Why it isn't ready, in sentences. */
+  /** Why the node isn't ready, in sentences. */
   reasons: string[]
 }
 
 /** A TLS certificate of this server, as shown to people. Times are Unix milliseconds. */
 export interface CertificateView {
-  /** The first of its names. */
+  /** The certificate's first name. */
   name: string
-  /** Where it comes from: an ACME server (`[acme]`), a configured file, or self-signed by Posthaste. */
+  /** Where the certificate comes from: an ACME server (`[acme]`), a configured file, or self-signed by Posthaste. */
   source: 'authority' | 'file' | 'self_signed'
   /** Path of the certificate file; null when there is none yet. */
   file: string | null
@@ -64,7 +64,7 @@ export interface CertificateView {
   issuer: string | null
   validFrom: number | null
   validUntil: number | null
-  /** When it will be renewed. */
+  /** When the certificate will be renewed. */
   renewAt: number | null
   /** Consecutive failures, the last error, and the time of the next attempt. */
   failures: number

@@ -3,8 +3,8 @@
  * it can't use Node APIs.
  */
 import {
-  inkOn,
-  nightColors,
+  pickTextColor,
+  deriveDarkColors,
   type PageColors,
   type PageLanguage,
   type UnsubscribePage,
@@ -32,7 +32,7 @@ export interface RenderedPage {
 export interface PageFrame {
   page: UnsubscribePage
   language: PageLanguage
-  /** The team's name; empty: the page shows no name. */
+  /** The team's name; empty to show no name. */
   team: string
   /** More elements of the head, as HTML. */
   head?: string
@@ -41,7 +41,7 @@ export interface PageFrame {
 }
 
 /** Renders a page around its content, which must be HTML. `more` is additional CSS for this page. */
-export function framePage(
+export function renderPageFrame(
   { page, language, team, head = '', indexed = false }: PageFrame,
   heading: string,
   body: string,
@@ -74,7 +74,7 @@ ${postal && `<footer>${postal}</footer>`}
 }
 
 const variables = ({ background, text, accent }: PageColors): string =>
-  `--ground:${background};--ink:${text};--accent:${accent};--on-accent:${inkOn(accent)}`
+  `--ground:${background};--ink:${text};--accent:${accent};--on-accent:${pickTextColor(accent)}`
 
 /** Border color with enough contrast against the background. */
 const LINE = `color-mix(in srgb, var(--ink) 55%, var(--ground))`
@@ -83,7 +83,7 @@ function styleOf({ background, text, accent }: UnsubscribePage): string {
   const day = { background, text, accent }
   return `
 :root{color-scheme:light;${variables(day)};--line:${LINE};font:16px/1.5 system-ui,sans-serif}
-@media (prefers-color-scheme:dark){:root{color-scheme:dark;${variables(nightColors(day))}}}
+@media (prefers-color-scheme:dark){:root{color-scheme:dark;${variables(deriveDarkColors(day))}}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:34rem;min-height:100vh;padding:2rem 1.25rem;background:var(--ground);color:var(--ink);overflow-wrap:anywhere}
 html{background:var(--ground)}

@@ -1,5 +1,5 @@
 /** Rules of mailbox providers for senders, and checks of mail against them. Pure. */
-import { byUrgency, insight, type Insight } from './insight.ts'
+import { sortByUrgency, createInsight, type Insight } from './insight.ts'
 
 export const RULE_CHECKS = [
   'spf-or-dkim',
@@ -19,50 +19,52 @@ export const RULE_MODES = ['block', 'warn', 'off'] as const
 export type RuleMode = (typeof RULE_MODES)[number]
 
 /** A provider that publishes rules. */
-export interface RulingProvider {
+export interface RulesProvider {
   /** ID in the table of providers. */
   id: string
   name: string
-  /** Messages a day to its mailboxes that make a bulk sender. */
+  /** Number of messages per day to the provider's mailboxes that makes a bulk sender. */
   bulk: number
-  /** Domains of its mailboxes. */
+  /** Domains of the provider's mailboxes. */
   domains: readonly string[]
 }
 
 /** One rule of a provider. */
 export interface ProviderRule {
   id: string
-  /** Its `RulingProvider.id`. */
+  /** Its `RulesProvider.id`. */
   provider: string
   check: RuleCheck
-  /** Whether it is for bulk senders only. */
+  /** Whether the rule is for bulk senders only. */
   bulk: boolean
   /** Share of delivered emails; only for complaints. */
   limit: number | null
-  /** The code in replies to mail that breaks it; null: not known. */
+  /** The code in replies to mail that breaks the rule; null if unknown. */
   reply: string | null
   source: string
-  /** Since when it is enforced, YYYY-MM-DD. */
+  /** Date from which the rule is enforced, YYYY-MM-DD. */
   date: string
 }
 
 export interface ProviderRules {
-  providers: readonly RulingProvider[]
+  providers: readonly RulesProvider[]
   rules: readonly ProviderRule[]
 }
 
 /** The facts about the mail of a domain. */
 export interface RuleFacts {
   domain: string
-  /** Whether each is known to be missing or invalid. The signature and the return path are always of the domain. */
+  /**
+   * Whether each record is known to be missing or invalid. The signature and the return path always belong to the domain.
+   */
   broken: { spf: boolean; dkim: boolean; dmarc: boolean }
-  /** What is wrong with the reverse DNS of the IPs, as sentences with the fix; null: nothing. */
+  /** Problems of the IPs' reverse DNS, as sentences with the fix; null if there are none. */
   reverseDns: string | null
-  /** Emails of the last days, and those reported as spam. */
+  /** Numbers of emails of the last days, and of those reported as spam. */
   complaints: { delivered: number; complained: number }
-  /** TLS sessions with each provider, by `RulingProvider.id`, and those that could not be encrypted. */
+  /** Numbers of TLS sessions with each provider, by `RulesProvider.id`, and of those that could not be encrypted. */
   tls: ReadonlyMap<string, { sessions: number; plain: number }>
-  /** Whether opting out takes one click (RFC 8058); null: the mail needs no opt-out. */
+  /** Whether opting out takes one click (RFC 8058); null if the mail needs no opt-out. */
   oneClick: boolean | null
 }
 
@@ -74,7 +76,7 @@ const complaintRate = ({ delivered, complained }: RuleFacts['complaints']): numb
   complained < LEAST_COMPLAINTS || delivered === 0 ? 0 : complained / delivered
 
 /** Whether mail with these facts breaks a rule. */
-export function breaksRule(rule: ProviderRule, provider: RulingProvider, facts: RuleFacts): boolean {
+export function breaksRule(rule: ProviderRule, provider: RulesProvider, facts: RuleFacts): boolean {
   const { broken, reverseDns, complaints, tls, oneClick } = facts
   switch (rule.check) {
     case 'spf-or-dkim':
@@ -97,10 +99,10 @@ export function breaksRule(rule: ProviderRule, provider: RulingProvider, facts: 
 }
 
 /** The rules for a sender, by whether it is a bulk sender at each provider. */
-export function rulesFor(
+export function selectRules(
   { providers, rules }: ProviderRules,
-  isBulk: (provider: RulingProvider) => boolean,
-): { rule: ProviderRule; provider: RulingProvider }[] {
+  isBulk: (provider: RulesProvider) => boolean,
+): { rule: ProviderRule; provider: RulesProvider }[] {
   return rules.flatMap((rule) => {
     const provider = providers.find(({ id }) => id === rule.provider)
     return provider && (!rule.bulk || isBulk(provider)) ? [{ rule, provider }] : []
@@ -110,8 +112,8 @@ export function rulesFor(
 /**
  * Checks mail against the rules and returns one insight for each check. `mode` determines how severe a broken rule is.
  */
-export function judgeRules(
-  rules: readonly { rule: ProviderRule; provider: RulingProvider }[],
+export function evaluateRules(
+  rules: readonly { rule: ProviderRule; provider: RulesProvider }[],
   facts: RuleFacts,
   mode: RuleMode,
 ): Insight[] {
@@ -128,17 +130,17 @@ export function judgeRules(
     const why = replies.length > 0 ? `Such mail is refused with ${listOf(replies)}, or lands in spam.` : LANDS
     const evidence = broken.map(({ rule }) => rule.source)
     const verdict = broken.length === 0 ? null : mode === 'block' ? 'block' : 'attention'
-    return [insight(`rule-${check}`, verdict, { note, why, fix, well, evidence })]
+    return [createInsight(`rule-${check}`, verdict, { note, why, fix, well, evidence })]
   })
-  // Without both, each of them is missing, too.
+  // If both SPF and DKIM are missing, the separate insights about each of them are redundant.
   const neither = judged.some(({ id, verdict }) => id === 'rule-spf-or-dkim' && verdict !== 'pass')
-  return byUrgency(neither ? judged.filter(({ id }) => id !== 'rule-spf' && id !== 'rule-dkim') : judged)
+  return sortByUrgency(neither ? judged.filter(({ id }) => id !== 'rule-spf' && id !== 'rule-dkim') : judged)
 }
 
 const LANDS = 'Such mail is deferred, refused, or lands in spam.'
 
 /** Returns the problem and its fix as one text. */
-export function reasonOf({ note, fix }: Insight): string {
+export function formatProblem({ note, fix }: Insight): string {
   const todo = fix ?? ''
   return `${note.replace(/\.$/, '')}: ${todo.charAt(0).toLowerCase()}${todo.slice(1)}`
 }
@@ -151,7 +153,7 @@ const percent = (share: number): string => `${Number((share * 100).toFixed(2))}%
 type Words = (
   facts: RuleFacts,
   who: string,
-  about: readonly { rule: ProviderRule; provider: RulingProvider }[],
+  about: readonly { rule: ProviderRule; provider: RulesProvider }[],
 ) => { note: string; fix: string; well: string }
 
 const record =
@@ -207,9 +209,9 @@ const WORDS: Record<RuleCheck, Words> = {
 }
 
 /** Adds the insights of provider rules to other insights. Insights about DNS records replace the general one. */
-export function withRules(insights: readonly Insight[], judged: readonly Insight[]): Insight[] {
+export function mergeRuleInsights(insights: readonly Insight[], judged: readonly Insight[]): Insight[] {
   const told = judged.some(
     ({ id, verdict }) => verdict !== 'pass' && ['rule-spf', 'rule-dmarc', 'rule-spf-or-dkim'].includes(id),
   )
-  return byUrgency([...insights.filter(({ id }) => !(told && id === 'dmarc')), ...judged])
+  return sortByUrgency([...insights.filter(({ id }) => !(told && id === 'dmarc')), ...judged])
 }

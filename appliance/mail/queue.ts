@@ -5,10 +5,10 @@ import type { PoolFilter, Stream } from './source.ts'
 export type { PoolFilter, Stream } from './source.ts'
 
 /** Recipients per message; every server must accept this many (RFC 5321 §4.5.3.1.8). */
-export const MOST_RECIPIENTS = 100
+export const MAX_RECIPIENTS_PER_MESSAGE = 100
 
 /** The parts of a queue's name. */
-export interface QueueName {
+export interface QueueNameParts {
   /** The pool of sending IPs. */
   pool: string
   /** The mailbox provider, or `unplaced(domain)` when no attempt has looked it up yet. */
@@ -24,12 +24,12 @@ const LETTER: Record<Stream, string> = { transactional: 't', broadcast: 'b' }
  * teams are ids. The order of the parts makes the queues of a destination a range of an index, with broadcast before
  * transactional.
  */
-export function formatQueue({ pool, provider, stream, teamId }: QueueName): string {
+export function formatQueueName({ pool, provider, stream, teamId }: QueueNameParts): string {
   return `${pool}/${provider}/${LETTER[stream]}/${teamId}`
 }
 
 /** Returns the destination, whose deliveries share a limit: a pool and a provider, such as `default/google`. */
-export function destinationOf({ pool, provider }: { pool: string; provider: string }): string {
+export function formatDestination({ pool, provider }: { pool: string; provider: string }): string {
   return `${pool}/${provider}`
 }
 
@@ -38,17 +38,17 @@ export const includesPool = (filter: PoolFilter | undefined, name: string): bool
   filter === undefined || filter.pools.includes(name.slice(0, name.indexOf('/'))) === filter.only
 
 /** Returns the destination that a queue belongs to. */
-export function destinationOfQueue(queue: string): string {
+export function getQueueDestination(queue: string): string {
   return queue.slice(0, queue.indexOf('/', queue.indexOf('/') + 1))
 }
 
 /** Stands in for the provider of a domain that was never looked up: `?example.com`. No provider id begins with `?`. */
-export function unplaced(domain: string): string {
+export function toProviderPlaceholder(domain: string): string {
   return `?${domain}`
 }
 
-/** Whether a provider is a placeholder from `unplaced`. */
-export function isUnplaced(provider: string): boolean {
+/** Whether a provider is a placeholder from `toProviderPlaceholder`. */
+export function isProviderPlaceholder(provider: string): boolean {
   return provider.startsWith('?')
 }
 

@@ -5,13 +5,13 @@ import {
   type AutomationStep,
   CONNECTION_TYPES,
   type ConnectionType,
-  durationMs,
+  parseDuration,
   MAX_DURATION,
   STEP_TYPES,
   type StepType,
 } from './automation.ts'
-import { FIELD_EXPECTED, isContactField, isField, readCondition } from './condition.ts'
-import { readEventName } from './custom-event.ts'
+import { EXPECTED_FIELD, isContactField, isField, parseCondition } from './condition.ts'
+import { parseEventName } from './custom-event.ts'
 import { refuse } from './refusals.ts'
 
 const MAX_STEPS = 150
@@ -25,7 +25,7 @@ const isObject = (given: unknown): given is Given =>
   typeof given === 'object' && given !== null && !Array.isArray(given)
 
 /** Reads a graph. Whether templates, segments and so on exist is checked by the caller. Refuses: `invalid_field`. */
-export function readGraph(given: { steps: unknown; connections: unknown }): AutomationGraph {
+export function parseGraph(given: { steps: unknown; connections: unknown }): AutomationGraph {
   const { steps: asked, connections: ways } = given
   if (!Array.isArray(asked) || asked.length === 0 || asked.length > MAX_STEPS)
     throw invalid('steps', `1 to ${MAX_STEPS} steps`)
@@ -70,7 +70,7 @@ const optional = (given: Given, name: string, path: string): Given => {
 
 function readDuration(value: unknown, path: string): string {
   const text = textOf(value, path)
-  const ms = durationMs(text)
+  const ms = parseDuration(text)
   if (ms === undefined || ms <= 0 || ms > MAX_DURATION)
     throw invalid(path, 'a duration of at most 30 days, such as `30 minutes`, `1 day` or `2 weeks`')
   return text
@@ -78,13 +78,13 @@ function readDuration(value: unknown, path: string): string {
 
 function readEvent(given: Given, path: string): string {
   const name = textOf(given.event_name, `${path}.event_name`)
-  return readEventName(name, `${path}.event_name`)
+  return parseEventName(name, `${path}.event_name`)
 }
 
 /** Reads a value or a reference to a field. */
 function readValue(value: unknown, path: string, kinds: readonly string[]): unknown {
   if (isObject(value)) {
-    if (!isField(value.var) || !isContactField(value.var)) throw invalid(`${path}.var`, FIELD_EXPECTED)
+    if (!isField(value.var) || !isContactField(value.var)) throw invalid(`${path}.var`, EXPECTED_FIELD)
     return { var: value.var }
   }
   if (!kinds.includes(value === null ? 'null' : typeof value))
@@ -131,10 +131,10 @@ const READ: Record<StepType, (given: Given, path: string) => object> = {
     event_name: readEvent(given, path),
     ...(isGiven(given.timeout) && { timeout: readDuration(given.timeout, `${path}.timeout`) }),
     ...(isGiven(given.filter_rule) && {
-      filter_rule: readCondition(given.filter_rule, `${path}.filter_rule`),
+      filter_rule: parseCondition(given.filter_rule, `${path}.filter_rule`),
     }),
   }),
-  condition: readCondition,
+  condition: parseCondition,
   contact_update: readContactUpdate,
   contact_delete: () => ({}),
   add_to_segment: (given, path) => ({ segment_id: textOf(given.segment_id, `${path}.segment_id`) }),

@@ -12,7 +12,7 @@ const PATTERN = /^[^\s"(),:;<>@[\\\]\x00-\x20\x7f]+$/
  * Checks a rule and writes it in its standard form. Refuses: `invalid_field`.
  * @param prefix what to put before field names in refusals
  */
-export function readRule({ pattern, action, to }: ReceivingRule, prefix: string): ReceivingRule {
+export function normalizeRule({ pattern, action, to }: ReceivingRule, prefix: string): ReceivingRule {
   if (!PATTERN.test(pattern))
     throw refuse('invalid_field', {
       field: `${prefix}pattern`,

@@ -1,17 +1,17 @@
 /** Parses segment rules from a request. Pure. */
 import { refuse } from './refusals.ts'
 import {
-  BROADCAST_DEEDS,
-  MOST_DEPTH,
-  MOST_RULES,
-  OPERATORS_OF,
+  BROADCAST_ACTIVITIES,
+  MAX_RULE_DEPTH,
+  MAX_RULES,
+  OPERATORS_BY_KIND,
   type Rule,
   RULE_OPERATORS,
-  ruleField,
+  resolveRuleField,
   type RuleKind,
   type RuleOperator,
   type Rules,
-  ruleTime,
+  resolveRuleTime,
   SIMPLE_FIELDS,
 } from './rules.ts'
 
@@ -33,14 +33,14 @@ function isValue(kind: RuleKind, value: unknown): boolean {
   if (kind === 'flag' || kind === 'segment') return typeof value === 'boolean'
   if (typeof value !== 'string') return false
   if (kind === 'topic') return value === 'opt_in' || value === 'opt_out'
-  if (kind === 'broadcast') return (BROADCAST_DEEDS as readonly string[]).includes(value)
-  if (kind === 'time') return ruleTime(value, 0) !== undefined
+  if (kind === 'broadcast') return (BROADCAST_ACTIVITIES as readonly string[]).includes(value)
+  if (kind === 'time') return resolveRuleTime(value, 0) !== undefined
   return value !== '' && value.length <= MOST_TEXT && !value.includes('\0') && value.isWellFormed()
 }
 
 /** Checks a rule's operator and value against the type of its field. Refuses: `invalid_field`. */
 export function checkOperands({ operator, value }: Rule, kind: RuleKind, path: string): void {
-  const operators: readonly RuleOperator[] = OPERATORS_OF[kind]
+  const operators: readonly RuleOperator[] = OPERATORS_BY_KIND[kind]
   if (!operators.includes(operator))
     throw refuse('invalid_field', { field: `${path}.operator`, expected: `one of ${operators.join(', ')}` })
   const needed = operator !== 'exists' && operator !== 'is_empty'
@@ -56,8 +56,8 @@ const isObject = (given: unknown): given is Record<string, unknown> =>
  * @param path name of the field that contained them
  * Refuses: `invalid_field`.
  */
-export function readRules(given: unknown, path = 'filter'): Rules {
-  const count = { left: MOST_RULES }
+export function parseRules(given: unknown, path = 'filter'): Rules {
+  const count = { left: MAX_RULES }
   return readOne(given, path, 1, count)
 }
 
@@ -67,11 +67,14 @@ function readOne(given: unknown, path: string, depth: number, count: { left: num
   if (type === 'rule') return readRule(given, path, count)
   if (type !== 'and' && type !== 'or')
     throw refuse('invalid_field', { field: `${path}.type`, expected: 'one of rule, and, or' })
-  if (depth > MOST_DEPTH)
-    throw refuse('invalid_field', { field: path, expected: `at most ${MOST_DEPTH} groups within each other` })
+  if (depth > MAX_RULE_DEPTH)
+    throw refuse('invalid_field', {
+      field: path,
+      expected: `at most ${MAX_RULE_DEPTH} groups within each other`,
+    })
   const { rules } = given
-  if (!Array.isArray(rules) || rules.length === 0 || rules.length > MOST_RULES)
-    throw refuse('invalid_field', { field: `${path}.rules`, expected: `1 to ${MOST_RULES} rules` })
+  if (!Array.isArray(rules) || rules.length === 0 || rules.length > MAX_RULES)
+    throw refuse('invalid_field', { field: `${path}.rules`, expected: `1 to ${MAX_RULES} rules` })
   return { type, rules: rules.map((one, at) => readOne(one, `${path}.rules[${at}]`, depth + 1, count)) }
 }
 
@@ -82,8 +85,8 @@ function readRule(
 ): Rule {
   count.left -= 1
   if (count.left < 0)
-    throw refuse('invalid_field', { field: path, expected: `at most ${MOST_RULES} rules in all` })
-  const named = typeof field === 'string' ? ruleField(field) : undefined
+    throw refuse('invalid_field', { field: path, expected: `at most ${MAX_RULES} rules in all` })
+  const named = typeof field === 'string' ? resolveRuleField(field) : undefined
   if (typeof field !== 'string' || !named)
     throw refuse('invalid_field', {
       field: `${path}.field`,

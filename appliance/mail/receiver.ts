@@ -3,15 +3,15 @@
 /** A limit per sending IP. */
 export interface ReceiverLimit {
   most: number
-  /** The reply to what is above it: lines separated by LF, with `{ip}` and `{recipient}`. */
+  /** The reply to mail above the limit: lines separated by LF, with `{ip}` and `{recipient}`. */
   reply: string
-  /** URL of where it is published; null for an estimate. */
+  /** URL of the published limit; null for an estimate. */
   source: string | null
 }
 
 /** A limit of messages in any 60 seconds. */
 export interface ReceiverRate extends ReceiverLimit {
-  /** The limit on the first day of an IP that the receiver doesn't know; null: the same. */
+  /** The limit on the first day of an IP that the receiver doesn't know; null if it is the same. */
   newIp: number | null
   /** Growth factor of `newIp` per day. */
   growth: number
@@ -19,8 +19,8 @@ export interface ReceiverRate extends ReceiverLimit {
   penaltyMinutes: number
 }
 
-/** Refuses something for a time. */
-export interface ReceiverWait {
+/** A temporary refusal: how long it lasts, and the reply. */
+export interface ReceiverDeferral {
   minutes: number
   reply: string
 }
@@ -34,13 +34,13 @@ export interface Receiver {
   id: string
   /** Display name. */
   name: string
-  /** Host names of its mail exchangers, best first. */
+  /** Host names of the provider's mail exchangers, best first. */
   mx: string[]
-  /** Recipient domains, in lower case; empty if it has no well-known ones. */
+  /** Recipient domains, in lower case; empty if the provider has no well-known ones. */
   domains: string[]
   /** Weight in the default mix of recipients. */
   share: number
-  /** Time of one command and its reply, and from the final dot to the reply, in milliseconds. */
+  /** Time for one command and its reply, and from the final dot to the reply, in milliseconds. */
   roundTripMs: number
   acceptMs: number
   /** Replies to RCPT for a mailbox that doesn't exist, or is full. */
@@ -50,8 +50,8 @@ export interface Receiver {
   messagesPerConnection: ReceiverLimit | null
   recipientsPerMessage: ReceiverLimit | null
   messagesPerMinute: ReceiverRate | null
-  /** Defers the first attempts to each recipient. */
-  greylist: ReceiverWait | null
-  /** Refuses an IP that it doesn't know. */
-  unknownIp: ReceiverWait | null
+  /** Deferral of the first attempts to each recipient; null for none. */
+  greylist: ReceiverDeferral | null
+  /** Refusal of an IP that the receiver doesn't know; null for none. */
+  unknownIp: ReceiverDeferral | null
 }

@@ -1,4 +1,4 @@
-/** Decides what a domain does with mail to its addresses. Pure. */
+/** Decides how a domain handles mail to its addresses. Pure. */
 /**
  * keep: store and send to webhooks · forward: the same, and forward to other addresses · webhook: send to webhooks and
  * store nothing · refuse: reject like an unknown address · drop: accept and discard.
@@ -16,11 +16,11 @@ export interface ReceivingRule {
 }
 
 /** Maximum addresses per rule. */
-export const MOST_FORWARDS = 10
+export const MAX_FORWARD_ADDRESSES = 10
 
 /** Maximum rules per domain, and maximum pattern length (RFC 5321 §4.5.3.1.1). */
-export const MOST_RULES = 100
-export const LONGEST_PATTERN = 64
+export const MAX_RULES_PER_DOMAIN = 100
+export const MAX_PATTERN_LENGTH = 64
 
 /** Local parts that every domain must accept (RFC 5321 §4.5.1, RFC 2142 §4). */
 const ALWAYS = new Set(['postmaster', 'abuse'])
@@ -28,7 +28,7 @@ const ALWAYS = new Set(['postmaster', 'abuse'])
 const KEEP: ReceivingRule = { pattern: '*', action: 'keep' }
 
 /** Finds the rule for mail to a local part; keeps the mail when none matches. */
-export function ruleFor(rules: readonly ReceivingRule[], local: string): ReceivingRule {
+export function findRule(rules: readonly ReceivingRule[], local: string): ReceivingRule {
   const name = local.toLowerCase()
   if (ALWAYS.has(name)) return KEEP
   return rules.find(({ pattern }) => matches(pattern, name)) ?? KEEP
@@ -50,5 +50,5 @@ function matches(pattern: string, name: string): boolean {
 }
 
 /** Formats a rule for people: `support*: forward ada@example.org`. */
-export const lineOfRule = ({ pattern, action, to = [] }: ReceivingRule): string =>
+export const formatRule = ({ pattern, action, to = [] }: ReceivingRule): string =>
   [`${pattern}: ${action}`, ...to].join(' ')

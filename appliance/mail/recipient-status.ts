@@ -22,7 +22,7 @@ export type RecipientStatus = (typeof RECIPIENT_STATUSES)[number]
 export type RecipientCounts = Partial<Record<RecipientStatus, number>>
 
 /** The facts about a recipient. */
-export interface Standing {
+export interface RecipientFacts {
   state: DeliveryState
   /** Attempts so far, including one in progress. */
   attempts: number
@@ -38,13 +38,13 @@ export interface Standing {
  * Derives the status. A queued recipient is scheduled or queued before the first attempt, sent during it, and delayed
  * after it.
  */
-export function recipientStatus({
+export function deriveRecipientStatus({
   state,
   attempts,
   heard,
   scheduled,
   complained,
-}: Standing): RecipientStatus {
+}: RecipientFacts): RecipientStatus {
   if (complained) return 'complained'
   if (state !== 'waiting') return state
   if (heard) return 'delayed'

@@ -4,10 +4,10 @@
  * Pure.
  */
 import { createHash } from 'node:crypto'
-import { returnPathHost } from './return-path.ts'
+import { getReturnPathHost } from './return-path.ts'
 
 /** The fields that the address is derived from. */
-export interface AddressedDomain {
+export interface ReportAddressFields {
   id: string
   name: string
   /** The label of the return path. */
@@ -22,8 +22,8 @@ const SHAPE = new RegExp(`^reports-[0-9a-f]{${CODE}}$`)
  * Returns the address, such as `reports-0123456789abcdef0123@send.example.com`. It is below the domain, so that
  * receivers need no further authorization (RFC 9990 §4).
  */
-export function reportAddress(domain: AddressedDomain): string {
-  const host = returnPathHost(domain)
+export function buildReportAddress(domain: ReportAddressFields): string {
+  const host = getReturnPathHost(domain)
   const code = createHash('sha256').update(`reports\n${domain.id}\n${host.toLowerCase()}`).digest('hex')
   return `reports-${code.slice(0, CODE)}@${host}`
 }
@@ -32,7 +32,7 @@ export function reportAddress(domain: AddressedDomain): string {
 export const isReportLocal = (local: string): boolean => SHAPE.test(local.toLowerCase())
 
 /** Returns the values of `_dmarc` and `_smtp._tls` (TXT) to publish in order to get reports. */
-export const dmarcValue = (domain: AddressedDomain): string =>
-  `v=DMARC1; p=none; rua=mailto:${reportAddress(domain)}`
-export const tlsRptValue = (domain: AddressedDomain): string =>
-  `v=TLSRPTv1; rua=mailto:${reportAddress(domain)}`
+export const buildDmarcValue = (domain: ReportAddressFields): string =>
+  `v=DMARC1; p=none; rua=mailto:${buildReportAddress(domain)}`
+export const buildTlsRptValue = (domain: ReportAddressFields): string =>
+  `v=TLSRPTv1; rua=mailto:${buildReportAddress(domain)}`

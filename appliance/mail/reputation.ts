@@ -28,7 +28,7 @@ export interface ReputationChange {
 
 /** How close the complaints are to the limit of one provider. */
 export interface ComplaintLimit {
-  /** `RulingProvider.id` and name of the provider. */
+  /** `RulesProvider.id` and name of the provider. */
   provider: string
   name: string
   /** Share of delivered emails, from 0 to 1. */
@@ -43,18 +43,18 @@ const LEAST_COMPLAINTS = 4
 const NEAR = 1 / 3
 
 /** Returns the share of delivered emails that were reported as spam, from 0 to 1. */
-export const complaintRate = ({
+export const computeComplaintRate = ({
   delivered,
   complained,
 }: Pick<ReputationCounts, 'delivered' | 'complained'>): number =>
   delivered === 0 ? 0 : complained / delivered
 
 /** Compares complaints with the limit of each provider that has one. */
-export function complaintLimits(
+export function computeComplaintLimits(
   counts: Pick<ReputationCounts, 'delivered' | 'complained'>,
   { providers, rules }: ProviderRules,
 ): ComplaintLimit[] {
-  const rate = counts.complained < LEAST_COMPLAINTS ? 0 : complaintRate(counts)
+  const rate = counts.complained < LEAST_COMPLAINTS ? 0 : computeComplaintRate(counts)
   return providers.flatMap(({ id: provider, name }) => {
     const limits = rules.flatMap((rule) =>
       rule.provider === provider && rule.limit !== null ? [rule.limit] : [],
@@ -66,7 +66,7 @@ export function complaintLimits(
   })
 }
 
-/** A jump is at least this many times the usual volume, and this many emails. */
+/** Minimum size of a jump: as a multiple of the usual volume, and in emails. */
 const JUMP = 3
 const LEAST_JUMP = 1000
 /** Number of previous days that determine the usual volume. */
@@ -76,7 +76,7 @@ const USUAL_DAYS = 7
  * Finds the days with far more mail than the median of the previous seven days.
  * @param days without gaps, oldest first
  */
-export function volumeChanges(days: readonly ReputationDay[]): ReputationChange[] {
+export function findVolumeChanges(days: readonly ReputationDay[]): ReputationChange[] {
   const volumes = days.map(({ delivered, bounced }) => delivered + bounced)
   return days.slice(USUAL_DAYS).flatMap(({ date }, n) => {
     const volume = volumes[n + USUAL_DAYS]!
@@ -100,7 +100,7 @@ const RECORD_WORDS: Readonly<Record<string, string>> = {
 }
 
 /** Returns when each record got its current status, if that was at or after `since` (Unix milliseconds). */
-export function recordChanges(
+export function findRecordChanges(
   checks: readonly { key: string; status: string; since: number }[],
   since: number,
 ): ReputationChange[] {
@@ -123,10 +123,10 @@ export function sumCounts(all: readonly ReputationCounts[]): ReputationCounts {
 const DAY = 86_400_000
 
 /** Returns the start of each of the last UTC days up to that of `now`, oldest first (Unix milliseconds). */
-export function daysUntil(now: number, count: number): number[] {
+export function listDays(now: number, count: number): number[] {
   const today = Math.floor(now / DAY) * DAY
   return Array.from({ length: count }, (_, n) => today - (count - 1 - n) * DAY)
 }
 
 /** Formats the day that begins at a time: YYYY-MM-DD. */
-export const dateOf = (start: number): string => new Date(start).toISOString().slice(0, 10)
+export const formatDay = (start: number): string => new Date(start).toISOString().slice(0, 10)

@@ -39,12 +39,12 @@ const macOf = ({ secret }: ReturnPathKey, emailId: string, host: string): string
  * RFC 5321 §4.5.3.1.1 allows 64. Hex digits, because some servers change letter case.
  * @param host where reports go, such as `send.example.com`
  */
-export function makeReturnPath(key: ReturnPathKey, emailId: string, host: string): string {
+export function createReturnPath(key: ReturnPathKey, emailId: string, host: string): string {
   return `bounce+${emailId.replaceAll('-', '')}-${key.number.toString(16)}${macOf(key, emailId, host)}@${host}`
 }
 
 /** Returns the host that receives a domain's bounces: `send` and `example.com` make `send.example.com`. */
-export function returnPathHost(domain: { name: string; returnPath: string }): string {
+export function getReturnPathHost(domain: { name: string; returnPath: string }): string {
   return `${domain.returnPath}.${domain.name}`
 }
 

@@ -1,5 +1,5 @@
 /** Messages received at a return path, from a feedback loop or at a report address, and their content. Types only. */
-import type { Category } from './bounce.ts'
+import type { BounceCategory } from './bounce.ts'
 
 /**
  * The kind of a received message. `bounce`, `delayed` and `success`: delivery reports, by their worst recipient (RFC
@@ -8,7 +8,7 @@ import type { Category } from './bounce.ts'
  * `dmarc-aggregate` (RFC 9990, RFC 7489 §7.2) · `dmarc-failure` (RFC 9991, RFC 6591) · `tls-report` (RFC 8460) ·
  * `reply`: a person's answer.
  */
-export const RETURNED_KINDS = [
+export const RETURNED_MAIL_KINDS = [
   'bounce',
   'delayed',
   'success',
@@ -23,16 +23,16 @@ export const RETURNED_KINDS = [
   'reply',
   'other',
 ] as const
-export type ReturnedKind = (typeof RETURNED_KINDS)[number]
+export type ReturnedMailKind = (typeof RETURNED_MAIL_KINDS)[number]
 
 /** Action of a recipient (RFC 3464 §2.3.3). */
 export type ReportAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 /** The untrusted content of a delivery report about one recipient. */
 export interface ReportedRecipient {
-  /** As the sender wrote it (RFC 3464 §2.3.1); null when missing. */
+  /** The original recipient as the sender wrote it (RFC 3464 §2.3.1); null when missing. */
   original: string | null
-  /** As the reporting server knew it (RFC 3464 §2.3.2); null when missing. */
+  /** The final recipient as the reporting server knew it (RFC 3464 §2.3.2); null when missing. */
   final: string | null
   action: ReportAction
   /** Enhanced status code (RFC 3463), such as `5.1.1`; null when missing. */
@@ -44,7 +44,7 @@ export interface ReportedRecipient {
   /** The server that the reporting server contacted (RFC 3464 §2.3.5). */
   remoteMta: string | null
   /** The category of the failure; null unless `action` is `failed` or `delayed`. */
-  category: Category | null
+  category: BounceCategory | null
   /** Name of the rule that decided the category. */
   topic: string | null
   /** Whether the report says that the address doesn't exist. Has no effect until the report is authenticated. */
@@ -89,8 +89,8 @@ export interface Feedback {
 }
 
 /** A parsed received message. */
-export interface Returned {
-  kind: ReturnedKind
+export interface ParsedReturnedMessage {
+  kind: ReturnedMailKind
   /** How the kind was recognized: `rfc3464`, `rfc5965`, or the name of a rule. */
   format: string
   recipients: readonly ReportedRecipient[]
@@ -108,7 +108,7 @@ export interface Returned {
  * already bounced or complained · `stranger`: not a recipient of the email · `ambiguous`: the email has several
  * recipients, and the report could be about any of them.
  */
-export const RETURNED_EFFECTS = [
+export const RETURNED_MAIL_EFFECTS = [
   'bounced',
   'suppressed',
   'complained',
@@ -117,7 +117,7 @@ export const RETURNED_EFFECTS = [
   'stranger',
   'ambiguous',
 ] as const
-export type ReturnedEffect = (typeof RETURNED_EFFECTS)[number]
+export type ReturnedMailEffect = (typeof RETURNED_MAIL_EFFECTS)[number]
 
 /** What a message reports about a recipient, and its effect. */
 export interface ReportEntry {
@@ -125,18 +125,18 @@ export interface ReportEntry {
   recipient: string | null
   /** The delivery concerned; null for none. */
   deliveryId: string | null
-  /** Null for complaints. */
+  /** The reported action; null for complaints. */
   action: ReportAction | null
   status: string | null
   diagnostic: string | null
-  category: Category | null
-  effect: ReturnedEffect
+  category: BounceCategory | null
+  effect: ReturnedMailEffect
 }
 
 /** The content of a message to a return path, and its effects. */
-export interface ReturnedReport {
+export interface ReturnedMailReport {
   /** `unreadable`: parsing took too much time or memory, or crashed the process. */
-  kind: ReturnedKind | 'unreadable'
+  kind: ReturnedMailKind | 'unreadable'
   format: string
   reportingMta: string | null
   /** At most 100. */
@@ -151,7 +151,7 @@ export interface FieldTest {
 }
 
 /** A format without a standard structure (config/returned-mail.toml). All conditions that are given must match. */
-export interface ReturnedFormat {
+export interface ReturnedMailFormat {
   name: string
   kind: 'bounce' | 'delayed' | 'complaint' | 'auto-reply' | 'challenge' | 'other'
   /** All must match. */

@@ -1,7 +1,7 @@
 /** Programs that load images and follow links by themselves. */
 
 /** A rule that recognizes a program that loads images or follows links, and says whether a person is behind it. */
-export interface RobotRule {
+export interface BotRule {
   /** Display name: `Apple Mail Privacy Protection`. */
   name: string
   /**

@@ -32,16 +32,16 @@ export type Right = keyof typeof LEAST_ROLE
 export const RIGHTS = Object.keys(LEAST_ROLE) as Right[]
 
 /** Whether a role includes a right. */
-export function may(role: Role, right: Right): boolean {
+export function hasRight(role: Role, right: Right): boolean {
   return ROLES.indexOf(role) <= ROLES.indexOf(LEAST_ROLE[right])
 }
 
 /** Returns the rights of a role. */
-export function rightsOf(role: Role): Right[] {
-  return RIGHTS.filter((right) => may(role, right))
+export function listRights(role: Role): Right[] {
+  return RIGHTS.filter((right) => hasRight(role, right))
 }
 
 /** Returns the lowest role with a right, for the sentence of a refusal. */
-export function leastRole(right: Right): Role {
+export function findLowestRole(right: Right): Role {
   return LEAST_ROLE[right]
 }

@@ -26,8 +26,8 @@ export interface RuleGroup {
 export type Rules = Rule | RuleGroup
 
 /** Limits on nesting and number of rules. They keep evaluation fast and SQL statements short. */
-export const MOST_DEPTH = 4
-export const MOST_RULES = 50
+export const MAX_RULE_DEPTH = 4
+export const MAX_RULES = 50
 
 /** The target of a rule's field. */
 export type RuleField =
@@ -38,7 +38,7 @@ export type RuleField =
   | { kind: 'topic' | 'segment' | 'broadcast'; id: string }
 
 /** Activities of a contact with a broadcast. `sent`: it was queued for the contact. Activity of bots doesn't count. */
-export const BROADCAST_DEEDS = ['sent', 'opened', 'clicked'] as const
+export const BROADCAST_ACTIVITIES = ['sent', 'opened', 'clicked'] as const
 
 /** Fields that every contact has. */
 export const SIMPLE_FIELDS: Record<string, RuleField> = {
@@ -55,7 +55,7 @@ export const SIMPLE_FIELDS: Record<string, RuleField> = {
 const NOUNS = { topics: 'topic', segments: 'segment', broadcasts: 'broadcast' } as const
 
 /** Resolves a field; undefined when it doesn't exist. */
-export function ruleField(field: string): RuleField | undefined {
+export function resolveRuleField(field: string): RuleField | undefined {
   if (Object.hasOwn(SIMPLE_FIELDS, field)) return SIMPLE_FIELDS[field]
   const [, noun, name] = /^contact\.(properties|topics|segments|broadcasts)\.(.+)$/s.exec(field) ?? []
   if (noun === undefined || name === undefined) return undefined
@@ -68,7 +68,7 @@ const TEXT = ['eq', 'neq', 'contains', 'starts_with', 'ends_with', 'exists', 'is
 const ORDER = ['gt', 'gte', 'lt', 'lte', 'exists', 'is_empty'] as const
 
 /** Operators by type of field. */
-export const OPERATORS_OF = {
+export const OPERATORS_BY_KIND = {
   text: TEXT,
   number: ['eq', 'neq', ...ORDER],
   time: ORDER,
@@ -77,12 +77,12 @@ export const OPERATORS_OF = {
   segment: ['eq', 'neq'],
   broadcast: ['eq', 'neq'],
 } satisfies Record<string, readonly RuleOperator[]>
-export type RuleKind = keyof typeof OPERATORS_OF
+export type RuleKind = keyof typeof OPERATORS_BY_KIND
 
 const UNITS: Record<string, number> = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 }
 
 /** Resolves the value of a time field to Unix milliseconds; undefined when invalid. */
-export function ruleTime(value: string, now: number): number | undefined {
+export function resolveRuleTime(value: string, now: number): number | undefined {
   const [, count, unit] = /^(\d{1,4}) (hour|day|week)s? ago$/.exec(value) ?? []
   if (count !== undefined && unit !== undefined) return now - Number(count) * UNITS[unit]!
   if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(value)) return undefined

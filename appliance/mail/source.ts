@@ -6,7 +6,7 @@ import type { Finding } from './finding.ts'
 export const DEFAULT_POOL = 'default'
 
 /** Used instead of an IP when the operating system chooses it. */
-export const AUTO = 'auto'
+export const AUTO_IP = 'auto'
 
 /** transactional: one email for one event · broadcast: the same email to many people. */
 export const STREAMS = ['transactional', 'broadcast'] as const
@@ -16,7 +16,7 @@ export type Stream = (typeof STREAMS)[number]
 export interface SourceHealth {
   findings: Finding[]
   /**
-   * Whether it may send over IPv6: its PTR and SPF records pass. Null: there is no IPv6, or it hasn't been determined
+   * Whether the IP may send over IPv6: its PTR and SPF records pass. Null if there is no IPv6, or it hasn't been determined
    * yet.
    */
   ipv6: boolean | null
@@ -31,11 +31,11 @@ export interface Source {
   hostname: string | null
   /** Nothing is sent from a suspended IP. */
   state: 'active' | 'suspended'
-  /** Why it is suspended, for people; null while it is active. */
+  /** Why the IP is suspended, for people; null while it is active. */
   stateReason: string | null
-  /** A suspension by an operator is never lifted by a check. Null while it is active. */
+  /** Who suspended it: a suspension by an operator is never lifted by a check. Null while it is active. */
   suspendedBy: 'operator' | 'check' | null
-  /** When its warm-up began; null when it is warm. */
+  /** When the IP's warm-up began; null when it isn't warming up. */
   warmUpSince: number | null
   /** `configuration`: added and removed with `delivery.source_ips`. */
   origin: 'configuration' | 'operator'
@@ -53,7 +53,7 @@ export interface Assignment {
 }
 
 /** The mail to find a pool for; `domainId` is null for mail of no known domain, such as reports. */
-export interface PoolQuestion {
+export interface PoolQuery {
   teamId: string
   domainId: string | null
   stream: Stream
@@ -64,7 +64,7 @@ const weight = ({ domainId, teamId, stream }: Assignment): number =>
   (domainId === null ? 0 : 4) + (teamId === null ? 0 : 2) + (stream === null ? 0 : 1)
 
 /** Picks the pool of the most specific matching assignment, the oldest among equals; `default` when none matches. */
-export function choosePool(assignments: readonly Assignment[], mail: PoolQuestion): string {
+export function choosePool(assignments: readonly Assignment[], mail: PoolQuery): string {
   const about = assignments.filter(
     ({ teamId, domainId, stream }) =>
       (teamId === null || teamId === mail.teamId) &&
@@ -76,20 +76,24 @@ export function choosePool(assignments: readonly Assignment[], mail: PoolQuestio
 }
 
 /** The address family of the receiving server, 4 or 6. */
-export type Family = 4 | 6
+export type AddressFamily = 4 | 6
 
 /** Whether mail can be sent from a source to IPs of a family. IPv6 requires a passed check. */
-export function isUsable({ ip, state, health }: Source, family: Family): boolean {
+export function isUsable({ ip, state, health }: Source, family: AddressFamily): boolean {
   if (state !== 'active') return false
-  if (family === 6) return (ip === AUTO || isIP(ip) === 6) && health?.ipv6 === true
-  return ip === AUTO || isIP(ip) === 4
+  if (family === 6) return (ip === AUTO_IP || isIP(ip) === 6) && health?.ipv6 === true
+  return ip === AUTO_IP || isIP(ip) === 4
 }
 
 /**
  * Returns the sources of a pool that can send to IPs of `family`. Falls back to `default` when the pool has no usable
- * source in either family. Empty when there is none; `whyNoSource` gives the reason.
+ * source in either family. Empty when there is none; `explainMissingSource` gives the reason.
  */
-export function usableSources(sources: readonly Source[], pool: string, family: Family): Source[] {
+export function selectUsableSources(
+  sources: readonly Source[],
+  pool: string,
+  family: AddressFamily,
+): Source[] {
   const inPool = sources.filter((source) => source.pool === pool)
   const works = inPool.some((source) => isUsable(source, 4) || isUsable(source, 6))
   const chosen = works ? inPool : sources.filter((source) => source.pool === DEFAULT_POOL)
@@ -97,7 +101,11 @@ export function usableSources(sources: readonly Source[], pool: string, family: 
 }
 
 /** Explains to people why no source of a pool can send to `family`. */
-export function whyNoSource(sources: readonly Source[], pool: string, family: Family): string {
+export function explainMissingSource(
+  sources: readonly Source[],
+  pool: string,
+  family: AddressFamily,
+): string {
   const pools = pool === DEFAULT_POOL ? [pool] : [pool, DEFAULT_POOL]
   const reasons = pools.flatMap((name) => {
     const inPool = sources.filter((source) => source.pool === name)
@@ -106,23 +114,23 @@ export function whyNoSource(sources: readonly Source[], pool: string, family: Fa
   return `No sending IP is usable for IPv${family}: ${reasons.join('; ')}.`
 }
 
-function whyNot({ ip, state, stateReason, health }: Source, family: Family): string {
-  const name = ip === AUTO ? "the system's default address" : ip
+function whyNot({ ip, state, stateReason, health }: Source, family: AddressFamily): string {
+  const name = ip === AUTO_IP ? "the system's default address" : ip
   if (state === 'suspended') return `${name} is suspended (${(stateReason ?? '').replace(/\.$/, '')})`
-  if (ip !== AUTO && isIP(ip) !== family) return `${name} is IPv${isIP(ip)}`
+  if (ip !== AUTO_IP && isIP(ip) !== family) return `${name} is IPv${isIP(ip)}`
   if (health === null) return `${name} has not been checked yet`
   if (health.ipv6 === null) return `${name} has no IPv6, or a DNS lookup for it failed`
   return `${name} lacks the PTR or SPF record that receivers require over IPv6`
 }
 
 /**
- * Returns the sources that SPF records must name: configured IPs as written, then those added by an operator, and
- * `auto` last when the system chooses, too. Empty when only the system chooses.
+ * Returns the sources that SPF records must name: first the configured IPs as written, then the IPs added by an operator,
+ * and last `auto` when the system chooses, too. Empty when only the system chooses.
  */
-export function spfSources(configured: readonly string[], sources: readonly Source[]): string[] {
+export function listSpfSources(configured: readonly string[], sources: readonly Source[]): string[] {
   const added = sources.filter(({ ip, origin }) => origin === 'operator' && !configured.includes(ip))
   const named = [...configured, ...added.map(({ ip }) => ip)]
-  return named.length > 0 && sources.some(({ ip }) => ip === AUTO) ? [...named, AUTO] : named
+  return named.length > 0 && sources.some(({ ip }) => ip === AUTO_IP) ? [...named, AUTO_IP] : named
 }
 
 /** Pools whose mail a node may send: either only the named pools, or all except those. */
@@ -131,18 +139,21 @@ export interface PoolFilter {
   only: boolean
 }
 
-/** Returns the IPs of sources that other nodes have. Each node has its own `auto`. */
-export function foreignSources(all: readonly Source[], own: readonly Source[]): ReadonlySet<string> {
-  return new Set(all.flatMap(({ ip }) => (ip === AUTO || own.some((one) => one.ip === ip) ? [] : [ip])))
+/** Returns the IPs of sources that belong to other nodes. Each node has its own `auto`. */
+export function listOtherNodeSources(all: readonly Source[], own: readonly Source[]): ReadonlySet<string> {
+  return new Set(all.flatMap(({ ip }) => (ip === AUTO_IP || own.some((one) => one.ip === ip) ? [] : [ip])))
 }
 
 /**
- * Returns the pools whose mail this node may send: those that send from one of its sources, and those that no node can
- * send now. Undefined: all. Mail of unknown pools is sent like that of `default`.
+ * Returns the pools whose mail this node may send: those that send from one of its sources, and those that no node can send
+ * now. Undefined for all pools. Mail of unknown pools is sent like that of `default`.
  */
-export function poolsOf(sources: readonly Source[], foreign: ReadonlySet<string>): PoolFilter | undefined {
+export function computePoolFilter(
+  sources: readonly Source[],
+  foreign: ReadonlySet<string>,
+): PoolFilter | undefined {
   const serves = (pool: string): boolean => {
-    const usable = ([4, 6] as const).flatMap((family) => usableSources(sources, pool, family))
+    const usable = ([4, 6] as const).flatMap((family) => selectUsableSources(sources, pool, family))
     return usable.length === 0 || usable.some(({ ip }) => !foreign.has(ip))
   }
   const known = [...new Set(sources.map(({ pool }) => pool))]

@@ -5,7 +5,7 @@ import { STREAMS, type Stream } from './source.ts'
 export const STREAM_FIELD = 'x-posthaste-stream'
 
 /** The field's valid values, for refusals. */
-export const STREAM_EXPECTED = STREAMS.join(' or ')
+export const EXPECTED_STREAM = STREAMS.join(' or ')
 
 /** Fields that occur only in mail to many people (RFC 2919, RFC 2369). */
 const LIST_FIELDS = new Set(['list-id', 'list-unsubscribe'])
@@ -16,7 +16,7 @@ const PRECEDENCES = new Set(['bulk', 'list'])
  * Determines the stream from header fields: `X-Posthaste-Stream` if present; otherwise broadcast for mail to many
  * people, transactional for the rest. Undefined when X-Posthaste-Stream is invalid or contradictory.
  */
-export function streamOf(fields: Iterable<{ name: string; value: string }>): Stream | undefined {
+export function determineStream(fields: Iterable<{ name: string; value: string }>): Stream | undefined {
   const said = new Set<string>()
   let toMany = false
   for (const { name, value } of fields) {

@@ -8,7 +8,7 @@ import type { Cause, SuppressionOrigin } from './verdict.ts'
  * differs in case.
  * @param address with its domain in A-labels
  */
-export function suppressionKey(address: string): string {
+export function toSuppressionKey(address: string): string {
   return address.normalize('NFC').toLowerCase()
 }
 
@@ -19,14 +19,14 @@ const WHY: Record<SuppressionOrigin, string> = {
 }
 
 /** Returns the cause of a delivery suppressed because of an entry on the suppression list. */
-export function suppressedCause({ origin }: { origin: SuppressionOrigin }): Cause {
+export function createSuppressionCause({ origin }: { origin: SuppressionOrigin }): Cause {
   const note = `Not sent: the address is suppressed because ${WHY[origin]}. To send to it again, remove it from the suppression list.`
   // Delivery not authorized (RFC 3463 §3.8).
   return { phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', note, origin }
 }
 
 /** Returns the payload of `email.suppressed` other than the cause. */
-export function suppressedData({ note, origin }: Cause): NonNullable<EventData['suppressed']> {
+export function createSuppressionData({ note, origin }: Cause): NonNullable<EventData['suppressed']> {
   return {
     message: note,
     type: origin === 'manual' ? 'OnAccountSuppressionList' : 'Suppressed',

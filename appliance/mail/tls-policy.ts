@@ -34,7 +34,7 @@ export interface TlsPolicyView {
   /** Problems with the domain's policies, in sentences. */
   troubles: string[]
   hosts: TlsHostView[]
-  /** Where the domain wants TLS reports: URIs. */
+  /** URIs that the domain wants TLS reports sent to. */
   reportsTo: string[]
 }
 
@@ -48,7 +48,7 @@ export type RequireTls = 'yes' | 'no' | null
  * Combines the MAIL parameter with the header field; the parameter wins (RFC 8689 §4.1). Pure.
  * @param fields the values of all `TLS-Required` fields; ignored when there are two or the value isn't No (§3)
  */
-export function requireTlsOf(parameter: boolean, fields: readonly string[]): RequireTls {
+export function resolveRequireTls(parameter: boolean, fields: readonly string[]): RequireTls {
   if (parameter) return 'yes'
   // A comment may precede or follow the value (RFC 5322 §3.2.2).
   return fields.length === 1 && /^\s*(\([^()]*\)\s*)*no\s*(\([^()]*\)\s*)*$/i.test(fields[0]!) ? 'no' : null

@@ -1,7 +1,7 @@
 /** TLS reports: the days that they cover, and the URIs that a domain wants them sent to (RFC 8460 §3). Pure. */
 
 /** Returns the UTC day, YYYY-MM-DD, of a time (RFC 8460 §4.1). @param at Unix milliseconds */
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+export const formatUtcDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /** The content of `_smtp._tls.<domain>`: URIs in order; `invalid` completes "the record …". */
 export type TlsReportTargets =
@@ -17,7 +17,7 @@ const EXTENSION = /^[a-z0-9][a-z0-9_.-]{0,31}=[!-:<>-~]+$/i
  * Parses the TXT records of `_smtp._tls.<domain>`. Ignores those that don't begin with `v=TLSRPTv1;`. Unless exactly
  * one is left, the domain wants no reports (RFC 8460 §3).
  */
-export function readTlsReportRecord(records: readonly string[]): TlsReportTargets {
+export function parseTlsReportRecord(records: readonly string[]): TlsReportTargets {
   const ours = records.filter((record) => /^v=TLSRPTv1[ \t]*;/.test(record))
   if (ours.length === 0) return { kind: 'none' }
   if (ours.length > 1) return { kind: 'invalid', why: 'exists more than once' }
@@ -41,12 +41,12 @@ export function readTlsReportRecord(records: readonly string[]): TlsReportTarget
 }
 
 function isTarget(uri: string): boolean {
-  if (/^mailto:/i.test(uri)) return mailtoAddress(uri) !== undefined
+  if (/^mailto:/i.test(uri)) return parseMailtoAddress(uri) !== undefined
   return /^https:\/\/[!-~]+$/i.test(uri) && URL.canParse(uri)
 }
 
 /** Returns the address of a `mailto:` URI, percent-decoded and without header fields; undefined when invalid. */
-export function mailtoAddress(uri: string): string | undefined {
+export function parseMailtoAddress(uri: string): string | undefined {
   const encoded = /^mailto:([^?,]+)(?:\?.*)?$/i.exec(uri)?.[1]
   if (encoded === undefined) return undefined
   try {

@@ -17,7 +17,7 @@ export interface TlsSummary {
   failed: number
   /** Sessions by the type of the applied policy. */
   policies: { type: TlsRow['policyType']; sessions: number; failed: number }[]
-  /** By number of sessions. */
+  /** Sorted by number of sessions. */
   failures: TlsFailureSummary[]
 }
 
@@ -69,7 +69,7 @@ export function summarizeTls(rows: readonly TlsRow[]): TlsSummary {
 }
 
 /** Returns the next step for a domain, in a sentence. */
-export function tlsNextStep({ sessions, failures }: TlsSummary): string {
+export function describeTlsNextStep({ sessions, failures }: TlsSummary): string {
   if (sessions === 0)
     return 'If the domain receives mail, publish the record below. Reports arrive once a day from servers that send to it.'
   return failures[0]?.nextStep ?? 'Nothing to do: all reported sessions used TLS.'

@@ -1,5 +1,5 @@
 import type { Reply } from './reply.ts'
-import type { Waited } from './waiting.ts'
+import type { PastWait } from './waiting.ts'
 
 /** One step of an attempt: a command or lookup, the response, and how long it took. */
 export interface Step {
@@ -47,7 +47,7 @@ export interface TlsInfo {
    * certificate (RFC 7435).
    */
   verified: boolean
-  /** Why it isn't valid; null when it is. */
+  /** Why the certificate isn't valid; null when it is. */
   error: string | null
   /**
    * How the certificate was verified: by this machine's CAs or by TLSA records (RFC 7672). Absent in attempts of older
@@ -88,5 +88,5 @@ export interface Transcript {
   /** The DKIM signatures of the message. Absent when it wasn't signed, and in attempts of older versions. */
   signatures?: SigningIdentity[]
   /** Why the attempt began later than it was due; absent when it didn't. */
-  waited?: Waited
+  waited?: PastWait
 }

@@ -5,15 +5,15 @@ export const PAGE_LANGUAGES = ['en', 'de', 'fr', 'es'] as const
 export type PageLanguage = (typeof PAGE_LANGUAGES)[number]
 
 /** A team's own heading and text; null for the default ones. */
-export interface OwnWords {
+export interface CustomTexts {
   title: string | null
   text: string | null
 }
 
 /** Colors: `#rrggbb`, in lower case. */
 export interface UnsubscribePage {
-  words: Partial<Record<PageLanguage, OwnWords>>
-  /** Used when the visitor accepts none of the languages. */
+  words: Partial<Record<PageLanguage, CustomTexts>>
+  /** The language for visitors who accept none of the languages. */
   defaultLanguage: PageLanguage
   background: string
   text: string
@@ -37,7 +37,7 @@ export const DEFAULT_PAGE: UnsubscribePage = {
 }
 
 /** Minimum contrast of text and of other elements (WCAG 2.2, 1.4.3 and 1.4.11). */
-export const LEAST_CONTRAST = { text: 4.5, accent: 3 }
+export const MIN_CONTRAST = { text: 4.5, accent: 3 }
 
 /** Splits a color into its channels, 0 to 255. */
 const channels = (color: string): [number, number, number] => {
@@ -55,20 +55,20 @@ function luminance(color: string): number {
 }
 
 /** Computes the contrast of two colors, 1 to 21 (WCAG 2.2). */
-export function contrastOf(one: string, other: string): number {
+export function computeContrast(one: string, other: string): number {
   const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a) as [number, number]
   return (high + 0.05) / (low + 0.05)
 }
 
 /** Returns which color has too little contrast with the background; null for none. */
-export function tooFaint({ background, text, accent }: PageColors): 'text' | 'accent' | null {
-  if (contrastOf(text, background) < LEAST_CONTRAST.text) return 'text'
-  return contrastOf(accent, background) < LEAST_CONTRAST.accent ? 'accent' : null
+export function findLowContrastColor({ background, text, accent }: PageColors): 'text' | 'accent' | null {
+  if (computeContrast(text, background) < MIN_CONTRAST.text) return 'text'
+  return computeContrast(accent, background) < MIN_CONTRAST.accent ? 'accent' : null
 }
 
 /** Picks black or white, whichever is easier to read on a color. One of them has a contrast of at least 4.58. */
-export const inkOn = (ground: string): string =>
-  contrastOf('#ffffff', ground) >= contrastOf('#000000', ground) ? '#ffffff' : '#000000'
+export const pickTextColor = (ground: string): string =>
+  computeContrast('#ffffff', ground) >= computeContrast('#000000', ground) ? '#ffffff' : '#000000'
 
 /** Mixes a color with another. @param share 0 to 1 */
 function mix(color: string, towards: string, share: number): string {
@@ -88,12 +88,12 @@ export interface PageColors {
  * Derives the dark theme. Keeps a dark background; otherwise makes the background dark, the text light, and the accent
  * light enough to stand out.
  */
-export function nightColors({ background, text, accent }: PageColors): PageColors {
+export function deriveDarkColors({ background, text, accent }: PageColors): PageColors {
   if (luminance(background) < 0.1) return { background, text, accent }
   const dark = '#17181b'
   for (let share = 0; share < 1; share += 0.05) {
     const lighter = mix(accent, '#ffffff', share)
-    if (contrastOf(lighter, dark) >= LEAST_CONTRAST.accent)
+    if (computeContrast(lighter, dark) >= MIN_CONTRAST.accent)
       return { background: dark, text: '#e8e9ec', accent: lighter }
   }
   return { background: dark, text: '#e8e9ec', accent: '#ffffff' }

@@ -1,4 +1,4 @@
-import type { Advice, Category, SubType, Phase } from './bounce.ts'
+import type { Advice, BounceCategory, BounceSubtype, Phase } from './bounce.ts'
 import type { Reply } from './reply.ts'
 
 /** Why an address was suppressed: a hard bounce, a complaint, or by hand. */
@@ -19,7 +19,7 @@ export interface Cause {
   /** Enhanced status code (RFC 3463) of an outcome decided here; a reply has its own. */
   status?: string
   /** The category of the failure; absent when nothing failed, and when a person decided. */
-  category?: Category
+  category?: BounceCategory
   /** A sentence for people, without codes. */
   note: string
   /** Advice for the operator, if there is any for this reply. */
@@ -40,8 +40,8 @@ export type Verdict =
   | { kind: 'delivered'; cause: Cause }
   /** `interrupted`: this server stopped during the attempt; produces no event. */
   | { kind: 'deferred'; until: number; cause: Cause; interrupted?: true }
-  | { kind: 'bounced'; cause: Cause; subType: SubType; suppress: boolean }
-  | { kind: 'expired'; cause: Cause; subType: SubType }
+  | { kind: 'bounced'; cause: Cause; subType: BounceSubtype; suppress: boolean }
+  | { kind: 'expired'; cause: Cause; subType: BounceSubtype }
   | { kind: 'failed'; cause: Cause }
   | { kind: 'suppressed'; cause: Cause }
 
@@ -64,7 +64,7 @@ export const DELIVERY_STATES = [
 ] as const satisfies readonly DeliveryState[]
 
 /** The cause of a delivery that was leased by a process that no longer exists. */
-export const INTERRUPTED: Cause = {
+export const INTERRUPTED_CAUSE: Cause = {
   phase: 'queue',
   host: null,
   ip: null,

@@ -49,7 +49,7 @@ interface Where {
 export type WaitReason =
   | { key: 'held' }
   | { key: 'scheduled' }
-  /** `attempt`: the number of the next one. */
+  /** `attempt` is the number of the next attempt. */
   | { key: 'deferred'; attempt: number; note: string; reply: Reply | null }
   | { key: 'in_flight'; attempt: number }
   | ({ key: 'paused'; because: LaneReason | null } & Where)
@@ -99,7 +99,7 @@ const codesOf = ({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>): string =
  * Formats a decision about a lane, without a full stop.
  * @param provider name of the provider
  */
-export function laneWords(reason: LaneReason, provider: string): string {
+export function describeLaneReason(reason: LaneReason, provider: string): string {
   switch (reason.key) {
     case 'answered':
       return `${provider} replied ${briefly(reason.reply)}: it ${within(reason.says)}`
@@ -120,7 +120,7 @@ export function laneWords(reason: LaneReason, provider: string): string {
     case 'warm_up_setback':
       return `the warm-up limit for ${provider} was reduced to ${counted(reason.messages, 'message')} a day: ${
         reason.because
-          ? laneWords(reason.because, provider)
+          ? describeLaneReason(reason.because, provider)
           : `${reason.complained} of ${reason.sent} messages were refused`
       }`
     case 'text':
@@ -130,12 +130,12 @@ export function laneWords(reason: LaneReason, provider: string): string {
 
 const from = ({ source }: Where): string => (source === null ? '' : ` from ${source}`)
 
-/** `one of 5 connections to Google`. */
+/** Formats the limit of connections: `one of 5 connections to Google`. */
 const oneOf = ({ connections, provider }: { connections: number; provider: string }): string =>
   connections === 1 ? `the one connection to ${provider}` : `one of ${connections} connections to ${provider}`
 
 /** Formats the reason why a delivery waits as one line, with a capital letter and without a full stop. */
-export function waitLine(reason: WaitReason): string {
+export function formatWaitReason(reason: WaitReason): string {
   switch (reason.key) {
     case 'held':
       return 'Held by an operator'
@@ -151,7 +151,7 @@ export function waitLine(reason: WaitReason): string {
     case 'paused':
       return reason.because === null || reason.because.key === 'paused_by_operator'
         ? `${reason.provider}${from(reason)} is paused by an operator`
-        : laneWords(reason.because, reason.provider)
+        : describeLaneReason(reason.because, reason.provider)
     case 'warm_up':
       return `Warm-up: ${reason.sent} of ${reason.share} messages to ${reason.provider} sent today${from(reason)}`
     case 'rate':
@@ -169,9 +169,13 @@ export function waitLine(reason: WaitReason): string {
  * Formats the reason together with the time at which the wait ends, to continue a paragraph: lower case, no full stop.
  * @param at formats a time
  */
-export function waitWords(reason: WaitReason, until: number | null, at: (instant: number) => string): string {
+export function describeWait(
+  reason: WaitReason,
+  until: number | null,
+  at: (instant: number) => string,
+): string {
   const because =
-    'because' in reason && reason.because !== null ? laneWords(reason.because, reason.provider) : ''
+    'because' in reason && reason.because !== null ? describeLaneReason(reason.because, reason.provider) : ''
   switch (reason.key) {
     case 'held':
       return 'held by an operator until released'
@@ -215,12 +219,12 @@ export const PAST_WAIT_REASONS = [
 ] as const
 export type PastWaitReason = (typeof PAST_WAIT_REASONS)[number]
 
-/** Shorter waits aren't mentioned (milliseconds). */
-export const SHORTEST_WAIT = 1000
+/** Minimum length of a wait that is mentioned, in milliseconds. */
+export const MIN_SHOWN_WAIT = 1000
 
 /** Why an attempt began later than it was due. */
-export interface Waited {
-  /** When it was due (Unix milliseconds). */
+export interface PastWait {
+  /** When the attempt was due (Unix milliseconds). */
   since: number
   reason: PastWaitReason
   /** Completes "Waited 35 s: …". */

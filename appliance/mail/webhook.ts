@@ -1,4 +1,4 @@
-/** Shared vocabulary of webhooks: the events, and the retry schedule. */
+/** Shared types of webhooks: the events, and the retry schedule. */
 
 /**
  * Every event type that an endpoint can subscribe to: those of the hosted service (reference: wire format §5.2), so
@@ -47,36 +47,36 @@ export const WEBHOOK_EVENTS = [
 ] as const
 
 /** The event that `ping` sends; endpoints can't subscribe to it. */
-export const PING = 'webhook.ping'
+export const PING_EVENT = 'webhook.ping'
 
 export type WebhookStatus = 'enabled' | 'disabled'
 
-/** The rates of failed requests in 24 hours above which an endpoint counts as failing, and as broken. */
+/** Shares of failed requests in 24 hours from which an endpoint counts as failing, and as broken. */
 const FAILING = 0.05
 const BROKEN = 0.5
 
 /** The health of an endpoint, for the dashboard and the command line. */
 export interface WebhookHealth {
   state: 'disabled' | 'broken' | 'failing' | 'healthy' | 'idle' | 'untried'
-  /** `healthy`, `failing 33%` */
+  /** Short description: `healthy`, `failing 33%`. */
   words: string
 }
 
-/** Judges an endpoint by its requests of the last 24 hours and by its newest request. */
-export function webhookHealth(facts: {
+/** Determines the health of an endpoint from its requests of the last 24 hours and its newest request. */
+export function computeWebhookHealth(facts: {
   enabled: boolean
-  /** The newest request failed. */
+  /** Whether the newest request failed. */
   failing: boolean
-  /** A request has ever succeeded. */
+  /** Whether any request has ever succeeded. */
   succeeded: boolean
-  /** Requests of the last 24 hours, and how many succeeded. */
+  /** Number of requests in the last 24 hours, and how many of them succeeded. */
   count: number
   taken: number
 }): WebhookHealth {
   const { enabled, failing, succeeded, count, taken } = facts
   if (!enabled) return { state: 'disabled', words: 'disabled' }
   const share = count === 0 ? 0 : (count - taken) / count
-  // Not 100% while something succeeded.
+  // Don't show 100% if any request succeeded.
   const percent = taken === 0 ? 100 : Math.min(99, Math.round(share * 100))
   if (share >= FAILING) return { state: share >= BROKEN ? 'broken' : 'failing', words: `failing ${percent}%` }
   if (failing) return { state: count === 0 ? 'broken' : 'failing', words: 'failing' }
@@ -95,7 +95,7 @@ const minute = 60 * second
 const hour = 60 * minute
 
 /** Delays after each failed attempt, in milliseconds. The attempt after the last one is final. */
-export const RETRY_PAUSES = [
+export const WEBHOOK_RETRY_DELAYS = [
   5 * second,
   5 * minute,
   30 * minute,
@@ -112,7 +112,7 @@ const JITTER = 0.2
  * Decides when to retry after attempt number `attempts` (from 1) failed; null after the last one.
  * @param dice a number in [0, 1)
  */
-export function nextWebhookAttempt(attempts: number, now: number, dice: number): number | null {
-  const pause = RETRY_PAUSES[attempts - 1]
+export function computeNextWebhookAttempt(attempts: number, now: number, dice: number): number | null {
+  const pause = WEBHOOK_RETRY_DELAYS[attempts - 1]
   return pause === undefined ? null : now + Math.round(pause * (1 + JITTER * dice))
 }

@@ -3,11 +3,11 @@
  */
 import { crc32 } from 'node:zlib'
 
-/** APPNOTE §4.3.16, §4.3.12, §4.3.7. */
+/** Record signatures (APPNOTE §4.3.16, §4.3.12, §4.3.7). */
 const END = 0x06054b50
 const ENTRY = 0x02014b50
 const LOCAL = 0x04034b50
-/** The end record is at most this far from the end of the file: its 22 octets and a comment. */
+/** Maximum distance of the end record from the end of the file: its 22 octets and a comment. */
 const MOST_END = 22 + 0xffff
 const MOST_NAME = 1024
 
@@ -15,7 +15,7 @@ const MOST_NAME = 1024
 export interface ZipEntry {
   name: string
   encrypted: boolean
-  /** 0: stored, 8: deflated. */
+  /** Compression method. 0: stored, 8: deflated. */
   method: number
   crc: number
   packedSize: number
@@ -28,7 +28,7 @@ export interface ZipEntry {
  *
  * @param most maximum number of entries
  */
-export function zipEntries(file: Buffer, most: number): ZipEntry[] | undefined {
+export function listZipEntries(file: Buffer, most: number): ZipEntry[] | undefined {
   const end = findEnd(file)
   if (end < 0) return undefined
   const count = file.readUInt16LE(end + 10)
@@ -46,14 +46,14 @@ export function zipEntries(file: Buffer, most: number): ZipEntry[] | undefined {
 }
 
 /** Returns the packed bytes of a file; undefined if they aren't in the archive. */
-export function packedBytes(file: Buffer, { offset, packedSize }: ZipEntry): Buffer | undefined {
+export function getPackedBytes(file: Buffer, { offset, packedSize }: ZipEntry): Buffer | undefined {
   if (offset + 30 > file.length || file.readUInt32LE(offset) !== LOCAL) return undefined
   // APPNOTE §4.3.7: the lengths of the name and extra field may differ from those in the directory.
   const start = offset + 30 + file.readUInt16LE(offset + 26) + file.readUInt16LE(offset + 28)
   return start + packedSize > file.length ? undefined : file.subarray(start, start + packedSize)
 }
 
-/** Whether unpacked bytes are those that were packed. */
+/** Whether unpacked bytes match the checksum of the packed file. */
 export const isIntact = (bytes: Uint8Array, { crc }: ZipEntry): boolean => crc32(bytes) === crc
 
 function findEnd(file: Buffer): number {

@@ -42,9 +42,9 @@ const stranger = (text: string | null, fallback: string | null = null): MergeVal
 /**
  * Returns the values of a contact. They come from strangers, through forms and files, so they are escaped when merged.
  * @param known the properties of the team; any other is an unknown key
- * @param unsubscribeUrl null: there is no link, and a tag for it is refused
+ * @param unsubscribeUrl null if there is no link; a tag for it is then refused
  */
-export function contactValues(
+export function createContactValues(
   contact: MergeContact,
   known: readonly MergeProperty[],
   unsubscribeUrl: string | null,

@@ -1,5 +1,5 @@
 /** Escapes untrusted values for the place where they are merged. Pure. */
-import type { HtmlPlace } from './html-place.ts'
+import type { HtmlContext } from './html-place.ts'
 
 /** Limit on the characters of an untrusted value in a header field. */
 const MAX_IN_HEADER = 200
@@ -27,7 +27,7 @@ const escapeText = (text: string): string => text.replaceAll(/[&<>"']/g, (char) 
 const encodePart = (text: string): string =>
   encodeURIComponent(text).replaceAll('%40', '@').replaceAll("'", '%27')
 
-/** Returns an untrusted link only if it leads to the web: no scripts, no files. */
+/** Returns an untrusted link only if it leads to a web page, not to a script or a file. */
 function linkOf(text: string): string {
   const url = URL.parse(text.trim())
   return url && /^https?:$/.test(url.protocol) ? escapeText(url.href) : ''
@@ -39,11 +39,11 @@ const escapeUnquoted = (text: string): string =>
 const harmless = (text: string): string => text.replaceAll(/[^\p{L}\p{N} .,%#_-]/gu, '')
 
 /** Cleans a value for plain text. */
-export const plainValue = (text: string): string => text.replaceAll(UNWANTED, '')
+export const cleanPlainValue = (text: string): string => text.replaceAll(UNWANTED, '')
 
 /** Escapes a value for HTML. */
-export function htmlValue(text: string, place: HtmlPlace): string {
-  const clean = plainValue(text)
+export function escapeHtmlValue(text: string, place: HtmlContext): string {
+  const clean = cleanPlainValue(text)
   if (place === 'text') return escapeText(clean)
   if (place === 'unquoted') return escapeUnquoted(clean)
   if (place === 'link') return linkOf(clean)
@@ -51,11 +51,12 @@ export function htmlValue(text: string, place: HtmlPlace): string {
 }
 
 /** Puts the value of a header field on one line. */
-export const oneLine = (text: string): string => text.replaceAll(NOT_ONE_LINE, ' ').replaceAll(DIRECTION, '')
+export const toOneLine = (text: string): string =>
+  text.replaceAll(NOT_ONE_LINE, ' ').replaceAll(DIRECTION, '')
 
 /** Cleans an untrusted value for a header field: one line, shortened to leave space for the rest. */
-export function headerValue(text: string): string {
-  const points = [...oneLine(text.slice(0, 4 * MAX_IN_HEADER)).trim()]
+export function cleanHeaderValue(text: string): string {
+  const points = [...toOneLine(text.slice(0, 4 * MAX_IN_HEADER)).trim()]
   return points.length <= MAX_IN_HEADER
     ? points.join('')
     : `${points.slice(0, MAX_IN_HEADER - 1).join('')}\u2026`

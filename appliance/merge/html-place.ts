@@ -1,6 +1,6 @@
 /**
- * Finds out where in HTML a tag is, which decides how its value is escaped. A scanner modeled on the tokenizer of the
- * HTML standard (§13.2.5). Reads HTML once, from left to right, and never backtracks.
+ * Determines where in HTML a tag is, and so how its value is escaped. A scanner modeled on the tokenizer of the HTML
+ * standard (§13.2.5). Reads HTML once, from left to right, and never backtracks.
  */
 
 /**
@@ -12,7 +12,7 @@
  * code: in a style, a script, the name of a tag or attribute, or an event handler; the value keeps only harmless
  * characters
  */
-export type HtmlPlace = 'text' | 'unquoted' | 'link' | 'link_part' | 'code'
+export type HtmlContext = 'text' | 'unquoted' | 'link' | 'link_part' | 'code'
 
 type Mode = 'data' | 'tag' | 'name' | 'equals' | 'value' | 'comment' | 'raw'
 
@@ -25,7 +25,7 @@ interface State {
   naming: boolean
   /** Name of the attribute, followed by a space once it is complete. */
   attribute: string
-  /** What ends the attribute's value; empty: a space. */
+  /** The character that ends the attribute's value; empty for a space. */
   quote: string
   /** The beginning of the attribute's value. */
   value: string
@@ -64,7 +64,7 @@ export interface HtmlScanner {
   /** Reads the next piece of the source. */
   read(piece: string): void
   /** Returns the context of a tag at the current position. The tag counts as read. */
-  place(): HtmlPlace
+  place(): HtmlContext
 }
 
 /** Creates a scanner at the beginning of a document. */
@@ -85,7 +85,7 @@ export function createHtmlScanner(): HtmlScanner {
   }
 }
 
-function placeOfValue({ attribute, quote, value }: State): HtmlPlace {
+function placeOfValue({ attribute, quote, value }: State): HtmlContext {
   const name = attribute.trimEnd()
   if (name.startsWith('on') || name === 'style' || name === 'srcdoc') return 'code'
   if (!LINKS.has(name)) return quote === '' ? 'unquoted' : 'text'

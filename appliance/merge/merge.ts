@@ -4,26 +4,32 @@
  * braces aren't tags. Pure.
  */
 import { refuse } from '../mail/refusals.ts'
-import { headerValue, htmlValue, oneLine, plainValue } from './escape.ts'
-import { MAX_MERGED, type MergeKind, type MergeSource, type MergeTag, type MergeValues } from './source.ts'
+import { cleanHeaderValue, escapeHtmlValue, toOneLine, cleanPlainValue } from './escape.ts'
+import {
+  MAX_MERGED_LENGTH,
+  type MergeKind,
+  type MergeSource,
+  type MergeTag,
+  type MergeValues,
+} from './source.ts'
 
 export {
   ARCHIVE_KEY,
-  contactValues,
+  createContactValues,
   LINK_KEYS,
   type MergeContact,
   type MergeProperty,
 } from './contact-values.ts'
-export { type MergeKind, type MergeSource, type MergeValues, parseMerge, tagsOf } from './source.ts'
+export { type MergeKind, type MergeSource, type MergeValues, parseMerge, listTags } from './source.ts'
 export {
   checkValues,
-  readVariables,
+  parseVariables,
   type TemplateVariable,
-  variableValues,
-  type WrittenVariable,
+  createVariableValues,
+  type VariableInput,
 } from './variables.ts'
 
-/** Characters of a header field before encoding (RFC 5322 §2.1.1). */
+/** Limit on the characters of a header field before encoding (RFC 5322 §2.1.1). */
 const MAX_HEADER = 998
 
 /**
@@ -31,7 +37,7 @@ const MAX_HEADER = 998
  * Refuses: `merge_missing` with the name of a tag without value and fallback, `merge_too_large`.
  */
 export function renderMerge({ kind, pieces }: MergeSource, values: MergeValues): string {
-  const limit = kind === 'header' ? MAX_HEADER : MAX_MERGED
+  const limit = kind === 'header' ? MAX_HEADER : MAX_MERGED_LENGTH
   const rendered: string[] = []
   let length = 0
   for (const piece of pieces) {
@@ -41,7 +47,7 @@ export function renderMerge({ kind, pieces }: MergeSource, values: MergeValues):
     rendered.push(text)
   }
   const whole = rendered.join('')
-  return kind === 'header' ? oneLine(whole) : whole
+  return kind === 'header' ? toOneLine(whole) : whole
 }
 
 function renderTag(kind: MergeKind, { key, fallback, place }: MergeTag, values: MergeValues): string {
@@ -51,7 +57,7 @@ function renderTag(kind: MergeKind, { key, fallback, place }: MergeTag, values: 
   if (given === null && fallback !== null) return fallback
   if (!value) throw refuse('merge_missing', { name: key })
   const text = given ?? value.fallback ?? ''
-  if (value.raw) return kind === 'header' ? oneLine(text) : text.toWellFormed()
-  if (kind === 'header') return headerValue(text)
-  return kind === 'html' ? htmlValue(text, place) : plainValue(text)
+  if (value.raw) return kind === 'header' ? toOneLine(text) : text.toWellFormed()
+  if (kind === 'header') return cleanHeaderValue(text)
+  return kind === 'html' ? escapeHtmlValue(text, place) : cleanPlainValue(text)
 }

@@ -1,7 +1,7 @@
 /** Parses sources of emails with tags, `{{{KEY}}}` or `{{{KEY|fallback}}}`. Pure. */
 import { refuse } from '../mail/refusals.ts'
-import { oneLine } from './escape.ts'
-import { createHtmlScanner, type HtmlPlace } from './html-place.ts'
+import { toOneLine } from './escape.ts'
+import { createHtmlScanner, type HtmlContext } from './html-place.ts'
 
 /** The type of a source: HTML, plain text, or the value of a header field such as the subject. */
 export type MergeKind = 'html' | 'text' | 'header'
@@ -12,7 +12,7 @@ export interface MergeTag {
   /** The fallback in the source; null if there is none. */
   fallback: string | null
   /** Its context in HTML; `text` in other sources. */
-  place: HtmlPlace
+  place: HtmlContext
 }
 
 /** A parsed source. Plain data, so it can be stored. */
@@ -24,9 +24,9 @@ export interface MergeSource {
 
 /** A value for a tag. */
 export interface MergeValue {
-  /** Null: there is none. */
+  /** Null if there is no value. */
   text: string | null
-  /** Used for a missing value if the tag has no fallback; null: the tag becomes empty. */
+  /** Used for a missing value if the tag has no fallback. If null, the tag becomes empty. */
   fallback: string | null
   /**
    * Whether it comes from the sender's own code. Then it is merged into HTML unescaped; all other values are escaped.
@@ -34,11 +34,11 @@ export interface MergeValue {
   raw: boolean
 }
 
-/** Returns the value for a key; undefined: the key is unknown, or its value is missing and required. */
+/** Returns the value for a key; undefined if the key is unknown, or its value is missing and required. */
 export type MergeValues = (key: string) => MergeValue | undefined
 
 /** Limit on the characters of a source and of its result: the largest request. */
-export const MAX_MERGED = 8 * 1024 * 1024
+export const MAX_MERGED_LENGTH = 8 * 1024 * 1024
 /** Limit on the tags of one source. */
 const MAX_TAGS = 1000
 /** Limit on the characters of a key, including the words before the last dot. */
@@ -57,13 +57,13 @@ const KEY = /^\w+(?:\.\w+){0,2}$/
  * Refuses: `merge_tag` for an incomplete tag, `invalid_field` for too many tags or too long a source.
  */
 export function parseMerge(kind: MergeKind, source: string, field: string): MergeSource {
-  if (source.length > MAX_MERGED)
-    throw refuse('invalid_field', { field, expected: `at most ${MAX_MERGED} characters` })
+  if (source.length > MAX_MERGED_LENGTH)
+    throw refuse('invalid_field', { field, expected: `at most ${MAX_MERGED_LENGTH} characters` })
   const pieces: MergeSource['pieces'] = []
   const scanner = kind === 'html' ? createHtmlScanner() : undefined
   let [from, tags] = [0, 0]
   for (let at = source.indexOf('{{{'); at !== -1; at = source.indexOf('{{{', from)) {
-    // Of four braces, the first is text.
+    // If there are four braces, the first one is text.
     while (source[at + 3] === '{') at++
     const tag = readTag(source, at, field)
     if (++tags > MAX_TAGS) throw refuse('invalid_field', { field, expected: `at most ${MAX_TAGS} tags` })
@@ -86,7 +86,7 @@ function readTag(
   const match = TAG.exec(source)
   const key = match?.[1]
   if (!match || !key || !KEY.test(key)) {
-    const start = oneLine(source.slice(at, at + 40)).toWellFormed()
+    const start = toOneLine(source.slice(at, at + 40)).toWellFormed()
     throw refuse('merge_tag', { field, start, example: '`{{{NAME}}}` or `{{{NAME|fallback}}}`' })
   }
   const fallback = match[2]?.trim() ?? ''
@@ -94,7 +94,7 @@ function readTag(
 }
 
 /** Returns the tags of sources, each key and fallback once, in order of first use. */
-export function tagsOf(...sources: MergeSource[]): Omit<MergeTag, 'place'>[] {
+export function listTags(...sources: MergeSource[]): Omit<MergeTag, 'place'>[] {
   const found = new Map<string, Omit<MergeTag, 'place'>>()
   for (const piece of sources.flatMap(({ pieces }) => pieces)) {
     if (typeof piece === 'string') continue

@@ -12,12 +12,12 @@ const KEY = /^\w{1,50}$/
 export interface TemplateVariable {
   key: string
   type: 'string' | 'number'
-  /** Null: none, so each request must give a value. */
+  /** The fallback; null if there is none, so that each request must give a value. */
   fallback: string | number | null
 }
 
 /** A variable as requests send it. Clients for .NET have five types and send `fallbackValue`. */
-export interface WrittenVariable {
+export interface VariableInput {
   key: string
   type: string
   fallback_value?: unknown
@@ -28,7 +28,7 @@ export interface WrittenVariable {
  * Reads the variables of a template. Booleans, objects and lists become strings, because clients can only read two
  * types. Refuses: `invalid_field`, `missing_field`.
  */
-export function readVariables(given: readonly WrittenVariable[]): TemplateVariable[] {
+export function parseVariables(given: readonly VariableInput[]): TemplateVariable[] {
   if (given.length > MAX_VARIABLES)
     throw refuse('invalid_field', { field: 'variables', expected: `at most ${MAX_VARIABLES} of them` })
   const keys = new Set<string>()
@@ -42,7 +42,7 @@ export function readVariables(given: readonly WrittenVariable[]): TemplateVariab
   })
 }
 
-function readVariable(given: WrittenVariable, field: string): TemplateVariable {
+function readVariable(given: VariableInput, field: string): TemplateVariable {
   const { key } = given
   if (key === '') throw refuse('missing_field', { field: `${field}.key` })
   if (!KEY.test(key))
@@ -106,7 +106,7 @@ export function checkValues(
 /**
  * Returns the values of a template's variables. They come from the sender's own code, so HTML in them isn't escaped.
  */
-export function variableValues(
+export function createVariableValues(
   declared: readonly TemplateVariable[],
   values: ReadonlyMap<string, string | number>,
 ): MergeValues {

@@ -96,7 +96,7 @@ function displayName(text: string): string {
  * Reads the only mailbox of a field such as From, whose domain must be authorized. Undefined for none, for several, and
  * for anything in which another parser could see a different address.
  */
-export function readOnlyMailbox(value: string): Mailbox | undefined {
+export function parseSingleMailbox(value: string): Mailbox | undefined {
   const { entries = [], comments = [] } = splitEntries(value) ?? {}
   if (entries.length !== 1 || /^[^"<]*:/.test(value)) return undefined
   if (comments.length > MAX_COMMENTS || comments.some(deceives)) return undefined
@@ -118,7 +118,7 @@ function deceives({ text, before, after, angle }: Comment): boolean {
  * Reads the mailboxes of fields such as To for display. Skips what can't be parsed: the envelope decides who gets the
  * message.
  */
-export function readMailboxList(values: readonly string[], most: number): Mailbox[] {
+export function parseMailboxList(values: readonly string[], most: number): Mailbox[] {
   const found: Mailbox[] = []
   for (const entry of values.flatMap((value) => splitEntries(value)?.entries ?? [])) {
     const mailbox = readEntry(entry)

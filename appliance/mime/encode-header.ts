@@ -3,15 +3,15 @@
  * with raw UTF-8 in its Subject, a name or a filename can go to every server. Must run before signing. Pure.
  */
 import { isAscii } from 'node:buffer'
-import { HEADER_LINE, type HeaderField, splitMessage } from '../mail/headers.ts'
+import { HEADER_LINE_LENGTH, type HeaderField, splitMessage } from '../mail/headers.ts'
 import { encodeParameters } from './encode-parameters.ts'
-import { isSealed, partsOf, readContentType, valuesOf } from './entity.ts'
+import { isSignedOrEncrypted, splitMultipart, parseContentType, getFieldValues } from './entity.ts'
 
 /** Maximum octets of text in one encoded word, which may have at most 75 octets in total (RFC 2047 §2). */
 const WORD = 42
 /** Octets around the text: `=?unknown-8bit?B?` and `?=`. */
 const FRAME = 19
-/** Minimum octets of text that must fit on the current line. With less room, the first word goes on the next line. */
+/** Minimum octets of text that must fit on the current line. With less space, the first word goes on the next line. */
 const LEAST = 12
 /** Maximum nesting, and maximum number of parts whose headers are encoded. Real messages have a tenth of that. */
 const MAX_DEPTH = 20
@@ -62,11 +62,11 @@ function encodeEntity(walk: Walk, start: number, end: number, depth: number): bo
     if (!isAscii(bytes)) return false
     edits.push({ start, end: start + length, bytes })
   }
-  const [value, ...more] = valuesOf(fields, 'content-type')
-  const { type, parameters } = readContentType(value ?? '')
+  const [value, ...more] = getFieldValues(fields, 'content-type')
+  const { type, parameters } = parseContentType(value ?? '')
   const boundary = parameters.get('boundary')
-  if (more.length > 0 || !type.startsWith('multipart/') || isSealed(type) || !boundary) return true
-  for (const [from, to] of partsOf(message, [start + bodyOffset, end], boundary, MAX_PARTS).parts)
+  if (more.length > 0 || !type.startsWith('multipart/') || isSignedOrEncrypted(type) || !boundary) return true
+  for (const [from, to] of splitMultipart(message, [start + bodyOffset, end], boundary, MAX_PARTS).parts)
     if (!isAscii(message.subarray(from, to))) encodeEntity(walk, from, to, depth + 1)
   return true
 }
@@ -171,7 +171,7 @@ function join(pieces: readonly Piece[], start: string, charset: Charset): string
     if (run.length === 0) paper.write(pieces[at++]!.raw)
     else {
       const text = spaceBefore(pieces, at) + run.map(textOf).join('') + spaceAfter(pieces, end)
-      paper.writeEncoded(encodedWords(text, charset, HEADER_LINE - paper.column - FRAME))
+      paper.writeEncoded(toEncodedWords(text, charset, HEADER_LINE_LENGTH - paper.column - FRAME))
       at = end
       const next = pieces[at]
       // Start a new line, because lines with an encoded word are limited to 76 octets (RFC 2047 §2).
@@ -261,7 +261,7 @@ function endOfRun(pieces: readonly Piece[], at: number): number {
  * Splits text into encoded words of whole characters (RFC 2047 §5), the first with at most `room` octets of base64; it
  * is empty when that is too few.
  */
-export function encodedWords(text: string, charset: Charset, room: number): string[] {
+export function toEncodedWords(text: string, charset: Charset, room: number): string[] {
   const first = Math.min(WORD, Math.floor(room / 4) * 3)
   const words: string[] = []
   let taken: string[] = []

@@ -1,7 +1,7 @@
 /**
  * Parses the header of an entity (RFC 2045 §2.4), which is a message or one of its parts, and finds its parts. Pure.
  */
-import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { getUnfoldedValue, splitMessage, type HeaderField } from '../mail/headers.ts'
 
 /** Maximum number of fields in a message; real ones have fewer than a hundred. */
 export const MAX_FIELDS = 1000
@@ -23,27 +23,27 @@ export function splitHeader(message: Uint8Array): Header {
   return { fields, bodyOffset, byName: Map.groupBy(fields, ({ name }) => name.toLowerCase()) }
 }
 
-/** The values of all fields with this name (lower case), in order. */
-export function allOf({ byName }: Header, name: string): string[] {
-  return byName.get(name)?.map(fieldValue) ?? []
+/** Returns the values of all fields with this name (lower case), in order. */
+export function getAllValues({ byName }: Header, name: string): string[] {
+  return byName.get(name)?.map(getUnfoldedValue) ?? []
 }
 
-/** The values of all fields with this name (lower case). */
-export function valuesOf(fields: readonly HeaderField[], name: string): string[] {
-  return fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
+/** Returns the values of all fields with this name (lower case). */
+export function getFieldValues(fields: readonly HeaderField[], name: string): string[] {
+  return fields.filter((field) => field.name.toLowerCase() === name).map(getUnfoldedValue)
 }
 
 export interface ContentType {
   /** `type/subtype` in lower case; empty when malformed. */
   type: string
-  /** By name in lower case. */
+  /** Parameters by name in lower case. */
   parameters: Map<string, string>
 }
 
 /**
  * Parses Content-Type (RFC 2045 §5.1) without comments. Ignores parameters that occur twice or in sections (RFC 2231).
  */
-export function readContentType(value: string): ContentType {
+export function parseContentType(value: string): ContentType {
   const [, type = ''] = /^\s*([\w!#$&^.+-]+\/[\w!#$&^.+-]+)\s*(?:;|$)/.exec(value) ?? []
   const parameters = new Map<string, string>()
   for (const [, name, quoted, token] of value.matchAll(
@@ -57,13 +57,13 @@ export function readContentType(value: string): ContentType {
 }
 
 /** Whether changing the content would break a signature, or its content is encrypted (RFC 1847; S/MIME and OpenPGP). */
-export function isSealed(type: string): boolean {
+export function isSignedOrEncrypted(type: string): boolean {
   return type === 'multipart/signed' || type === 'multipart/encrypted'
 }
 
 type Range = [start: number, end: number]
 
-export interface Parts {
+export interface MultipartParts {
   parts: Range[]
   /** The last part when it has no closing delimiter: it may be truncated. */
   unclosed: Range | null
@@ -73,7 +73,12 @@ export interface Parts {
  * Finds the parts of a multipart. The CRLF before each delimiter belongs to the delimiter (RFC 2046 §5.1.1).
  * @param most maximum number of parts
  */
-export function partsOf(bytes: Buffer, [start, end]: Range, boundary: string, most: number): Parts {
+export function splitMultipart(
+  bytes: Buffer,
+  [start, end]: Range,
+  boundary: string,
+  most: number,
+): MultipartParts {
   const delimiter = Buffer.from(`--${boundary}`, 'latin1')
   const parts: Range[] = []
   let open = -1

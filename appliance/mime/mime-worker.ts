@@ -1,10 +1,10 @@
 /** The worker thread that parses large messages; started by mime.ts. */
-import { answerJobs } from '../capacity/answer-jobs.ts'
+import { processJobs } from '../capacity/answer-jobs.ts'
 import type { ReadJob, ReadResult } from './mime.ts'
-import { readComposed } from './read-composed.ts'
-import { readAttachment, readMessage } from './read.ts'
+import { readComposedMessage } from './read-composed.ts'
+import { extractAttachment, readMessage } from './read.ts'
 
-answerJobs<ReadJob, ReadResult>((job) => {
-  if (job.kind === 'attachment') return readAttachment(job.message, job.which)
-  return job.kind === 'composed' ? readComposed(job.message) : readMessage(job.message)
+processJobs<ReadJob, ReadResult>((job) => {
+  if (job.kind === 'attachment') return extractAttachment(job.message, job.which)
+  return job.kind === 'composed' ? readComposedMessage(job.message) : readMessage(job.message)
 })

@@ -2,21 +2,21 @@
  * Parses messages (MIME, RFC 2045 and 2046) for the whole daemon: simple and small ones at once, others in a few worker
  * threads with bounded memory and time. read.ts parses without threads.
  */
-import { createThreads, ThreadEnded, type Turns } from '../capacity/capacity.ts'
+import { createThreads, ThreadEndedError, type MemoryScheduler } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
 import { splitHeader, type Header } from './entity.ts'
-import { readComposed } from './read-composed.ts'
+import { readComposedMessage } from './read-composed.ts'
 import {
-  readAttachment,
+  extractAttachment,
   readMessage,
-  readQuickly,
+  tryFastRead,
   TOO_MANY_PARTS,
   type MessageContent,
-  type Which,
+  type AttachmentKey,
 } from './read.ts'
 
-export type { MessageContent, Which } from './read.ts'
+export type { MessageContent, AttachmentKey } from './read.ts'
 
 /**
  * Maximum size parsed on the event loop, in octets; takes a few milliseconds. A hostile 256 KB takes more than a
@@ -44,19 +44,19 @@ const DEADLINE = 10_000
 /** A job for the thread. */
 export type ReadJob =
   | { kind: 'message' | 'composed'; message: Uint8Array }
-  | { kind: 'attachment'; message: Uint8Array; which: Which }
+  | { kind: 'attachment'; message: Uint8Array; which: AttachmentKey }
 
 /** The result, by the kind of job. */
 export type ReadResult = MessageContent | Pick<MessageContent, 'html' | 'text'> | Uint8Array | undefined
 
 /** An attachment to extract from a stored message. */
-export interface Wanted {
+export interface AttachmentRequest {
   /** The team whose memory share is used. */
   teamId: string
   /** Size of the message in octets. */
   size: number
   load: () => Promise<Uint8Array | undefined>
-  which: Which
+  which: AttachmentKey
 }
 
 /** Parses messages, round robin over teams. `team` is the message's owner, null for strangers. */
@@ -70,11 +70,11 @@ export interface MimeReader {
   /** Extracts the HTML and text of a message composed here, exactly as they were given. Refuses: `overloaded`. */
   readComposed(message: Uint8Array, team: string): Promise<Pick<MessageContent, 'html' | 'text'>>
   /** Extracts an attachment; undefined when the message or the attachment doesn't exist. Refuses: `overloaded`. */
-  attachment(wanted: Wanted): Promise<Uint8Array | undefined>
+  attachment(wanted: AttachmentRequest): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
 
-export function createMimeReader({ clock, turns }: { clock: Clock; turns: Turns }): MimeReader {
+export function createMimeReader({ clock, turns }: { clock: Clock; turns: MemoryScheduler }): MimeReader {
   const threads = createThreads<ReadJob, ReadResult>({
     script: new URL('mime-worker.ts', import.meta.url),
     clock,
@@ -87,7 +87,7 @@ export function createMimeReader({ clock, turns }: { clock: Clock; turns: Turns 
     threads.run(job, team, { heavy: job.message.length > HEAVY })
   return {
     async read(message, team, header = splitHeader(message)) {
-      const quick = readQuickly(message, header)
+      const quick = tryFastRead(message, header)
       if (quick) return quick
       try {
         if (message.length <= SMALL) return await readMessage(message)
@@ -97,14 +97,14 @@ export function createMimeReader({ clock, turns }: { clock: Clock; turns: Turns 
       }
     },
     async readComposed(message, team) {
-      if (message.length <= SMALL_COMPOSED) return readComposed(message)
+      if (message.length <= SMALL_COMPOSED) return readComposedMessage(message)
       return (await inThread({ kind: 'composed', message }, team).catch(busy)) as MessageContent
     },
     async attachment({ teamId, size, load, which }) {
       using turn = size > SMALL ? await turns.take(teamId, size) : undefined
       const message = await load()
       if (!message) return undefined
-      if (!turn) return readAttachment(message, which)
+      if (!turn) return extractAttachment(message, which)
       const found = await inThread({ kind: 'attachment', message, which }, teamId).catch(busy)
       return found as Uint8Array | undefined
     },
@@ -115,7 +115,7 @@ export function createMimeReader({ clock, turns }: { clock: Clock; turns: Turns 
 /** Maps an error to a refusal if the parser can't, or must not, finish the message; undefined for all other errors. */
 function malformed(error: unknown): Error | undefined {
   const no = (expected: string) => refuse('message_malformed', { expected })
-  if (error instanceof ThreadEnded) return no('parsing its parts takes too much time or memory')
+  if (error instanceof ThreadEndedError) return no('parsing its parts takes too much time or memory')
   if (!(error instanceof Error)) return undefined
   if (error.message === TOO_MANY_PARTS) return no(TOO_MANY_PARTS)
   return /nesting|header/i.test(error.message) ? no('its parts are nested too deeply') : undefined
@@ -123,5 +123,5 @@ function malformed(error: unknown): Error | undefined {
 
 /** Maps every error to `overloaded`. The message was composed here or parsed before, so a later call succeeds. */
 function busy(error: unknown): never {
-  throw error instanceof ThreadEnded ? refuse('overloaded') : error
+  throw error instanceof ThreadEndedError ? refuse('overloaded') : error
 }

@@ -1,14 +1,14 @@
 /**
- * Reads the content of a message, for display and for comparison with another message. `readMessage` uses one of two
+ * Reads the content of a message, for display and for comparison with another message. `parseMessage` uses one of two
  * fast paths for what mail programs usually write, or else the parser; all give the same result. mime.ts limits size
  * and time.
  */
 import { isAscii } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { fieldValue } from '../mail/headers.ts'
+import { getUnfoldedValue } from '../mail/headers.ts'
 import { decodeWords, parseMessage } from './parser.ts'
-import { allOf, splitHeader, type Header } from './entity.ts'
-import { CONTENT_FIELDS, readAttachments, readParts, type Attachment } from './usual-parts.ts'
+import { getAllValues, splitHeader, type Header } from './entity.ts'
+import { CONTENT_FIELDS, parseAttachments, parseParts, type Attachment } from './usual-parts.ts'
 
 /** Subject, bodies and attachments, decoded. Plain data that can be posted to a thread. */
 export interface MessageContent {
@@ -29,7 +29,7 @@ const NOT_ENCODED = /^(?:7bit|8bit)$/i
  * Reads a message of plain ASCII text, as devices and scripts send it. Takes 10 µs for 2 KB where the parser takes 500,
  * with the same result. Undefined for every other message.
  */
-export function readPlainContent(
+export function parsePlainContent(
   message: Uint8Array,
   header: Header,
   limit = MAX_DIRECT,
@@ -37,13 +37,13 @@ export function readPlainContent(
   const { bodyOffset } = header
   if (message.length > limit) return undefined
   const one = (name: string, allowed: RegExp): boolean => {
-    const [value] = allOf(header, name)
+    const [value] = getAllValues(header, name)
     return value === undefined || allowed.test(value)
   }
-  const [subject = ''] = allOf(header, 'subject')
+  const [subject = ''] = getAllValues(header, 'subject')
   if (!/^[ -~]*$/.test(subject) || subject.includes('=?')) return undefined
   if (!one('content-type', PLAIN) || !one('content-transfer-encoding', NOT_ENCODED)) return undefined
-  if (allOf(header, 'content-disposition').length > 0 || !isAscii(message)) return undefined
+  if (getAllValues(header, 'content-disposition').length > 0 || !isAscii(message)) return undefined
   const body = Buffer.from(message.buffer, message.byteOffset + bodyOffset, message.length - bodyOffset)
   if (body.length === 0) return undefined
   const text = withoutCr(body).toString('latin1')
@@ -60,10 +60,10 @@ const ASCII_LINES = /^[\t\r\n -~]*$/
  * Reads a message with parts and encodings as mail programs and libraries write them, in a tenth of the parser's time
  * with the same result. Undefined for every other message.
  */
-export function readUsualContent(message: Uint8Array, header: Header): MessageContent | undefined {
+export function parseCommonContent(message: Uint8Array, header: Header): MessageContent | undefined {
   const fields = usualFields(message, header)
   const body = fields && bodyLines(message, header)
-  const content = body === undefined ? undefined : readParts(fields!, body)
+  const content = body === undefined ? undefined : parseParts(fields!, body)
   return (
     content && {
       ...content,
@@ -83,12 +83,12 @@ export interface MessageOutline {
  * Reads the outline of a message. When it has no parts, reads only its header, because the content is parsed when
  * someone opens the message. Undefined for a message that needs the parser.
  */
-export function readOutline(message: Uint8Array, header: Header): MessageOutline | undefined {
+export function parseOutline(message: Uint8Array, header: Header): MessageOutline | undefined {
   const fields = usualFields(message, header)
   if (!fields) return undefined
   const isText = TEXT.test(fields.get('content-type') ?? 'text/plain') && !fields.has('content-disposition')
   const body = isText ? '' : bodyLines(message, header)
-  const attachments = body === undefined ? undefined : readAttachments(fields, body)
+  const attachments = body === undefined ? undefined : parseAttachments(fields, body)
   return attachments && { subject: subjectOf(fields), attachments: attachments.slice(0, MAX_LISTED) }
 }
 
@@ -100,7 +100,7 @@ function usualFields(message: Uint8Array, header: Header): Map<string, string> |
     const name = field.name.toLowerCase()
     if (name !== 'subject' && !CONTENT_FIELDS.includes(name)) continue
     if (!ASCII_LINES.test(Buffer.from(field.raw).toString('latin1'))) return undefined
-    fields.set(name, fieldValue(field))
+    fields.set(name, getUnfoldedValue(field))
   }
   return fields
 }
@@ -170,20 +170,20 @@ function hasTooManyParts(message: Uint8Array): boolean {
  */
 export async function readMessage(message: Uint8Array): Promise<MessageContent> {
   const header = splitHeader(message)
-  const quick = readPlainContent(message, header, Infinity) ?? readUsualContent(message, header)
+  const quick = parsePlainContent(message, header, Infinity) ?? parseCommonContent(message, header)
   if (quick) return quick
   if (hasTooManyParts(message)) throw new Error(TOO_MANY_PARTS)
   return parseContent(message)
 }
 
 /** Reads a message that takes well under a millisecond; undefined for every other one. */
-export function readQuickly(message: Uint8Array, header: Header): MessageContent | undefined {
-  return readPlainContent(message, header) ?? readUsualContent(message, header)
+export function tryFastRead(message: Uint8Array, header: Header): MessageContent | undefined {
+  return parsePlainContent(message, header) ?? parseCommonContent(message, header)
 }
 
 /** Reads a message with the parser. Rejects for excessive nesting. */
 export async function parseContent(message: Uint8Array): Promise<MessageContent> {
-  // Must match `readAttachment`, which finds attachments by their index in this list.
+  // Must match `extractAttachment`, which finds attachments by their index in this list.
   const parsed = await parseMessage(message)
   return {
     subject: (parsed.subject ?? '').toWellFormed(),
@@ -217,10 +217,13 @@ function shown(body: string | undefined): string | null {
 }
 
 /** Identifies an attachment: by its Content-ID, or by its index among those without one. */
-export type Which = { contentId: string } | { place: number }
+export type AttachmentKey = { contentId: string } | { place: number }
 
 /** Returns the decoded octets; undefined when the message has no such attachment. */
-export async function readAttachment(message: Uint8Array, which: Which): Promise<Uint8Array | undefined> {
+export async function extractAttachment(
+  message: Uint8Array,
+  which: AttachmentKey,
+): Promise<Uint8Array | undefined> {
   const parsed = await parseMessage(message)
   const found =
     'contentId' in which

@@ -1,7 +1,7 @@
 /** Searches the text of a message without parsing all of it. Pure. */
 import { splitMessage } from '../mail/headers.ts'
-import { partsOf, readContentType, valuesOf } from './entity.ts'
-import { decodeQuoted } from './transfer.ts'
+import { splitMultipart, parseContentType, getFieldValues } from './entity.ts'
+import { decodeQuotedPrintable } from './transfer.ts'
 
 /** Maximum nesting and number of parts that are searched; real messages have a tenth of that. */
 const MAX_DEPTH = 20
@@ -20,7 +20,7 @@ interface Search {
  * Reports whether a text of the message matches, as HTML or plain text. Attachments aren't searched.
  * @param matches gets each text as latin1, one character per octet
  */
-export function hasInText(message: Uint8Array, matches: (text: string) => boolean): boolean {
+export function matchesText(message: Uint8Array, matches: (text: string) => boolean): boolean {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   return isInPart({ bytes, parts: 0, matches }, [0, bytes.length], 0)
 }
@@ -28,18 +28,20 @@ export function hasInText(message: Uint8Array, matches: (text: string) => boolea
 function isInPart(search: Search, [start, end]: [number, number], depth: number): boolean {
   if (depth > MAX_DEPTH || ++search.parts > MAX_PARTS) return false
   const { fields, bodyOffset } = splitMessage(search.bytes.subarray(start, end))
-  const { type, parameters } = readContentType(valuesOf(fields, 'content-type')[0] ?? 'text/plain')
+  const { type, parameters } = parseContentType(getFieldValues(fields, 'content-type')[0] ?? 'text/plain')
   const body = start + bodyOffset
   if (type.startsWith('multipart/')) {
     const boundary = parameters.get('boundary')
     if (!boundary) return false
-    const { parts, unclosed } = partsOf(search.bytes, [body, end], boundary, MAX_PARTS)
+    const { parts, unclosed } = splitMultipart(search.bytes, [body, end], boundary, MAX_PARTS)
     return [...parts, ...(unclosed ? [unclosed] : [])].some((part) => isInPart(search, part, depth + 1))
   }
-  const isFile = valuesOf(fields, 'content-disposition').some((value) => /^\s*attachment\b/i.test(value))
+  const isFile = getFieldValues(fields, 'content-disposition').some((value) =>
+    /^\s*attachment\b/i.test(value),
+  )
   if (!type.startsWith('text/') || isFile) return false
   const octets = search.bytes.subarray(body, Math.min(end, body + MAX_TEXT))
-  return search.matches(decoded(octets, valuesOf(fields, 'content-transfer-encoding')[0] ?? ''))
+  return search.matches(decoded(octets, getFieldValues(fields, 'content-transfer-encoding')[0] ?? ''))
 }
 
 /** Decodes as a lenient mail client does (RFC 2045 §6); an unknown encoding is read as none. */
@@ -49,7 +51,7 @@ function decoded(octets: Buffer, encoding: string): string {
     case 'base64':
       return Buffer.from(text, 'base64').toString('latin1')
     case 'quoted-printable':
-      return decodeQuoted(text).toString('latin1')
+      return decodeQuotedPrintable(text).toString('latin1')
     default:
       return text
   }

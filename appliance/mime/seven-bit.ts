@@ -5,11 +5,17 @@
 import { isAscii } from 'node:buffer'
 import { endsWithBlankLine, splitMessage, type HeaderField } from '../mail/headers.ts'
 import { encodeField } from './encode-header.ts'
-import { isSealed, partsOf, readContentType, valuesOf, type ContentType } from './entity.ts'
-import { base64, decodeQuoted, isDense, quotedPrintable } from './transfer.ts'
+import {
+  isSignedOrEncrypted,
+  splitMultipart,
+  parseContentType,
+  getFieldValues,
+  type ContentType,
+} from './entity.ts'
+import { encodeMimeBase64, decodeQuotedPrintable, prefersBase64, encodeQuotedPrintable } from './transfer.ts'
 
 /** The converted message, or a clause that says why it can't be converted. */
-export type Converted = { kind: 'converted'; message: Buffer } | { kind: 'impossible'; why: string }
+export type ConversionResult = { kind: 'converted'; message: Buffer } | { kind: 'impossible'; why: string }
 
 /** Maximum nesting and number of parts; real messages have a tenth of that. */
 const MAX_DEPTH = 20
@@ -25,7 +31,7 @@ const TURN = 57 * 8192
 class Impossible extends Error {}
 
 /** Converts a message with CRLF line ends. Returns the same buffer when it is already 7-bit. */
-export async function toSevenBit(message: Buffer): Promise<Converted> {
+export async function convertToSevenBit(message: Buffer): Promise<ConversionResult> {
   if (isSevenBit(message)) return { kind: 'converted', message }
   const converter = new Converter()
   try {
@@ -75,7 +81,7 @@ class Converter {
     const entity = readEntity(bytes, place)
     const { type, encoding, body } = entity
     if (isSevenBit(body)) return this.#put(headerOf(entity), body)
-    if (isSealed(type))
+    if (isSignedOrEncrypted(type))
       throw new Impossible(
         'it has 8-bit text inside a signed or encrypted part, which a conversion would break',
       )
@@ -99,7 +105,7 @@ class Converter {
   async #multipart(entity: Entity): Promise<void> {
     const { type, parameters, body, depth } = entity
     const boundary = parameters.get('boundary')
-    const found = boundary ? partsOf(body, [0, body.length], boundary, MAX_PARTS + 1) : undefined
+    const found = boundary ? splitMultipart(body, [0, body.length], boundary, MAX_PARTS + 1) : undefined
     const parts = [...(found?.parts ?? []), ...(found?.unclosed ? [found.unclosed] : [])]
     if (parts.length === 0) throw new Impossible(`a part of type ${type} has no delimiters`)
     this.#put(headerOf({ ...entity, encoding: '7bit' }))
@@ -143,10 +149,13 @@ function readEntity(bytes: Buffer, place: Place): Entity {
   const encoded = fields.map((field): HeaderField => ({ name: field.name, raw: encodeField(field) }))
   const bad = encoded.find(({ raw }) => !isSevenBit(Buffer.from(raw)))
   if (bad) throw new Impossible(`the field ${bad.name} cannot be encoded as short ASCII lines`)
-  const [types, encodings] = [valuesOf(fields, 'content-type'), valuesOf(fields, 'content-transfer-encoding')]
+  const [types, encodings] = [
+    getFieldValues(fields, 'content-type'),
+    getFieldValues(fields, 'content-transfer-encoding'),
+  ]
   if (types.length > 1 || encodings.length > 1)
     throw new Impossible('a part has two Content-Type or Content-Transfer-Encoding fields')
-  const type = readContentType(types[0] ?? place.otherwise)
+  const type = parseContentType(types[0] ?? place.otherwise)
   const encoding = /^[^\s;(]+/.exec(encodings[0] ?? '')?.[0].toLowerCase() ?? '7bit'
   return { ...place, ...type, fields: encoded, encoding, body: bytes.subarray(bodyOffset) }
 }
@@ -175,7 +184,7 @@ function headerOf({ fields, encoding, isMessage }: Entity): Buffer {
 function encodingFor({ type, encoding, body }: Entity): 'base64' | 'quoted-printable' {
   if (encoding === 'base64' || encoding === 'quoted-printable') return encoding
   const isText = type === '' || type.startsWith('text/')
-  return isText && !isDense(body.subarray(0, TURN)) ? 'quoted-printable' : 'base64'
+  return isText && !prefersBase64(body.subarray(0, TURN)) ? 'quoted-printable' : 'base64'
 }
 
 interface Encoder {
@@ -184,15 +193,17 @@ interface Encoder {
   piece: (octets: Buffer) => string
 }
 
-/** The encoders for a body that already has encoding `from`. Octets that this encoding doesn't allow are repaired. */
+/**
+ * Returns the encoders for a body that already has encoding `from`. Octets that this encoding doesn't allow are repaired.
+ */
 function encoders(from: string): Partial<Record<'base64' | 'quoted-printable', Encoder>> {
   switch (from) {
     case '7bit':
     case '8bit':
     case 'binary':
       return {
-        base64: { lines: false, piece: base64 },
-        'quoted-printable': { lines: true, piece: quotedPrintable },
+        base64: { lines: false, piece: encodeMimeBase64 },
+        'quoted-printable': { lines: true, piece: encodeQuotedPrintable },
       }
     case 'base64':
       // Readers ignore characters outside the base64 alphabet (RFC 2045 §6.8).
@@ -215,8 +226,8 @@ const onlyDigits = (octets: Buffer): string =>
  * ends with a soft line break.
  */
 function quotedAgain(octets: Buffer): string {
-  const text = decodeQuoted(octets.toString('latin1').replaceAll(/(?<![ \t])[ \t]+(?=\r\n)/g, ''))
-  const encoded = quotedPrintable(text)
+  const text = decodeQuotedPrintable(octets.toString('latin1').replaceAll(/(?<![ \t])[ \t]+(?=\r\n)/g, ''))
+  const encoded = encodeQuotedPrintable(text)
   return endsWithLine(octets) && !text.subarray(-2).equals(CRLF) ? `${encoded}=\r\n` : encoded
 }
 

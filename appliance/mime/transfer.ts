@@ -13,9 +13,9 @@ const LINE = 76
 export function encodeText(text: string): EncodedText {
   const bytes = Buffer.from(text, 'utf8')
   if (isAscii(bytes) && fits(text)) return { encoding: '7bit', body: text }
-  return isDense(bytes)
-    ? { encoding: 'base64', body: base64(bytes) }
-    : { encoding: 'quoted-printable', body: quotedPrintable(bytes) }
+  return prefersBase64(bytes)
+    ? { encoding: 'base64', body: encodeMimeBase64(bytes) }
+    : { encoding: 'quoted-printable', body: encodeQuotedPrintable(bytes) }
 }
 
 /** Control characters other than white space. Some servers refuse them, and mail clients show them inconsistently. */
@@ -48,12 +48,12 @@ function escapes(bytes: Uint8Array): number {
 }
 
 /** Whether base64 is the shorter encoding for these octets. If not, they are mostly ASCII and stay readable. */
-export function isDense(bytes: Uint8Array): boolean {
+export function prefersBase64(bytes: Uint8Array): boolean {
   return escapes(bytes) * 3 > bytes.length
 }
 
 /** Encodes as base64 (RFC 2045 §6.8), without a final line end. */
-export function base64(bytes: Buffer): string {
+export function encodeMimeBase64(bytes: Buffer): string {
   return bytes.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
 }
 
@@ -69,7 +69,7 @@ const SPECIAL = Uint8Array.from({ length: 256 }, (_, byte) =>
  * Encodes as quoted-printable (RFC 2045 §6.7). Also escapes white space at the end of a line, and the F of a line that
  * begins with "From ".
  */
-export function quotedPrintable(bytes: Uint8Array): string {
+export function encodeQuotedPrintable(bytes: Uint8Array): string {
   const out = Buffer.allocUnsafe(mostEncoded(bytes))
   let [at, column] = [0, 0]
   for (let i = 0; i < bytes.length; i++) {
@@ -119,7 +119,7 @@ function mustEscape(bytes: Uint8Array, i: number, column: number): boolean {
 }
 
 /** Decodes quoted-printable (RFC 2045 §6.7). An `=` that starts neither an escape nor a soft line break is kept. */
-export function decodeQuoted(text: string): Buffer {
+export function decodeQuotedPrintable(text: string): Buffer {
   const decoded = text.replaceAll(/=(?:([\da-f]{2})|\r?\n)/gi, (_, hex: string | undefined) =>
     hex === undefined ? '' : String.fromCharCode(Number.parseInt(hex, 16)),
   )

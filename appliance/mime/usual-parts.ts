@@ -4,7 +4,7 @@
  * give the same result. Pure.
  */
 import { createHash } from 'node:crypto'
-import { decodeQuoted } from './transfer.ts'
+import { decodeQuotedPrintable } from './transfer.ts'
 
 /** The content of a message's parts. */
 export interface PartsContent {
@@ -50,10 +50,11 @@ interface Found {
 }
 
 /**
+ * Reads the parts of a message.
  * @param body everything after the header, in latin1 with LF line ends
  * @returns undefined when something is unusual
  */
-export function readParts(fields: ContentFields, body: string): PartsContent | undefined {
+export function parseParts(fields: ContentFields, body: string): PartsContent | undefined {
   const found = findParts(fields, body, true)
   if (!found) return undefined
   const html = joined(found.texts, 'html')
@@ -63,9 +64,9 @@ export function readParts(fields: ContentFields, body: string): PartsContent | u
 
 /**
  * Reads the attachments only, without digests and without decoding texts.
- * @param body as for `readParts`
+ * @param body as for `parseParts`
  */
-export function readAttachments(
+export function parseAttachments(
   fields: ContentFields,
   body: string,
 ): Omit<Attachment, 'digest'>[] | undefined {
@@ -217,7 +218,7 @@ function readFields(header: string): ContentFields | undefined {
 }
 
 interface Type {
-  /** Such as `text/plain`, in lower case. */
+  /** Content type such as `text/plain`, in lower case. */
   name: string
   /** The boundary of a multipart; null for other types. */
   boundary: string | null
@@ -281,7 +282,7 @@ function decodeBody(encoding: string, body: string): Buffer | undefined {
     case 'binary':
       return Buffer.from(body, 'latin1')
     case 'quoted-printable':
-      return decodeQuoted(body)
+      return decodeQuotedPrintable(body)
     case 'base64': {
       const digits = body.replaceAll('\n', '')
       const sound = digits.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(digits)

@@ -1,21 +1,21 @@
 /** Moves automations, disabled. While the hosted service also runs them, people would get every email twice. */
 import { refuse } from '../mail/refusals.ts'
-import { readGraph } from '../mail/read-automation.ts'
+import { parseGraph } from '../mail/read-automation.ts'
 import type { AutomationSummary } from '../storage/storage.ts'
-import type { Wire } from './hosted.ts'
-import { allPages, moveNamed, wholeOf, type Making, type Named } from './named.ts'
-import { text } from './objects.ts'
-import type { Ids, Refs } from './refs.ts'
+import type { HostedObject } from './hosted.ts'
+import { readAllPages, moveByName, fetchWholeObject, type ObjectWriter, type ObjectMatcher } from './named.ts'
+import { stringOrNull } from './objects.ts'
+import type { IdMap, IdLookups } from './refs.ts'
 import type { MoveCount, MoveDeps } from './report.ts'
 
 const PAGE = 100
 const PATH = '/automations'
 
-const automationNames = ({ automations, teamId }: MoveDeps): Named<AutomationSummary> => ({
+const automationNames = ({ automations, teamId }: MoveDeps): ObjectMatcher<AutomationSummary> => ({
   path: PATH,
   noun: 'an automation',
-  nameOf: (wire) => text(wire.name),
-  here: () => allPages((after) => automations.list({ teamId, limit: PAGE, after })),
+  nameOf: (wire) => stringOrNull(wire.name),
+  here: () => readAllPages((after) => automations.list({ teamId, limit: PAGE, after })),
   nameHere: ({ name }) => name,
 })
 
@@ -23,11 +23,11 @@ const automationNames = ({ automations, teamId }: MoveDeps): Named<AutomationSum
  * Moves the steps of automations, not their runs. Skips an automation completely if one of its steps doesn't work here,
  * because without the step it would behave differently.
  */
-export async function moveAutomations(deps: MoveDeps, refs: Refs, count: MoveCount): Promise<void> {
+export async function moveAutomations(deps: MoveDeps, refs: IdLookups, count: MoveCount): Promise<void> {
   const { automations, teamId, options, made } = deps
-  const making: Making<AutomationSummary> = {
+  const making: ObjectWriter<AutomationSummary> = {
     async create(summary, name) {
-      const wire = await wholeOf(deps, PATH, summary)
+      const wire = await fetchWholeObject(deps, PATH, summary)
       const graph = await graphOf(wire, refs)
       if (!options.dryRun) {
         const { id } = await automations.create({ teamId, input: { name, status: 'disabled', ...graph } })
@@ -41,27 +41,30 @@ export async function moveAutomations(deps: MoveDeps, refs: Refs, count: MoveCou
     },
     async change(summary, { id, name, status }) {
       if (status !== 'disabled') return false
-      const graph = await graphOf(await wholeOf(deps, PATH, summary), refs)
+      const graph = await graphOf(await fetchWholeObject(deps, PATH, summary), refs)
       if (options.dryRun) return true
       await automations.update({ teamId, id, input: graph })
       await made({ kind: 'stored', action: 'automation.update', id, name })
       return true
     },
   }
-  await moveNamed(deps, count, { named: automationNames(deps), making })
+  await moveByName(deps, count, { named: automationNames(deps), making })
 }
 
 /**
  * Reads the steps, and replaces the IDs of templates, segments and topics by the IDs here. Refuses: `invalid_field`.
  */
-async function graphOf(wire: Wire, refs: Refs): Promise<{ steps: unknown; connections: unknown }> {
+async function graphOf(
+  wire: HostedObject,
+  refs: IdLookups,
+): Promise<{ steps: unknown; connections: unknown }> {
   const connections = wire.connections ?? []
   // Checks the structure first, so that the steps can be read.
-  const { steps } = readGraph({ steps: wire.steps, connections })
+  const { steps } = parseGraph({ steps: wire.steps, connections })
   const mapped: unknown[] = []
   for (const [at, step] of steps.entries()) {
     const path = `steps[${at}].config`
-    const config: Wire = { ...step.config }
+    const config: HostedObject = { ...step.config }
     if (step.type === 'send_email') {
       const { template, topic_id: topic } = step.config
       const id = found(await refs.templates(), template.id, `${path}.template.id`, 'template')
@@ -78,7 +81,7 @@ async function graphOf(wire: Wire, refs: Refs): Promise<{ steps: unknown; connec
   return { steps: mapped, connections }
 }
 
-function found(ids: Ids, theirs: string, field: string, noun: string): string {
+function found(ids: IdMap, theirs: string, field: string, noun: string): string {
   const id = ids.get(theirs)
   if (id === undefined) throw refuse('invalid_field', { field, expected: `a ${noun} that exists here` })
   return id

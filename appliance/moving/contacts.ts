@@ -3,22 +3,22 @@
  * never lifted.
  */
 import { parseMailbox } from '../mail/address.ts'
-import { SUBSCRIPTIONS, type ConsentAct, type PropertyType, type Subscription } from '../mail/audience.ts'
+import { SUBSCRIPTIONS, type ConsentContext, type PropertyType, type Subscription } from '../mail/audience.ts'
 import { Refusal } from '../mail/refusals.ts'
 import type { Contact } from '../storage/storage.ts'
-import type { Wire } from './hosted.ts'
+import type { HostedObject } from './hosted.ts'
 import { everyOf } from './named.ts'
-import { text } from './objects.ts'
-import type { Ids, Refs } from './refs.ts'
-import { add, change, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
+import { stringOrNull } from './objects.ts'
+import type { IdMap, IdLookups } from './refs.ts'
+import { tryAdd, tryChange, countSkipped, type MoveCount, type MoveDeps } from './report.ts'
 
 /** Number of contacts per entry in the audit log. */
 const AUDITED = 500
 /** Number of contacts after which progress is reported, because each one may take two requests. */
 const TOLD = 1000
 
-/** Recorded in the consent log. Never lifts an opt-out. */
-const ACT: ConsentAct = {
+/** The act for the consent log. Never lifts an opt-out. */
+const ACT: ConsentContext = {
   origin: 'import',
   via: 'import',
   source: null,
@@ -35,7 +35,7 @@ type NewContact = Parameters<MoveDeps['contacts']['saveContact']>[0]['contact']
  * finds existing contacts and skips their details. Existing contacts stay as they are, except that an opt-out of all
  * mail is added. With `overwrite`, they also get the values, segments and choices of the hosted service.
  */
-export async function moveContacts(deps: MoveDeps, refs: Refs, count: MoveCount): Promise<void> {
+export async function moveContacts(deps: MoveDeps, refs: IdLookups, count: MoveCount): Promise<void> {
   const reader = await createReader(deps, refs, count)
   const unaudited = { added: count.added, updated: count.updated }
   const audit = async (): Promise<void> => {
@@ -61,24 +61,24 @@ interface Moving {
   reader: Reader
 }
 
-async function moveOne(deps: MoveDeps, wire: Wire, { count, reader }: Moving): Promise<void> {
+async function moveOne(deps: MoveDeps, wire: HostedObject, { count, reader }: Moving): Promise<void> {
   const { contacts, teamId, options } = deps
-  const [id, email] = [text(wire.id), text(wire.email)]
+  const [id, email] = [stringOrNull(wire.id), stringOrNull(wire.email)]
   if (id === null || email === null)
-    return leaveOut(count, 'a contact', 'the hosted API returned no ID or address for it')
-  if (parseMailbox(email)?.name !== '') return leaveOut(count, email, 'it is not an email address')
+    return countSkipped(count, 'a contact', 'the hosted API returned no ID or address for it')
+  if (parseMailbox(email)?.name !== '') return countSkipped(count, email, 'it is not an email address')
   const here = await contactHere(deps, email)
   const save = async (contact: NewContact): Promise<void> => {
     if (!options.dryRun) await contacts.saveContact({ teamId, contact, act: ACT })
   }
-  if (!here) return add(count, email, async () => save(await reader.read(wire, { id, email })))
+  if (!here) return tryAdd(count, email, async () => save(await reader.read(wire, { id, email })))
   if (options.overwrite)
-    return change(count, email, async () => {
+    return tryChange(count, email, async () => {
       await save(await reader.read(wire, { id, email }))
       return true
     })
   const optsOut = wire.unsubscribed === true && here.optOut === null
-  await change(count, email, async () => {
+  await tryChange(count, email, async () => {
     if (optsOut) await save({ email, unsubscribed: true, segmentIds: [], topics: [] })
     return optsOut
   })
@@ -96,12 +96,12 @@ async function contactHere({ contacts, teamId }: MoveDeps, email: string): Promi
 
 /** Reads contacts, with their data from other endpoints. */
 interface Reader {
-  read(wire: Wire, named: { id: string; email: string }): Promise<NewContact>
+  read(wire: HostedObject, named: { id: string; email: string }): Promise<NewContact>
   /** Adds notes about values that could not be moved to the report. */
   finish(): void
 }
 
-async function createReader(deps: MoveDeps, refs: Refs, count: MoveCount): Promise<Reader> {
+async function createReader(deps: MoveDeps, refs: IdLookups, count: MoveCount): Promise<Reader> {
   const { hosted, contacts, teamId, options } = deps
   const memberships = await membershipsOf(deps, refs)
   const types = new Map((await contacts.listProperties({ teamId })).map(({ key, type }) => [key, type]))
@@ -116,8 +116,8 @@ async function createReader(deps: MoveDeps, refs: Refs, count: MoveCount): Promi
       const path = `/contacts/${encodeURIComponent(id)}`
       const contact: NewContact = {
         email,
-        firstName: text(wire.first_name) ?? undefined,
-        lastName: text(wire.last_name) ?? undefined,
+        firstName: stringOrNull(wire.first_name) ?? undefined,
+        lastName: stringOrNull(wire.last_name) ?? undefined,
         unsubscribed: wire.unsubscribed === true ? true : undefined,
         segmentIds: memberships.get(id) ?? [],
         topics: [],
@@ -147,7 +147,7 @@ async function hasAny(deps: MoveDeps, path: string): Promise<boolean> {
 }
 
 /** Reads the members of each segment, which takes fewer requests than reading the segments of each contact. */
-async function membershipsOf(deps: MoveDeps, refs: Refs): Promise<Map<string, string[]>> {
+async function membershipsOf(deps: MoveDeps, refs: IdLookups): Promise<Map<string, string[]>> {
   const { contacts, teamId, options } = deps
   const members = new Map<string, string[]>()
   if (options.dryRun) return members
@@ -157,7 +157,7 @@ async function membershipsOf(deps: MoveDeps, refs: Refs): Promise<Map<string, st
   for (const [theirs, ours] of await refs.segments()) {
     if (ruled.has(ours)) continue
     for await (const { id } of everyOf(deps, `/segments/${encodeURIComponent(theirs)}/contacts`)) {
-      const contact = text(id)
+      const contact = stringOrNull(id)
       if (contact === null) continue
       const known = members.get(contact)
       if (known) known.push(ours)
@@ -176,7 +176,7 @@ function propertiesOf(
   const values: [string, string | number][] = []
   const all = typeof given === 'object' && given !== null ? Object.entries(given) : []
   for (const [key, one] of all as [string, unknown][]) {
-    const value = typeof one === 'object' && one !== null ? (one as Wire).value : one
+    const value = typeof one === 'object' && one !== null ? (one as HostedObject).value : one
     if (value === null || value === undefined) continue
     const written = typeof value === 'boolean' ? String(value) : value
     if (typeof written === types.get(key)) values.push([key, written as string | number])
@@ -190,11 +190,11 @@ function propertiesOf(
  * are kept.
  */
 function choiceOf(
-  wire: Wire,
-  topics: Ids,
+  wire: HostedObject,
+  topics: IdMap,
   defaults: ReadonlyMap<string, Subscription>,
 ): { id: string; subscription: Subscription }[] {
-  const id = topics.get(text(wire.id) ?? '')
+  const id = topics.get(stringOrNull(wire.id) ?? '')
   const subscription = SUBSCRIPTIONS.find((one) => one === wire.subscription)
   if (id === undefined || subscription === undefined || defaults.get(id) === subscription) return []
   return [{ id, subscription }]

@@ -1,28 +1,40 @@
 import { REGIONS, type NewDomainArgs } from '../senders/senders.ts'
 import type { Domain } from '../storage/storage.ts'
-import { readDomain, selectorsIn, text, type HostedDomain } from './objects.ts'
-import { add, leaveOut, type MoveDeps, type MovedDomain, type Report, type MoveCount } from './report.ts'
+import { parseHostedDomain, listSelectors, stringOrNull, type HostedDomain } from './objects.ts'
+import {
+  tryAdd,
+  countSkipped,
+  type MoveDeps,
+  type MovedDomain,
+  type MoveReport,
+  type MoveCount,
+} from './report.ts'
 
 /** Adds the hosted service's domains with new DKIM keys. Existing ones stay as they are. */
-export async function moveDomains(deps: MoveDeps, report: Report, count: MoveCount): Promise<void> {
+export async function moveDomains(deps: MoveDeps, report: MoveReport, count: MoveCount): Promise<void> {
   const { hosted, senders, teamId } = deps
   for await (const summary of hosted.list('/domains')) {
     count.there += 1
-    const [id, name] = [text(summary.id), text(summary.name)]
+    const [id, name] = [stringOrNull(summary.id), stringOrNull(summary.name)]
     if (id === null || name === null) {
-      leaveOut(count, 'a domain', 'the hosted API returned no ID or name for it')
+      countSkipped(count, 'a domain', 'the hosted API returned no ID or name for it')
       continue
     }
-    const theirs = readDomain(await hosted.get(`/domains/${encodeURIComponent(id)}`), name)
+    const theirs = parseHostedDomain(await hosted.get(`/domains/${encodeURIComponent(id)}`), name)
     const here = await senders.findDomain({ teamId, name })
     if (here) {
       count.present += 1
       report.domains.push(await told(deps, here, theirs))
-    } else await add(count, name, () => addOne(deps, theirs, report, count))
+    } else await tryAdd(count, name, () => addOne(deps, theirs, report, count))
   }
 }
 
-async function addOne(deps: MoveDeps, theirs: HostedDomain, report: Report, count: MoveCount): Promise<void> {
+async function addOne(
+  deps: MoveDeps,
+  theirs: HostedDomain,
+  report: MoveReport,
+  count: MoveCount,
+): Promise<void> {
   const { senders, options, made } = deps
   const args = argsOf(deps, theirs)
   if (options.dryRun) {
@@ -48,7 +60,7 @@ function argsOf({ teamId, options }: MoveDeps, theirs: HostedDomain): NewDomainA
     settings,
     region: region !== null && isKnown(region) ? region : undefined,
     returnPath: options.returnPath ?? theirs.returnPath ?? undefined,
-    takenSelectors: selectorsIn(theirs).filter((selector) => selector.startsWith('posthaste')),
+    takenSelectors: listSelectors(theirs).filter((selector) => selector.startsWith('posthaste')),
   }
 }
 

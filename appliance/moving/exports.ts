@@ -1,10 +1,10 @@
 /** The services whose exported files can be moved. */
 import { serveExport, type Export, type ExportFile, type ExportRemark } from './files.ts'
-import type { Hosted } from './hosted.ts'
+import type { HostedClient } from './hosted.ts'
 import { readListmonk } from './listmonk.ts'
 import { readMailchimp } from './mailchimp.ts'
 import { readPostal } from './postal.ts'
-import { leaveOut, type Kind, type Report } from './report.ts'
+import { countSkipped, type ObjectKind, type MoveReport } from './report.ts'
 import { readSes } from './ses.ts'
 
 /** Services, as given on the command line. */
@@ -14,7 +14,7 @@ export type Exporter = (typeof EXPORTERS)[number]
 /** The function that reads each service's files, and the kinds of objects that they can contain. */
 const READERS: Record<
   Exporter,
-  { read: (files: readonly ExportFile[], now: number) => Export; kinds: readonly Kind[] }
+  { read: (files: readonly ExportFile[], now: number) => Export; kinds: readonly ObjectKind[] }
 > = {
   ses: { read: readSes, kinds: ['suppressions', 'templates'] },
   mailchimp: { read: readMailchimp, kinds: ['suppressions', 'properties', 'segments', 'contacts'] },
@@ -29,19 +29,19 @@ const READERS: Record<
 const MOST_NOTES = 100
 
 /** An export that was read. */
-export interface OpenedExport {
-  /** Serves its content like the API. */
-  hosted: Hosted
-  kinds: readonly Kind[]
-  /** Adds what could not be moved to the report, after the move. */
-  finish(report: Report): void
+export interface ParsedExport {
+  /** Serves the content of the export like the API. */
+  hosted: HostedClient
+  kinds: readonly ObjectKind[]
+  /** Adds objects that could not be moved to the report, after the move. */
+  finish(report: MoveReport): void
 }
 
 /**
- * Reads exported files. Throws `HostedFailed` with the file and the line if a file isn't an export of the service.
+ * Reads exported files. Throws `HostedError` with the file and the line if a file isn't an export of the service.
  * @param now Unix milliseconds
  */
-export function openExport(from: Exporter, files: readonly ExportFile[], now: number): OpenedExport {
+export function parseExport(from: Exporter, files: readonly ExportFile[], now: number): ParsedExport {
   const { read, kinds } = READERS[from]
   const found = read(files, now)
   return {
@@ -51,7 +51,7 @@ export function openExport(from: Exporter, files: readonly ExportFile[], now: nu
       for (const { kind, what, text } of found.problems)
         withCount(report, kind, (count) => {
           count.there += 1
-          leaveOut(count, what, text)
+          countSkipped(count, what, text)
         })
       for (const note of found.notes)
         withCount(report, note.kind, (count) => {
@@ -65,9 +65,9 @@ const remarkOf = ({ what, text }: ExportRemark) => ({ what, text })
 
 /** Updates the count of a kind. Does nothing for kinds that were not requested. */
 function withCount(
-  { counts }: Report,
-  kind: Kind,
-  work: (count: NonNullable<Report['counts'][Kind]>) => void,
+  { counts }: MoveReport,
+  kind: ObjectKind,
+  work: (count: NonNullable<MoveReport['counts'][ObjectKind]>) => void,
 ): void {
   const count = counts[kind]
   if (count) work(count)

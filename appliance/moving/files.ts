@@ -1,7 +1,7 @@
 /** Reads exported files, and serves their content in the form of the hosted service's API. Pure. */
 import { readCsv, type CsvRecord } from '../mail/csv.ts'
-import { HostedFailed, type Hosted, type Wire } from './hosted.ts'
-import type { Kind } from './report.ts'
+import { HostedError, type HostedClient, type HostedObject } from './hosted.ts'
+import type { ObjectKind } from './report.ts'
 
 /** A file that the operator gives. */
 export interface ExportFile {
@@ -12,7 +12,7 @@ export interface ExportFile {
 
 /** A problem with an object of an export, or a difference here. */
 export interface ExportRemark {
-  kind: Kind
+  kind: ObjectKind
   what: string
   text: string
 }
@@ -20,7 +20,7 @@ export interface ExportRemark {
 /** Content of exported files. */
 export interface Export {
   /** Lists and objects by path, such as `/templates` and `/templates/1`. */
-  content: Map<string, Wire[] | Wire>
+  content: Map<string, HostedObject[] | HostedObject>
   /** Objects that can't be moved. */
   problems: ExportRemark[]
   /** Differences here for objects that are moved. */
@@ -36,7 +36,7 @@ const MAX_DEPTH = 64
 export const newExport = (): Export => ({ content: new Map(), problems: [], notes: [] })
 
 /** Adds an object to a list, and under its own path. Returns the object with an ID, which is new if it had none. */
-export function store({ content }: Export, path: string, object: Wire): Wire {
+export function addObject({ content }: Export, path: string, object: HostedObject): HostedObject {
   const list = content.get(path) ?? []
   if (!Array.isArray(list)) throw new Error(`${path} is not a list`)
   const stored = { id: String(list.length + 1), ...object }
@@ -49,7 +49,7 @@ export function store({ content }: Export, path: string, object: Wire): Wire {
 /**
  * Serves an export like the API. Lists that the export doesn't have are empty. `base` says where the export comes from.
  */
-export function serveExport({ content }: Export, base: string): Hosted {
+export function serveExport({ content }: Export, base: string): HostedClient {
   return {
     base,
     async *list(path) {
@@ -60,47 +60,47 @@ export function serveExport({ content }: Export, base: string): Hosted {
     get(path) {
       const found = content.get(path)
       if (found === undefined || Array.isArray(found))
-        return Promise.reject(new HostedFailed(`The files have no ${path}.`, 404))
+        return Promise.reject(new HostedError(`The files have no ${path}.`, 404))
       return Promise.resolve(found)
     },
   }
 }
 
 /** Decodes a text file. */
-export function textOf({ name, bytes }: ExportFile): string {
+export function decodeTextFile({ name, bytes }: ExportFile): string {
   if (bytes.length > MAX_EXPORT)
-    throw new HostedFailed(`${name} is larger than ${MAX_EXPORT / 1024 / 1024} MB. Split it.`)
+    throw new HostedError(`${name} is larger than ${MAX_EXPORT / 1024 / 1024} MB. Split it.`)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (error) {
-    throw new HostedFailed(`${name} is not text in UTF-8.`, null, { cause: error })
+    throw new HostedError(`${name} is not text in UTF-8.`, null, { cause: error })
   }
 }
 
 /** A JSON value of a file and the line on which it begins, from 1. */
 export interface JsonDocument {
   line: number
-  value: Wire
+  value: HostedObject
 }
 
 /**
  * Reads the objects of a file: one, or several in sequence, as a shell loop writes them. Refuses invalid JSON and
  * values other than objects, with the line.
  */
-export function readJson(file: ExportFile): JsonDocument[] {
-  const text = textOf(file)
+export function parseJsonFile(file: ExportFile): JsonDocument[] {
+  const text = decodeTextFile(file)
   const found: JsonDocument[] = []
   let line = 1
   for (let from = 0; ;) {
     const start = from + (/^\s*/.exec(text.slice(from))?.[0].length ?? 0)
     if (start >= text.length) break
     line += breaksIn(text, from, start)
-    if (text[start] !== '{') throw new HostedFailed(`${file.name}, line ${line}: expected a JSON object.`)
+    if (text[start] !== '{') throw new HostedError(`${file.name}, line ${line}: expected a JSON object.`)
     from = endOf(text, start, { file: file.name, line })
     found.push({ line, value: parse(text.slice(start, from), { file: file.name, line }) })
     line += breaksIn(text, start, from)
   }
-  if (found.length === 0) throw new HostedFailed(`${file.name} is empty.`)
+  if (found.length === 0) throw new HostedError(`${file.name} is empty.`)
   return found
 }
 
@@ -117,7 +117,7 @@ function closingQuote(text: string, open: number): number {
   return -1
 }
 
-/** Returns where the object that begins at `start` ends. */
+/** Returns the end of the object that begins at `start`. */
 function endOf(text: string, start: number, from: { file: string; line: number }): number {
   const mark = /["{}[\]]/g
   mark.lastIndex = start
@@ -130,7 +130,7 @@ function endOf(text: string, start: number, from: { file: string; line: number }
       mark.lastIndex = end + 1
     } else if (sign === '{' || sign === '[') {
       if (++depth > MAX_DEPTH)
-        throw new HostedFailed(
+        throw new HostedError(
           `${from.file}, line ${from.line + breaksIn(text, start, found.index)}: more than ${MAX_DEPTH} levels of nesting.`,
         )
     } else if (--depth === 0) return mark.lastIndex
@@ -138,12 +138,12 @@ function endOf(text: string, start: number, from: { file: string; line: number }
   return text.length
 }
 
-function parse(text: string, { file, line }: { file: string; line: number }): Wire {
+function parse(text: string, { file, line }: { file: string; line: number }): HostedObject {
   try {
-    return JSON.parse(text) as Wire
+    return JSON.parse(text) as HostedObject
   } catch (error) {
     const at = /line (\d+)/.exec(error instanceof Error ? error.message : '')?.[1]
-    throw new HostedFailed(
+    throw new HostedError(
       `${file}, line ${line + Number(at ?? 1) - 1}: invalid JSON, or the file is incomplete.`,
       null,
       {
@@ -160,12 +160,12 @@ export interface TableRow {
 }
 
 /** Reads a table with a header line, separated by commas, semicolons or tabs. Column names are in lower case. */
-export function readTable(file: ExportFile): { columns: string[]; rows: TableRow[] } {
-  const [head, ...records]: CsvRecord[] = [...readCsv(textOf(file))]
-  if (!head) throw new HostedFailed(`${file.name} is empty.`)
+export function parseTable(file: ExportFile): { columns: string[]; rows: TableRow[] } {
+  const [head, ...records]: CsvRecord[] = [...readCsv(decodeTextFile(file))]
+  if (!head) throw new HostedError(`${file.name} is empty.`)
   const columns = head.cells.map((cell) => cell.trim().toLowerCase())
   const rows = records.map(({ line, cells, closed }) => {
-    if (!closed) throw new HostedFailed(`${file.name}, line ${line}: a quotation mark is not closed.`)
+    if (!closed) throw new HostedError(`${file.name}, line ${line}: a quotation mark is not closed.`)
     return { line, cells: new Map(columns.map((name, at) => [name, (cells[at] ?? '').trim()])) }
   })
   return { columns, rows }

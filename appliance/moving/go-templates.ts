@@ -1,8 +1,8 @@
 /** Converts the Go template expressions of listmonk to the tags of broadcasts and templates here. Pure. */
-import { keyOf } from './people.ts'
+import { derivePropertyKey } from './people.ts'
 
 /** A source with converted tags. */
-export interface ConvertedGo {
+export interface ConvertedGoTemplate {
   text: string
   /** Variables of a transactional template. */
   keys: string[]
@@ -25,7 +25,7 @@ const FIELDS: Record<string, string> = {
 }
 
 /** Converts fields of the subscriber, links and comments. Leaves conditions and functions as they are. */
-export function fromGoTemplate(source: string): ConvertedGo {
+export function convertGoTemplate(source: string): ConvertedGoTemplate {
   const keys = new Set<string>()
   const left: string[] = []
   const text = source
@@ -45,10 +45,10 @@ function convert(expression: string, keys: Set<string>): string | undefined {
   const link = /^TrackLink\s+["`]([^"`]+)["`]$/.exec(expression)?.[1]
   if (link !== undefined) return link
   const attribute = /^\.Subscriber\.Attribs\.(\w+)$/.exec(expression)?.[1]
-  const property = attribute === undefined ? null : keyOf(attribute)
+  const property = attribute === undefined ? null : derivePropertyKey(attribute)
   if (property !== null) return `{{{contact.${property}}}}`
   const variable = /^\.Tx\.Data\.(\w+)$/.exec(expression)?.[1]
-  const key = variable === undefined ? null : keyOf(variable)
+  const key = variable === undefined ? null : derivePropertyKey(variable)
   if (key === null) return undefined
   keys.add(key)
   return `{{{${key}}}}`

@@ -2,7 +2,7 @@
 import { RESERVED_KEYS } from '../mail/audience.ts'
 
 /** A source with converted tags. */
-export interface Converted {
+export interface ConvertedHandlebars {
   text: string
   /** Variables that the template uses, by the name that they have in the source. */
   keys: Map<string, string>
@@ -20,7 +20,7 @@ const SHOWN = 40
  * Converts `{{name}}` to `{{{name}}}`, and `{{order.total}}` to `{{{order_total}}}`. Leaves blocks, helpers and
  * partials as they are: templates here have none. Removes comments.
  */
-export function fromHandlebars(source: string): Converted {
+export function convertHandlebars(source: string): ConvertedHandlebars {
   const keys = new Map<string, string>()
   const left: string[] = []
   const text = source.replaceAll(/\{\{!--[^]*?--\}\}|\{\{\{?([^{}]*)\}?\}\}/g, (tag, inner?: string) => {

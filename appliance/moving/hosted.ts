@@ -4,13 +4,13 @@
  */
 import { JsonBounds } from '../mail/json-body.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { decide, restAfter, type Answer } from './pace.ts'
+import { decideNextStep, computeRateLimitDelay, type HostedResponse } from './pace.ts'
 
 /** An object from the hosted service, not validated. */
-export type Wire = Record<string, unknown>
+export type HostedObject = Record<string, unknown>
 
 /** The hosted service can't be read. The message tells the user what to do. */
-export class HostedFailed extends Error {
+export class HostedError extends Error {
   /** HTTP status; null when there was no response, or when the status isn't the problem. */
   readonly status: number | null
 
@@ -20,8 +20,8 @@ export class HostedFailed extends Error {
   }
 }
 
-export interface HostedDeps {
-  /** Base URL, as returned by `readBase`. */
+export interface HostedClientDeps {
+  /** Base URL, as returned by `parseBaseUrl`. */
   base: string
   key: string
   /** The User-Agent header, which the service requires. */
@@ -34,16 +34,16 @@ export interface HostedDeps {
   tell: (line: string) => void
 }
 
-export interface Hosted {
+export interface HostedClient {
   readonly base: string
-  /** Yields every object of a list, in the service's order. Rejects with `HostedFailed`, like all methods. */
-  list(path: string): AsyncGenerator<Wire>
-  get(path: string): Promise<Wire>
+  /** Yields every object of a list, in the service's order. Rejects with `HostedError`, like all methods. */
+  list(path: string): AsyncGenerator<HostedObject>
+  get(path: string): Promise<HostedObject>
 }
 
 /** The service's maximum page size. */
 const PAGE = 100
-/** Time limit of a response with its body. */
+/** Time limit for a response with its body, in milliseconds. */
 const DEADLINE_MS = 30_000
 /** Maximum response size in octets; a page of a hundred objects is far smaller. */
 const MOST_BYTES = 16 * 1024 * 1024
@@ -54,17 +54,17 @@ const WORTH_TELLING_MS = 3000
  * Parses the base URL of the API, without a trailing slash. Requires https://, or http:// to this machine, because
  * every request contains the key.
  */
-export function readBase(text: string): string {
+export function parseBaseUrl(text: string): string {
   const example = '--from must be the URL of the API, such as https://api.example.com'
-  if (!URL.canParse(text)) throw new HostedFailed(example)
+  if (!URL.canParse(text)) throw new HostedError(example)
   const url = new URL(text)
   const plain = url.protocol === 'http:' && isLoopback(url.hostname)
   if (url.protocol !== 'https:' && !plain)
-    throw new HostedFailed(
+    throw new HostedError(
       `${example}. It must be https://, because the key is sent to it (http:// only on this machine).`,
     )
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw new HostedFailed(`${example}, without a user, a query or a fragment.`)
+    throw new HostedError(`${example}, without a user, a query or a fragment.`)
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
 }
 
@@ -72,15 +72,15 @@ const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host)
 
 /** Validates a key: one word of visible ASCII, so that it fits in a header field. */
-export function readKey(text: string): string {
+export function validateKey(text: string): string {
   const key = text.trim()
   if (!/^[\x21-\x7e]{8,200}$/.test(key))
-    throw new HostedFailed('The key file must contain only an API key of the hosted service: re_…')
+    throw new HostedError('The key file must contain only an API key of the hosted service: re_…')
   return key
 }
 
 /** Creates the reader. */
-export function createHosted(deps: HostedDeps): Hosted {
+export function createHostedClient(deps: HostedClientDeps): HostedClient {
   const { base } = deps
   const ask = createAsking(deps)
   return {
@@ -93,21 +93,28 @@ export function createHosted(deps: HostedDeps): Hosted {
         if (!page.hasMore) return
         const last = page.items.at(-1)?.id
         if (typeof last !== 'string' || cursors.has(last))
-          throw new HostedFailed(`GET ${path}: the list has has_more set, but there is no next page.`)
+          throw new HostedError(`GET ${path}: the list has has_more set, but there is no next page.`)
         cursors.add(last)
         query = `limit=${PAGE}&after=${encodeURIComponent(last)}`
       }
     },
     async get(path) {
       const body = await ask(path)
-      if (!isWire(body)) throw new HostedFailed(`GET ${path} did not return an object.`)
+      if (!isWire(body)) throw new HostedError(`GET ${path} did not return an object.`)
       return body
     },
   }
 }
 
 /** Makes one request, with retries. */
-function createAsking({ base, key, agent, wait, now, tell }: HostedDeps): (path: string) => Promise<unknown> {
+function createAsking({
+  base,
+  key,
+  agent,
+  wait,
+  now,
+  tell,
+}: HostedClientDeps): (path: string) => Promise<unknown> {
   const headers = { authorization: `Bearer ${key}`, accept: 'application/json', 'user-agent': agent }
   // The service may echo the key.
   const clean = (text: string): string => text.replaceAll(key, 're_…')
@@ -116,11 +123,11 @@ function createAsking({ base, key, agent, wait, now, tell }: HostedDeps): (path:
     for (let attempt = 1; ; attempt++) {
       if (restMs > 0) await wait(restMs)
       const answer = await once(base + path, headers)
-      restMs = answer.kind === 'answered' ? restAfter(answer.headers) : 0
-      const next = decide(answer, attempt, now())
+      restMs = answer.kind === 'answered' ? computeRateLimitDelay(answer.headers) : 0
+      const next = decideNextStep(answer, attempt, now())
       if (next.kind === 'take') return parsed(next.text, path)
       if (next.kind === 'stop')
-        throw new HostedFailed(clean(sentence(path, next.status, next.why)), next.status)
+        throw new HostedError(clean(sentence(path, next.status, next.why)), next.status)
       if (next.afterMs >= WORTH_TELLING_MS) tell(clean(`GET ${path}: the hosted API ${next.why}.`))
       restMs = 0
       await wait(next.afterMs)
@@ -138,7 +145,7 @@ function sentence(path: string, status: number | null, why: string): string {
     : said
 }
 
-async function once(url: string, headers: Record<string, string>): Promise<Answer> {
+async function once(url: string, headers: Record<string, string>): Promise<HostedResponse> {
   try {
     // A redirect would send the key to another server.
     const signal = AbortSignal.timeout(DEADLINE_MS)
@@ -146,7 +153,7 @@ async function once(url: string, headers: Record<string, string>): Promise<Answe
     const text = await bodyOf(response)
     return { kind: 'answered', status: response.status, headers: response.headers, text }
   } catch (error) {
-    if (error instanceof HostedFailed) throw error
+    if (error instanceof HostedError) throw error
     return { kind: 'broken', why: brokenBy(error) }
   }
 }
@@ -164,7 +171,7 @@ async function bodyOf(response: Response): Promise<string> {
   let size = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length
-    if (size > MOST_BYTES) throw new HostedFailed('The hosted API returned more than 16 MB in one response.')
+    if (size > MOST_BYTES) throw new HostedError('The hosted API returned more than 16 MB in one response.')
     feed(bounds, chunk)
     chunks.push(chunk)
   }
@@ -177,7 +184,7 @@ function feed(bounds: JsonBounds, chunk: Uint8Array): void {
     bounds.feed(chunk)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new HostedFailed(`The hosted API returned JSON that is too complex. ${error.message}`)
+    throw new HostedError(`The hosted API returned JSON that is too complex. ${error.message}`)
   }
 }
 
@@ -186,15 +193,15 @@ function parsed(text: string, path: string): unknown {
     return JSON.parse(text)
   } catch {
     // The response may be anything, such as a proxy's error page, so it isn't shown.
-    throw new HostedFailed(`GET ${path} did not return JSON. Check that --from is the URL of the API.`)
+    throw new HostedError(`GET ${path} did not return JSON. Check that --from is the URL of the API.`)
   }
 }
 
-const isWire = (value: unknown): value is Wire =>
+const isWire = (value: unknown): value is HostedObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function pageOf(body: unknown, path: string): { items: Wire[]; hasMore: boolean } {
+function pageOf(body: unknown, path: string): { items: HostedObject[]; hasMore: boolean } {
   if (!isWire(body) || !Array.isArray(body.data) || !body.data.every(isWire))
-    throw new HostedFailed(`GET ${path} did not return a list of objects.`)
+    throw new HostedError(`GET ${path} did not return a list of objects.`)
   return { items: body.data, hasMore: body.has_more === true }
 }

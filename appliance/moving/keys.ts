@@ -1,7 +1,7 @@
 import type { Permission } from '../storage/storage.ts'
-import type { Wire } from './hosted.ts'
-import { text } from './objects.ts'
-import { add, leaveOut, type MoveDeps, type MoveCount } from './report.ts'
+import type { HostedObject } from './hosted.ts'
+import { stringOrNull } from './objects.ts'
+import { tryAdd, countSkipped, type MoveDeps, type MoveCount } from './report.ts'
 
 const PERMISSIONS = ['full_access', 'sending_access'] as const satisfies Permission[]
 
@@ -18,9 +18,9 @@ export async function moveKeys(deps: MoveDeps, count: MoveCount): Promise<void> 
   const untold: string[] = []
   for await (const wire of hosted.list('/api-keys')) {
     count.there += 1
-    const name = text(wire.name)
+    const name = stringOrNull(wire.name)
     const left = here.get(name ?? '') ?? 0
-    if (name === null) leaveOut(count, 'an API key', 'the hosted API returned no name for it')
+    if (name === null) countSkipped(count, 'an API key', 'the hosted API returned no name for it')
     else if (left > 0) {
       count.present += 1
       here.set(name, left - 1)
@@ -41,24 +41,24 @@ interface One {
 }
 
 /** Returns whether the key was added without knowing its permission. */
-async function addOne(deps: MoveDeps, wire: Wire, { name, count, domains }: One): Promise<boolean> {
+async function addOne(deps: MoveDeps, wire: HostedObject, { name, count, domains }: One): Promise<boolean> {
   const { senders, teamId, options, made } = deps
   const told = PERMISSIONS.find((one) => one === wire.permission)
-  const hostedDomain = text(wire.domain_id)
+  const hostedDomain = stringOrNull(wire.domain_id)
   const domain = hostedDomain === null ? null : await domains(hostedDomain)
   if (domain === undefined) {
-    leaveOut(count, name, 'it is restricted to a domain that the hosted API does not list')
+    countSkipped(count, name, 'it is restricted to a domain that the hosted API does not list')
     return false
   }
   const permission = told ?? (domain === null ? options.permission : 'sending_access')
   const moves = options.dryRun && options.only.includes('domains')
   const here = domain === null || moves ? undefined : await senders.findDomain({ teamId, name: domain })
   if (domain !== null && !moves && !here) {
-    leaveOut(count, name, `it is restricted to ${domain}, which does not exist here`)
+    countSkipped(count, name, `it is restricted to ${domain}, which does not exist here`)
     return false
   }
   const before = count.added
-  await add(count, name, async () => {
+  await tryAdd(count, name, async () => {
     if (options.dryRun) return
     const fresh = await senders.createKey({ teamId, name, permission, domainId: here?.id })
     await made({ kind: 'api_key', ...fresh, domain })
@@ -75,7 +75,8 @@ function domainNames({ hosted }: MoveDeps): One['domains'] {
   return async (id) => {
     if (!names) {
       names = new Map()
-      for await (const one of hosted.list('/domains')) names.set(text(one.id) ?? '', text(one.name) ?? '')
+      for await (const one of hosted.list('/domains'))
+        names.set(stringOrNull(one.id) ?? '', stringOrNull(one.name) ?? '')
     }
     return names.get(id)
   }

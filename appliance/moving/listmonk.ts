@@ -1,21 +1,21 @@
 /**
- * Reads what listmonk exports: the CSV file of subscribers, and the JSON of its API for lists, subscribers, templates
- * and campaigns. Pure.
+ * Reads listmonk's exports: the CSV file of subscribers, and the JSON of its API for lists, subscribers, templates and
+ * campaigns. Pure.
  */
 import { readContactFile } from '../audience/audience.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { newExport, readJson, store, textOf, type Export, type ExportFile } from './files.ts'
-import { fromGoTemplate } from './go-templates.ts'
-import { HostedFailed, type Wire } from './hosted.ts'
-import { text } from './objects.ts'
-import { People } from './people.ts'
+import { newExport, parseJsonFile, addObject, decodeTextFile, type Export, type ExportFile } from './files.ts'
+import { convertGoTemplate } from './go-templates.ts'
+import { HostedError, type HostedObject } from './hosted.ts'
+import { stringOrNull } from './objects.ts'
+import { ContactCollector } from './people.ts'
 
 /** The objects in API responses, by kind. */
 interface Objects {
-  lists: Wire[]
-  subscribers: Wire[]
-  templates: Wire[]
-  campaigns: Wire[]
+  lists: HostedObject[]
+  subscribers: HostedObject[]
+  templates: HostedObject[]
+  campaigns: HostedObject[]
 }
 
 /** Matches the place where a template inserts the content of a campaign. */
@@ -24,12 +24,12 @@ const CONTENT = /\{\{-?\s*template\s+"content"\s+\.\s*-?\}\}/
 /** Reads the files. Lists become segments, and campaigns become drafts of broadcasts. */
 export function readListmonk(files: readonly ExportFile[]): Export {
   const found = newExport()
-  const people = new People(found)
+  const people = new ContactCollector(found)
   const objects: Objects = { lists: [], subscribers: [], templates: [], campaigns: [] }
   for (const file of files)
-    if (/^\uFEFF?\s*\{/.test(textOf(file))) sortAll(file, objects)
+    if (/^\uFEFF?\s*\{/.test(decodeTextFile(file))) sortAll(file, objects)
     else takeCsv(file, found, people)
-  for (const { name } of objects.lists) people.segment(text(name) ?? '')
+  for (const { name } of objects.lists) people.segment(stringOrNull(name) ?? '')
   const unconfirmed = objects.subscribers.reduce(
     (sum, one) => sum + takeSubscriber(one, { people, lists: objects.lists }),
     0,
@@ -45,35 +45,35 @@ export function readListmonk(files: readonly ExportFile[]): Export {
   return found
 }
 
-const isObject = (value: unknown): value is Wire =>
+const isObject = (value: unknown): value is HostedObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const objectsIn = (value: unknown): Wire[] =>
+const objectsIn = (value: unknown): HostedObject[] =>
   (Array.isArray(value) ? (value as unknown[]) : [value]).filter(isObject)
 
 /** Determines the kind of each object in a file by its fields. */
 function sortAll(file: ExportFile, objects: Objects): void {
-  for (const { line, value } of readJson(file)) {
+  for (const { line, value } of parseJsonFile(file)) {
     const { data } = value
     for (const one of objectsIn(isObject(data) && Array.isArray(data.results) ? data.results : data)) {
       const kind = kindOf(one)
       if (!kind)
-        throw new HostedFailed(
+        throw new HostedError(
           `${file.name}, line ${line}: expected the answer of listmonk's /api/lists, /api/subscribers, /api/templates or /api/campaigns.`,
         )
       objects[kind].push(one)
     }
-    if (data === undefined) throw new HostedFailed(`${file.name}, line ${line}: expected a field data.`)
+    if (data === undefined) throw new HostedError(`${file.name}, line ${line}: expected a field data.`)
   }
 }
 
-function kindOf(one: Wire): keyof Objects | undefined {
+function kindOf(one: HostedObject): keyof Objects | undefined {
   if ('from_email' in one) return 'campaigns'
   if ('email' in one) return 'subscribers'
   if ('body' in one) return 'templates'
   return 'optin' in one || 'subscriber_count' in one ? 'lists' : undefined
 }
 
-function takeCsv(file: ExportFile, found: Export, people: People): void {
+function takeCsv(file: ExportFile, found: Export, people: ContactCollector): void {
   const nameOf = (line: number) => `${file.name}, line ${line}`
   for (const { line, reason } of readCsvFile(file, found, people, nameOf))
     found.problems.push({ kind: 'contacts', what: nameOf(line), text: reason })
@@ -82,13 +82,13 @@ function takeCsv(file: ExportFile, found: Export, people: People): void {
 function readCsvFile(
   file: ExportFile,
   found: Export,
-  people: People,
+  people: ContactCollector,
   nameOf: (line: number) => string,
 ): { line: number; reason: string }[] {
   try {
-    const { service, contacts, failed } = readContactFile(textOf(file))
+    const { service, contacts, failed } = readContactFile(decodeTextFile(file))
     if (service !== 'listmonk')
-      throw new HostedFailed(
+      throw new HostedError(
         `${file.name}, line 1: expected the columns of a listmonk export: uuid, email, name, attributes, status.`,
       )
     for (const { line, email, cells, unsubscribed } of contacts) {
@@ -106,11 +106,11 @@ function readCsvFile(
     return failed
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new HostedFailed(`${file.name}, line 1: ${error.message}`, null, { cause: error })
+    throw new HostedError(`${file.name}, line 1: ${error.message}`, null, { cause: error })
   }
 }
 
-function attributesOf(cell: string): Wire | undefined {
+function attributesOf(cell: string): HostedObject | undefined {
   try {
     const value: unknown = JSON.parse(cell === '' ? '{}' : cell)
     return isObject(value) ? value : undefined
@@ -132,9 +132,12 @@ function namesOf(name: string | null | undefined): { firstName?: string; lastNam
  * they didn't confirm, unless the list is known to need no confirmation. Returns the number of unconfirmed
  * subscriptions.
  */
-function takeSubscriber(one: Wire, { people, lists }: { people: People; lists: readonly Wire[] }): number {
+function takeSubscriber(
+  one: HostedObject,
+  { people, lists }: { people: ContactCollector; lists: readonly HostedObject[] },
+): number {
   const subscriptions = objectsIn(one.lists ?? [])
-  const needsNone = ({ id, optin }: Wire): boolean =>
+  const needsNone = ({ id, optin }: HostedObject): boolean =>
     (optin ?? lists.find((list) => list.id === id)?.optin) === 'single'
   const on = subscriptions.filter(
     (list) =>
@@ -142,19 +145,19 @@ function takeSubscriber(one: Wire, { people, lists }: { people: People; lists: r
       (list.subscription_status === 'unconfirmed' && needsNone(list)),
   )
   people.add({
-    email: text(one.email) ?? '',
-    ...namesOf(text(one.name)),
+    email: stringOrNull(one.email) ?? '',
+    ...namesOf(stringOrNull(one.name)),
     unsubscribed: one.status !== 'enabled',
     properties: isObject(one.attribs) ? one.attribs : {},
-    segments: on.flatMap(({ name }) => text(name) ?? []),
+    segments: on.flatMap(({ name }) => stringOrNull(name) ?? []),
   })
   return subscriptions.filter((list) => list.subscription_status === 'unconfirmed' && !needsNone(list)).length
 }
 
-function takeTemplate(one: Wire, found: Export): void {
-  const name = text(one.name) ?? ''
-  const subject = fromGoTemplate(text(one.subject) ?? '')
-  const html = fromGoTemplate(text(one.body) ?? '')
+function takeTemplate(one: HostedObject, found: Export): void {
+  const name = stringOrNull(one.name) ?? ''
+  const subject = convertGoTemplate(stringOrNull(one.subject) ?? '')
+  const html = convertGoTemplate(stringOrNull(one.body) ?? '')
   const left = [...new Set([...subject.left, ...html.left])]
   if (left.length > 0)
     found.notes.push({
@@ -162,7 +165,7 @@ function takeTemplate(one: Wire, found: Export): void {
       what: name,
       text: `it stays a draft: rewrite ${left.slice(0, 5).join(', ')}`,
     })
-  store(found, '/templates', {
+  addObject(found, '/templates', {
     name,
     subject: subject.text,
     html: html.text,
@@ -173,35 +176,35 @@ function takeTemplate(one: Wire, found: Export): void {
 
 interface CampaignDeps {
   found: Export
-  people: People
-  templates: readonly Wire[]
+  people: ContactCollector
+  templates: readonly HostedObject[]
 }
 
 /** Adds a campaign, with its body inserted into its template. */
-function takeCampaign(one: Wire, { found, people, templates }: CampaignDeps): void {
-  const name = text(one.name) ?? ''
+function takeCampaign(one: HostedObject, { found, people, templates }: CampaignDeps): void {
+  const name = stringOrNull(one.name) ?? ''
   const note = (note: string) => found.notes.push({ kind: 'broadcasts', what: name, text: note })
-  const [first, ...others] = objectsIn(one.lists ?? []).flatMap((list) => text(list.name) ?? [])
+  const [first, ...others] = objectsIn(one.lists ?? []).flatMap((list) => stringOrNull(list.name) ?? [])
   if (others.length > 0)
     note(`it goes to one segment, ${first}; in listmonk it also had ${others.join(', ')}`)
   const template = templates.find(({ id }) => id === one.template_id)
   if (typeof one.template_id === 'number' && !template)
     note('its template is not in the files; only its content is imported')
   const isPlain = one.content_type === 'plain' || one.content_type === 'markdown'
-  const body = text(one.body) ?? ''
+  const body = stringOrNull(one.body) ?? ''
   // Uses a function, because the body may contain `$&`.
-  const whole = template && !isPlain ? (text(template.body) ?? '').replace(CONTENT, () => body) : body
+  const whole = template && !isPlain ? (stringOrNull(template.body) ?? '').replace(CONTENT, () => body) : body
   if (one.content_type === 'markdown') note('its Markdown is imported as plain text')
-  const subject = fromGoTemplate(text(one.subject) ?? '')
-  const content = fromGoTemplate(whole)
-  const alternative = fromGoTemplate(text(one.altbody) ?? '')
+  const subject = convertGoTemplate(stringOrNull(one.subject) ?? '')
+  const content = convertGoTemplate(whole)
+  const alternative = convertGoTemplate(stringOrNull(one.altbody) ?? '')
   const left = [...new Set([subject, content, alternative].flatMap((part) => part.left))]
   if (left.length > 0) note(`rewrite before sending: ${left.slice(0, 5).join(', ')}`)
   const plain = alternative.text === '' ? null : alternative.text
-  store(found, '/broadcasts', {
+  addObject(found, '/broadcasts', {
     name,
     segment_id: first === undefined ? null : people.segment(first),
-    from: text(one.from_email),
+    from: stringOrNull(one.from_email),
     subject: subject.text,
     html: isPlain ? null : content.text,
     text: isPlain ? content.text : plain,

@@ -8,18 +8,18 @@ import {
 } from '../mail/audience.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { CountedTopic, CustomEvent, ContactProperty, SizedSegment } from '../storage/storage.ts'
-import type { Wire } from './hosted.ts'
-import { allPages, moveNamed, type Making, type Named } from './named.ts'
-import { text } from './objects.ts'
+import type { HostedObject } from './hosted.ts'
+import { readAllPages, moveByName, type ObjectWriter, type ObjectMatcher } from './named.ts'
+import { stringOrNull } from './objects.ts'
 import type { MoveCount, MoveDeps } from './report.ts'
 
 /** Page size for lists here. */
 const PAGE = 100
 
-const propertyNames = ({ contacts, teamId }: MoveDeps): Named<ContactProperty> => ({
+const propertyNames = ({ contacts, teamId }: MoveDeps): ObjectMatcher<ContactProperty> => ({
   path: '/contact-properties',
   noun: 'a contact property',
-  nameOf: (wire) => text(wire.key),
+  nameOf: (wire) => stringOrNull(wire.key),
   here: () => contacts.listProperties({ teamId }),
   nameHere: ({ key }) => key,
 })
@@ -27,7 +27,7 @@ const propertyNames = ({ contacts, teamId }: MoveDeps): Named<ContactProperty> =
 /** Moves contact properties with their type and fallback. */
 export async function moveProperties(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { contacts, teamId, options, made } = deps
-  const making: Making<ContactProperty> = {
+  const making: ObjectWriter<ContactProperty> = {
     async create(wire, key) {
       const type = PROPERTY_TYPES.find((one) => one === wire.type) ?? 'string'
       if (options.dryRun) return
@@ -43,13 +43,13 @@ export async function moveProperties(deps: MoveDeps, count: MoveCount): Promise<
       return true
     },
   }
-  await moveNamed(deps, count, { named: propertyNames(deps), making })
+  await moveByName(deps, count, { named: propertyNames(deps), making })
 }
 
-export const segmentNames = ({ contacts, teamId }: MoveDeps): Named<SizedSegment> => ({
+export const createSegmentMatcher = ({ contacts, teamId }: MoveDeps): ObjectMatcher<SizedSegment> => ({
   path: '/segments',
   noun: 'a segment',
-  nameOf: (wire) => text(wire.name),
+  nameOf: (wire) => stringOrNull(wire.name),
   here: () => contacts.listSegments({ teamId }),
   nameHere: ({ name }) => name,
 })
@@ -57,20 +57,20 @@ export const segmentNames = ({ contacts, teamId }: MoveDeps): Named<SizedSegment
 /** Moves segments, without their contacts. From another Posthaste server, also moves their rules. */
 export async function moveSegments(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { contacts, teamId, options, made } = deps
-  const making: Making<SizedSegment> = {
+  const making: ObjectWriter<SizedSegment> = {
     async create(wire, name) {
       if (options.dryRun) return
       const { id } = await contacts.createSegment({ teamId, name, filter: wire.filter ?? null })
       await made({ kind: 'stored', action: 'segment.create', id, name })
     },
   }
-  await moveNamed(deps, count, { named: segmentNames(deps), making })
+  await moveByName(deps, count, { named: createSegmentMatcher(deps), making })
 }
 
-export const topicNames = ({ contacts, teamId }: MoveDeps): Named<CountedTopic> => ({
+export const createTopicMatcher = ({ contacts, teamId }: MoveDeps): ObjectMatcher<CountedTopic> => ({
   path: '/topics',
   noun: 'a topic',
-  nameOf: (wire) => text(wire.name),
+  nameOf: (wire) => stringOrNull(wire.name),
   here: () => contacts.listTopics({ teamId }),
   nameHere: ({ name }) => name,
 })
@@ -81,7 +81,7 @@ export const topicNames = ({ contacts, teamId }: MoveDeps): Named<CountedTopic> 
  */
 export async function moveTopics(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { contacts, teamId, options, made } = deps
-  const making: Making<CountedTopic> = {
+  const making: ObjectWriter<CountedTopic> = {
     async create(wire, name) {
       const topic = { name, ...describedBy(wire), defaultSubscription: subscriptionOf(wire) }
       if (options.dryRun) return
@@ -97,15 +97,15 @@ export async function moveTopics(deps: MoveDeps, count: MoveCount): Promise<void
       return true
     },
   }
-  await moveNamed(deps, count, { named: topicNames(deps), making })
+  await moveByName(deps, count, { named: createTopicMatcher(deps), making })
 }
 
-function describedBy(wire: Wire): { description: string | null; visibility: Visibility } {
+function describedBy(wire: HostedObject): { description: string | null; visibility: Visibility } {
   const visibility = VISIBILITIES.find((one) => one === wire.visibility) ?? 'private'
-  return { description: text(wire.description), visibility }
+  return { description: stringOrNull(wire.description), visibility }
 }
 
-function subscriptionOf(wire: Wire): Subscription {
+function subscriptionOf(wire: HostedObject): Subscription {
   const known = SUBSCRIPTIONS.find((one) => one === wire.default_subscription)
   if (!known)
     throw refuse('invalid_field', {
@@ -115,18 +115,18 @@ function subscriptionOf(wire: Wire): Subscription {
   return known
 }
 
-const eventNames = ({ customEvents, teamId }: MoveDeps): Named<CustomEvent> => ({
+const eventNames = ({ customEvents, teamId }: MoveDeps): ObjectMatcher<CustomEvent> => ({
   path: '/events',
   noun: 'an event',
-  nameOf: (wire) => text(wire.name),
-  here: () => allPages((after) => customEvents.listEvents({ teamId, limit: PAGE, after })),
+  nameOf: (wire) => stringOrNull(wire.name),
+  here: () => readAllPages((after) => customEvents.listEvents({ teamId, limit: PAGE, after })),
   nameHere: ({ name }) => name,
 })
 
 /** Moves the schemas of custom events, not the events that were sent. */
 export async function moveEvents(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { customEvents, teamId, options, made } = deps
-  const making: Making<CustomEvent> = {
+  const making: ObjectWriter<CustomEvent> = {
     async create(wire, name) {
       if (options.dryRun) return
       const { id } = await customEvents.createEvent({ teamId, name, schema: wire.schema ?? null })
@@ -141,5 +141,5 @@ export async function moveEvents(deps: MoveDeps, count: MoveCount): Promise<void
       return true
     },
   }
-  await moveNamed(deps, count, { named: eventNames(deps), making })
+  await moveByName(deps, count, { named: eventNames(deps), making })
 }

@@ -6,10 +6,10 @@ import { inflateRawSync } from 'node:zlib'
 import { readContactFile, type ContactFile } from '../audience/audience.ts'
 import { readCsv } from '../mail/csv.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { isIntact, packedBytes, zipEntries, type ZipEntry } from '../mail/zip.ts'
-import { MAX_EXPORT, newExport, store, textOf, type Export, type ExportFile } from './files.ts'
-import { HostedFailed } from './hosted.ts'
-import { People } from './people.ts'
+import { isIntact, getPackedBytes, listZipEntries, type ZipEntry } from '../mail/zip.ts'
+import { MAX_EXPORT, newExport, addObject, decodeTextFile, type Export, type ExportFile } from './files.ts'
+import { HostedError } from './hosted.ts'
+import { ContactCollector } from './people.ts'
 
 /** Maximum number of files in an archive. */
 const MOST_ENTRIES = 1000
@@ -26,12 +26,12 @@ const IGNORED = [
 /** Reads the files. Tags become segments. Cleaned addresses become suppressions, because mail to them bounced. */
 export function readMailchimp(files: readonly ExportFile[]): Export {
   const found = newExport()
-  const people = new People(found)
+  const people = new ContactCollector(found)
   for (const file of files.flatMap(unpacked)) take(file, found, people)
   return found
 }
 
-function take(file: ExportFile, found: Export, people: People): void {
+function take(file: ExportFile, found: Export, people: ContactCollector): void {
   const { contacts, failed } = read(file)
   const [isOut, isCleaned, isNever] = ['unsubscribed', 'cleaned', 'nonsubscribed'].map((word) =>
     isNamed(file.name, word),
@@ -42,7 +42,7 @@ function take(file: ExportFile, found: Export, people: People): void {
   for (const { line, email, cells, ...contact } of contacts) {
     const cleanedAt = cells.get('clean_time') ?? ''
     if (isCleaned || cleanedAt !== '') {
-      store(found, '/suppressions', { email, origin: 'bounce', created_at: timeOf(cleanedAt) })
+      addObject(found, '/suppressions', { email, origin: 'bounce', created_at: timeOf(cleanedAt) })
       continue
     }
     if (isNever) {
@@ -55,15 +55,15 @@ function take(file: ExportFile, found: Export, people: People): void {
 }
 
 function read(file: ExportFile): ContactFile {
-  const text = textOf(file)
+  const text = decodeTextFile(file)
   try {
     const found = readContactFile(text, { ignored: IGNORED })
     if (found.service === 'mailchimp') return found
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new HostedFailed(`${file.name}, line 1: ${error.message}`, null, { cause: error })
+    throw new HostedError(`${file.name}, line 1: ${error.message}`, null, { cause: error })
   }
-  throw new HostedFailed(
+  throw new HostedError(
     `${file.name}, line 1: expected the columns of a Mailchimp export: Email Address, MEMBER_RATING, LEID, EUID.`,
   )
 }
@@ -87,9 +87,9 @@ const timeOf = (cell: string | undefined): string | null =>
 function unpacked(file: ExportFile): ExportFile[] {
   const bytes = Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength)
   if (bytes.length < 4 || bytes.readUInt32LE(0) !== 0x04034b50) return [file]
-  const entries = zipEntries(bytes, MOST_ENTRIES)?.filter(({ name }) => /\.csv$/i.test(name))
-  if (!entries) throw new HostedFailed(`${file.name} is a damaged ZIP archive, or has too many files.`)
-  if (entries.length === 0) throw new HostedFailed(`${file.name} has no CSV file.`)
+  const entries = listZipEntries(bytes, MOST_ENTRIES)?.filter(({ name }) => /\.csv$/i.test(name))
+  if (!entries) throw new HostedError(`${file.name} is a damaged ZIP archive, or has too many files.`)
+  if (entries.length === 0) throw new HostedError(`${file.name} has no CSV file.`)
   return entries.map((entry) => {
     const name = `${file.name}/${entry.name}`
     return { name, bytes: contentOf(bytes, entry, name) }
@@ -97,12 +97,12 @@ function unpacked(file: ExportFile): ExportFile[] {
 }
 
 function contentOf(archive: Buffer, entry: ZipEntry, name: string): Uint8Array {
-  const packed = packedBytes(archive, entry)
-  if (entry.encrypted) throw new HostedFailed(`${name} is encrypted.`)
+  const packed = getPackedBytes(archive, entry)
+  if (entry.encrypted) throw new HostedError(`${name} is encrypted.`)
   if (!packed || (entry.method !== 0 && entry.method !== 8))
-    throw new HostedFailed(`${name} is damaged, or compressed in another way than deflate.`)
+    throw new HostedError(`${name} is damaged, or compressed in another way than deflate.`)
   const bytes = entry.method === 0 ? packed : inflated(packed, name)
-  if (!isIntact(bytes, entry)) throw new HostedFailed(`${name} is damaged: its checksum differs.`)
+  if (!isIntact(bytes, entry)) throw new HostedError(`${name} is damaged: its checksum differs.`)
   return bytes
 }
 
@@ -113,6 +113,6 @@ function inflated(packed: Buffer, name: string): Uint8Array {
     const { code } = error as NodeJS.ErrnoException
     const why =
       code === 'ERR_BUFFER_TOO_LARGE' ? `is larger than ${MAX_EXPORT / 1024 / 1024} MB` : 'is damaged'
-    throw new HostedFailed(`${name} ${why}.`, null, { cause: error })
+    throw new HostedError(`${name} ${why}.`, null, { cause: error })
   }
 }

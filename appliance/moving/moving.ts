@@ -9,28 +9,41 @@ import { moveContacts } from './contacts.ts'
 import { moveDomains } from './domains.ts'
 import { moveKeys } from './keys.ts'
 import { moveEvents, moveProperties, moveSegments, moveTopics } from './lists.ts'
-import { createRefs } from './refs.ts'
-import { KINDS, newMoveCount, type Kind, type MoveDeps, type Report, type MoveCount } from './report.ts'
+import { createIdLookups } from './refs.ts'
+import {
+  OBJECT_KINDS,
+  newMoveCount,
+  type ObjectKind,
+  type MoveDeps,
+  type MoveReport,
+  type MoveCount,
+} from './report.ts'
 import { moveSuppressions } from './suppressions.ts'
 import { moveTemplates } from './templates.ts'
 import { moveWebhooks } from './webhooks.ts'
 
-export { EXPORTERS, openExport, type Exporter, type OpenedExport } from './exports.ts'
+export { EXPORTERS, parseExport, type Exporter, type ParsedExport } from './exports.ts'
 export { MAX_EXPORT, type ExportFile } from './files.ts'
-export { createHosted, HostedFailed, readBase, readKey } from './hosted.ts'
-export { KINDS, type Kind, type Made, type Report, type MoveCount } from './report.ts'
-export { sharesReturnPath, zoneText } from './zone.ts'
+export { createHostedClient, HostedError, parseBaseUrl, validateKey } from './hosted.ts'
+export {
+  OBJECT_KINDS,
+  type ObjectKind,
+  type CreatedObject,
+  type MoveReport,
+  type MoveCount,
+} from './report.ts'
+export { sharesReturnPath, formatZoneFile } from './zone.ts'
 
 /** Creates an empty report. */
-export const newReport = (): Report => ({ counts: {}, domains: [] })
+export const newMoveReport = (): MoveReport => ({ counts: {}, domains: [] })
 
 /**
  * Moves the requested kinds.
- * @param report updated during the move, so that it shows what was done even when this rejects (`HostedFailed`)
+ * @param report updated during the move, so that it shows what was done even when this rejects (`HostedError`)
  */
-export async function move(deps: MoveDeps, report: Report): Promise<void> {
-  const refs = createRefs(deps)
-  const movers: Record<Kind, (count: MoveCount) => Promise<void>> = {
+export async function moveObjects(deps: MoveDeps, report: MoveReport): Promise<void> {
+  const refs = createIdLookups(deps)
+  const movers: Record<ObjectKind, (count: MoveCount) => Promise<void>> = {
     domains: (count) => moveDomains(deps, report, count),
     suppressions: (count) => moveSuppressions(deps, count),
     webhooks: (count) => moveWebhooks(deps, count),
@@ -45,7 +58,7 @@ export async function move(deps: MoveDeps, report: Report): Promise<void> {
     automations: (count) => moveAutomations(deps, refs, count),
   }
   const { only } = deps.options
-  for (const kind of KINDS.filter((one) => only.includes(one))) {
+  for (const kind of OBJECT_KINDS.filter((one) => only.includes(one))) {
     const count = (report.counts[kind] = newMoveCount())
     await movers[kind](count)
   }

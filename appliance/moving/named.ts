@@ -1,26 +1,26 @@
 /** Moves objects that are matched by name. Several objects with the same name are matched one to one. */
-import { HostedFailed, type Wire } from './hosted.ts'
-import { text } from './objects.ts'
-import { add, change, leaveOut, type MoveCount, type MoveDeps } from './report.ts'
+import { HostedError, type HostedObject } from './hosted.ts'
+import { stringOrNull } from './objects.ts'
+import { tryAdd, tryChange, countSkipped, type MoveCount, type MoveDeps } from './report.ts'
 
 /** Functions that read, match and create objects of a kind. */
-export interface Named<Here extends { id: string }> {
+export interface ObjectMatcher<Here extends { id: string }> {
   /** Path of the list in the hosted service's API. */
   path: string
   /** Noun for reports about an object without a name, such as `a segment`. */
   noun: string
   /** Returns the name that identifies the object, apart from its ID; null if it has none. */
-  nameOf(wire: Wire): string | null | Promise<string | null>
+  nameOf(wire: HostedObject): string | null | Promise<string | null>
   /** Returns all objects of the team, newest first. */
   here(): Promise<Here[]>
   nameHere(here: Here): string
 }
 
 /** Functions that create or change an object here. In a dry run, both only check. Both refuse with `Refusal`. */
-export interface Making<Here> {
-  create(wire: Wire, name: string): Promise<void>
+export interface ObjectWriter<Here> {
+  create(wire: HostedObject, name: string): Promise<void>
   /** Updates the object here, with `overwrite`. Returns whether it changed. */
-  change?(wire: Wire, here: Here): Promise<boolean>
+  change?(wire: HostedObject, here: Here): Promise<boolean>
 }
 
 /** Statuses of a list that isn't available to the account, or that the server doesn't have. */
@@ -33,28 +33,28 @@ export async function* everyOf(
   { hosted }: Pick<MoveDeps, 'hosted'>,
   path: string,
   count?: MoveCount,
-): AsyncGenerator<Wire> {
+): AsyncGenerator<HostedObject> {
   try {
     yield* hosted.list(path)
   } catch (error) {
-    if (!(error instanceof HostedFailed) || !ABSENT.includes(error.status ?? 0)) throw error
+    if (!(error instanceof HostedError) || !ABSENT.includes(error.status ?? 0)) throw error
     count?.notes.push({ what: path, text: 'the hosted API has no such list for this key' })
   }
 }
 
 /** An object of the hosted service, its name, and the object here with the same name. */
-type Pair<Here> = [wire: Wire, name: string | null, here: Here | undefined]
+type Pair<Here> = [wire: HostedObject, name: string | null, here: Here | undefined]
 
 /**
  * Matches the hosted service's objects, oldest first, with the objects here. Of several with the same name, the oldest
  * are matched with each other, so that a second run finds the objects that the first one created.
  */
-export async function pairsOf<Here extends { id: string }>(
+export async function matchByName<Here extends { id: string }>(
   deps: Pick<MoveDeps, 'hosted'>,
-  named: Named<Here>,
+  named: ObjectMatcher<Here>,
   count?: MoveCount,
 ): Promise<Pair<Here>[]> {
-  const theirs: Wire[] = []
+  const theirs: HostedObject[] = []
   for await (const wire of everyOf(deps, named.path, count)) theirs.push(wire)
   const free = Map.groupBy((await named.here()).toReversed(), (one) => named.nameHere(one).trim())
   const pairs: Pair<Here>[] = []
@@ -66,29 +66,34 @@ export async function pairsOf<Here extends { id: string }>(
 }
 
 /** Creates the objects that don't exist here. With `overwrite`, changes the existing ones. */
-export async function moveNamed<Here extends { id: string }>(
+export async function moveByName<Here extends { id: string }>(
   deps: MoveDeps,
   count: MoveCount,
-  { named, making }: { named: Named<Here>; making: Making<Here> },
+  { named, making }: { named: ObjectMatcher<Here>; making: ObjectWriter<Here> },
 ): Promise<void> {
   const { overwrite } = deps.options
-  for (const [wire, name, here] of await pairsOf(deps, named, count)) {
+  for (const [wire, name, here] of await matchByName(deps, named, count)) {
     count.there += 1
-    if (name === null || name === '') leaveOut(count, named.noun, 'the hosted API returned no name for it')
-    else if (!here) await add(count, name, () => making.create(wire, name))
+    if (name === null || name === '')
+      countSkipped(count, named.noun, 'the hosted API returned no name for it')
+    else if (!here) await tryAdd(count, name, () => making.create(wire, name))
     else if (overwrite && making.change)
-      await change(count, name, async () => (await making.change?.(wire, here)) === true)
+      await tryChange(count, name, async () => (await making.change?.(wire, here)) === true)
     else count.present += 1
   }
 }
 
 /** Fetches an object of a list with all its fields. */
-export async function wholeOf({ hosted }: Pick<MoveDeps, 'hosted'>, path: string, wire: Wire): Promise<Wire> {
-  return hosted.get(`${path}/${encodeURIComponent(text(wire.id) ?? '')}`)
+export async function fetchWholeObject(
+  { hosted }: Pick<MoveDeps, 'hosted'>,
+  path: string,
+  wire: HostedObject,
+): Promise<HostedObject> {
+  return hosted.get(`${path}/${encodeURIComponent(stringOrNull(wire.id) ?? '')}`)
 }
 
 /** Reads all pages of a list here. */
-export async function allPages<T extends { id: string }>(
+export async function readAllPages<T extends { id: string }>(
   read: (after: string | undefined) => Promise<{ items: T[]; hasMore: boolean }>,
 ): Promise<T[]> {
   const all: T[] = []

@@ -2,9 +2,9 @@
  * Parses the hosted service's objects as far as they can be moved (reference: wire format §2). Missing values become
  * null. Pure.
  */
-import { zoneOf } from '../senders/records.ts'
+import { getRegistrableDomain } from '../senders/records.ts'
 import type { DomainSettings } from '../storage/storage.ts'
-import type { Wire } from './hosted.ts'
+import type { HostedObject } from './hosted.ts'
 
 /** A DNS record that the hosted service requires. */
 export interface HostedRecord {
@@ -27,35 +27,35 @@ export interface HostedDomain {
 }
 
 /** Returns null for anything that isn't a string. */
-export const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+export const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
 const flag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined)
 
 /** Parses GET /domains/:id. */
-export function readDomain(wire: Wire, name: string): HostedDomain {
+export function parseHostedDomain(wire: HostedObject, name: string): HostedDomain {
   const records = (Array.isArray(wire.records) ? (wire.records as unknown[]) : []).flatMap((one) =>
-    typeof one === 'object' && one !== null ? recordsIn(one as Wire, name) : [],
+    typeof one === 'object' && one !== null ? recordsIn(one as HostedObject, name) : [],
   )
   return {
-    id: text(wire.id) ?? '',
+    id: stringOrNull(wire.id) ?? '',
     name,
-    region: text(wire.region),
-    returnPath: text(wire.custom_return_path) ?? returnPathIn(records, name),
+    region: stringOrNull(wire.region),
+    returnPath: stringOrNull(wire.custom_return_path) ?? returnPathIn(records, name),
     settings: settingsOf(wire),
     records,
   }
 }
 
-function recordsIn(wire: Wire, domain: string): HostedRecord[] {
-  const [type, name, value] = [text(wire.type), text(wire.name), text(wire.value)]
+function recordsIn(wire: HostedObject, domain: string): HostedRecord[] {
+  const [type, name, value] = [stringOrNull(wire.type), stringOrNull(wire.name), stringOrNull(wire.value)]
   if (type === null || name === null || value === null) return []
-  const fqdn = text(wire.fqdn) ?? wholeName(name, domain)
-  return [{ record: text(wire.record) ?? '', type, fqdn: fqdn.toLowerCase(), value }]
+  const fqdn = stringOrNull(wire.fqdn) ?? wholeName(name, domain)
+  return [{ record: stringOrNull(wire.record) ?? '', type, fqdn: fqdn.toLowerCase(), value }]
 }
 
 /** Completes a name that is relative to the registrable domain. */
 function wholeName(name: string, domain: string): string {
-  const zone = zoneOf(domain)
+  const zone = getRegistrableDomain(domain)
   const bare = name.replace(/\.$/, '').toLowerCase()
   if (bare === '' || bare === '@') return zone
   return bare === zone || bare.endsWith(`.${zone}`) ? bare : `${bare}.${zone}`
@@ -68,8 +68,8 @@ function returnPathIn(records: readonly HostedRecord[], domain: string): string 
   return mx?.fqdn.endsWith(end) ? mx.fqdn.slice(0, -end.length) : null
 }
 
-function settingsOf(wire: Wire): Partial<DomainSettings> {
-  const abilities = (wire.capabilities ?? {}) as Wire
+function settingsOf(wire: HostedObject): Partial<DomainSettings> {
+  const abilities = (wire.capabilities ?? {}) as HostedObject
   const enabled = (value: unknown) => (value === 'enabled' ? true : value === 'disabled' ? false : undefined)
   const given = {
     tls: wire.tls === 'enforced' || wire.tls === 'opportunistic' ? wire.tls : undefined,
@@ -78,20 +78,20 @@ function settingsOf(wire: Wire): Partial<DomainSettings> {
     openTracking: flag(wire.open_tracking),
     clickTracking: flag(wire.click_tracking),
     trackingSubdomain:
-      wire.tracking_subdomain === '' ? undefined : (text(wire.tracking_subdomain) ?? undefined),
+      wire.tracking_subdomain === '' ? undefined : (stringOrNull(wire.tracking_subdomain) ?? undefined),
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 /** Returns the selectors of the domain's DKIM keys. */
-export function selectorsIn({ name, records }: HostedDomain): string[] {
+export function listSelectors({ name, records }: HostedDomain): string[] {
   const end = `._domainkey.${name.toLowerCase()}`
   return records.flatMap(({ fqdn }) => (fqdn.endsWith(end) ? [fqdn.slice(0, -end.length)] : []))
 }
 
 /** Converts a time in either format of the API to ISO 8601; undefined when invalid. */
-export function isoOf(value: unknown): string | undefined {
-  const given = text(value)
+export function toIso(value: unknown): string | undefined {
+  const given = stringOrNull(value)
     ?.replace(' ', 'T')
     .replace(/([+-]\d\d)$/, '$1:00')
   const at = given === undefined ? NaN : Date.parse(given)

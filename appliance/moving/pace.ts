@@ -1,10 +1,10 @@
 /** Decides what to do with a response of the hosted service: use it, retry later, or stop. Pure. */
 
 /** A response, or the reason why there was none. */
-export type Answer =
+export type HostedResponse =
   { kind: 'answered'; status: number; headers: Headers; text: string } | { kind: 'broken'; why: string }
 
-export type Next =
+export type NextStep =
   | { kind: 'take'; text: string }
   /** Retry after this many milliseconds; `why` completes "the service …". */
   | { kind: 'again'; afterMs: number; why: string }
@@ -20,10 +20,11 @@ const LONGEST_WAIT = 600 * SECOND
 const MOST_SAID = 200
 
 /**
+ * Decides what to do after an attempt.
  * @param attempt number of this attempt, from 1
  * @param now Unix milliseconds, for a Retry-After date
  */
-export function decide(answer: Answer, attempt: number, now: number): Next {
+export function decideNextStep(answer: HostedResponse, attempt: number, now: number): NextStep {
   if (answer.kind === 'broken') return afterFault(null, answer.why, attempt)
   const { status, headers, text } = answer
   if (status >= 200 && status < 300) return { kind: 'take', text }
@@ -38,13 +39,13 @@ export function decide(answer: Answer, attempt: number, now: number): Next {
   return { kind: 'stop', status, why }
 }
 
-function afterFault(status: number | null, why: string, attempt: number, asked?: number): Next {
+function afterFault(status: number | null, why: string, attempt: number, asked?: number): NextStep {
   if (attempt >= MOST_FAULTS || (asked ?? 0) > LONGEST_WAIT)
     return { kind: 'stop', status, why: `${why} (after ${attempt} attempts)` }
   return { kind: 'again', afterMs: asked ?? backoff(attempt), why }
 }
 
-/** 1, 2, 4, 8, … seconds, at most 30. */
+/** Returns the pause before a retry, in milliseconds: 1, 2, 4, 8, … seconds, at most 30. */
 const backoff = (attempt: number): number => Math.min(2 ** (attempt - 1), 30) * SECOND
 
 /**
@@ -65,7 +66,7 @@ function patienceAsked(headers: Headers, now: number): number | undefined {
  * Returns how long to wait before the next request: 0, unless this was the last request that the rate limit window
  * allows.
  */
-export function restAfter(headers: Headers): number {
+export function computeRateLimitDelay(headers: Headers): number {
   if (headers.get('ratelimit-remaining')?.trim() !== '0') return 0
   return Math.min(secondsIn(headers, 'ratelimit-reset') ?? SECOND, LONGEST_WAIT)
 }

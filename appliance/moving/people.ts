@@ -1,10 +1,10 @@
 /** Collects the contacts, properties and segments of an export, each once. Pure. */
 import { RESERVED_KEYS } from '../mail/audience.ts'
-import { store, type Export } from './files.ts'
-import type { Wire } from './hosted.ts'
+import { addObject, type Export } from './files.ts'
+import type { HostedObject } from './hosted.ts'
 
 /** A contact of an export. */
-export interface ExportedPerson {
+export interface ExportedContact {
   email: string
   firstName?: string | undefined
   lastName?: string | undefined
@@ -17,11 +17,11 @@ export interface ExportedPerson {
 const MAX_KEY = 50
 
 /** Collects people. A later entry with the same address adds to the earlier one, and never removes an opt-out. */
-export class People {
+export class ContactCollector {
   readonly #found: Export
   readonly #segments = new Map<string, string>()
   readonly #properties = new Map<string, string>()
-  readonly #contacts = new Map<string, Wire>()
+  readonly #contacts = new Map<string, HostedObject>()
   readonly #members = new Set<string>()
 
   constructor(found: Export) {
@@ -34,17 +34,18 @@ export class People {
     if (called === '') return null
     const known = this.#segments.get(called)
     if (known !== undefined) return known
-    const id = String(store(this.#found, '/segments', { name: called }).id)
+    const id = String(addObject(this.#found, '/segments', { name: called }).id)
     this.#found.content.set(`/segments/${id}/contacts`, [])
     this.#segments.set(called, id)
     return id
   }
 
-  add({ email, firstName, lastName, unsubscribed, properties, segments }: ExportedPerson): void {
+  add({ email, firstName, lastName, unsubscribed, properties, segments }: ExportedContact): void {
     const key = email.trim().toLowerCase()
     const given = { first_name: firstName, last_name: lastName }
     const known = this.#contacts.get(key)
-    const contact = known ?? store(this.#found, '/contacts', { email, unsubscribed: false, properties: {} })
+    const contact =
+      known ?? addObject(this.#found, '/contacts', { email, unsubscribed: false, properties: {} })
     this.#contacts.set(key, contact)
     for (const [name, value] of Object.entries(given)) if (value !== undefined) contact[name] = value
     if (unsubscribed) contact.unsubscribed = true
@@ -55,21 +56,21 @@ export class People {
   #join(segment: string | null, contact: string): void {
     if (segment === null || this.#members.has(`${segment}/${contact}`)) return
     this.#members.add(`${segment}/${contact}`)
-    const members = this.#found.content.get(`/segments/${segment}/contacts`) as Wire[]
+    const members = this.#found.content.get(`/segments/${segment}/contacts`) as HostedObject[]
     members.push({ id: contact })
   }
 
-  /** Reads values, and adds their properties. A property is a number if its first value is a number. */
+  /** Reads values, and adds properties for them. A property is a number if its first value is a number. */
   #valuesOf(given: Record<string, unknown>): Record<string, string | number> {
     const values: [string, string | number][] = []
     for (const [name, one] of Object.entries(given)) {
       const value = plainValue(one)
-      const key = keyOf(name)
+      const key = derivePropertyKey(name)
       if (value === null || key === null) continue
       const type = this.#properties.get(key) ?? typeof value
       if (!this.#properties.has(key)) {
         this.#properties.set(key, type)
-        store(this.#found, '/contact-properties', { key, type })
+        addObject(this.#found, '/contact-properties', { key, type })
       }
       values.push([key, value])
     }
@@ -85,7 +86,7 @@ function plainValue(value: unknown): string | number | null {
 }
 
 /** Derives a property key from a name; null if the key would be empty or is reserved. */
-export function keyOf(name: string): string | null {
+export function derivePropertyKey(name: string): string | null {
   const key = name
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .replaceAll(/^_+|_+$/g, '')

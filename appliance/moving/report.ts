@@ -2,21 +2,21 @@
 import type { ExpectedRecord } from '../senders/records.ts'
 import type { PublicKey, Senders } from '../senders/senders.ts'
 import type { ApiKey, Domain, Permission, Webhook } from '../storage/storage.ts'
-import type { ContactBook } from '../audience/audience.ts'
-import type { AutomationBook, CustomEvents } from '../automations/book.ts'
-import type { BroadcastBook } from '../broadcasts/book.ts'
+import type { ContactOperations } from '../audience/audience.ts'
+import type { AutomationOperations, CustomEvents } from '../automations/book.ts'
+import type { BroadcastOperations } from '../broadcasts/book.ts'
 import type { Webhooks } from '../events/events.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
 import type { Templates } from '../templates/templates.ts'
-import { HostedFailed, type Hosted } from './hosted.ts'
+import { HostedError, type HostedClient } from './hosted.ts'
 import type { HostedRecord } from './objects.ts'
 
 /**
  * The kinds of objects that can be moved, in this order: keys may be restricted to a domain, contacts are in segments,
  * automations send templates.
  */
-export const KINDS = [
+export const OBJECT_KINDS = [
   'domains',
   'suppressions',
   'webhooks',
@@ -30,7 +30,7 @@ export const KINDS = [
   'events',
   'automations',
 ] as const
-export type Kind = (typeof KINDS)[number]
+export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
 /** An object of the hosted service, and a remark about it. */
 export interface Remark {
@@ -48,9 +48,9 @@ export interface MoveCount {
   /** Number of existing objects that were changed. */
   updated: number
   leftOut: number
-  /** Reasons why objects were skipped; the first hundred. */
+  /** Reasons why objects were skipped, at most a hundred. */
   reasons: Remark[]
-  /** Differences here for objects that weren't skipped. */
+  /** Differences between the hosted service and this server for objects that weren't skipped. */
   notes: Remark[]
 }
 
@@ -64,8 +64,8 @@ export interface MovedDomain {
   theirs: HostedRecord[]
 }
 
-export interface Report {
-  counts: Partial<Record<Kind, MoveCount>>
+export interface MoveReport {
+  counts: Partial<Record<ObjectKind, MoveCount>>
   domains: MovedDomain[]
 }
 
@@ -78,7 +78,7 @@ type StoredAction = Extract<
 >
 
 /** An object that was just created or changed. Its tokens and secrets are only available here. */
-export type Made =
+export type CreatedObject =
   | { kind: 'domain'; domain: Domain }
   | { kind: 'suppressions'; added: number }
   | { kind: 'webhook'; webhook: Webhook }
@@ -88,37 +88,37 @@ export type Made =
   | { kind: 'api_key'; key: ApiKey; token: string; domain: string | null }
 
 export interface MoveOptions {
-  only: readonly Kind[]
-  /** Whether to count only, and change nothing. */
+  only: readonly ObjectKind[]
+  /** Whether to only count, without changing anything. */
   dryRun: boolean
   /** Label of the return path for all domains here. Default: the label that each domain has in the hosted service. */
   returnPath?: string | undefined
-  /** Permission of keys whose permission the hosted service doesn't report. */
+  /** Permission for keys whose permission the hosted service doesn't report. */
   permission: Permission
   /** Whether to enable webhooks that are enabled in the hosted service, including webhooks from an earlier move. */
   enable: boolean
-  /** Whether to change existing objects to match the hosted service. Lifts no opt-out. */
+  /** Whether to change existing objects to match the hosted service. Never reverses an opt-out. */
   overwrite: boolean
 }
 
 export interface MoveDeps {
-  hosted: Hosted
+  hosted: HostedClient
   senders: Senders
   webhooks: Webhooks
-  contacts: ContactBook
+  contacts: ContactOperations
   templates: Templates
-  broadcasts: BroadcastBook
-  automations: AutomationBook
+  broadcasts: BroadcastOperations
+  automations: AutomationOperations
   customEvents: CustomEvents
   /** Author of the templates, as shown with their versions. */
   author: string
-  /** Tells the user about progress, so that a long wait isn't silent. */
+  /** Reports progress to the user during long waits. */
   tell: (line: string) => void
   /** ID of the team that will own all objects. */
   teamId: string
   options: MoveOptions
   /** Called for each object that was created or changed, and awaited before the next one. */
-  made: (what: Made) => Promise<void>
+  made: (what: CreatedObject) => Promise<void>
   /** Unix milliseconds. */
   now: () => number
 }
@@ -131,18 +131,22 @@ export function newMoveCount(): MoveCount {
 }
 
 /** Counts an object as skipped. */
-export function leaveOut(count: MoveCount, what: string, text: string): void {
+export function countSkipped(count: MoveCount, what: string, text: string): void {
   count.leftOut += 1
   if (count.reasons.length < MOST_REASONS) count.reasons.push({ what, text })
 }
 
-/** Runs `work` and counts the object as added or, when it is refused, as skipped with the sentence. */
-export async function add(count: MoveCount, what: string, work: () => Promise<void> | void): Promise<void> {
+/** Runs `work`. Counts the object as added or, if it is refused, as skipped, with the error message as the reason. */
+export async function tryAdd(
+  count: MoveCount,
+  what: string,
+  work: () => Promise<void> | void,
+): Promise<void> {
   try {
     await work()
     count.added += 1
   } catch (error) {
-    leaveOut(count, what, reasonToSkip(error))
+    countSkipped(count, what, reasonToSkip(error))
   }
 }
 
@@ -150,12 +154,12 @@ export async function add(count: MoveCount, what: string, work: () => Promise<vo
  * Runs `work` on an existing object. Counts the object as changed if `work` returns true, and as skipped if it is
  * refused.
  */
-export async function change(count: MoveCount, what: string, work: () => Promise<boolean>): Promise<void> {
+export async function tryChange(count: MoveCount, what: string, work: () => Promise<boolean>): Promise<void> {
   try {
     if (await work()) count.updated += 1
     count.present += 1
   } catch (error) {
-    leaveOut(count, what, reasonToSkip(error))
+    countSkipped(count, what, reasonToSkip(error))
   }
 }
 
@@ -163,6 +167,6 @@ export async function change(count: MoveCount, what: string, work: () => Promise
 function reasonToSkip(error: unknown): string {
   if (error instanceof Refusal) return error.message
   // The object was deleted after the list was read.
-  if (error instanceof HostedFailed && error.status === 404) return 'the hosted API no longer has it'
+  if (error instanceof HostedError && error.status === 404) return 'the hosted API no longer has it'
   throw error
 }

@@ -2,21 +2,24 @@
  * Reads the output of the AWS command line about Amazon SES: suppressed destinations (`aws sesv2
  * list-suppressed-destinations`) and templates (`aws sesv2 get-email-template`, `aws ses get-template`). Pure.
  */
-import { newExport, readJson, store, type Export, type ExportFile } from './files.ts'
-import { fromHandlebars, type Converted } from './handlebars.ts'
-import { HostedFailed, type Wire } from './hosted.ts'
-import { text } from './objects.ts'
+import { newExport, parseJsonFile, addObject, type Export, type ExportFile } from './files.ts'
+import { convertHandlebars, type ConvertedHandlebars } from './handlebars.ts'
+import { HostedError, type HostedObject } from './hosted.ts'
+import { stringOrNull } from './objects.ts'
 
 const ORIGINS: Record<string, string> = { BOUNCE: 'bounce', COMPLAINT: 'complaint' }
 
-/** Reads the files. Refuses output of other commands, with the line. */
+/**
+ * Reads the files.
+ * Refuses: output of other commands, naming the line.
+ */
 export function readSes(files: readonly ExportFile[]): Export {
   const found = newExport()
   const listed = new Set<string>()
   for (const file of files)
-    for (const { line, value } of readJson(file))
+    for (const { line, value } of parseJsonFile(file))
       if (!take(found, value, listed))
-        throw new HostedFailed(
+        throw new HostedError(
           `${file.name}, line ${line}: expected the output of aws sesv2 list-suppressed-destinations, get-email-template or list-email-templates.`,
         )
   const names = new Set([found.content.get('/templates') ?? []].flat().map(({ name }) => name))
@@ -30,8 +33,8 @@ export function readSes(files: readonly ExportFile[]): Export {
   return found
 }
 
-/** Adds the content of an object. Returns whether it was recognized. */
-function take(found: Export, value: Wire, listed: Set<string>): boolean {
+/** Adds the content of a JSON object. Returns whether it was recognized. */
+function take(found: Export, value: HostedObject, listed: Set<string>): boolean {
   const { SuppressedDestinationSummaries: summaries, SuppressedDestination: single } = value
   const { TemplatesMetadata: metadata, Template: template, TemplateContent: content } = value
   if (Array.isArray(summaries)) for (const one of summaries as unknown[]) suppress(found, objectOf(one))
@@ -39,7 +42,7 @@ function take(found: Export, value: Wire, listed: Set<string>): boolean {
   else if (Array.isArray(metadata))
     for (const one of metadata as unknown[]) {
       const { TemplateName: name, Name: older } = objectOf(one)
-      const named = text(name) ?? text(older)
+      const named = stringOrNull(name) ?? stringOrNull(older)
       if (named !== null) listed.add(named)
     }
   else if (isObject(content)) {
@@ -52,27 +55,30 @@ function take(found: Export, value: Wire, listed: Set<string>): boolean {
   return true
 }
 
-const isObject = (value: unknown): value is Wire =>
+const isObject = (value: unknown): value is HostedObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const objectOf = (value: unknown): Wire => (isObject(value) ? value : {})
+const objectOf = (value: unknown): HostedObject => (isObject(value) ? value : {})
 
-function suppress(found: Export, { EmailAddress: email, Reason: reason, LastUpdateTime: at }: Wire): void {
-  const origin = ORIGINS[text(reason) ?? ''] ?? 'manual'
-  // Version 1 of the command line prints Unix time.
-  const createdAt = typeof at === 'number' ? new Date(at * 1000).toISOString() : text(at)
-  store(found, '/suppressions', { email, origin, created_at: createdAt })
+function suppress(
+  found: Export,
+  { EmailAddress: email, Reason: reason, LastUpdateTime: at }: HostedObject,
+): void {
+  const origin = ORIGINS[stringOrNull(reason) ?? ''] ?? 'manual'
+  // Version 1 of the AWS command line prints Unix time.
+  const createdAt = typeof at === 'number' ? new Date(at * 1000).toISOString() : stringOrNull(at)
+  addObject(found, '/suppressions', { email, origin, created_at: createdAt })
 }
 
-/** Stores a template with converted tags. It stays a draft if some could not be converted. */
+/** Stores a template with converted tags. The template stays a draft if some tags can't be converted. */
 function convert(
   found: Export,
   given: { name: unknown; subject: unknown; html: unknown; plain: unknown },
 ): void {
-  const name = text(given.name)
+  const name = stringOrNull(given.name)
   const note = (note: string) => found.notes.push({ kind: 'templates', what: name ?? '', text: note })
-  const subject = fromHandlebars(text(given.subject) ?? '')
-  const plain = fromHandlebars(text(given.plain) ?? '')
-  const html = fromHandlebars(text(given.html) ?? '')
+  const subject = convertHandlebars(stringOrNull(given.subject) ?? '')
+  const plain = convertHandlebars(stringOrNull(given.plain) ?? '')
+  const html = convertHandlebars(stringOrNull(given.html) ?? '')
   const parts = [subject, html, plain]
   const left = [...new Set(parts.flatMap((one) => one.left))]
   if (html.text === '' && plain.text !== '') note('it has no HTML; it is made from the text')
@@ -80,7 +86,7 @@ function convert(
     note(`it stays a draft: templates here have no blocks or helpers; rewrite ${left.slice(0, 5).join(', ')}`)
   for (const [path, key] of keysOf(parts))
     if (path !== key) note(`the variable ${path} is called ${key} here`)
-  store(found, '/templates', {
+  addObject(found, '/templates', {
     name,
     alias: name,
     subject: subject.text,
@@ -91,7 +97,7 @@ function convert(
   })
 }
 
-const keysOf = (parts: readonly Converted[]): Map<string, string> =>
+const keysOf = (parts: readonly ConvertedHandlebars[]): Map<string, string> =>
   new Map(parts.flatMap(({ keys }) => [...keys]))
 
 /** Converts text to HTML, keeping its line breaks. */

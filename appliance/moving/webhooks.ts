@@ -1,39 +1,39 @@
 import { WEBHOOK_EVENTS } from '../mail/webhook.ts'
 import type { Webhook } from '../storage/storage.ts'
-import { text } from './objects.ts'
-import { add, leaveOut, type MoveDeps, type MoveCount } from './report.ts'
+import { stringOrNull } from './objects.ts'
+import { tryAdd, countSkipped, type MoveDeps, type MoveCount } from './report.ts'
 
-/** Reason why an imported webhook is disabled. A later `--enable` recognizes such webhooks by this text. */
+/** Reason why an imported webhook is disabled. A later import with `--enable` recognizes such webhooks by this text. */
 const WAITS = 'Imported as disabled. Enable it with posthaste import --enable, or by hand.'
 
 /** A webhook of the hosted service. */
 export interface HostedWebhook {
   endpoint: string
-  /** The event types that exist here. */
+  /** Event types that exist here. */
   events: string[]
-  /** Other event types. */
+  /** Event types that don't exist here. */
   unknown: string[]
   enabled: boolean
 }
 
 /**
- * Adds the hosted service's webhooks with new secrets, disabled: while both servers send events, an app would receive
- * each twice. With `enable`, webhooks that are enabled there are enabled here.
+ * Adds the hosted service's webhooks with new secrets, disabled: while both servers send events, an app would receive each
+ * event twice. With `enable`, webhooks that are enabled in the hosted service are enabled here.
  */
 export async function moveWebhooks(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { hosted, webhooks, teamId } = deps
   const theirs: HostedWebhook[] = []
   for await (const wire of hosted.list('/webhooks')) {
     count.there += 1
-    const endpoint = text(wire.endpoint)
+    const endpoint = stringOrNull(wire.endpoint)
     const types = (Array.isArray(wire.events) ? (wire.events as unknown[]) : []).flatMap(
-      (one) => text(one) ?? [],
+      (one) => stringOrNull(one) ?? [],
     )
     if (endpoint === null || types.length === 0)
-      leaveOut(count, endpoint ?? 'a webhook', 'the hosted API returned no endpoint or events for it')
+      countSkipped(count, endpoint ?? 'a webhook', 'the hosted API returned no endpoint or events for it')
     else theirs.push({ endpoint, ...sorted(types), enabled: wire.status !== 'disabled' })
   }
-  for (const [hook, here] of pairs(theirs, await webhooks.list({ teamId }))) {
+  for (const [hook, here] of matchWebhooks(theirs, await webhooks.list({ teamId }))) {
     if (here) await leave(hook, here, deps, count)
     else await addOne(hook, deps, count)
   }
@@ -48,10 +48,10 @@ function sorted(types: readonly string[]): Pick<HostedWebhook, 'events' | 'unkno
 }
 
 /**
- * Matches webhooks here with the hosted service's by endpoint, preferably with the same events. An endpoint may have
+ * Matches webhooks here with those of the hosted service by endpoint, preferably with the same events. An endpoint may have
  * several webhooks, and someone may have changed a webhook here since the last move.
  */
-export function pairs<T extends Pick<Webhook, 'endpoint' | 'events'>>(
+export function matchWebhooks<T extends Pick<Webhook, 'endpoint' | 'events'>>(
   theirs: readonly HostedWebhook[],
   here: readonly T[],
 ): [HostedWebhook, T | undefined][] {
@@ -86,7 +86,7 @@ async function leave(hook: HostedWebhook, here: Webhook, deps: MoveDeps, count: 
 async function addOne(hook: HostedWebhook, deps: MoveDeps, count: MoveCount): Promise<void> {
   const { webhooks, teamId, options, made } = deps
   const { endpoint, events, unknown } = hook
-  await add(count, endpoint, async () => {
+  await tryAdd(count, endpoint, async () => {
     if (options.dryRun) return webhooks.check({ endpoint, events })
     const disabled = options.enable && hook.enabled ? {} : { disabled: hook.enabled ? WAITS : DISABLED }
     const webhook = await webhooks.create({ teamId, endpoint, events, ...disabled })

@@ -1,20 +1,20 @@
 /** Writes the records of moved domains as a zone file, in the order in which to publish them. Pure. */
-import { isBeyondWireFormat, type ExpectedRecord } from '../senders/records.ts'
+import { isExtensionRecord, type ExpectedRecord } from '../senders/records.ts'
 import type { HostedRecord } from './objects.ts'
 import type { MovedDomain } from './report.ts'
 
 /** Seconds. */
 const TTL = 3600
-/** Length limit of one character-string in a TXT record (RFC 1035 §3.3). */
+/** Maximum length of one character-string in a TXT record, in octets (RFC 1035 §3.3). */
 const CHARACTER_STRING = 255
 
 /** The fields of a moved domain that a zone file needs. */
 type Recorded = Omit<MovedDomain, 'keys'>
 
-/** Finds the hosted service's records that a record replaces: those with the same name. */
+/** Finds the hosted service's records that a record replaces: those with the same name and type. */
 function replacedBy(record: ExpectedRecord, theirs: readonly HostedRecord[]): HostedRecord[] {
   // DMARC and TLS-RPT apply to the whole domain, whichever service sends for it; DKIM keys have their own selectors.
-  if (isBeyondWireFormat(record) || record.record === 'DKIM') return []
+  if (isExtensionRecord(record) || record.record === 'DKIM') return []
   return theirs.filter(({ fqdn, type }) => fqdn === record.fqdn && type === record.type)
 }
 
@@ -27,7 +27,7 @@ export function sharesReturnPath({ records, theirs }: Pick<Recorded, 'records' |
  * Writes a zone file (RFC 1035 §5.1) with absolute names: first records that can be added, then those that replace
  * others.
  */
-export function zoneText(moved: readonly Recorded[]): string {
+export function formatZoneFile(moved: readonly Recorded[]): string {
   return moved.map(zoneOfOne).join('\n')
 }
 
@@ -47,9 +47,9 @@ function zoneOfOne({ domain, records, theirs }: Recorded): string {
 
 function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): string[] {
   const line = `${record.fqdn}. ${TTL} IN ${record.type} ${rdata(record)}`
-  if (isBeyondWireFormat(record)) return [`; only if the domain has no ${record.record} record yet`, line]
+  if (isExtensionRecord(record)) return [`; only if the domain has no ${record.record} record yet`, line]
   const notes = replaced.map(({ value }) => comment(`instead of ${value}`))
-  const merged = replaced.flatMap(({ value }) => mergedSpf(value, record) ?? [])
+  const merged = replaced.flatMap(({ value }) => mergeSpf(value, record) ?? [])
   return [
     ...(record.required ? [] : [`; ${record.label ?? 'optional'}`]),
     ...notes,
@@ -64,10 +64,10 @@ function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): str
 }
 
 /**
- * Inserts this server's mechanisms at the front of the existing policy, because a name can have only one policy (RFC
- * 7208 §4.5).
+ * Inserts this server's mechanisms at the start of the existing policy, because a name can have only one policy (RFC 7208
+ * §4.5).
  */
-export function mergedSpf(
+export function mergeSpf(
   theirs: string,
   { type, value }: Pick<ExpectedRecord, 'type' | 'value'>,
 ): string | undefined {

@@ -1,17 +1,17 @@
 /**
- * DNS cookies (RFC 7873): a client that returns our cookie has received a packet at its address, so that its address isn't
- * forged. The layout is that of RFC 9018, with HMAC-SHA-256 instead of SipHash. All nodes share the secret.
+ * DNS cookies (RFC 7873): a client that returns our cookie has received a packet at its address, so the address isn't
+ * forged. Uses the layout of RFC 9018, but with HMAC-SHA-256 instead of SipHash. All nodes share the secret.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** How long a cookie is valid, and how far clocks of nodes may differ, in seconds (RFC 9018 §4.3). */
+/** How long a cookie is valid, and how far the clocks of nodes may differ, in seconds (RFC 9018 §4.3). */
 const VALID_S = 3600
 const AHEAD_S = 300
 
 export interface Cookies {
   /**
-   * Returns the COOKIE option of the response, and whether the client has proved its address.
-   * @param option the option of the query: the client's 8 octets, then ours if it knows them
+   * Returns the COOKIE option of the response, and whether the client has proved that its address isn't forged.
+   * @param option the option of the query: the client's 8 octets, followed by our cookie if the client has one
    * @param now Unix milliseconds
    */
   answer(option: Buffer, ip: string, now: number): { option: Buffer; proven: boolean }
@@ -38,7 +38,7 @@ export function createCookies(secret: Uint8Array): Cookies {
 
 function isValid(server: Buffer, seconds: number, make: (time: number) => Buffer): boolean {
   const time = server.readUInt32BE(4)
-  // Serial arithmetic, which survives the year 2106 (RFC 1982).
+  // Use serial number arithmetic, so that the 32-bit time can overflow in 2106 (RFC 1982).
   const age = ((seconds >>> 0) - time) | 0
   if (age > VALID_S || age < -AHEAD_S) return false
   return timingSafeEqual(make(time), server)

@@ -1,26 +1,32 @@
 /**
  * An authoritative DNS server for the zones that are delegated to this server, over UDP and TCP (RFC 1035, 7766). Answers
- * from memory; anyone may ask, so every response is small, limited and never depends on the database.
+ * from memory. Anyone may send queries, so every response is small, rate-limited, and never depends on the database.
  */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, isIPv6, type Server } from 'node:net'
 import type { Connections } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
-import { bindServer, CannotStart, formatHostPort, whyNotBound, type HostPort } from '../wire/listeners.ts'
-import { sourceNetwork } from '../wire/networks.ts'
+import {
+  bindServer,
+  StartupError,
+  formatHostPort,
+  explainBindError,
+  type HostPort,
+} from '../wire/listeners.ts'
+import { getSourceNetwork } from '../wire/networks.ts'
 import { answerQuery } from './answer.ts'
 import { createCookies, type Cookies } from './cookies.ts'
 import { parseQuery, RCODE, type Query } from './query.ts'
-import { createResponseLimit, type ResponseLimit } from './rate-limit.ts'
+import { createResponseLimiter, type ResponseLimiter } from './rate-limit.ts'
 import { encodeRefusal, encodeResponse, encodeTruncated } from './response.ts'
 import { serveConnection } from './tcp.ts'
 import type { Zones } from './zone.ts'
 
 export { buildZone, type ZoneData, type ZoneRecord } from './zone.ts'
-export { createZoneBook, type ZoneBook } from './zone-book.ts'
+export { createZoneCache, type ZoneCache } from './zone-book.ts'
 
-/** What became of a query: the name of the response code, or why there was no full response. */
+/** The result of a query: the name of the response code, or why there was no full response. */
 export type QueryResult = keyof typeof RCODE | 'truncated' | 'limited' | 'ignored'
 
 export interface NameserverDeps {
@@ -28,24 +34,24 @@ export interface NameserverDeps {
   zones: () => Zones
   clock: Clock
   connections: Connections
-  /** At least 16 random octets, the same on all nodes. */
+  /** At least 16 random octets, the same ones on all nodes. */
   secret: Uint8Array
-  /** UDP responses to one network per second. Default 20. */
+  /** Maximum number of UDP responses to one network per second. Default: 20. */
   perSecond?: number
   /** Counts queries. */
   count: (transport: 'udp' | 'tcp', result: QueryResult) => void
 }
 
 export interface Nameserver {
-  /** Listens on UDP and TCP and returns the addresses with actual ports. Rejects with a `CannotStart`. */
+  /** Listens on UDP and TCP; returns the addresses with the actual ports. Rejects with a `StartupError`. */
   listen(addresses: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
 
-/** UDP responses that wait for the network card; more queries are ignored meanwhile. */
+/** Maximum number of UDP responses waiting to be sent; beyond it, queries are ignored. */
 const MOST_SENDING = 1000
 
-/** Response codes by number. */
+/** Names of response codes by number. */
 const names = new Map<number, QueryResult>(
   Object.entries(RCODE).map(([name, code]) => [code, name as keyof typeof RCODE]),
 )
@@ -62,7 +68,7 @@ export function createNameserver(deps: NameserverDeps): Nameserver {
         const tcp = listenTcp(deps, answering)
         servers.push(tcp)
         const place = await bindServer(tcp.server, address, 'nameserver.listen')
-        // The same port for both, also when the system has chosen it.
+        // Use the same port for UDP and TCP, even if the system has chosen it.
         sockets.push(await bindUdp(place, answering))
         bound.push(formatHostPort(place))
       }
@@ -79,23 +85,23 @@ export function createNameserver(deps: NameserverDeps): Nameserver {
   }
 }
 
-/** Answers packets. Synchronous: a query costs some microseconds. */
+/** Answers packets. Synchronous, because a query takes only a few microseconds. */
 class Answering {
   readonly #deps: NameserverDeps
   readonly #cookies: Cookies
-  readonly #limit: ResponseLimit
+  readonly #limit: ResponseLimiter
 
   constructor(deps: NameserverDeps) {
     this.#deps = deps
     this.#cookies = createCookies(deps.secret)
-    this.#limit = createResponseLimit(deps.perSecond)
+    this.#limit = createResponseLimiter(deps.perSecond)
   }
 
   ignored(): void {
     this.#deps.count('udp', 'ignored')
   }
 
-  /** Returns the response to a UDP packet; undefined when there is none. */
+  /** Returns the response to a UDP packet; undefined if there is none. */
   udp(bytes: Buffer, ip: string): Buffer | undefined {
     const parsed = parseQuery(bytes)
     if (parsed.kind === 'drop') return this.#none('ignored')
@@ -111,7 +117,7 @@ class Answering {
     return this.#response('udp', parsed.query, cookie)
   }
 
-  /** Returns the response to a message on a connection; undefined when the connection isn't worth keeping. */
+  /** Returns the response to a message on a TCP connection; undefined if the connection should be closed. */
   tcp(bytes: Buffer, ip: string): Buffer | undefined {
     const parsed = parseQuery(bytes)
     if (parsed.kind === 'drop') {
@@ -149,8 +155,8 @@ class Answering {
   }
 }
 
-/** What one customer's addresses have in common: an IPv4 /24 or an IPv6 /48. */
-const networkOf = (ip: string): string => sourceNetwork(ip, 48).replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1')
+/** Returns the network that the addresses of one customer share: an IPv4 /24 or an IPv6 /48. */
+const networkOf = (ip: string): string => getSourceNetwork(ip, 48).replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1')
 
 function listenTcp(
   { connections }: NameserverDeps,
@@ -185,7 +191,7 @@ async function bindUdp(place: HostPort, answering: Answering): Promise<UdpSocket
     const response = answering.udp(bytes, from.address)
     if (!response) return
     sending++
-    // An unreachable client is its own problem.
+    // Errors are ignored: an unreachable client is not our problem.
     socket.send(response, from.port, from.address, () => void sending--)
   })
   try {
@@ -193,10 +199,10 @@ async function bindUdp(place: HostPort, answering: Answering): Promise<UdpSocket
     await once(socket, 'listening')
   } catch (error) {
     socket.close()
-    const why = whyNotBound(error as NodeJS.ErrnoException, formatHostPort(place), 'nameserver.listen')
-    throw new CannotStart(why, { cause: error })
+    const why = explainBindError(error as NodeJS.ErrnoException, formatHostPort(place), 'nameserver.listen')
+    throw new StartupError(why, { cause: error })
   }
-  // Errors after this concern single packets.
+  // Later errors concern single packets.
   socket.on('error', () => undefined)
   return socket
 }

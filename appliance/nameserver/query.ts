@@ -1,16 +1,16 @@
 /**
- * Reads DNS queries (RFC 1035 §4.1, EDNS of RFC 6891, cookies of RFC 7873). Every octet comes from a stranger: nothing here
- * throws, follows a pointer or allocates more than the packet.
+ * Parses DNS queries (RFC 1035 §4.1, EDNS of RFC 6891, cookies of RFC 7873). Every octet is untrusted: nothing here throws,
+ * follows a pointer or allocates more than the packet.
  */
 
 /** The EDNS fields of a query. */
 export interface Edns {
-  /** The largest UDP response that the client accepts, in octets. */
+  /** Maximum size of a UDP response that the client accepts, in octets. */
   payload: number
   version: number
-  /** Echoed in the response (RFC 3225 §3). */
+  /** Whether the DO flag is set, which the response repeats (RFC 3225 §3). */
   dnssecOk: boolean
-  /** The data of the COOKIE option; undefined without one. */
+  /** The data of the COOKIE option; undefined if there is none. */
   cookie: Buffer | undefined
 }
 
@@ -24,19 +24,19 @@ export interface QueryHeader {
 
 /** A query with one question. */
 export interface Query extends QueryHeader {
-  /** The question section as received, which the response repeats. Clients compare its case. */
+  /** The question section as received, which the response repeats. Clients compare upper and lower case. */
   question: Buffer
-  /** In lower case, without the root dot; octets that no name of ours has are escaped as `\ddd`. */
+  /** The queried name in lower case, without the root dot; octets that none of our names contain are escaped as `\ddd`. */
   name: string
-  /** Where each label of the name starts in the message, for compression pointers; the last is the root. */
+  /** Offset of each label of the name in the message, for compression pointers; the last one is the root's. */
   labels: number[]
   type: number
   class: number
   edns: Edns | undefined
 }
 
-/** Why a query gets no answer: no response at all, or one with only a header and a response code. */
-export type Parsed =
+/** The parsed query, or why it gets no answer: no response at all, or a response with only a header and a response code. */
+export type QueryParseResult =
   { kind: 'query'; query: Query } | { kind: 'refused'; header: QueryHeader; rcode: number } | { kind: 'drop' }
 
 /** Response codes (RFC 1035 §4.1.1, RFC 6891 §9). */
@@ -45,11 +45,11 @@ export const RCODE = { NOERROR: 0, FORMERR: 1, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 
 const HEADER = 12
 const OPT = 41
 const COOKIE = 10
-/** OPT, and possibly a signature. */
+/** Maximum number of additional records: OPT, and possibly a signature. */
 const MOST_ADDITIONALS = 4
 
-/** Reads a query. Ignores responses, so that two servers can't answer each other forever. */
-export function parseQuery(bytes: Buffer): Parsed {
+/** Parses a query. Ignores responses, so that two servers can't answer each other forever. */
+export function parseQuery(bytes: Buffer): QueryParseResult {
   if (bytes.length < HEADER || (bytes[2]! & 0x80) !== 0) return { kind: 'drop' }
   const header: QueryHeader = {
     id: bytes.readUInt16BE(0),
@@ -57,10 +57,10 @@ export function parseQuery(bytes: Buffer): Parsed {
     recursionDesired: (bytes[2]! & 1) !== 0,
     checkingDisabled: (bytes[3]! & 0x10) !== 0,
   }
-  const refused = (rcode: number): Parsed => ({ kind: 'refused', header, rcode })
+  const refused = (rcode: number): QueryParseResult => ({ kind: 'refused', header, rcode })
   if (header.opcode !== 0) return refused(RCODE.NOTIMP)
   const [questions, answers, authorities, additionals] = [4, 6, 8, 10].map((at) => bytes.readUInt16BE(at))
-  // One question per query (RFC 9619). Only IXFR has an authority section, and there are no transfers.
+  // A query has one question (RFC 9619). Only IXFR has an authority section, and transfers aren't supported.
   if (questions !== 1 || answers !== 0) return refused(RCODE.FORMERR)
   const asked = readQuestion(bytes)
   if (asked === undefined || additionals! > MOST_ADDITIONALS) return refused(RCODE.FORMERR)
@@ -82,12 +82,12 @@ function readQuestion(bytes: Buffer): Asked | undefined {
   let at = HEADER
   for (;;) {
     const length = bytes[at]
-    // Above 63 it is a compression pointer, which has nothing to point to here, or an obsolete label type.
+    // A length above 63 is a compression pointer, which has nothing to point to here, or an obsolete label type.
     if (length === undefined || length > 63) return undefined
     labels.push(at)
     if (length === 0) break
     const end = at + 1 + length
-    // 255 octets in all, with the root (RFC 1035 §2.3.4).
+    // A name has at most 255 octets, including the root (RFC 1035 §2.3.4).
     if (end > bytes.length || end - HEADER > 254) return undefined
     texts.push(labelText(bytes.subarray(at + 1, end)))
     at = end
@@ -98,7 +98,7 @@ function readQuestion(bytes: Buffer): Asked | undefined {
   return { name: texts.join('.'), labels, type, class: klass, end: at + 4 }
 }
 
-/** Converts to lower case (RFC 4343). Escapes what separates labels or isn't printable. */
+/** Converts a label to lower case (RFC 4343). Escapes dots, backslashes, spaces and unprintable octets. */
 function labelText(label: Buffer): string {
   const text = label.toString('latin1')
   if (/^[!-\-/-[\]-~]+$/.test(text)) return text.toLowerCase()
@@ -109,7 +109,7 @@ function labelText(label: Buffer): string {
     .join('')
 }
 
-/** Finds the OPT record; undefined when the section is malformed, has two of them, or something follows it. */
+/** Finds the OPT record; undefined if the section is malformed, has two OPT records, or is followed by more data. */
 function readAdditionals(
   bytes: Buffer,
   start: number,
@@ -133,7 +133,7 @@ function readAdditionals(
   return at === bytes.length ? { edns } : undefined
 }
 
-/** Returns the offset after a name, or past the end of the packet when the name is malformed. */
+/** Returns the offset after a name, or past the end of the packet if the name is malformed. */
 function skipName(bytes: Buffer, start: number): number {
   let at = start
   for (;;) {
@@ -146,7 +146,7 @@ function skipName(bytes: Buffer, start: number): number {
   }
 }
 
-/** Reads an OPT record (RFC 6891 §6.1); undefined when an option runs past its end. */
+/** Parses an OPT record (RFC 6891 §6.1); undefined if an option extends past the end of the record. */
 function readOpt(bytes: Buffer, at: number, end: number): Edns | undefined {
   let cookie: Buffer | undefined
   let option = at + 10
@@ -157,7 +157,7 @@ function readOpt(bytes: Buffer, at: number, end: number): Edns | undefined {
     if (bytes.readUInt16BE(option) === COOKIE) cookie ??= bytes.subarray(option + 4, after)
     option = after
   }
-  // 8 octets of the client, or 8 to 32 of the server after them (RFC 7873 §5.2.2).
+  // A cookie has 8 octets of the client, optionally followed by 8 to 32 octets of the server (RFC 7873 §5.2.2).
   if (cookie && cookie.length !== 8 && (cookie.length < 16 || cookie.length > 40)) return undefined
   return {
     payload: bytes.readUInt16BE(at + 2),

@@ -1,20 +1,20 @@
 /**
- * Limits UDP responses per network. The source address of a UDP packet can be forged, so that a server without a limit
- * floods whom the attacker chooses.
+ * Limits UDP responses per network. The source address of a UDP packet can be forged, so a server without a limit would
+ * flood whomever an attacker chooses.
  */
 
-/** Responses to one network per second, and how many of these seconds at once after a pause. */
+/** Number of responses to one network per second, and the burst after a pause, in seconds' worth of responses. */
 const PER_SECOND = 20
 const BURST_S = 5
-/** How many networks to count; the least recently seen is forgotten first. */
+/** Maximum number of networks to count; the least recently seen is dropped first. */
 const NETWORKS = 20_000
 
-/** `send` the response, send a `truncated` one, which makes an honest client come over TCP, or send nothing. */
-export type Permission = 'send' | 'truncate' | 'drop'
+/** `send` the response, `truncate` it so that an honest client repeats the query over TCP, or `drop` it. */
+export type LimitDecision = 'send' | 'truncate' | 'drop'
 
-export interface ResponseLimit {
+export interface ResponseLimiter {
   /** @param now milliseconds on a clock that never goes back */
-  permit(network: string, now: number): Permission
+  permit(network: string, now: number): LimitDecision
 }
 
 interface Bucket {
@@ -23,13 +23,13 @@ interface Bucket {
   refused: number
 }
 
-export function createResponseLimit(perSecond = PER_SECOND): ResponseLimit {
+export function createResponseLimiter(perSecond = PER_SECOND): ResponseLimiter {
   const burst = perSecond * BURST_S
   const buckets = new Map<string, Bucket>()
   return {
     permit(network, now) {
       const bucket = buckets.get(network) ?? { left: burst, at: now, refused: 0 }
-      // Delete first, so that the map stays in order of use.
+      // Delete first, so that the map stays ordered by last use.
       buckets.delete(network)
       buckets.set(network, bucket)
       if (buckets.size > NETWORKS) buckets.delete(buckets.keys().next().value!)

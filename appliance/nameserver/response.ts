@@ -1,13 +1,16 @@
 /** Encodes responses (RFC 1035 §4.1, RFC 6891 §6.1). */
 import type { Reply } from './answer.ts'
 import type { Query, QueryHeader } from './query.ts'
-import { TYPE, type RecordSet } from './zone.ts'
+import { RECORD_TYPE, type RecordSet } from './zone.ts'
 
-/** The largest response without EDNS, in octets (RFC 1035 §2.3.4). */
+/** Maximum size of a response without EDNS, in octets (RFC 1035 §2.3.4). */
 const PLAIN_BYTES = 512
-/** 1232 octets fit every path without fragmentation; fragments are often lost and easily forged (RFC 9715 §3). */
+/**
+ * Maximum size of a UDP response: 1232 octets fit every path without fragmentation; fragments are often lost and easily
+ * forged (RFC 9715 §3).
+ */
 const PAYLOAD_BYTES = 1232
-/** The length field of TCP has two octets. */
+/** Maximum size of a TCP response, because the length field has two octets. */
 const TCP_BYTES = 65_535
 
 const COOKIE = 10
@@ -15,16 +18,16 @@ const COOKIE = 10
 /** How a response is sent. */
 export interface Transport {
   tcp: boolean
-  /** The data of the COOKIE option of the response; undefined without one. */
+  /** The data of the response's COOKIE option; undefined if there is none. */
   cookie: Buffer | undefined
 }
 
-/** Encodes a response with only a header, for queries that can't be read. */
+/** Encodes a response with only a header, for queries that can't be parsed. */
 export function encodeRefusal(header: QueryHeader, rcode: number): Buffer {
   return encodeHeader(header, { rcode, authoritative: false, truncated: false }, [0, 0, 0, 0])
 }
 
-/** Encodes a response. What doesn't fit into a UDP packet is left out and marked as truncated (RFC 2181 §9). */
+/** Encodes a response. If it doesn't fit into a UDP packet, encodes a truncated response instead (RFC 2181 §9). */
 export function encodeResponse(query: Query, reply: Reply, transport: Transport): Buffer {
   const limit = transport.tcp
     ? TCP_BYTES
@@ -55,7 +58,7 @@ function assemble(
   return Buffer.concat([header, query.question, ...answers, ...authorities, ...additionals])
 }
 
-/** Returns the offset of the zone's name in the question: its last labels. */
+/** Returns the offset of the zone's name within the question, where it forms the last labels. */
 function ownerOf({ labels }: Query, apex: string): number {
   return labels.at(-1 - apex.split('.').length)!
 }
@@ -78,15 +81,15 @@ function encodeHeader(
   return bytes
 }
 
-/** Encodes the records of a set, with a pointer to their name in the question. */
+/** Encodes the records of a set, with a compression pointer to their name in the question. */
 function encodeSet(owner: number, { type, ttl, data }: RecordSet, negative = false): Buffer[] {
   return data.map((bytes) => {
     const start = Buffer.alloc(10)
     start.writeUInt16BE(0xc000 | owner, 0)
     start.writeUInt16BE(type, 2)
     start.writeUInt16BE(1, 4)
-    // The last field of a SOA record is the negative TTL, the most that its own may be here (RFC 2308 §3).
-    const most = negative && type === TYPE.SOA ? bytes.readUInt32BE(bytes.length - 4) : ttl
+    // In a negative answer, the TTL of the SOA record is limited by its last field, the negative TTL (RFC 2308 §3).
+    const most = negative && type === RECORD_TYPE.SOA ? bytes.readUInt32BE(bytes.length - 4) : ttl
     start.writeUInt32BE(Math.min(ttl, most), 6)
     return Buffer.concat([start, bytes])
   })
@@ -95,7 +98,7 @@ function encodeSet(owner: number, { type, ttl, data }: RecordSet, negative = fal
 function encodeOpt(rcode: number, dnssecOk: boolean, cookie: Buffer | undefined): Buffer {
   const option = cookie ? 4 + cookie.length : 0
   const bytes = Buffer.alloc(11 + option)
-  bytes.writeUInt16BE(TYPE.OPT, 1)
+  bytes.writeUInt16BE(RECORD_TYPE.OPT, 1)
   bytes.writeUInt16BE(PAYLOAD_BYTES, 3)
   bytes[5] = rcode >> 4
   bytes[7] = dnssecOk ? 0x80 : 0

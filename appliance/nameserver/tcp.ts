@@ -1,23 +1,23 @@
-/** Reads DNS queries from a TCP connection, each after its length (RFC 1035 §4.2.2, RFC 7766). */
+/** Reads DNS queries from a TCP connection, each preceded by its length (RFC 1035 §4.2.2, RFC 7766). */
 import type { Socket } from 'node:net'
 
-/** How long a connection may be without a complete query, in milliseconds (RFC 7766 §6.2.3). */
+/** Time after which a connection without a complete query is closed, in milliseconds (RFC 7766 §6.2.3). */
 const IDLE_MS = 10_000
-/** Real queries are far smaller. */
+/** Maximum size of a query, in octets. Real queries are far smaller. */
 const MOST_QUERY = 4096
-/** Responses that the client hasn't read yet, in octets; after that, it reads nothing at all. */
+/** Maximum size of responses that the client hasn't read yet, in octets. Beyond it, the connection is closed. */
 const MOST_UNREAD = 256 * 1024
 
 /**
- * Answers queries in the order of their arrival, until the client closes the connection or is idle.
+ * Answers queries in order of arrival, until the client closes the connection or is idle.
  * @param answer returns the response, or undefined to close the connection
  */
 export function serveConnection(socket: Socket, answer: (query: Buffer) => Buffer | undefined): void {
   let received = Buffer.alloc(0)
-  // Data that never completes a query doesn't extend the time.
+  // Data that never completes a query doesn't extend this time.
   const idle = setTimeout(() => socket.destroy(), IDLE_MS)
   socket.on('close', () => clearTimeout(idle))
-  // The client is gone, which `close` reports.
+  // The client has disconnected, which `close` reports.
   socket.on('error', () => undefined)
   socket.on('data', (chunk) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk])

@@ -1,32 +1,32 @@
-/** Keeps the zones that the server answers from, as storage has them. Every node reads them for itself. */
+/** Caches the zones that the server answers from; each node loads them from storage. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { buildZone, type ZoneData, type Zones } from './zone.ts'
 
-export interface ZoneBookDeps {
-  /** Reads what the zones contain. */
+export interface ZoneCacheDeps {
+  /** Loads the content of the zones. */
   read: () => Promise<Omit<ZoneData, 'serial'>[]>
-  /** Returns the serial of zones whose content has this hash: all nodes get the same, and a higher one for a change. */
+  /** Returns the serial of zones whose content has this hash: the same on all nodes, and higher after each change. */
   serialOf: (digest: string) => Promise<number>
   clock: Clock
   log: Logger
-  /** How often the zones are read, in milliseconds. Default 5000. */
+  /** How often the zones are loaded, in milliseconds. Default: 5000. */
   pollMs?: number | undefined
 }
 
-export interface ZoneBook extends Pick<Worker, 'start' | 'stop'> {
+export interface ZoneCache extends Pick<Worker, 'start' | 'stop'> {
   zones: () => Zones
-  /** Reads the zones now. */
+  /** Loads the zones now. */
   refresh(): Promise<void>
 }
 
-/** A new key is published for an hour before it signs, so that no node misses it. */
+/** Default polling interval. A new key is published for an hour before it signs, so every node has loaded it by then. */
 const POLL_MS = 5000
 
-/** The book is empty, and the server refuses everything, until it is read for the first time. */
-export function createZoneBook({ read, serialOf, clock, log, pollMs = POLL_MS }: ZoneBookDeps): ZoneBook {
+/** Until the zones are loaded for the first time, there are none and the server refuses every query. */
+export function createZoneCache({ read, serialOf, clock, log, pollMs = POLL_MS }: ZoneCacheDeps): ZoneCache {
   let zones: Zones = new Map()
   let current = ''
   const refresh = async (): Promise<void> => {
@@ -41,7 +41,7 @@ export function createZoneBook({ read, serialOf, clock, log, pollMs = POLL_MS }:
     await refresh()
     return false
   }
-  // The zones of the last time stay available while the storage doesn't answer.
+  // While storage is unavailable, the zones from the last load remain in use.
   const trouble = 'could not read the zones of the DNS server; will retry'
   const worker = createWorker({ step, clock, log, pollMs, trouble })
   return { zones: () => zones, refresh, start: () => worker.start(), stop: () => worker.stop() }

@@ -1,16 +1,16 @@
-/** The data that the server answers from: zones, their names and record sets, with the data of records already encoded. */
+/** The data that the server answers from: zones, their names and record sets, with record data already encoded. */
 import * as codec from 'dns-packet'
 
 declare module 'dns-packet' {
-  /** The package's codec of one data type. */
+  /** The package's codec for one data type. */
   interface Codec<T> {
-    /** Encodes record data with its length in front. */
+    /** Encodes record data, preceded by its length. */
     encode: (data: T) => Buffer
   }
 }
 
 /** Type codes (IANA DNS parameters). */
-export const TYPE = {
+export const RECORD_TYPE = {
   NS: 2,
   CNAME: 5,
   SOA: 6,
@@ -28,14 +28,14 @@ export type ZoneRecord =
   | { name: string; type: 'TXT' | 'CNAME'; value: string }
   | { name: string; type: 'MX'; value: string; priority: number }
 
-/** A zone as it is configured and stored. */
+/** A zone as configured and stored. */
 export interface ZoneData {
   apex: string
-  /** Increases with each change of any zone (RFC 1982). */
+  /** Increases with each change to any zone (RFC 1982). */
   serial: number
-  /** The names of the servers; never below the apex, so that no address records (glue) are necessary. */
+  /** Names of the name servers; never below the apex, so that no address records (glue) are necessary. */
   nameServers: readonly string[]
-  /** The mail address of the operator as a domain name (RFC 1035 §8). */
+  /** The operator's mail address as a domain name (RFC 1035 §8). */
   contact: string
   records: readonly ZoneRecord[]
 }
@@ -45,7 +45,7 @@ export interface RecordSet {
   type: number
   /** Seconds. */
   ttl: number
-  /** Data of each record, with its length in front. */
+  /** Data of each record, preceded by its length. */
   data: Buffer[]
 }
 
@@ -61,14 +61,17 @@ export interface Zone {
 /** All zones by apex. */
 export type Zones = ReadonlyMap<string, Zone>
 
-/** Short, so that a corrected record is seen soon. A new DKIM key is published much longer before it signs. */
+/**
+ * TTL of records in seconds. Short, so that a corrected record is seen soon. A new DKIM key is published much longer before
+ * it signs.
+ */
 const RECORD_TTL = 300
-/** TTL of the NS and SOA records. */
+/** TTL of the NS and SOA records, in seconds. */
 const ZONE_TTL = 3600
-/** How long resolvers remember that a name or type doesn't exist, in seconds (RFC 2308 §5). */
+/** How long resolvers cache that a name or type doesn't exist, in seconds (RFC 2308 §5). */
 const NEGATIVE_TTL = 60
 
-/** Builds a zone. Ignores records that aren't in it. */
+/** Builds a zone. Ignores records outside the zone. */
 export function buildZone(data: ZoneData): Zone {
   const { apex, nameServers } = data
   const nodes = new Map<string, Map<number, RecordSet>>()
@@ -79,20 +82,20 @@ export function buildZone(data: ZoneData): Zone {
     if (set) set.data.push(bytes)
     else node.set(type, { type, ttl, data: [bytes] })
   }
-  const soa: RecordSet = { type: TYPE.SOA, ttl: ZONE_TTL, data: [encodeSoa(data)] }
-  nodes.set(apex, new Map([[TYPE.SOA, soa]]))
-  for (const name of nameServers) put(apex, TYPE.NS, ZONE_TTL, codec.record('NS').encode(name))
+  const soa: RecordSet = { type: RECORD_TYPE.SOA, ttl: ZONE_TTL, data: [encodeSoa(data)] }
+  nodes.set(apex, new Map([[RECORD_TYPE.SOA, soa]]))
+  for (const name of nameServers) put(apex, RECORD_TYPE.NS, ZONE_TTL, codec.record('NS').encode(name))
   for (const record of data.records) {
     const { name } = record
     if (name !== apex && !name.endsWith(`.${apex}`)) continue
-    put(name, TYPE[record.type], RECORD_TTL, encodeData(record))
+    put(name, RECORD_TYPE[record.type], RECORD_TTL, encodeData(record))
     for (let above = parentOf(name); above.length > apex.length; above = parentOf(above))
       if (!nodes.has(above)) nodes.set(above, new Map())
   }
   return { apex, nodes, soa }
 }
 
-/** Finds the closest zone that a name is in; undefined when it is in none. */
+/** Finds the closest zone that contains a name; undefined if there is none. */
 export function findZone(zones: Zones, name: string): Zone | undefined {
   for (let apex = name; apex !== ''; apex = parentOf(apex)) {
     const zone = zones.get(apex)
@@ -129,7 +132,7 @@ function encodeData(record: ZoneRecord): Buffer {
   }
 }
 
-/** Splits a text into character-strings of at most 255 octets (RFC 1035 §3.3.14). Readers concatenate them. */
+/** Splits text into character-strings of at most 255 octets (RFC 1035 §3.3.14). Readers concatenate them. */
 function stringsOf(text: string): Buffer[] {
   const bytes = Buffer.from(text, 'utf8')
   const count = Math.max(1, Math.ceil(bytes.length / 255))

@@ -1,11 +1,11 @@
-/** Reads and writes queue filters. The API, the dashboard and the command line use the same names. Pure. */
-import { CATEGORIES } from '../mail/bounce.ts'
+/** Parses and formats queue filters. The API, the dashboard and the command line use the same names. Pure. */
+import { BOUNCE_CATEGORIES } from '../mail/bounce.ts'
 import { parseDomain } from '../mail/domain.ts'
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAMS } from '../mail/source.ts'
 import type { QueueFilter } from '../storage/storage.ts'
-import { readDuration } from '../mail/date.ts'
+import { parseDuration } from '../mail/date.ts'
 
 /** Maximum length of a condition's text, and maximum number of deliveries listed by ID. */
 const MOST = 500
@@ -42,7 +42,7 @@ const shaped =
 const anAge =
   (filter: (instant: number) => QueueFilter): Read =>
   (text, now) => {
-    const age = readDuration(text)
+    const age = parseDuration(text)
     return age === undefined ? new Unreadable('a duration such as 90m, 2h or 3d') : filter(now - age)
   }
 
@@ -65,7 +65,7 @@ const CONDITIONS: Record<string, Read> = {
   older_than: anAge((createdBefore) => ({ createdBefore })),
   newer_than: anAge((createdFrom) => ({ createdFrom })),
   reply: (reply) => ({ reply }),
-  category: oneOf(CATEGORIES, (category) => ({ category })),
+  category: oneOf(BOUNCE_CATEGORIES, (category) => ({ category })),
   email_id: anId((emailId) => ({ emailId })),
   broadcast: anId((broadcastId) => ({ broadcastId })),
   id: (text) => {
@@ -79,21 +79,25 @@ const CONDITIONS: Record<string, Read> = {
   })),
 }
 
-/** The names that `readQueueFilter` accepts, and `team_id`, which selects the team. */
+/** The names that `parseQueueFilter` accepts, and `team_id`, which selects the team. */
 const QUEUE_CONDITIONS = [...Object.keys(CONDITIONS), 'team_id'] as const
 
 /** A filter and its team: an id, `all`, or undefined if not given. */
-export interface GivenFilter {
+export interface ParsedQueueFilter {
   filter: QueueFilter
   team: string | undefined
 }
 
 /**
- * Reads a filter. Refuses unknown names: ignoring a misspelled condition could drop everybody's mail.
+ * Parses a filter. Refuses unknown names, because ignoring a misspelled condition could drop everybody's mail.
  * Refuses: `invalid_field` with the name of the condition.
- * @param called the caller's name of a condition, for the refusal
+ * @param called returns the caller's name of a condition, for the refusal
  */
-export function readQueueFilter(given: object, now: number, called = (name: string) => name): GivenFilter {
+export function parseQueueFilter(
+  given: object,
+  now: number,
+  called = (name: string) => name,
+): ParsedQueueFilter {
   let filter: QueueFilter = {}
   let team: string | undefined
   for (const [name, value] of Object.entries(given) as [string, unknown][]) {
@@ -130,7 +134,7 @@ function readTeam(text: string, field: string): string {
 }
 
 /** Formats a filter for the audit log, with times instead of durations. */
-export function writeQueueFilter(filter: QueueFilter): Record<string, string> {
+export function formatQueueFilter(filter: QueueFilter): Record<string, string> {
   const { tag, createdBefore, createdFrom } = filter
   const words = {
     team_id: filter.teamId,
@@ -156,7 +160,7 @@ export function writeQueueFilter(filter: QueueFilter): Record<string, string> {
   >
 }
 
-/** Reports whether a filter matches all mail of a team, or everything. */
-export function isEverything({ teamId: _team, ...conditions }: QueueFilter): boolean {
+/** Whether a filter matches all mail of a team, or all mail. */
+export function matchesEverything({ teamId: _team, ...conditions }: QueueFilter): boolean {
   return Object.values(conditions).every((value) => value === undefined)
 }

@@ -1,35 +1,35 @@
 /**
- * Queue operations for the API and the command line. Lists and changes deliveries in short steps. Changes are in the
- * audit log before they begin.
+ * Queue operations for the API and the command line. Lists and changes deliveries in short steps. Each change is added to
+ * the audit log before it begins.
  */
-import { actorFields, type Actor, type AuditEntry } from '../mail/audit.ts'
+import { toActorFields, type Actor, type AuditEntry } from '../mail/audit.ts'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import type { Delivery, HoldRule, QueueFilter, Step, Storage } from '../storage/storage.ts'
-import { isEverything, writeQueueFilter } from './filter.ts'
+import { matchesEverything, formatQueueFilter } from './filter.ts'
 import { QueueTotals, type CountedLane, type QueueSummary } from './survey.ts'
 import type { QueueAction } from '../mail/queue.ts'
 
-export { isEverything, readQueueFilter } from './filter.ts'
+export { matchesEverything, parseQueueFilter } from './filter.ts'
 export type { QueueSummary } from './survey.ts'
 
 /** An action, and the deliveries that it applies to. */
-export interface QueueAct {
+export interface QueueActionRequest {
   action: QueueAction
   filter: QueueFilter
-  /** The target of `reroute`. */
+  /** The target pool of `reroute`. */
   pool?: string | undefined
   /** Allows `drop` and `expire` without any condition. */
   all?: boolean | undefined
-  /** With `hold`: also hold new mail until the rule is undone. */
+  /** With `hold`, also holds new mail until the rule is undone. */
   keep?: boolean | undefined
-  /** Refuse the action if it would change more deliveries than this. */
+  /** Refuses the action if it would change more deliveries than this. */
   expectedCount?: number | undefined
   /**
-   * The team that acts on its own mail: the audit entry belongs to it, and it can't release mail that the operator
-   * holds. Absent for an operator's action.
+   * The team that acts on its own mail: the audit entry belongs to this team, which can't release mail that the operator
+   * holds. Undefined for an operator's action.
    */
   tenant?: string | undefined
 }
@@ -42,7 +42,7 @@ export interface QueuePreview extends QueueSummary {
 
 /** Queued deliveries by pool and provider. */
 export interface QueueLane extends CountedLane {
-  /** The delivery `sampleId`; null: it isn't queued any more. */
+  /** The delivery with ID `sampleId`; null if it is no longer queued. */
   sample: Delivery | null
 }
 
@@ -50,7 +50,7 @@ export interface QueueLane extends CountedLane {
 export interface QueueChange {
   action: QueueAction
   count: number
-  /** Id of the audit entry, for `undo`. */
+  /** ID of the audit entry, for `undo`. */
   auditId: string
   /** The rule that was added or removed. */
   rule: HoldRule | null
@@ -65,17 +65,17 @@ export interface QueueControl {
   /** Returns a queued delivery; undefined if it isn't queued or belongs to another team. */
   get(args: { id: string; teamId: string | undefined }): Promise<Delivery | undefined>
   summary(filter: QueueFilter): Promise<QueueSummary>
-  /** Counts by pool and provider. Each delivery is in one of the rows. */
+  /** Counts deliveries by pool and provider. Each delivery is counted in exactly one row. */
   lanes(filter: QueueFilter): Promise<QueueLane[]>
   /** Counts what an action would change. Refuses like `act`. */
-  preview(act: QueueAct): Promise<QueuePreview>
+  preview(act: QueueActionRequest): Promise<QueuePreview>
   /**
    * Runs an action in steps. Matching mail that arrives meanwhile may or may not be changed.
    * Refuses: `invalid_field` (filter, pool), `queue_grew`, `hold_rules_full`.
    */
-  act(act: QueueAct, actor: Actor): Promise<QueueChange>
+  act(act: QueueActionRequest, actor: Actor): Promise<QueueChange>
   /**
-   * Undoes a hold with its rule, a release, or a reroute, for deliveries that weren't changed since.
+   * Undoes a hold with its rule, a release, or a reroute, for deliveries that haven't changed since.
    * Refuses: `not_found`, `not_undoable`.
    */
   undo(args: { auditId: string; teamId: string | undefined }, actor: Actor): Promise<QueueChange>
@@ -103,7 +103,7 @@ export interface QueueControlDeps {
     | 'listSources'
   >
   clock: Clock
-  /** Called when something may be due at once. */
+  /** Called when a delivery may be due immediately. */
   wake: () => void
 }
 
@@ -111,9 +111,9 @@ export interface QueueControlDeps {
 const MOST_HOLD_RULES = 100
 
 /**
- * Deliveries per step. A step takes 2 to 12 ms of the writer, measured with a million queued, so that even during a
- * checkpoint other writes wait less than 50 ms. Drop and expire write five tables, the others one with more or fewer of
- * its indexes.
+ * Number of deliveries per step. A step occupies the writer for 2 to 12 ms, measured with a million queued deliveries, so
+ * that other writes wait less than 50 ms even during a checkpoint. Drop and expire write to five tables, the other actions
+ * to one, with more or fewer of its indexes.
  */
 const STEP: Record<QueueAction, number> = {
   hold: 1000,
@@ -123,7 +123,7 @@ const STEP: Record<QueueAction, number> = {
   expire: 150,
   drop: 150,
 }
-/** Deliveries per step of a count. Larger than the writer's steps, because other reads can run between two steps. */
+/** Number of deliveries per step of a count. Larger than for changes, because other reads can run between two steps. */
 const SURVEY_STEP = 10_000
 
 const SAMPLE = 10
@@ -211,9 +211,9 @@ async function listAll(
 }
 
 /** Refuses careless actions before anything is read. */
-async function refuseCareless(act: QueueAct, { storage, clock }: QueueControlDeps): Promise<void> {
+async function refuseCareless(act: QueueActionRequest, { storage, clock }: QueueControlDeps): Promise<void> {
   const { action, filter, pool, all = false, keep = false } = act
-  if ((action === 'drop' || action === 'expire') && !all && isEverything(filter))
+  if ((action === 'drop' || action === 'expire') && !all && matchesEverything(filter))
     throw refuse('invalid_field', {
       field: 'filter',
       expected:
@@ -235,11 +235,11 @@ async function refuseCareless(act: QueueAct, { storage, clock }: QueueControlDep
 }
 
 /** Refuses an action that can't be a hold rule. New mail can only match conditions that are known when it arrives. */
-function refuseRule({ action, filter }: QueueAct): void {
+function refuseRule({ action, filter }: QueueActionRequest): void {
   if (action !== 'hold')
     throw refuse('invalid_field', { field: 'new', expected: 'it is only allowed for hold' })
   const { teamId: _team, domain: _domain, provider: _provider, tag: _tag, ...others } = filter
-  if (!isEverything(others) || filter.provider === '?')
+  if (!matchesEverything(others) || filter.provider === '?')
     throw refuse('invalid_field', {
       field: 'filter',
       expected: 'new mail can be held only by domain, provider, team and tag',
@@ -247,20 +247,20 @@ function refuseRule({ action, filter }: QueueAct): void {
 }
 
 /** Returns the filter of an action, limited to what the caller may change. */
-const namedBy = ({ action, filter, tenant }: QueueAct): QueueFilter =>
+const namedBy = ({ action, filter, tenant }: QueueActionRequest): QueueFilter =>
   action === 'release' && tenant !== undefined ? { ...filter, notOfOperator: true } : filter
 
-/** Returns the filter for what an action would change. */
-const touchedBy = (act: QueueAct): QueueFilter => ({
+/** Returns the filter that selects the deliveries an action would change. */
+const touchedBy = (act: QueueActionRequest): QueueFilter => ({
   ...namedBy(act),
   touch: { action: act.action, pool: act.pool },
 })
 
-async function perform(act: QueueAct, actor: Actor, deps: QueueControlDeps): Promise<QueueChange> {
+async function perform(act: QueueActionRequest, actor: Actor, deps: QueueControlDeps): Promise<QueueChange> {
   const { action, pool, tenant, keep = false } = act
   const filter = namedBy(act)
   const details = {
-    filter: writeQueueFilter(filter),
+    filter: formatQueueFilter(filter),
     ...(pool !== undefined && { pool }),
     ...(keep && { new: true }),
   }
@@ -331,7 +331,7 @@ async function written(
   const at = clock.now()
   const id = newId(at)
   const what = { action: `queue.${action}`, target: 'queue', targetName: null } as const
-  const entry = { id, at, ...about, ...actorFields(actor), ...what, before: null, after: null }
+  const entry = { id, at, ...about, ...toActorFields(actor), ...what, before: null, after: null }
   await storage.appendAudit({ entry }, at)
   let count = 0
   let whole = false
@@ -378,7 +378,7 @@ async function undo(
   })
 }
 
-/** Creates a function that runs one piece of work at a time, in order. A failure doesn't stop the others. */
+/** Creates a function that runs one async operation at a time, in order. A failure doesn't stop the others. */
 function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {

@@ -1,6 +1,6 @@
 /** Totals of queue counts. Pure. */
-import { isUnplaced, AGE_BANDS } from '../mail/queue.ts'
-import type { SurveyGroup } from '../storage/storage.ts'
+import { isProviderPlaceholder, AGE_BANDS } from '../mail/queue.ts'
+import type { DeliveryGroup } from '../storage/storage.ts'
 
 /** Number of deliveries for one provider. */
 export interface ProviderCount {
@@ -13,12 +13,12 @@ export interface ProviderCount {
 
 /** Counts of deliveries from one pool to one provider. Times in Unix milliseconds. */
 export interface CountedLane {
-  /** The pool; null for several pools. */
+  /** The pool; null if the row covers several pools. */
   pool: string | null
-  /** `?`: several domains that were never looked up; null: several. */
+  /** The provider: `?` for several domains that were never looked up; null if the row covers several providers. */
   provider: string | null
   count: number
-  /** Number due now, and number due later. */
+  /** Number of deliveries due now, and number due later. */
   due: number
   later: number
   held: number
@@ -30,7 +30,7 @@ export interface CountedLane {
   sampleId: string
 }
 
-/** Counts of the queue or of a part of it. Times in Unix milliseconds; null if there is nothing. */
+/** Counts for the queue or a part of it. Times in Unix milliseconds; null if there are no deliveries. */
 export interface QueueSummary {
   count: number
   waiting: number
@@ -43,7 +43,10 @@ export interface QueueSummary {
   /** Largest first. */
   providers: ProviderCount[]
   domains: { domain: string; provider: string; count: number }[]
-  /** From the youngest: at least `from`, less than `to` (milliseconds; null: no limit). */
+  /**
+   * Number of deliveries by age, youngest first. Ages are at least `from` and less than `to`, in milliseconds (null without
+   * a limit).
+   */
   ages: { from: number; to: number | null; count: number }[]
 }
 
@@ -70,7 +73,7 @@ export class QueueTotals {
   #oldestAt: number | null = null
   #newestAt: number | null = null
 
-  add(groups: readonly SurveyGroup[]): void {
+  add(groups: readonly DeliveryGroup[]): void {
     for (const group of groups) {
       this.#addToLane(group)
       const { teamId, provider, domain, state, band, count, oldestAt, newestAt } = group
@@ -89,7 +92,7 @@ export class QueueTotals {
     }
   }
 
-  #addToLane(group: SurveyGroup): void {
+  #addToLane(group: DeliveryGroup): void {
     const { pool, state, count, later, oldestAt, nextAt, sampleId } = group
     const { provider } = group
     const waits = state === 'waiting'
@@ -110,16 +113,16 @@ export class QueueTotals {
     this.#lanes.set(key, known ? together(known, one) : one)
   }
 
-  /** The rows, largest first. Each delivery is in one of them. */
+  /** The rows, largest first. Each delivery is counted in exactly one row. */
   get lanes(): CountedLane[] {
     const all = largestFirst(this.#lanes.values())
-    const unplaced = all.filter(({ provider }) => isUnplaced(provider!))
+    const unplaced = all.filter(({ provider }) => isProviderPlaceholder(provider!))
     const rest = new Map<string, CountedLane>()
     for (const one of unplaced.slice(MOST_UNPLACED)) {
       const known = rest.get(one.pool!)
       rest.set(one.pool!, { ...(known ? together(known, one) : one), provider: '?' })
     }
-    const placed = all.filter(({ provider }) => !isUnplaced(provider!))
+    const placed = all.filter(({ provider }) => !isProviderPlaceholder(provider!))
     const rows = largestFirst([...placed, ...unplaced.slice(0, MOST_UNPLACED), ...rest.values()])
     if (rows.length <= MOST_LANES) return rows
     const others = rows.slice(MOST_LANES - 1).reduce(together)
@@ -149,7 +152,7 @@ export class QueueTotals {
 const largestFirst = (rows: Iterable<CountedLane>): CountedLane[] =>
   [...rows].sort((a, b) => b.count - a.count)
 
-/** Prefers the sample of the row with deliveries due later, which shows why they are waiting. */
+/** Merges two rows. Prefers the sample of the row with deliveries due later, which shows why they are waiting. */
 function together(a: CountedLane, b: CountedLane): CountedLane {
   const sample =
     Math.sign(b.later) > Math.sign(a.later) || (b.later > 0 === a.later > 0 && b.oldestAt < a.oldestAt)

@@ -1,6 +1,6 @@
 /** Builds MIME parts for reports (RFC 2045, RFC 2046). Pure. */
 import { isAscii } from 'node:buffer'
-import { base64, encodeText } from '../mime/transfer.ts'
+import { encodeMimeBase64, encodeText } from '../mime/transfer.ts'
 
 /** A body part: its header fields without transfer encoding, and its encoded bytes with CRLF line ends. */
 export interface Part {
@@ -10,12 +10,15 @@ export interface Part {
 }
 
 /** Returns 7bit or 8bit, depending on the bytes. Lines must have at most 998 octets. */
-export function plainEncoding(body: Uint8Array): '7bit' | '8bit' {
+export function choosePlainEncoding(body: Uint8Array): '7bit' | '8bit' {
   return isAscii(body) ? '7bit' : '8bit'
 }
 
-/** Builds a text part. @param text lines end with LF */
-export function textPart(description: string, text: string): Part {
+/**
+ * Builds a text part.
+ * @param text lines end with LF
+ */
+export function buildTextPart(description: string, text: string): Part {
   const { encoding, body } = encodeText(text.replaceAll('\n', '\r\n'))
   return {
     header: ['Content-Type: text/plain; charset=utf-8', `Content-Description: ${description}`],
@@ -25,12 +28,12 @@ export function textPart(description: string, text: string): Part {
 }
 
 /** Builds a base64 part from any bytes (RFC 2045 §6.8). */
-export function binaryPart(header: string[], bytes: Uint8Array): Part {
-  return { header, encoding: 'base64', body: Buffer.from(base64(Buffer.from(bytes))) }
+export function buildBinaryPart(header: string[], bytes: Uint8Array): Part {
+  return { header, encoding: 'base64', body: Buffer.from(encodeMimeBase64(Buffer.from(bytes))) }
 }
 
-/** Builds a multipart message. Its encoding is the widest of its parts (RFC 2045 §6.4). */
-export function multipart(message: {
+/** Builds a multipart message with the widest transfer encoding of its parts (RFC 2045 §6.4). */
+export function buildMultipart(message: {
   header: string[]
   boundary: string
   type: string

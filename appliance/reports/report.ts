@@ -1,17 +1,17 @@
-/** Builds a report as an email: its sender and parts (RFC 3464 §2, RFC 6522). Pure. */
+/** Builds a report as an email, with its sender and parts (RFC 3464 §2, RFC 6522). Pure. */
 import { formatDateTime } from '../mail/date.ts'
 import type { ReportKind } from '../mail/dsn.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
-import { LIFETIME } from '../queue/schedule.ts'
+import { RETRY_PERIOD } from '../queue/schedule.ts'
 import type { DueReport, NewEmail, ReportedDelivery } from '../storage/storage.ts'
-import { multipart, textPart } from './mime.ts'
-import { returnedPart } from './returned.ts'
-import { statusPart } from './status.ts'
-import { explain } from './words.ts'
+import { buildMultipart, buildTextPart } from './mime.ts'
+import { buildReturnedMessagePart } from './returned.ts'
+import { buildStatusPart } from './status.ts'
+import { explainReport } from './words.ts'
 
 /** The input for a report. */
 export interface ReportFacts {
-  /** Ids of the report and of its only delivery. */
+  /** IDs of the report and of its only delivery. */
   id: string
   deliveryId: string
   due: DueReport
@@ -28,22 +28,23 @@ const SUBJECT: Record<ReportKind, string> = {
   relayed: 'Your message was relayed',
 }
 
-/** Returns the deliveries for which a due report is still true: a delay that has ended isn't reported. */
-export function deliveriesToTell({ kind, deliveries }: DueReport): ReportedDelivery[] {
+/** Returns the deliveries that a due report still applies to: a delay that has ended isn't reported. */
+export function selectDeliveriesToReport({ kind, deliveries }: DueReport): ReportedDelivery[] {
   return kind === 'delayed' ? deliveries.filter(({ state }) => state === 'waiting') : deliveries
 }
 
 /**
- * Builds the report for the spool. It has the null reverse-path (RFC 3464 §2: no report about a report), so SPF applies
- * to the server's own name. The From domain is that of the email; its key signs the report, so DMARC passes.
+ * Builds the report for the spool. The report has the null reverse-path (RFC 3464 §2: no report about a report), so SPF
+ * applies to the server's own name. The From domain is that of the email, and the domain's key signs the report, so DMARC
+ * passes.
  */
-export function reportEmail(facts: ReportFacts): NewEmail {
+export function buildReportEmail(facts: ReportFacts): NewEmail {
   const { id, deliveryId, now } = facts
-  const due = { ...facts.due, deliveries: deliveriesToTell(facts.due) }
+  const due = { ...facts.due, deliveries: selectDeliveriesToReport(facts.due) }
   const { teamId, domainId, domain, reportTo, kind, requireTls } = due
   const from = `Mail Delivery System <mailer-daemon@${domain}>`
   const messageId = `<${id}@${domain}>`
-  const text = explain(due, facts.hostname)
+  const text = explainReport(due, facts.hostname)
   return {
     id,
     teamId,
@@ -68,7 +69,7 @@ export function reportEmail(facts: ReportFacts): NewEmail {
     stream: 'transactional',
     topicId: null,
     pool: DEFAULT_POOL,
-    // RFC 8689 §5: a report is protected like the message.
+    // RFC 8689 §5: a report is protected like the original message.
     requireTls: requireTls === 'yes' ? 'yes' : null,
     message: compose({ ...facts, due }, { from, messageId, text }),
     deliveries: [
@@ -77,7 +78,7 @@ export function reportEmail(facts: ReportFacts): NewEmail {
         recipient: reportTo,
         field: 'to',
         dueAt: now,
-        expiresAt: now + LIFETIME,
+        expiresAt: now + RETRY_PERIOD,
         suppressed: null,
         dsn: null,
       },
@@ -92,7 +93,7 @@ function compose(
   const { kind, messageId: about, reportTo, dsn, requireTls } = due
   // The app's Message-ID may be invalid.
   const answers = /^<[!-;=?-~]{1,250}>$/.test(about) ? [`In-Reply-To: ${about}`, `References: ${about}`] : []
-  return multipart({
+  return buildMultipart({
     header: [
       `From: ${from}`,
       `To: <${reportTo}>`,
@@ -102,14 +103,16 @@ function compose(
       ...answers,
       'Auto-Submitted: auto-replied', // RFC 3834 §5
     ],
-    // Created after the returned message, so it can't occur in it.
+    // The report's id was created after the returned message, so the boundary can't occur in the message.
     boundary: `report-${id}`,
     type: 'multipart/report; report-type=delivery-status',
     parts: [
-      textPart('Explanation', text),
-      statusPart(due, hostname),
+      buildTextPart('Explanation', text),
+      buildStatusPart(due, hostname),
       // RFC 8689 §5: return only the header, whatever RET says.
-      ...(original ? [returnedPart(original, kind, requireTls === 'yes' ? 'HDRS' : dsn.ret)] : []),
+      ...(original
+        ? [buildReturnedMessagePart(original, kind, requireTls === 'yes' ? 'HDRS' : dsn.ret)]
+        : []),
     ],
   })
 }

@@ -9,9 +9,9 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import type { DueReport, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { deliveriesToTell, reportEmail } from './report.ts'
+import { selectDeliveriesToReport, buildReportEmail } from './report.ts'
 
 /** Creates due reports, including those of an earlier run. `stop` finishes the current report. */
 export type Reporter = Worker
@@ -22,23 +22,23 @@ export interface ReporterDeps {
   log: Logger
   /** Name of this server in reports: Reporting-MTA. */
   hostname: string
-  /** Default: this is the only process. */
+  /** Decides which node creates reports. Default: this process, as the only one. */
   duties?: Duties | undefined
-  /** Tells the dispatcher that a delivery is due. */
+  /** Notifies the dispatcher that a delivery is due. */
   onStored: () => void
-  /** How often to look for due reports from other processes (`posthaste queue drop`), in milliseconds. Default 1000. */
+  /** How often to look for due reports from other processes (`posthaste queue drop`), in milliseconds. Default: 1000. */
   pollMs?: number | undefined
 }
 
-/** Due reports read at once: each may include a message of 1 MB. */
+/** Number of due reports read at a time; each may include a message of 1 MB. */
 const STEP = 10
-/** Pause after a storage error (milliseconds). */
+/** Pause after a storage error, in milliseconds. */
 const TROUBLE_MS = 10_000
 
-/** Creates the reporter, which begins with `start()`. */
+/** Creates the reporter. `start()` starts it. */
 export function createReporter(deps: ReporterDeps): Reporter {
   const { storage, clock, log, pollMs = 1000 } = deps
-  const onDuty = dutyOf(deps.duties, 'reports')
+  const onDuty = createDutyCheck(deps.duties, 'reports')
   const step = async (going: () => boolean): Promise<boolean> => {
     const due = await storage.dueReports({ limit: STEP }, clock.now())
     if (due.length === 0 || !(await onDuty())) return false
@@ -52,7 +52,7 @@ export function createReporter(deps: ReporterDeps): Reporter {
   return createWorker({ step, clock, log, pollMs, troubleMs: TROUBLE_MS, trouble })
 }
 
-/** Turns a due report into an email, or finds that none is needed. Either way, it is no longer due. */
+/** Creates an email from a due report, unless none is needed. Either way, the report is no longer due. */
 async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
   const { storage, clock, log, hostname, onStored } = deps
   const { kind, emailId, teamId } = due
@@ -65,7 +65,7 @@ async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
   }
   const original = await storage.getMessage({ emailId }, clock.now())
   const now = clock.now()
-  const report = reportEmail({ id: newId(now), deliveryId: newId(now), due, original, hostname, now })
+  const report = buildReportEmail({ id: newId(now), deliveryId: newId(now), due, original, hostname, now })
   if (!(await storage.putReport({ ...about, report }, now))) return
   log.info(
     { email_id: emailId, kind, report_id: report.id, team_id: teamId },
@@ -76,7 +76,7 @@ async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
 
 async function whySilent(due: DueReport, { storage, clock }: ReporterDeps): Promise<string | undefined> {
   const { domain, teamId, reportTo } = due
-  if (deliveriesToTell(due).length === 0) return 'the delivery is no longer delayed'
+  if (selectDeliveriesToReport(due).length === 0) return 'the delivery is no longer delayed'
   if (domain === null) return 'the sending domain was removed, so the report could not be signed'
   const [suppressed] = await storage.findSuppressed({ teamId, addresses: [reportTo] }, clock.now())
   return suppressed ? 'the return address is on the suppression list' : undefined

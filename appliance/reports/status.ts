@@ -9,16 +9,16 @@ import type { Part } from './mime.ts'
 import type { Phase } from '../mail/bounce.ts'
 
 /**
- * Maximum number of characters of a diagnostic, which may be one line without spaces; the transcript has the whole
+ * Maximum number of characters of a diagnostic, which may be one line without spaces; the transcript contains the whole
  * reply.
  */
 const DIAGNOSTIC_CHARS = 900
 
 /**
- * Writes the fields of the message, then those of each delivery, separated by empty lines (RFC 3464 §2.1). Always in 7
- * bits, into which non-ASCII addresses can be encoded (RFC 6533 §3), so that the part passes every server.
+ * Formats the fields of the message, then those of each delivery, separated by empty lines (RFC 3464 §2.1). Always 7-bit,
+ * because non-ASCII addresses can be encoded (RFC 6533 §3), so that every server accepts the part.
  */
-export function statusPart(due: DueReport, hostname: string): Part {
+export function buildStatusPart(due: DueReport, hostname: string): Part {
   const groups = [aboutMessage(due, hostname), ...due.deliveries.map((one) => aboutDelivery(one, due.kind))]
   const body = groups.map((fields) => fields.map((field) => `${field}\r\n`).join('')).join('\r\n')
   return {
@@ -42,16 +42,17 @@ function aboutMessage({ emailId, createdAt, dsn }: DueReport, hostname: string):
   ])
 }
 
-/** Writes the fields of a delivery in the order of RFC 3464 §2.3. */
+/** Formats the fields of a delivery in the order of RFC 3464 §2.3. */
 function aboutDelivery(delivery: ReportedDelivery, kind: ReportKind): string[] {
   const { recipient, dsn, cause, attempts, updatedAt, expiresAt } = delivery
-  // RFC 3464 §2.3.6: with Remote-MTA, the diagnostic is from that server, so a server that never replied isn't named.
+  // RFC 3464 §2.3.6: Remote-MTA says that the diagnostic comes from that server, so a server that never replied isn't
+  // named.
   const remote = cause?.reply && cause.host !== null ? `dns; ${cause.host}` : null
   return written([
     ['Original-Recipient', dsn.orcpt === null ? null : originalRecipient(dsn.orcpt)],
     ['Final-Recipient', typed(recipient)],
     ['Action', kind],
-    ['Status', statusOf(delivery, kind)],
+    ['Status', chooseStatus(delivery, kind)],
     ['Remote-MTA', remote],
     ['Diagnostic-Code', cause && diagnostic(cause)],
     ['Last-Attempt-Date', attempts > 0 ? formatDateTime(updatedAt) : null],
@@ -65,7 +66,7 @@ function typed(address: string): string {
     : `utf-8; ${encodeUtf8Address(address)}`
 }
 
-/** Returns ORCPT with its type; without a type, null. */
+/** Returns ORCPT with its type; null if it has no type. */
 function originalRecipient(orcpt: string): string | null {
   const [, type, address] = /^([a-z0-9][a-z0-9-]*);(.+)$/is.exec(orcpt) ?? []
   if (type === undefined || address === undefined) return null
@@ -73,7 +74,7 @@ function originalRecipient(orcpt: string): string | null {
   return `${type}; ${utf8 ? encodeUtf8Address(address) : printable(address)}`
 }
 
-/** Our status codes if no server replied, by the phase (RFC 3463 §3.5; X.7.5 is from §3.8). */
+/** Our own status codes if no server replied, by phase (RFC 3463 §3.5; X.7.5 is from §3.8). */
 const DELAYED_IN: Partial<Record<Phase, string>> = {
   route: '4.4.3',
   connect: '4.4.1',
@@ -89,7 +90,7 @@ const CLASS: Record<ReportKind, string> = { failed: '5', delayed: '4', relayed: 
  * expired delivery has the code of its last delay, as in the delay report (RFC 3464 §2.3.3), or 4.4.7 if that is
  * unknown (RFC 3463 §3.5).
  */
-export function statusOf({ state, cause }: ReportedDelivery, kind: ReportKind): string {
+export function chooseStatus({ state, cause }: ReportedDelivery, kind: ReportKind): string {
   const expired = state === 'expired'
   const digit = expired ? CLASS.delayed : CLASS[kind]
   const said = cause?.reply?.enhanced ?? cause?.status
@@ -98,7 +99,7 @@ export function statusOf({ state, cause }: ReportedDelivery, kind: ReportKind): 
   return phase ?? (expired ? '4.4.7' : `${digit}.0.0`)
 }
 
-/** Returns the diagnostic; without a server's reply, its type is private (RFC 3464 §2.3.6). */
+/** Returns the diagnostic. If no server replied, its type is a private one (RFC 3464 §2.3.6). */
 function diagnostic({ reply, note }: Cause): string {
   const text = reply ? `smtp; ${formatReply(reply)}` : `x-posthaste; ${note}`
   return printable(text).slice(0, DIAGNOSTIC_CHARS)

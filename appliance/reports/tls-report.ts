@@ -1,17 +1,17 @@
-/** Builds a TLS report (RFC 8460 §4) and its email (§5). Pure. */
+/** Builds a TLS report (RFC 8460 §4) and the email that contains it (§5). Pure. */
 import { gzipSync } from 'node:zlib'
 import { formatDateTime } from '../mail/date.ts'
 import { foldField } from '../mail/headers.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
-import { LIFETIME } from '../queue/schedule.ts'
+import { RETRY_PERIOD } from '../queue/schedule.ts'
 import type { NewEmail, ReportedPolicy, TlsCount } from '../storage/storage.ts'
-import { binaryPart, multipart, textPart } from './mime.ts'
+import { buildBinaryPart, buildMultipart, buildTextPart } from './mime.ts'
 
 /** The input of a report. */
 export interface TlsReportFacts {
-  /** This server's name: the submitter. */
+  /** Name of this server, the submitter. */
   hostname: string
-  /** An address for questions. */
+  /** An email address for questions. */
   contact: string
   /** The reported UTC day, YYYY-MM-DD. */
   day: string
@@ -20,7 +20,7 @@ export interface TlsReportFacts {
   results: TlsCount[]
 }
 
-/** The JSON of RFC 8460 §4.4. */
+/** The JSON document of RFC 8460 §4.4. */
 export interface TlsReport {
   'organization-name': string
   'date-range': { 'start-datetime': string; 'end-datetime': string }
@@ -44,11 +44,11 @@ interface FailureDetails {
   'failure-reason-code'?: string
 }
 
-/** Unique among all reporters, and always the same for one report. */
+/** Returns a report ID that is unique among all reporters, and always the same for one report. */
 const idOf = ({ day, domain, hostname }: TlsReportFacts): string => `${day}.${domain}@${hostname}`
 
 /** Builds the report of one day about one domain. */
-export function tlsReport(facts: TlsReportFacts): TlsReport {
+export function buildTlsReport(facts: TlsReportFacts): TlsReport {
   const { hostname, contact, day, results } = facts
   const groups = Map.groupBy(results, ({ policy }) => JSON.stringify(policy))
   return {
@@ -91,14 +91,14 @@ function details({ result, sourceIp, mxHost, mxIp, sessions, reason }: TlsCount)
 }
 
 /** Compresses the report with gzip, for mail and HTTPS (RFC 8460 §5.2). */
-export function packReport(report: TlsReport): Uint8Array {
+export function compressReport(report: TlsReport): Uint8Array {
   return gzipSync(JSON.stringify(report))
 }
 
 /** Media type of a compressed report (RFC 8460 §6.4). */
 export const TLSRPT_GZIP = 'application/tlsrpt+gzip'
 
-/** Sender and recipient of the email. */
+/** Sender and recipient of a report email. */
 export interface TlsReportEnvelope {
   id: string
   deliveryId: string
@@ -112,9 +112,9 @@ export interface TlsReportEnvelope {
 
 /**
  * Builds the email (RFC 8460 §5.3). It has the null reverse-path, because nobody should answer it. `TLS-Required: No`
- * lets it arrive despite the broken TLS that it reports (RFC 8689 §3), and excludes it from the counts.
+ * allows delivery despite the broken TLS that the report is about (RFC 8689 §3), and excludes the email from the counts.
  */
-export function tlsReportEmail(
+export function buildTlsReportEmail(
   facts: TlsReportFacts,
   packed: Uint8Array,
   envelope: TlsReportEnvelope,
@@ -156,7 +156,7 @@ export function tlsReportEmail(
         recipient: to,
         field: 'to',
         dueAt: now,
-        expiresAt: now + LIFETIME,
+        expiresAt: now + RETRY_PERIOD,
         suppressed: null,
         dsn: null,
       },
@@ -180,7 +180,7 @@ function compose(
   const start = Date.parse(`${day}T00:00:00Z`) / 1000
   // RFC 8460 §5.1.
   const filename = `${hostname}!${domain}!${start}!${start + 86_399}.json.gz`
-  return multipart({
+  return buildMultipart({
     header: [
       `From: ${from}`,
       `To: <${to}>`,
@@ -195,8 +195,8 @@ function compose(
     boundary: `report-${id}`,
     type: 'multipart/report; report-type="tlsrpt"',
     parts: [
-      textPart('Explanation', text),
-      binaryPart(
+      buildTextPart('Explanation', text),
+      buildBinaryPart(
         [
           `Content-Type: ${TLSRPT_GZIP}`,
           `Content-Disposition: attachment;\r\n filename="${filename}"`,

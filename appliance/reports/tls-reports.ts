@@ -1,21 +1,27 @@
 /**
- * Sends TLS reports to recipient domains (RFC 8460): each day's counts go, in the following night, to the addresses
- * that they publish in DNS. Also a public module of this folder.
+ * Sends TLS reports to recipient domains (RFC 8460): each day's counts are sent in the following night, to the addresses
+ * that the domains publish in DNS. Also a public module of this folder.
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
-import { mailtoAddress, readTlsReportRecord, dayOf } from '../mail/tls-report.ts'
+import { parseMailtoAddress, parseTlsReportRecord, formatUtcDay } from '../mail/tls-report.ts'
 import type { Storage } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
-import { packReport, TLSRPT_GZIP, tlsReport, tlsReportEmail, type TlsReportFacts } from './tls-report.ts'
+import {
+  compressReport,
+  TLSRPT_GZIP,
+  buildTlsReport,
+  buildTlsReportEmail,
+  type TlsReportFacts,
+} from './tls-report.ts'
 
 export interface TlsReporter {
   start(): void
-  /** Sends all due reports now, at any hour. Resolves to the number of reports sent. */
+  /** Sends all due reports now, regardless of the time. Resolves to the number of reports sent. */
   sendDue(): Promise<number>
   stop(): Promise<void>
 }
@@ -31,13 +37,13 @@ export interface TlsReporterDeps {
   clock: Clock
   log: Logger
   hostname: string
-  /** `tls_reports.from`; undefined: no reports are sent. */
+  /** `tls_reports.from`; no reports are sent if undefined. */
   from: string | undefined
-  /** `tls_reports.contact`; default: `from`. */
+  /** `tls_reports.contact`; defaults to `from`. */
   contact: string | undefined
-  /** Default: this is the only process. */
+  /** Decides which node sends reports. Default: this process, as the only one. */
   duties?: Duties | undefined
-  /** Tells the dispatcher that a delivery is due. */
+  /** Notifies the dispatcher that a delivery is due. */
   onStored: () => void
 }
 
@@ -45,29 +51,29 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** How often to look for due reports. */
+/** How often to look for due reports, in milliseconds. */
 const EVERY = 15 * MINUTE
 /**
- * Reports start within this time after midnight, at a different time each night, so that not all reporters send at once
- * (RFC 8460 §4.1).
+ * Reports are sent starting within this time after midnight, at a different time each night, so that not all reporters send
+ * at once (RFC 8460 §4.1).
  */
 const SPREAD = 4 * HOUR
-/** How many days after its day a failed report is retried. */
+/** Number of days after the reported day on which a failed report is retried. */
 const TRIED_DAYS = 2
-/** Reports read at once. */
+/** Number of reports read at a time. */
 const STEP = 100
 const RECEIPT_SCOPE = 'tls-report'
 
 /**
- * Returns how long after midnight UTC the reports of the day before start, in milliseconds. Pure: constant for each
- * night.
+ * Returns how long after midnight UTC sending of the previous day's reports starts, in milliseconds. Pure: constant for
+ * each night.
  */
-export function spreadOf(hostname: string, day: string): number {
+export function computeStartDelay(hostname: string, day: string): number {
   const digest = createHash('sha256').update(`${hostname} ${day}`).digest()
   return Math.floor((digest.readUInt32BE(0) / 0x1_0000_0000) * SPREAD)
 }
 
-/** Creates the reporter, which begins with `start()`. */
+/** Creates the reporter. `start()` starts it. */
 export function createTlsReporter(deps: TlsReporterDeps): TlsReporter {
   const { clock, log, hostname, from } = deps
   let stopped = true
@@ -77,7 +83,8 @@ export function createTlsReporter(deps: TlsReporterDeps): TlsReporter {
   const look = async (): Promise<void> => {
     try {
       const now = clock.now()
-      if (now % DAY >= spreadOf(hostname, dayOf(now))) await createRound(deps, () => stopped)()
+      if (now % DAY >= computeStartDelay(hostname, formatUtcDay(now)))
+        await createRound(deps, () => stopped)()
     } catch (error) {
       log.error({ err: error }, 'TLS reports are delayed: the storage is not responding; they stay due')
     }
@@ -111,11 +118,11 @@ interface Sender {
 /** Creates a function that sends all due reports once. */
 function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Promise<number> {
   const { storage, clock, log, from } = deps
-  const onDuty = dutyOf(deps.duties, 'TLS reports')
+  const onDuty = createDutyCheck(deps.duties, 'TLS reports')
   return async () => {
     if (from === undefined) return 0
     const now = clock.now()
-    const range = { since: dayOf(now - (TRIED_DAYS + 1) * DAY), before: dayOf(now) }
+    const range = { since: formatUtcDay(now - (TRIED_DAYS + 1) * DAY), before: formatUtcDay(now) }
     const due = await storage.dueTlsReports({ ...range, limit: STEP }, now)
     if (due.length === 0 || !(await onDuty())) return 0
     const sender = await senderOf(from, deps)
@@ -132,7 +139,7 @@ function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Pro
   }
 }
 
-/** Returns the domain that signs, in the server owner's team, or why there is none. */
+/** Returns the domain that signs the reports, in the server owner's team, or why there is none. */
 async function senderOf(from: string, { storage, clock }: TlsReporterDeps): Promise<Sender | string> {
   const now = clock.now()
   const name = from.slice(from.lastIndexOf('@') + 1).toLowerCase()
@@ -144,7 +151,7 @@ async function senderOf(from: string, { storage, clock }: TlsReporterDeps): Prom
   return { teamId: team.id, domainId: domain.id, from }
 }
 
-/** Reports one day to one domain. Returns whether a report was sent. */
+/** Sends the report of one day to one domain. Returns whether a report was sent. */
 async function report(
   { day, domain }: { day: string; domain: string },
   sender: Sender,
@@ -159,12 +166,12 @@ async function report(
   const isLate = clock.now() >= Date.parse(`${day}T00:00:00Z`) + (TRIED_DAYS + 1) * DAY - HOUR
   const answer = await resolver.resolve(`_smtp._tls.${domain}`, 'TXT')
   if (answer.kind === 'failed') return isLate ? end('failed', answer.note) : false
-  const targets = readTlsReportRecord(answer.kind === 'found' ? answer.records : [])
+  const targets = parseTlsReportRecord(answer.kind === 'found' ? answer.records : [])
   if (targets.kind === 'none') return end('none', `${domain} does not request reports.`)
   if (targets.kind === 'invalid') return end('none', `The TXT record _smtp._tls.${domain} ${targets.why}.`)
   const results = await storage.tlsResultsOf({ day, domain }, clock.now())
   const facts: TlsReportFacts = { hostname, contact: contact ?? sender.from, day, domain, results }
-  const packed = packReport(tlsReport(facts))
+  const packed = compressReport(buildTlsReport(facts))
   const problems: string[] = []
   for (const uri of targets.uris) {
     const problem = await submit(uri, { facts, packed, sender }, deps)
@@ -176,19 +183,19 @@ async function report(
   return isLate ? end('failed', problems.join('; ')) : false
 }
 
-/** Sends a report to one address. Returns null, or why it failed. */
+/** Sends a report to one address. Returns null on success, otherwise why it failed. */
 async function submit(
   uri: string,
   made: { facts: TlsReportFacts; packed: Uint8Array; sender: Sender },
   deps: TlsReporterDeps,
 ): Promise<string | null> {
   if (/^https:/i.test(uri)) return post(uri, made.packed, deps)
-  const to = mailtoAddress(uri)!
+  const to = parseMailtoAddress(uri)!
   const { storage, clock, onStored } = deps
   const now = clock.now()
   const { teamId } = made.sender
   const id = newId(now)
-  const email = tlsReportEmail(made.facts, made.packed, {
+  const email = buildTlsReportEmail(made.facts, made.packed, {
     ...made.sender,
     id,
     deliveryId: newId(now),

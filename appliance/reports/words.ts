@@ -5,7 +5,7 @@ import { formatReply } from '../mail/reply.ts'
 import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
 
 const WIDTH = 72
-/** Maximum number of characters of a reply that are quoted; the transcript has the whole reply. */
+/** Maximum number of quoted characters of a reply; the transcript contains the whole reply. */
 const QUOTED_CHARS = 1000
 
 const OPENING: Record<ReportKind, string> = {
@@ -17,7 +17,7 @@ const OPENING: Record<ReportKind, string> = {
 }
 
 /** Explains what happened. Lines end with LF and have at most 72 characters, except for long words. */
-export function explain(due: DueReport, hostname: string): string {
+export function explainReport(due: DueReport, hostname: string): string {
   const { kind, subject, createdAt, messageId, emailId, deliveries } = due
   return [
     wrap(`This is the mail system at ${hostname}.`),

@@ -1,6 +1,6 @@
-import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
+import { buildExpectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { dnsBehaviourFor } from './behaviours.ts'
+import { findDnsBehavior } from './behaviours.ts'
 import type { ZoneEntry, ZoneRecords } from './zone.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { ZoneEntry, ZoneRecords } from './zone.ts'
  */
 
 /** IPs of the exchangers `mx1` and `mx2` of every domain, and an IP without a listener. */
-export const EXCHANGERS = { mx1: '127.0.0.1', mx2: '127.0.0.2', dead: '127.0.0.3' }
+export const EXCHANGER_IPS = { mx1: '127.0.0.1', mx2: '127.0.0.2', dead: '127.0.0.3' }
 
 /** TTL of records in seconds. Short, so that changes are visible quickly. */
 const TTL = 5
@@ -19,7 +19,7 @@ const mxOf = (domain: string): ZoneRecords['MX'] => [
   { preference: 20, exchange: `mx2.${domain}` },
 ]
 
-/** Returns the published records of `name`, out of the records that the teams' domains need. */
+/** Returns the records published at `name`, out of those that the teams' domains need. */
 function publishedEntry(name: string, records: readonly ExpectedRecord[]): ZoneRecords | undefined {
   const here = records.filter((record) => record.fqdn === name)
   if (here.length === 0) return undefined
@@ -39,11 +39,11 @@ function inventedEntry(name: string, hostname: string): ZoneEntry {
   const [first = '', ...rest] = name.split('.')
   if (first.startsWith('_')) return 'NXDOMAIN'
   if (first === 'mx1' || first === 'mx2') {
-    const dead = first === 'mx1' && dnsBehaviourFor(rest.join('.'))?.answer === 'dead-mx'
-    // The mail that recipients send back comes from loopback, and reports have to pass DMARC.
-    return { A: dead ? EXCHANGERS.dead : EXCHANGERS[first], TXT: 'v=spf1 ip4:127.0.0.1 -all', ttl: TTL }
+    const dead = first === 'mx1' && findDnsBehavior(rest.join('.'))?.answer === 'dead-mx'
+    // Mail that recipients send back comes from loopback, and reports have to pass DMARC.
+    return { A: dead ? EXCHANGER_IPS.dead : EXCHANGER_IPS[first], TXT: 'v=spf1 ip4:127.0.0.1 -all', ttl: TTL }
   }
-  const behaviour = dnsBehaviourFor(name)?.answer
+  const behaviour = findDnsBehavior(name)?.answer
   if (behaviour === 'NXDOMAIN' || behaviour === 'SERVFAIL') return behaviour
   if (behaviour === 'null-mx') return { MX: { preference: 0, exchange: '' }, ttl: TTL }
   return { MX: mxOf(name), ttl: TTL }
@@ -56,7 +56,7 @@ const holds = ({ status }: Domain): boolean => status === 'verified' || status =
  * Creates the sandbox's DNS as a function of the name. Reads the teams' domains for each query, because other processes
  * add them.
  */
-export function sandboxAnswers(storage: Storage, host: SendingHost, now: () => number) {
+export function createSandboxDns(storage: Storage, host: SendingHost, now: () => number) {
   /** Finds the innermost domain of any team that contains a name. */
   const domainAround = async (name: string): Promise<Domain | undefined> => {
     const teams = await storage.listTeams({}, now())
@@ -70,6 +70,8 @@ export function sandboxAnswers(storage: Storage, host: SendingHost, now: () => n
     const domain = await domainAround(name)
     if (!domain) return inventedEntry(name, host.hostname)
     const keys = await storage.dkimKeys({ domainId: domain.id }, now())
-    return publishedEntry(name, expectedRecords(domain, keys, host)) ?? inventedEntry(name, host.hostname)
+    return (
+      publishedEntry(name, buildExpectedRecords(domain, keys, host)) ?? inventedEntry(name, host.hostname)
+    )
   }
 }

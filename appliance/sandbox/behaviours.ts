@@ -5,26 +5,26 @@
  */
 
 /** How an exchanger treats a recipient. */
-export interface Behaviour {
+export interface Behavior {
   /** Description of the exchanger's behavior. */
   does: string
-  /** The outcome of the delivery. */
+  /** Outcome of the delivery. */
   outcome: string
   /** Reply to RCPT. */
   rcpt?: { code: number; text: string }
   /** Reply after the final dot. */
   body?: { code: number; text: string }
-  /** Time after the first attempt until which the recipient is refused with `rcpt`, in milliseconds. */
+  /** Time after the first attempt during which the recipient is refused with `rcpt`, in milliseconds. */
   untilAfterMs?: number
   /** Delay before the reply to RCPT, in milliseconds. */
   delayMs?: number
-  /** Closes the connection without a reply at this point. */
+  /** When to close the connection without a reply. */
   drop?: 'rcpt' | 'body'
-  /** Makes the TLS handshake of the domain's second exchanger fail. */
+  /** Makes TLS handshakes with the domain's second exchanger fail. */
   breakTls?: true
 }
 
-export const BEHAVIOURS: Record<string, Behaviour> = {
+export const BEHAVIORS: Record<string, Behavior> = {
   bounce: {
     does: 'refuses the recipient: 550 5.1.1',
     outcome: 'bounced',
@@ -70,13 +70,13 @@ export const BEHAVIOURS: Record<string, Behaviour> = {
 }
 
 /** DNS answers for a recipient domain whose first label is the behavior's name. */
-export interface DnsBehaviour {
+export interface DnsBehavior {
   does: string
   outcome: string
   answer: 'NXDOMAIN' | 'SERVFAIL' | 'null-mx' | 'dead-mx'
 }
 
-export const DNS_BEHAVIOURS: Record<string, DnsBehaviour> = {
+export const DNS_BEHAVIORS: Record<string, DnsBehavior> = {
   nxdomain: { does: 'the domain does not exist', outcome: 'bounced', answer: 'NXDOMAIN' },
   servfail: { does: 'the name servers return SERVFAIL', outcome: 'delayed', answer: 'SERVFAIL' },
   nullmx: { does: 'the domain accepts no mail: `MX 0 .` (RFC 7505)', outcome: 'bounced', answer: 'null-mx' },
@@ -88,16 +88,16 @@ export const DNS_BEHAVIOURS: Record<string, DnsBehaviour> = {
 }
 
 /** Returns the behavior that an address selects; undefined for plain delivery. */
-export function behaviourFor(address: string): Behaviour | undefined {
+export function findBehavior(address: string): Behavior | undefined {
   const local = address.slice(0, address.lastIndexOf('@')).toLowerCase()
-  const word = Object.keys(BEHAVIOURS).find(
+  const word = Object.keys(BEHAVIORS).find(
     (name) => local === name || local.startsWith(`${name}+`) || local.startsWith(`${name}-`),
   )
-  return word === undefined ? undefined : BEHAVIOURS[word]
+  return word === undefined ? undefined : BEHAVIORS[word]
 }
 
 /** Returns the DNS behavior that a domain selects. */
-export function dnsBehaviourFor(domain: string): DnsBehaviour | undefined {
+export function findDnsBehavior(domain: string): DnsBehavior | undefined {
   const label = domain.toLowerCase().split('.')[0] ?? ''
-  return Object.hasOwn(DNS_BEHAVIOURS, label) ? DNS_BEHAVIOURS[label] : undefined
+  return Object.hasOwn(DNS_BEHAVIORS, label) ? DNS_BEHAVIORS[label] : undefined
 }

@@ -1,16 +1,16 @@
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import type { Clock } from '../clock/clock.ts'
 import type { CertificatePair } from '../wire/self-signed.ts'
-import { behaviourFor } from './behaviours.ts'
+import { findBehavior } from './behaviours.ts'
 
 /** A message accepted by an exchanger of the sandbox. */
-export interface Captured {
+export interface CapturedMessage {
   mailFrom: string
   rcptTo: string[]
   helo: string
   /** IP of the client. */
   ip: string
-  /** TLS version, null for plaintext. */
+  /** TLS version; null for plaintext. */
   tls: string | null
   /** The message, with CRLF line ends. */
   raw: Buffer
@@ -20,8 +20,8 @@ export interface ExchangerDeps {
   clock: Clock
   certificate: CertificatePair
   maxBytes: number
-  /** Stores the message; the exchanger replies 250 when it resolves. */
-  deliver(message: Captured): Promise<void>
+  /** Stores the message. The exchanger replies 250 once this resolves. */
+  deliver(message: CapturedMessage): Promise<void>
 }
 
 /** How long the second exchanger of a domain keeps failing handshakes, in milliseconds. */
@@ -31,7 +31,7 @@ const BROKEN_TLS_MS = 60_000
 interface Memory {
   /** When a recipient was first refused, for greylisting. */
   refusedAt: Map<string, number>
-  /** Second exchangers whose handshakes fail, and until when. */
+  /** For each second exchanger whose handshakes fail, the time until which they fail. */
   brokenTls: Map<string, number>
 }
 
@@ -45,7 +45,7 @@ class SmtpError extends Error {
 
 const addressOf = (value: { address: string } | false): string => (value ? value.address : '')
 
-/** A private part of smtp-server's connections: handlers get a session without its socket. */
+/** A private part of smtp-server's connections, because handlers get a session without its socket. */
 interface Connection {
   id: string
   _socket?: { destroy(): void }
@@ -53,7 +53,7 @@ interface Connection {
   _upgrading?: boolean
 }
 
-/** Closes connections without a reply. */
+/** Closes the selected connections without a reply. */
 function closeAbruptly(server: SMTPServer, which: (connection: Connection) => boolean): void {
   const connections = [...server.connections] as unknown as Connection[]
   for (const connection of connections.filter(which)) connection._socket?.destroy()
@@ -61,7 +61,7 @@ function closeAbruptly(server: SMTPServer, which: (connection: Connection) => bo
 
 /** Returns the reply to RCPT that refuses a recipient; undefined to accept it. */
 function refusalFor(address: string, deps: ExchangerDeps, memory: Memory): SmtpError | undefined {
-  const behaviour = behaviourFor(address)
+  const behaviour = findBehavior(address)
   if (!behaviour?.rcpt) return undefined
   if (behaviour.untilAfterMs !== undefined) {
     const now = deps.clock.now()
@@ -75,7 +75,7 @@ function refusalFor(address: string, deps: ExchangerDeps, memory: Memory): SmtpE
 function handlers(deps: ExchangerDeps, memory: Memory, self: () => SMTPServer): SMTPServerOptions {
   return {
     onRcptTo({ address }, session, done) {
-      const behaviour = behaviourFor(address)
+      const behaviour = findBehavior(address)
       if (behaviour?.drop === 'rcpt' && session.secure) {
         const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
         if (behaviour.breakTls) memory.brokenTls.set(`mx2.${domain}`, deps.clock.now() + BROKEN_TLS_MS)
@@ -89,7 +89,7 @@ function handlers(deps: ExchangerDeps, memory: Memory, self: () => SMTPServer): 
     onData(stream, session, done) {
       const recipients = session.envelope.rcptTo.map(({ address }) => address)
       const special = recipients
-        .map(behaviourFor)
+        .map(findBehavior)
         .find((behaviour) => behaviour?.body ?? behaviour?.drop === 'body')
       const parts: Buffer[] = []
       stream.on('data', (part: Buffer) => {
@@ -135,7 +135,7 @@ export async function startExchangers(
       size: deps.maxBytes,
       maxAllowedUnauthenticatedCommands: false,
       SNICallback: (name, done) => {
-        // All handshakes until then fail, because a client retries with a smaller ClientHello before it falls back to
+        // All handshakes until this time fail, because a client retries with a smaller ClientHello before it falls back to
         // plaintext.
         const until = memory.brokenTls.get(name.toLowerCase()) ?? 0
         if (deps.clock.now() < until) return closeAbruptly(server, ({ _upgrading }) => _upgrading === true)

@@ -5,8 +5,8 @@ import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import type { Storage } from '../storage/storage.ts'
-import { mailauthResolver } from '../verification/verification.ts'
-import type { Captured } from './exchanger.ts'
+import { createMailauthResolver } from '../verification/verification.ts'
+import type { CapturedMessage } from './exchanger.ts'
 import { parseReturnPath } from '../mail/return-path.ts'
 
 /** Metadata of a captured message. */
@@ -26,7 +26,9 @@ export interface InboxEntry {
   dkim: string
   spf: string
   dmarc: string
-  /** The Authentication-Results that a receiver would add (RFC 8601), unfolded; null in messages of older versions. */
+  /**
+   * The Authentication-Results that a receiver would add (RFC 8601), unfolded; null for messages stored by older versions.
+   */
   authenticationResults: string | null
 }
 
@@ -34,13 +36,13 @@ export interface InboxEntry {
 export interface InboxMessage extends InboxEntry {
   html: string | null
   text: string | null
-  /** The source of the message, at most the first megabyte. */
+  /** The source of the message, limited to the first megabyte. */
   source: string
 }
 
 /** The mail captured by the sandbox: a folder of messages, newest first. */
 export interface Inbox {
-  add(message: Captured): Promise<void>
+  add(message: CapturedMessage): Promise<void>
   list(reader: InboxReader, limit: number): InboxEntry[]
   get(reader: InboxReader, id: string): Promise<InboxMessage | undefined>
 }
@@ -54,9 +56,9 @@ export interface InboxReader {
 const KEPT = 1000
 const SOURCE_BYTES = 1024 * 1024
 
-/** Verifies a message as its receiver would, with mailauth as an independent implementation. */
+/** Verifies a message as its receiver would. Uses mailauth, because it is an independent implementation. */
 async function verify(
-  message: Captured,
+  message: CapturedMessage,
   resolver: Resolver,
 ): Promise<Pick<InboxEntry, 'dkim' | 'spf' | 'dmarc' | 'authenticationResults'>> {
   // Loaded when the first message is captured, because the library takes 20 MB.
@@ -66,7 +68,7 @@ async function verify(
     helo: message.helo,
     sender: message.mailFrom,
     mta: 'sandbox',
-    resolver: mailauthResolver(resolver),
+    resolver: createMailauthResolver(resolver),
     disableArc: true,
     disableBimi: true,
   })
@@ -79,7 +81,7 @@ async function verify(
   }
 }
 
-/** Returns the value of the Authentication-Results field; null when missing. */
+/** Returns the value of the Authentication-Results field; null if there is none. */
 const resultsIn = (headers: string): string | null =>
   /^Authentication-Results:\s*(.*(?:\r?\n[ \t].*)*)/im.exec(headers)?.[1]?.replaceAll(/\s+/g, ' ').trim() ??
   null
@@ -112,10 +114,10 @@ export interface InboxDeps {
 const mayRead = ({ teamId, operator }: InboxReader, entry: InboxEntry): boolean =>
   entry.teamId === null ? operator : entry.teamId === teamId
 
-/** Opens the inbox in `folder`, which is created when missing. */
+/** Opens the inbox in `folder`. Creates the folder if it doesn't exist. */
 export async function openInbox(folder: string, deps: InboxDeps): Promise<Inbox> {
   const entries = await load(folder)
-  const teamOf = async ({ mailFrom }: Captured): Promise<string | null> => {
+  const teamOf = async ({ mailFrom }: CapturedMessage): Promise<string | null> => {
     const emailId = parseReturnPath(mailFrom)?.emailId
     if (emailId === undefined) return null
     return (await deps.storage.teamOfEmail({ emailId }, deps.clock.now())) ?? null

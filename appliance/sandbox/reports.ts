@@ -1,4 +1,7 @@
-/** The daily reports of a simulated receiver about a domain: DMARC (RFC 9990, RFC 7489) and TLS (RFC 8460), about yesterday. Pure. */
+/**
+ * The daily reports of a simulated receiver about a domain's mail of yesterday: DMARC (RFC 9990, RFC 7489) and TLS (RFC
+ * 8460). Pure.
+ */
 import { gzipSync } from 'node:zlib'
 
 /** The reporting server, the recipient of the report, and its subject. */
@@ -15,7 +18,7 @@ interface ReportAbout {
   now: number
 }
 
-/** Messages of one source, with their results. */
+/** Messages from one sending IP, with their results. */
 interface Source {
   ip: string
   count: number
@@ -27,7 +30,9 @@ interface Source {
 
 const DAY = 86_400_000
 
-/** This server, a service that is not set up for the domain, and a forger (addresses of RFC 5737). */
+/**
+ * Returns three sending IPs: this server, a service that isn't set up for the domain, and a forger (addresses of RFC 5737).
+ */
 const sourcesOf = ({ domain, ip }: ReportAbout): Source[] => [
   { ip, count: 42, disposition: 'none', dkim: domain, spf: domain },
   { ip: '198.51.100.20', count: 5, disposition: 'none', dkim: 'crm.test', spf: 'crm.test' },
@@ -52,7 +57,7 @@ function recordOf(domain: string, { ip, count, disposition, dkim, spf }: Source)
 }
 
 /** Creates an aggregate report (RFC 7489 appendix C). */
-export function dmarcReport(about: ReportAbout) {
+export function createDmarcReport(about: ReportAbout) {
   const { host, domain, now } = about
   const [begin, end] = yesterday(about).map((at) => at / 1000)
   const xml = [
@@ -67,7 +72,7 @@ export function dmarcReport(about: ReportAbout) {
 }
 
 /** Creates a TLS report (RFC 8460 §4.4). */
-export function tlsReport(about: ReportAbout) {
+export function createTlsReport(about: ReportAbout) {
   const { host, domain, now } = about
   const [begin, end] = yesterday(about).map((at) => new Date(at).toISOString())
   const failure = { 'result-type': 'certificate-expired', 'failed-session-count': 3 }

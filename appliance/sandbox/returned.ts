@@ -3,13 +3,13 @@
  * path, replies to its author and reports about its domain, as on the real internet. Selected by the local part, as in
  * behaviours.ts.
  */
-import { fieldValue, splitMessage } from '../mail/headers.ts'
-import type { Captured } from './exchanger.ts'
-import { dmarcReport, tlsReport } from './reports.ts'
+import { getUnfoldedValue, splitMessage } from '../mail/headers.ts'
+import type { CapturedMessage } from './exchanger.ts'
+import { createDmarcReport, createTlsReport } from './reports.ts'
 
 /** A message that a recipient sends back. */
-export interface SentBack {
-  /** The return path; empty for the null reverse-path. */
+export interface ReturnedMessage {
+  /** The return path of the message; empty for the null reverse-path. */
   mailFrom: string
   rcptTo: string
   helo: string
@@ -17,14 +17,14 @@ export interface SentBack {
 }
 
 /** How a recipient responds to a message. */
-export interface Return {
+export interface ReturnBehavior {
   /** Description of the recipient's behavior. */
   does: string
-  /** The consequence. */
+  /** What happens as a result. */
   outcome: string
   /** The message goes to the `rua` address of the From domain's DMARC record, and isn't sent without one. */
   isReport?: true
-  write(about: About): Pick<SentBack, 'mailFrom' | 'rcptTo'> & { lines: string[] }
+  write(about: About): Pick<ReturnedMessage, 'mailFrom' | 'rcptTo'> & { lines: string[] }
 }
 
 /** The accepted message, and one of its recipients. */
@@ -35,7 +35,7 @@ interface About {
   from: string
   subject: string
   messageId: string
-  /** Header of the message, without the blank line. */
+  /** Header of the message, without the blank line after it. */
   header: string
   date: string
   /** The domain of the From field. */
@@ -53,7 +53,7 @@ const HEADER_SHOWN = 16 * 1024
 const REPORTED = { does: 'accepts, then sends a delivery report', outcome: 'delivered, then bounced' }
 
 /** Responses by local part. */
-export const RETURNS: Record<string, Return> = {
+export const RETURN_BEHAVIORS: Record<string, ReturnBehavior> = {
   'late-bounce': {
     does: `${REPORTED.does}: 5.1.1`,
     outcome: `${REPORTED.outcome}; the address is suppressed`,
@@ -117,28 +117,28 @@ export const RETURNS: Record<string, Return> = {
     does: 'accepts, then sends a DMARC report about the From domain',
     outcome: 'delivered; the report is listed with the domain',
     isReport: true,
-    write: dmarcReport,
+    write: createDmarcReport,
   },
   'tls-report': {
     does: 'accepts, then sends a TLS report about the From domain',
     outcome: 'delivered; the report is listed with the domain',
     isReport: true,
-    write: tlsReport,
+    write: createTlsReport,
   },
 }
 
 /**
- * Returns the message that a recipient sends back for an accepted message; undefined for none.
+ * Returns the message that a recipient sends back for an accepted message; undefined if there is none.
  * @param textsAt returns the TXT records of a name
  */
-export async function sentBackFor(
-  { mailFrom, raw, ip }: Pick<Captured, 'mailFrom' | 'raw' | 'ip'>,
+export async function createReturnedMessage(
+  { mailFrom, raw, ip }: Pick<CapturedMessage, 'mailFrom' | 'raw' | 'ip'>,
   recipient: string,
   now: number,
   textsAt: (name: string) => Promise<readonly string[]>,
-): Promise<SentBack | undefined> {
+): Promise<ReturnedMessage | undefined> {
   const local = recipient.slice(0, recipient.lastIndexOf('@')).toLowerCase()
-  const word = Object.keys(RETURNS).find(
+  const word = Object.keys(RETURN_BEHAVIORS).find(
     (name) => local === name || local.startsWith(`${name}+`) || local.startsWith(`${name}-`),
   )
   // Nothing is sent back for a message with a null reverse-path (RFC 5321 §6.1).
@@ -146,13 +146,13 @@ export async function sentBackFor(
   const { fields, bodyOffset } = splitMessage(raw)
   const value = (name: string) => {
     const field = fields.find((one) => one.name.toLowerCase() === name)
-    return field === undefined ? '' : fieldValue(field).trim()
+    return field === undefined ? '' : getUnfoldedValue(field).trim()
   }
   const host = `mx1.${recipient.slice(recipient.lastIndexOf('@') + 1)}`
   const date = new Date(now).toUTCString().replace('GMT', '+0000')
   const from = /<([^<>]*)>\s*$/.exec(value('from'))?.[1] ?? value('from')
   const header = raw.toString('latin1', 0, Math.min(bodyOffset, HEADER_SHOWN)).trimEnd()
-  const chosen = RETURNS[word]!
+  const chosen = RETURN_BEHAVIORS[word]!
   const domain = from.slice(from.lastIndexOf('@') + 1).toLowerCase()
   const texts = chosen.isReport ? await textsAt(`_dmarc.${domain}`) : []
   const reportsTo = texts.map((text) => /\brua=mailto:([^\s,;!]+)/i.exec(text)?.[1]).find(Boolean) ?? ''

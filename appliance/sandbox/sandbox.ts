@@ -1,6 +1,6 @@
 /**
- * A small internet on loopback, for trying out Posthaste and for development: a DNS server that knows every domain, and
- * mail exchangers that accept mail and show it. The server uses its real delivery path throughout.
+ * A small internet on loopback, for trying out and developing Posthaste: a DNS server that knows every domain, and mail
+ * exchangers that accept mail and display it. The server uses its real delivery path throughout.
  */
 import { join } from 'node:path'
 import type { Accounts } from '../accounts/accounts.ts'
@@ -9,13 +9,13 @@ import type { Config } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { Senders } from '../senders/senders.ts'
 import type { Storage } from '../storage/storage.ts'
-import { selfSignedPair } from '../wire/self-signed.ts'
-import { EXCHANGERS, sandboxAnswers } from './answers.ts'
-import type { Captured } from './exchanger.ts'
+import { createSelfSignedPair } from '../wire/self-signed.ts'
+import { EXCHANGER_IPS, createSandboxDns } from './answers.ts'
+import type { CapturedMessage } from './exchanger.ts'
 import { startExchangers } from './exchanger.ts'
 import { openInbox, type Inbox } from './inbox.ts'
 import { seedSandbox, type Seed } from './seed.ts'
-import { sentBackFor, type SentBack } from './returned.ts'
+import { createReturnedMessage, type ReturnedMessage } from './returned.ts'
 import { startZoneServer } from './zone.ts'
 
 export type { Inbox, InboxEntry, InboxMessage } from './inbox.ts'
@@ -25,7 +25,7 @@ export interface Sandbox {
   /** Address of the DNS server, `ip:port`. */
   readonly dns: string
   /**
-   * Options for resolvers that use the DNS server, both as recursive server and as authoritative server of every zone.
+   * Options for resolvers that use the DNS server, both as recursive server and as the authoritative server of every zone.
    */
   readonly resolver: { servers: string[]; authoritativePort: number }
   /** Port of the mail exchangers. */
@@ -34,10 +34,10 @@ export interface Sandbox {
   readonly inbox: Inbox
   /** The team, domain, key and sign-in. Throws before `open`. */
   readonly seed: Seed
-  /** Second half of the start: parts that depend on modules which need the sandbox's DNS. */
+  /** Completes the start with the parts whose modules need the sandbox's DNS. */
   open(parts: { accounts: Accounts; senders: Senders; resolver: Resolver }): Promise<void>
-  /** Delivers the mail that recipients send back through `bring` from now on. Before that, it is dropped. */
-  connect(bring: (mail: SentBack) => Promise<void>): void
+  /** Uses `bring` from now on to deliver the mail that recipients send back. Before that, such mail is dropped. */
+  connect(bring: (mail: ReturnedMessage) => Promise<void>): void
   close(): Promise<void>
 }
 
@@ -48,13 +48,13 @@ export interface SandboxDeps {
   log: { info(fields: object, message: string): void }
 }
 
-/** Delay until a recipient sends something back, in milliseconds. The delivery is final by then. */
+/** Delay before a recipient sends something back, in milliseconds. The delivery is final by then. */
 const RETURNED_AFTER = 3000
 
-/** Starts DNS and exchangers on free ports of loopback. */
+/** Starts the DNS server and the exchangers on free loopback ports. */
 export async function startSandbox({ config, storage, clock, log }: SandboxDeps): Promise<Sandbox> {
   const host = { hostname: config.hostname, sourceIps: config.delivery.source_ips }
-  const answers = sandboxAnswers(storage, host, () => clock.now())
+  const answers = createSandboxDns(storage, host, () => clock.now())
   const textsAt = async (name: string): Promise<readonly string[]> => {
     const entry = await answers(name)
     return typeof entry === 'string' ? [] : [entry.TXT ?? []].flat()
@@ -70,21 +70,21 @@ export async function startSandbox({ config, storage, clock, log }: SandboxDeps)
     if (!opened) throw new Error('the sandbox is not open yet')
     return opened
   }
-  const exchangers = await startExchangers([EXCHANGERS.mx1, EXCHANGERS.mx2], 0, {
+  const exchangers = await startExchangers([EXCHANGER_IPS.mx1, EXCHANGER_IPS.mx2], 0, {
     clock,
-    certificate: await selfSignedPair(['mx.posthaste.localhost'], clock.now()),
+    certificate: await createSelfSignedPair(['mx.posthaste.localhost'], clock.now()),
     maxBytes: config.limits.message_bytes * 2,
-    async deliver(message: Captured) {
+    async deliver(message: CapturedMessage) {
       await parts().inbox.add(message)
       for (const recipient of message.rcptTo) {
-        const back = await sentBackFor(message, recipient, clock.now(), textsAt)
+        const back = await createReturnedMessage(message, recipient, clock.now(), textsAt)
         if (back) waiting.add(clock.after(RETURNED_AFTER, () => void bringBack(back)))
       }
     },
   })
   const waiting = new Set<() => void>()
-  let bring: ((mail: SentBack) => Promise<void>) | undefined
-  const bringBack = (back: SentBack) =>
+  let bring: ((mail: ReturnedMessage) => Promise<void>) | undefined
+  const bringBack = (back: ReturnedMessage) =>
     bring?.(back).catch((error: unknown) => {
       // As on the real internet, a domain that doesn't receive mail refuses the reply.
       log.info({ err: error, rcpt_to: back.rcptTo }, 'mail from the sandbox was refused')

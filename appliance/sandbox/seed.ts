@@ -5,7 +5,7 @@ import type { Accounts } from '../accounts/accounts.ts'
 import type { Senders } from '../senders/senders.ts'
 
 /**
- * Data that a new user needs to send and sign in. Stored in the sandbox's folder, so that every start prints the same.
+ * Data that a new user needs to send and sign in. Stored in the sandbox's folder, so that every start prints the same data.
  */
 export interface Seed {
   teamId: string
@@ -17,7 +17,7 @@ export interface Seed {
 
 const DOMAIN = 'example.test'
 
-/** Creates the owner and returns the team's id. An owner left behind by an interrupted start gets the new password. */
+/** Creates the owner and returns the team's id. If an interrupted start left an owner behind, sets the new password. */
 async function makeOwner(accounts: Accounts, email: string, password: string): Promise<string> {
   const owner = await accounts.findOwner({ email })
   if (!owner) return (await accounts.createOwner({ email, password, teamName: 'Sandbox' })).team.id
@@ -25,7 +25,7 @@ async function makeOwner(accounts: Accounts, email: string, password: string): P
   return owner.team.id
 }
 
-/** Creates the sandbox's team, owner, verified domain and key at the first start; later reads them. */
+/** Creates the sandbox's team, owner, verified domain and key at the first start; reads them from the file later. */
 export async function seedSandbox(
   folder: string,
   { accounts, senders }: { accounts: Accounts; senders: Senders },

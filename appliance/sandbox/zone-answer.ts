@@ -1,12 +1,12 @@
 import type { Answer as WireAnswer } from 'dns-packet'
 import type { RecordType } from '../dns/dns.ts'
 
-/** Answers queries from a declarative zone. Pure; zone.ts has the sockets. */
+/** Answers queries from a declarative zone. Pure; the sockets are in zone.ts. */
 
 /**
- * How a name can fail: a response code; no answer (TIMEOUT); bytes that aren't DNS (GARBAGE); an answer to another
- * query (WRONG-ID, WRONG-QUESTION); the truncation flag even over TCP (TRUNCATE); a referral to other servers
- * (REFERRAL); an empty answer of a server that is neither recursive nor authoritative (LAME).
+ * How a query for a name can fail: a response code; no answer (TIMEOUT); bytes that aren't DNS (GARBAGE); an answer to
+ * another query (WRONG-ID, WRONG-QUESTION); the truncation flag even over TCP (TRUNCATE); a referral to other servers
+ * (REFERRAL); an empty answer from a server that is neither recursive nor authoritative (LAME).
  */
 export type ZoneFailure =
   | 'NXDOMAIN'
@@ -31,18 +31,18 @@ export interface ZoneRecords {
   AAAA?: OneOrMore<string>
   /** An exchange of '' or '.' is a null MX (RFC 7505 §3). */
   MX?: OneOrMore<{ preference: number; exchange: string }>
-  /** One string is one record; long ones are split into character-strings. */
+  /** Each string is one record; long ones are split into character-strings. */
   TXT?: OneOrMore<string>
   CNAME?: string
   NS?: OneOrMore<string>
   PTR?: OneOrMore<string>
-  /** `data` in hexadecimal. */
+  /** `data` is hexadecimal. */
   TLSA?: OneOrMore<{ usage: number; selector: number; matching: number; data: string }>
-  /** Seconds; default 300. */
+  /** TTL in seconds. Default: 300. */
   ttl?: number
   /** Sets the AD flag, as a validating resolver does for a signed zone. */
   authentic?: boolean
-  /** Truncates the answer over UDP, and gives it over TCP. */
+  /** Truncates the answer over UDP, but not over TCP. */
   truncate?: boolean
   /** Delay of the answer, in milliseconds. */
   delayMs?: number
@@ -58,7 +58,7 @@ export type Zone = Record<string, ZoneEntry>
 type Found = ZoneEntry | undefined
 
 /**
- * A zone as a function of the name; undefined for a name that doesn't exist. The type of an unsupported record is
+ * A zone as a function of the name; returns undefined for a name that doesn't exist. The type of an unsupported record is
  * `TYPE` and its number.
  */
 export type ZoneFunction = (name: string, type: string) => Found | Promise<Found>
@@ -82,11 +82,12 @@ const rcodes: Partial<Record<ZoneFailure, number>> = {
   REFUSED: 5,
 }
 
-/** Maximum number of aliases that an answer follows, as in recursive servers. */
+/** Maximum number of aliases to follow in one answer, as in recursive servers. */
 const MAX_LINKS = 12
 
 /**
- * Finds a name in a literal zone: itself, an empty non-terminal (NODATA, RFC 8020), or a wildcard (RFC 4592 §3.3.1).
+ * Finds a name in a literal zone: the name itself, an empty non-terminal (NODATA, RFC 8020), or a wildcard (RFC 4592
+ * §3.3.1).
  */
 export function findEntry(zone: ReadonlyMap<string, ZoneEntry>, name: string): ZoneEntry | undefined {
   const exists = (at: string) => zone.has(at) || [...zone.keys()].some((key) => key.endsWith(`.${at}`))
@@ -97,7 +98,7 @@ export function findEntry(zone: ReadonlyMap<string, ZoneEntry>, name: string): Z
 }
 
 /** Answers a query from a zone. `chase` follows aliases, as a recursive server does. */
-export async function answerFrom(
+export async function answerFromZone(
   find: ZoneFunction,
   question: { name: string; type: string },
   options: { negativeTtl: number; chase: boolean },
@@ -138,7 +139,7 @@ function emptyAnswer(): ZoneAnswer {
 }
 
 /** Creates the answer of a server that couldn't look up the name: SERVFAIL. */
-export function failedAnswer(name: string): ZoneAnswer {
+export function createServfailAnswer(name: string): ZoneAnswer {
   return fail({ ...emptyAnswer(), authentic: false }, name, 'SERVFAIL', 0)
 }
 
@@ -160,7 +161,7 @@ function startOfAuthority(name: string, ttl: number): WireAnswer {
   const apex = name.split('.').slice(-2).join('.')
   const times = { serial: 1, refresh: 3600, retry: 600, expire: 86_400, minimum: ttl }
   const data = { mname: `ns.${apex}`, rname: `hostmaster.${apex}`, ...times }
-  // The SOA's own TTL is longer, so that a client has to use MINIMUM (RFC 2308 §4).
+  // The TTL of the SOA record is longer, so that a client has to use MINIMUM (RFC 2308 §4).
   return { name: apex, type: 'SOA', ttl: ttl + 3600, data }
 }
 

@@ -32,8 +32,8 @@ export function typeName(code: number): string {
   return typeNames.get(code) ?? `TYPE${code}`
 }
 
-/** Encodes the response to a query; undefined for no response. */
-export function writeResponse(
+/** Encodes the response to a query; undefined if there is no response. */
+export function encodeResponse(
   request: Packet,
   answer: ZoneAnswer,
   transport: 'udp' | 'tcp',
@@ -41,7 +41,7 @@ export function writeResponse(
   const { failure } = answer
   if (failure === 'TIMEOUT') return undefined
   const header = writeHeader(request, answer)
-  // A pointer to itself in place of the question's name.
+  // Write a compression pointer to itself in place of the question's name.
   if (failure === 'GARBAGE')
     return Buffer.concat([codec.encode(header).subarray(0, 12), Buffer.from('c00c', 'hex')])
   const truncated = () => codec.encode({ ...header, flags: header.flags | codec.TRUNCATED_RESPONSE })
@@ -61,12 +61,12 @@ function writeHeader({ header, questions }: Packet, { failure, authentic, rcode 
     (vouched ? codec.AUTHORITATIVE_ANSWER | codec.RECURSION_AVAILABLE : 0) |
     (header.rd ? codec.RECURSION_DESIRED : 0) |
     (authentic ? codec.AUTHENTIC_DATA : 0)
-  // The codec accepts types that it doesn't know only under this name with their number.
+  // The codec accepts unknown types only as `UNKNOWN_` and their number.
   const asked = typeName(type).replace(/^TYPE/, 'UNKNOWN_') as codec.RecordType
   return {
     type: 'response' as const,
     id: failure === 'WRONG-ID' ? header.id ^ 1 : header.id,
-    // The codec takes the response code as the low bits of the flags.
+    // The codec expects the response code in the low bits of the flags.
     flags: flags | rcode,
     questions: [{ name: failure === 'WRONG-QUESTION' ? `not-${name}` : name, type: asked }],
   }

@@ -2,23 +2,23 @@ import { once } from 'node:events'
 import { isIPv6, type Socket } from 'node:net'
 import { createTCPServer, createUDPServer, type Packet } from 'dns2'
 import {
-  answerFrom,
-  failedAnswer,
+  answerFromZone,
+  createServfailAnswer,
   findEntry,
   type Zone,
   type ZoneEntry,
   type ZoneFunction,
 } from './zone-answer.ts'
-import { typeName, writeResponse } from './zone-wire.ts'
+import { typeName, encodeResponse } from './zone-wire.ts'
 
 export type { Zone, ZoneEntry, ZoneFailure, ZoneFunction, ZoneRecords } from './zone-answer.ts'
 
 /**
  * A DNS server for a declarative zone, used by the sandbox and the tests.
  *
- * dns2 does sockets, framing and query parsing. Responses are encoded with dns-packet, because dns2 3.1.1 has no TLSA
- * records and would cut a long answer in the middle. The server is both recursive (RA, follows aliases) and
- * authoritative (AA).
+ * dns2 handles sockets, framing and query parsing. Responses are encoded with dns-packet, because dns2 3.1.1 has no TLSA
+ * records and would cut a long answer in the middle. The server is both recursive (RA, follows aliases) and authoritative
+ * (AA).
  */
 
 /** A received query; `type` is `TYPE` and a number if it isn't supported. */
@@ -31,19 +31,19 @@ export interface ZoneQuery {
 export interface ZoneServerOptions {
   /** The zone: a table of names, or a function that answers for any name. */
   zone: Zone | ZoneFunction
-  /** Default 127.0.0.1. */
+  /** IP to listen on. Default: 127.0.0.1. */
   address?: string
-  /** Port for UDP and TCP; 0 (the default) for a free port. */
+  /** Port for UDP and TCP. Default: 0, for a free port. */
   port?: number
-  /** SOA minimum for negative answers, in seconds. Default 60. */
+  /** SOA minimum for negative answers, in seconds. Default: 60. */
   negativeTtl?: number
   /**
    * Whether to follow aliases as recursive servers do; authoritative servers leave that to the client. Default: true.
    */
   chase?: boolean
   /**
-   * Makes every existing name that isn't an alias the apex of its own zone, served by this host, so that a walk up to
-   * the authoritative servers ends here. NS records in the zone take precedence.
+   * Makes every existing name that isn't an alias the apex of its own zone, served by this host, so that a search for the
+   * authoritative servers ends here. NS records in the zone take precedence.
    */
   nameServer?: { host: string; address: string }
 }
@@ -53,18 +53,18 @@ export interface ZoneServer {
   readonly port: number
   /** The last 10,000 received queries, oldest first. */
   readonly queries: readonly ZoneQuery[]
-  /** Changes one name or, with undefined, removes it. Throws when the zone is a function. */
+  /** Changes one name or, if `entry` is undefined, removes it. Throws if the zone is a function. */
   set(name: string, entry: ZoneEntry | undefined): void
   /** Replaces the zone. */
   replace(zone: Zone | ZoneFunction): void
-  /** Closes the server. May be called again. */
+  /** Closes the server. May be called more than once. */
   close(): Promise<void>
 }
 
 const MAX_QUERIES = 10_000
 const MAX_PORT_TRIES = 20
 
-/** Starts the server. Rejects with the system's error when the address or port can't be bound. */
+/** Starts the server. Rejects with the system's error if the address or port can't be bound. */
 export async function startZoneServer(options: ZoneServerOptions): Promise<ZoneServer> {
   const address = options.address ?? '127.0.0.1'
   const state = new ZoneState(options)
@@ -118,12 +118,12 @@ class ZoneState {
     this.queries.push({ ...asked, transport })
     if (this.queries.length > MAX_QUERIES) this.queries.shift()
     const { negativeTtl = 60, chase = true } = this.#options
-    // A failed lookup gives SERVFAIL (RFC 1035 §4.1.1), because the storage behind a zone may be closing.
-    const answer = await answerFrom((name, type) => this.#find(name, type), asked, {
+    // Answer a failed lookup with SERVFAIL (RFC 1035 §4.1.1), because the storage behind a zone may be closing.
+    const answer = await answerFromZone((name, type) => this.#find(name, type), asked, {
       negativeTtl,
       chase,
-    }).catch(() => failedAnswer(asked.name))
-    const bytes = writeResponse(request, answer, transport)
+    }).catch(() => createServfailAnswer(asked.name))
+    const bytes = encodeResponse(request, answer, transport)
     if (!bytes) return
     if (answer.delayMs === 0) return void send(bytes)
     const timer = setTimeout(() => {
@@ -155,7 +155,7 @@ function canonical(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 
-/** Binds UDP, then TCP on the same port. If that port is taken and any port is allowed, tries another one. */
+/** Binds UDP, then TCP on the same port. If that port is taken and any port is allowed, tries another port. */
 async function listen(
   address: string,
   port: number,

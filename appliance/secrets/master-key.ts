@@ -17,8 +17,8 @@ import { dirname, join } from 'node:path'
 import { createSealer, KEY_BYTES, type Sealer } from './seal.ts'
 
 /** The master key is missing or can't be used. The message is shown to people. */
-export class MasterKeyRefused extends Error {
-  override name = 'MasterKeyRefused'
+export class MasterKeyError extends Error {
+  override name = 'MasterKeyError'
 }
 
 /** File name of the key that Posthaste generates, in the data directory. */
@@ -26,12 +26,12 @@ const KEY_FILE = 'master.key'
 const KEY_VARIABLE = 'POSTHASTE_MASTER_KEY'
 /** Name of the systemd credential (systemd.exec(5), LoadCredentialEncrypted=). */
 const KEY_CREDENTIAL = 'posthaste-master-key'
-/** Where systemd puts the service's credentials. Commands run outside the service read them from here. */
+/** Directory in which systemd stores the service's credentials. Commands run outside the service read them from here. */
 const SERVICE_CREDENTIALS = '/run/credentials/posthaste.service'
 
 /**
- * own: the file that Posthaste generated in the data directory · file: `secrets.master_key_file` · named: a path from
- * the command line
+ * own: the file that Posthaste generated in the data directory · file: the file in `secrets.master_key_file` · named: a
+ * path from the command line
  */
 export type KeySource =
   | { kind: 'own'; path: string }
@@ -44,19 +44,19 @@ export type KeySource =
 export interface MasterKey {
   sealer: Sealer
   source: KeySource
-  /** The contents of a key file that holds it. */
+  /** The key as written to a key file. */
   text: string
 }
 
-/** Everything that decides where the key is read from. */
-export interface KeyPlaces {
+/** Everything that determines where the key is read from. */
+export interface KeyLocations {
   dataDir: string
-  /** `secrets.master_key_file` */
+  /** Value of `secrets.master_key_file`. */
   keyFile: string | undefined
   env: NodeJS.ProcessEnv
 }
 
-/** Describes a source in words. */
+/** Describes a source for people. */
 export function describeSource(source: KeySource): string {
   switch (source.kind) {
     case 'own':
@@ -75,7 +75,7 @@ export function describeSource(source: KeySource): string {
  * Picks the first source that is set: the configured file, the environment variable, the systemd credential, the file
  * in the data directory.
  */
-export function sourceOf({ dataDir, keyFile, env }: KeyPlaces): KeySource {
+export function chooseKeySource({ dataDir, keyFile, env }: KeyLocations): KeySource {
   if (keyFile !== undefined) return { kind: 'file', path: keyFile }
   if ((env[KEY_VARIABLE] ?? '') !== '') return { kind: 'environment' }
   const directories = env.CREDENTIALS_DIRECTORY ? [env.CREDENTIALS_DIRECTORY] : [SERVICE_CREDENTIALS]
@@ -95,21 +95,21 @@ function isFile(path: string): boolean {
 }
 
 /**
- * Reads the master key. Returns undefined when the file in the data directory, or at `path`, doesn't exist.
- * @throws MasterKeyRefused when the source holds no valid key, or is readable by everyone
+ * Reads the master key. Returns undefined if the key file in the data directory doesn't exist.
+ * @throws MasterKeyError if the source contains no valid key, or is readable by everyone
  */
-export function readMasterKey(places: KeyPlaces): MasterKey | undefined {
-  const source = sourceOf(places)
+export function readMasterKey(places: KeyLocations): MasterKey | undefined {
+  const source = chooseKeySource(places)
   if (source.kind === 'environment') return parseKey(places.env[KEY_VARIABLE]!, source)
   const found = readKeyFile(source.path, source)
   if (!found && source.kind !== 'own')
-    throw new MasterKeyRefused(
+    throw new MasterKeyError(
       `No master key in ${describeSource(source)}: file not found. Put the key there. For a new server, create one with: openssl rand -base64 32`,
     )
   return found
 }
 
-/** Reads a key file; undefined when it doesn't exist. */
+/** Reads a key file; undefined if it doesn't exist. */
 export function readKeyFile(path: string, source: KeySource): MasterKey | undefined {
   let text: string
   try {
@@ -117,10 +117,10 @@ export function readKeyFile(path: string, source: KeySource): MasterKey | undefi
     if (source.kind !== 'credential') closeToOthers(path, source)
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (error instanceof MasterKeyRefused) throw error
+    if (error instanceof MasterKeyError) throw error
     const { code = String(error) } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
-    throw new MasterKeyRefused(
+    throw new MasterKeyError(
       `The master key in ${describeSource(source)} cannot be read (${code}). Check who owns the file.`,
     )
   }
@@ -128,14 +128,14 @@ export function readKeyFile(path: string, source: KeySource): MasterKey | undefi
 }
 
 /**
- * Resets the mode of our own key file, and refuses any other file that everyone can read. Group read is allowed, as for
+ * Restricts the mode of our own key file, and refuses any other file that everyone can read. Group read is allowed, as for
  * TLS keys.
  */
 function closeToOthers(path: string, source: KeySource): void {
   const { mode } = statSync(path)
   if (source.kind === 'own' && (mode & 0o077) !== 0) return chmodSync(path, 0o600)
   if ((mode & 0o027) !== 0)
-    throw new MasterKeyRefused(
+    throw new MasterKeyError(
       `Other users can read or change the master key in ${describeSource(source)}. Run: chmod 600 ${path}`,
     )
 }
@@ -145,25 +145,25 @@ function parseKey(text: string, source: KeySource): MasterKey {
   const bytes = Buffer.from(trimmed, 'base64')
   const canonical = bytes.toString('base64').replace(/=+$/, '')
   if (bytes.length !== KEY_BYTES || trimmed.replace(/=+$/, '') !== canonical)
-    throw new MasterKeyRefused(
+    throw new MasterKeyError(
       `${describeSource(source)} does not contain a master key: expected ${KEY_BYTES} bytes in base64, as openssl rand -base64 ${KEY_BYTES} prints them.`,
     )
   return { sealer: createSealer(bytes), source, text: `${bytes.toString('base64')}\n` }
 }
 
 /** Generates a key without storing it. */
-export function freshKey(source: KeySource): MasterKey {
+export function generateMasterKey(source: KeySource): MasterKey {
   return parseKey(randomBytes(KEY_BYTES).toString('base64'), source)
 }
 
 /**
  * Generates the key of a data directory and stores it durably, readable by the owner only. If another process has just
- * created one, returns that.
+ * created one, returns that key.
  */
-export function makeOwnKey(places: KeyPlaces): MasterKey {
+export function createKeyFile(places: KeyLocations): MasterKey {
   const path = join(places.dataDir, KEY_FILE)
   const source: KeySource = { kind: 'own', path }
-  const key = freshKey(source)
+  const key = generateMasterKey(source)
   const partial = `${path}.partial-${process.pid}`
   writeKeyFile(partial, key)
   try {
@@ -180,12 +180,12 @@ export function makeOwnKey(places: KeyPlaces): MasterKey {
   }
 }
 
-/** Where the next key is stored while everything is being resealed with it. */
+/** Returns the path at which the next key is stored while everything is being resealed with it. */
 export const nextKeyPath = (path: string): string => `${path}.new`
 
 /**
  * Writes a key file durably, with mode 0600 or with the owner and mode of the file that it will replace.
- * @throws MasterKeyRefused when the file can't be written
+ * @throws MasterKeyError if the file can't be written
  */
 export function writeKeyFile(path: string, { text }: Pick<MasterKey, 'text'>, like?: string): void {
   try {
@@ -201,7 +201,7 @@ export function writeKeyFile(path: string, { text }: Pick<MasterKey, 'text'>, li
     giveToOwner(path, like ?? dirname(path))
     syncDirectory(dirname(path))
   } catch (error) {
-    throw new MasterKeyRefused(
+    throw new MasterKeyError(
       `Cannot write the master key to ${path}: ${(error as Error).message}. Nothing was changed.`,
       { cause: error },
     )
@@ -209,7 +209,7 @@ export function writeKeyFile(path: string, { text }: Pick<MasterKey, 'text'>, li
 }
 
 /** Atomically replaces the key file with the next key. Does nothing if another process has already done so. */
-export function exchangeKeyFile(path: string): void {
+export function replaceKeyFile(path: string): void {
   try {
     renameSync(nextKeyPath(path), path)
   } catch (error) {

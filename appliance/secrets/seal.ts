@@ -1,7 +1,7 @@
 /**
- * Seals values with AES-256-GCM (NIST SP 800-38D): `sealed:1:<key id>:<base64url of nonce, ciphertext and tag>`. The
- * place where a value is stored and everything before the last colon are authenticated as well, so that a value copied
- * to another place doesn't open.
+ * Seals values with AES-256-GCM (NIST SP 800-38D): `sealed:1:<key id>:<base64url of nonce, ciphertext and tag>`. The place
+ * where a value is stored and everything before the last colon are authenticated as well, so that a value copied to another
+ * place can't be opened.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
@@ -13,7 +13,7 @@ const TAG_BYTES = 16
 const VERSION = '1'
 const FORM = /^sealed:([^:]*):([^:]*):([A-Za-z0-9_-]*)$/
 
-/** A stored secret can't be opened. The message names where it is stored, never its value. */
+/** A stored secret can't be opened. The message says where it is stored, but never contains its value. */
 class SecretRefused extends Error {
   override name = 'SecretRefused'
 }
@@ -22,13 +22,19 @@ class SecretRefused extends Error {
 export interface Sealer {
   /** Identifies the key without revealing anything about it: 16 hex digits. */
   keyId: string
-  /** @param place where the value is stored; it opens nowhere else */
+  /**
+   * Seals a value.
+   * @param place where the value is stored; it can't be opened for any other place
+   */
   seal(value: Uint8Array, place: string): string
-  /** @throws SecretRefused when the value is not sealed, was changed or moved, or is sealed with another key */
+  /**
+   * Opens a sealed value.
+   * @throws SecretRefused if the value is not sealed, was changed or moved, or is sealed with another key
+   */
   open(sealed: string, place: string): Buffer
 }
 
-/** Creates a sealer. Throws `RangeError` when the key is not `KEY_BYTES` long. */
+/** Creates a sealer. Throws `RangeError` if the key is not `KEY_BYTES` long. */
 export function createSealer(masterKey: Uint8Array): Sealer {
   if (masterKey.length !== KEY_BYTES) throw new RangeError(`A master key has ${KEY_BYTES} bytes.`)
   // Derives two independent keys (RFC 5869), so that the key id reveals nothing about the encryption key.
@@ -65,7 +71,7 @@ export function createSealer(masterKey: Uint8Array): Sealer {
   }
 }
 
-/** Splits a sealed value into nonce, ciphertext and tag. */
+/** Parses a sealed value into nonce, ciphertext and tag. */
 function readSealed(text: string, place: string, keyId: string): Buffer {
   const [, version, id, body = ''] = FORM.exec(text) ?? []
   if (version === undefined) throw new SecretRefused(`The secret in ${place} is not encrypted.`)

@@ -1,14 +1,14 @@
 /**
- * Wraps storage so that secrets are sealed when written and opened when read. Neither the callers nor the storage
- * itself know about it.
+ * Wraps storage so that secrets are sealed when written and opened when read. This is transparent to both the callers and
+ * the storage itself.
  */
 import { LRUCache } from 'lru-cache'
-import { secretPlace, type DkimKey, type Storage, type Webhook } from '../storage/storage.ts'
+import { secretLocations, type DkimKey, type Storage, type Webhook } from '../storage/storage.ts'
 import type { Sealer } from './seal.ts'
 
 /**
- * How many opened values to cache. Opening one takes about 30 microseconds, and busy webhooks and domains need theirs
- * constantly.
+ * Maximum number of opened values to cache. Opening a value takes about 30 microseconds, and busy webhooks and domains need
+ * theirs constantly.
  */
 const CACHED = 2000
 
@@ -31,12 +31,12 @@ function createForms(sealer: Sealer) {
   const openText = (text: string, place: string): string => open(text, place).toString()
 
   const ofKey = (key: DkimKey, change: typeof sealBytes): DkimKey =>
-    // The private key of a retired DKIM key has been erased.
+    // The private key of a retired DKIM key is empty, because it has been erased.
     key.privateKey.length === 0
       ? key
-      : { ...key, privateKey: change(key.privateKey, secretPlace.dkimKey(key.id)) }
+      : { ...key, privateKey: change(key.privateKey, secretLocations.dkimKey(key.id)) }
   const ofWebhook = <T extends WithSecret>(one: T, id: string, change: typeof openText): T => {
-    const place = secretPlace.webhook(id)
+    const place = secretLocations.webhook(id)
     const { secret, oldSecret } = one
     return {
       ...one,
@@ -58,8 +58,8 @@ function createForms(sealer: Sealer) {
 
 type Forms = ReturnType<typeof createForms>
 
-/** Returns the same storage with every secret sealed. */
-export function sealed<S extends Storage>(storage: S, sealer: Sealer): S {
+/** Wraps a storage so that every secret in it is sealed. */
+export function sealStorage<S extends Storage>(storage: S, sealer: Sealer): S {
   const forms = createForms(sealer)
   return {
     ...storage,
@@ -102,7 +102,7 @@ function webhooks(
     getWebhook: async (args, now) => found(await storage.getWebhook(args, now)),
     updateWebhook: async (args, now) => found(await storage.updateWebhook(args, now)),
     rotateWebhookSecret: async (args, now) => {
-      const secret = sealText(args.secret, secretPlace.webhook(args.id))
+      const secret = sealText(args.secret, secretLocations.webhook(args.id))
       return found(await storage.rotateWebhookSecret({ ...args, secret }, now))
     },
     leaseWebhookDeliveries: async (args, now) =>
@@ -113,10 +113,10 @@ function webhooks(
 function factors(storage: Storage, { sealBytes, openBytes }: Forms): Pick<Storage, 'startTotp' | 'findTotp'> {
   return {
     startTotp: (args, now) =>
-      storage.startTotp({ ...args, secret: sealBytes(args.secret, secretPlace.totp(args.userId)) }, now),
+      storage.startTotp({ ...args, secret: sealBytes(args.secret, secretLocations.totp(args.userId)) }, now),
     findTotp: async (args, now) => {
       const found = await storage.findTotp(args, now)
-      return found && { ...found, secret: openBytes(found.secret, secretPlace.totp(found.userId)) }
+      return found && { ...found, secret: openBytes(found.secret, secretLocations.totp(found.userId)) }
     },
   }
 }
@@ -128,17 +128,17 @@ function named(
   return {
     findSecret: async ({ name }, now) => {
       const found = await storage.findSecret({ name }, now)
-      return found && openBytes(found, secretPlace.named(name))
+      return found && openBytes(found, secretLocations.named(name))
     },
     listSecrets: async (args, now) =>
       (await storage.listSecrets(args, now)).map(({ name, value }) => ({
         name,
-        value: openBytes(value, secretPlace.named(name)),
+        value: openBytes(value, secretLocations.named(name)),
       })),
     replaceSecret: ({ name, value }, now) =>
-      storage.replaceSecret({ name, value: sealBytes(value, secretPlace.named(name)) }, now),
+      storage.replaceSecret({ name, value: sealBytes(value, secretLocations.named(name)) }, now),
     secret: async ({ name, fresh }, now) => {
-      const place = secretPlace.named(name)
+      const place = secretLocations.named(name)
       return openBytes(await storage.secret({ name, fresh: sealBytes(fresh, place) }, now), place)
     },
   }

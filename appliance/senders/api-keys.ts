@@ -3,15 +3,15 @@ import type { Role } from '../mail/roles.ts'
 import type { ApiKey, Permission, Storage } from '../storage/storage.ts'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
-import { fieldValueProblem } from '../mail/headers.ts'
+import { findFieldValueProblem } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
-import { hashToken, newToken, prefixOf } from './keys.ts'
+import { hashToken, generateApiKey, getTokenPrefix } from './keys.ts'
 
 export interface NewKeyArgs {
   teamId: string
   /** One line of at most 50 characters; may be empty. */
   name: string
-  /** Default `full_access`. Invalid permissions are refused. */
+  /** Default: `full_access`. Invalid permissions are refused. */
   permission?: string | undefined
   /** Restricts a `sending_access` key to this domain. */
   domainId?: string | null | undefined
@@ -19,21 +19,30 @@ export interface NewKeyArgs {
 
 export interface KeyMethods {
   /**
-   * Creates a key. The token is returned here and never again. Refuses: `invalid_field`, `invalid_access`, `not_found`
-   * (domain).
+   * Creates a key. The token is only returned here and never again.
+   * Refuses: `invalid_field`, `invalid_access`, `not_found` (domain).
    */
   createKey(args: NewKeyArgs): Promise<{ key: ApiKey; token: string }>
-  /** Finds the owner of a token; undefined when it is unknown. Records the use, a few seconds late. */
+  /**
+   * Finds the caller that a token belongs to; undefined if the token is unknown. Records the use of the key a few seconds
+   * later.
+   */
   authenticate(token: string): Promise<Caller | undefined>
-  /** Returns the caller for a listener bound to a key; undefined when the key was revoked. Records the use. */
+  /** Returns the caller for a listener bound to a key; undefined if the key was revoked. Records the use of the key. */
   callerOf(apiKeyId: string): Promise<Caller | undefined>
   /** Newest first. */
   listKeys(args: { teamId: string }): Promise<ApiKey[]>
-  /** Refuses: `invalid_field`, `not_found`. */
+  /**
+   * Renames a key.
+   * Refuses: `invalid_field`, `not_found`.
+   */
   renameKey(args: { teamId: string; id: string; name: string }): Promise<void>
-  /** Revokes a key at once, even the one that makes the request. Refuses: `not_found`. */
+  /**
+   * Revokes a key immediately, even the one that makes the request.
+   * Refuses: `not_found`.
+   */
   revokeKey(args: { teamId: string; id: string }): Promise<void>
-  /** Writes pending uses. */
+  /** Writes pending uses of keys. */
   close(): Promise<void>
 }
 
@@ -41,12 +50,10 @@ const MAX_NAME = 50
 const permissions: readonly string[] = ['full_access', 'sending_access'] satisfies Permission[]
 const isPermission = (text: string): text is Permission => permissions.includes(text)
 
-/**
- * How long uses of keys are collected before they are written, in milliseconds: one write for thousands of requests.
- */
+/** How long uses of keys are collected before they are written, in milliseconds. Replaces thousands of writes with one. */
 const touchDelay = 3000
 
-export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock }): KeyMethods {
+export function createKeyMethods({ storage, clock }: { storage: Storage; clock: Clock }): KeyMethods {
   const notes = useNotes(storage, clock)
   return {
     async createKey({ teamId, name, permission = 'full_access', domainId = null }) {
@@ -59,14 +66,14 @@ export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock 
           throw refuse('not_found', { resource: 'Domain' })
       }
       const now = clock.now()
-      const token = newToken()
+      const token = generateApiKey()
       const key = {
         id: newId(now),
         teamId,
         name,
         permission,
         domainId,
-        prefix: prefixOf(token),
+        prefix: getTokenPrefix(token),
         createdAt: now,
         lastUsedAt: null,
       }
@@ -74,12 +81,12 @@ export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock 
       return { key, token }
     },
 
-    // Reads the database each time, so that a key revoked by any process stops working at once.
+    // Reads the database each time, so that a key revoked by any process stops working immediately.
     async authenticate(token) {
       if (!token.startsWith('re_') || token.length > 200) return undefined
       const key = await storage.findApiKey({ tokenHash: hashToken(token) }, clock.now())
       if (!key) return undefined
-      notes.note(key.id, key.prefix === null ? prefixOf(token) : null)
+      notes.note(key.id, key.prefix === null ? getTokenPrefix(token) : null)
       return { teamId: key.teamId, apiKey: key }
     },
 
@@ -108,7 +115,7 @@ export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock 
 function checkName(name: string): void {
   if (name.length > MAX_NAME)
     throw refuse('invalid_field', { field: 'name', expected: `at most ${MAX_NAME} characters` })
-  const problem = fieldValueProblem(name)
+  const problem = findFieldValueProblem(name)
   if (problem !== undefined) throw refuse('invalid_field', { field: 'name', expected: problem })
 }
 
@@ -129,7 +136,7 @@ function useNotes(
   const flush = () => {
     scheduled?.()
     scheduled = null
-    // "Last used" is informative only: if writing it fails, mail goes on and the next use writes it.
+    // "Last used" is for information only: if writing it fails, mail continues, and the next use writes it.
     writing = writing.then(write).catch(() => undefined)
     return writing
   }
@@ -146,10 +153,10 @@ function useNotes(
 export interface Caller {
   teamId: string
   apiKey: ApiKey | null
-  /** The address of the person; absent for an app. */
+  /** Email address of the person; undefined for an app. */
   user?: string
-  /** Id of the person; absent for an app. */
+  /** ID of the person; undefined for an app. */
   userId?: string
-  /** The person's role in the team; absent for an app, which is restricted by its key's permission. */
+  /** The person's role in the team; undefined for an app, which is restricted by its key's permission. */
   role?: Role
 }

@@ -5,55 +5,71 @@ import type { EventDomain } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { DkimKey, Domain, DomainSettings, Storage } from '../storage/storage.ts'
-import { begin } from './verification-schedule.ts'
+import { startVerification } from './verification-schedule.ts'
 import type { KeyGenerator } from './keys.ts'
-import { look, type LookDeps, eventDomain } from './look.ts'
-import { delegatedName, isWithin, overlaps } from './aliases.ts'
-import { isReturnPathLabel, judgeName } from './names.ts'
-import { chooseSelectors, makeKeys, renewKeys } from './new-keys.ts'
-import { expectedRecords, type ExpectedRecord, type SendingHost } from './records.ts'
+import { checkDomainRecords, type DomainCheckDeps, toEventDomain } from './look.ts'
+import { getDelegatedName, isWithin, overlapsServerNames } from './aliases.ts'
+import { isReturnPathLabel, validateDomainName } from './names.ts'
+import { chooseSelectors, generateKeys, renewKeys } from './new-keys.ts'
+import { buildExpectedRecords, type ExpectedRecord, type SendingHost } from './records.ts'
 
 export interface NewDomainArgs {
   teamId: string
-  /** U-labels or A-labels. */
+  /** Domain name in U-labels or A-labels. */
   name: string
-  /** Default `us-east-1`, as in the hosted service. Has no effect here, but clients send it. */
+  /** Default: `us-east-1`, as in the hosted service. Has no effect here, but clients send it. */
   region?: string | undefined
-  /** Label of the return path, default `send`. */
+  /** Label of the return path. Default: `send`. */
   returnPath?: string | undefined
   settings?: Partial<DomainSettings> | undefined
-  /** Selectors already used by others, which new keys must avoid. */
+  /** Selectors that new keys must not use, because others already use them. */
   takenSelectors?: readonly string[] | undefined
 }
 
 export interface DomainMethods {
-  /** Adds a domain with new DKIM keys. Refuses: `invalid_field`, `invalid_region`, `domain_taken`. */
+  /**
+   * Adds a domain with new DKIM keys.
+   * Refuses: `invalid_field`, `invalid_region`, `domain_taken`.
+   */
   addDomain(args: NewDomainArgs): Promise<Domain>
-  /** Refuses what `addDomain` would refuse, except `domain_taken`. Changes nothing. */
+  /**
+   * Validates a new domain like `addDomain`, without adding it.
+   * Refuses: what `addDomain` would refuse, except `domain_taken`.
+   */
   checkDomain(args: NewDomainArgs): void
   /** Newest first. */
   listDomains(args: { teamId: string }): Promise<Domain[]>
   /** Refuses: `not_found`. */
   getDomain(args: { teamId: string; id: string }): Promise<Domain>
-  /** Finds a domain by name, in any case and script; undefined when the team has none. */
+  /** Finds a domain by name, in any case and script; undefined if the team has none with this name. */
   findDomain(args: { teamId: string; name: string }): Promise<Domain | undefined>
-  /** Changes the given settings. Refuses: `not_found`, `invalid_field`. */
+  /**
+   * Changes the given settings.
+   * Refuses: `not_found`, `invalid_field`.
+   */
   updateDomain(args: { teamId: string; id: string; settings: Partial<DomainSettings> }): Promise<void>
   /** Refuses: `not_found`. */
   removeDomain(args: { teamId: string; id: string }): Promise<void>
-  /** The zone of our DNS server; null without one. */
+  /** Returns the zone of our DNS server; null if there is none. */
   delegationZone(): string | null
   /** Returns the records that the domain's owner has to publish. */
   expectedRecords(domain: Domain): Promise<ExpectedRecord[]>
   /** Returns all DKIM keys, oldest first, including retired ones, without private keys. */
   dkimKeys(domain: Domain): Promise<PublicKey[]>
-  /** Looks up every record; stores the results and the domain's new status. Refuses: `not_found`, `domain_held`. */
+  /**
+   * Looks up every record; stores the results and the domain's new status.
+   * Refuses: `not_found`, `domain_held`.
+   */
   verifyDomain(args: { teamId: string; id: string }): Promise<Domain>
-  /** Starts a verification in the background and returns at once. Refuses: `not_found`, `domain_held`. */
+  /**
+   * Starts a verification in the background and returns immediately.
+   * Refuses: `not_found`, `domain_held`.
+   */
   requestVerification(args: { teamId: string; id: string }): Promise<void>
   /**
-   * Creates new DKIM keys, which take over once their records are published; calling it again before that changes
-   * nothing. Returns the pending keys. Refuses: `not_found`, `dkim_selectors_used`.
+   * Creates new DKIM keys, which take over once their records are published; calling it again before that changes nothing.
+   * Returns the pending keys.
+   * Refuses: `not_found`, `dkim_selectors_used`.
    */
   rotateKeys(args: { teamId: string; id: string }): Promise<PublicKey[]>
 }
@@ -61,7 +77,7 @@ export interface DomainMethods {
 /** A DKIM key without its private key. */
 export type PublicKey = Omit<DkimKey, 'privateKey'>
 
-export interface DomainDeps extends LookDeps {
+export interface DomainDeps extends DomainCheckDeps {
   storage: Storage
   /** Notifies the watcher that a check is due. */
   wake: () => void
@@ -82,10 +98,10 @@ const defaults: DomainSettings = {
   delegation: 'none',
 }
 
-/** Converts a name to A-labels. It need not be a valid mail domain: then it isn't found. */
+/** Converts a name to A-labels. The name need not be a valid mail domain: if it isn't, it won't be found. */
 const asciiOf = (name: string): string => parseDomain(name) ?? domainToASCII(name).replace(/\.$/, '')
 
-export function domainMethods(deps: DomainDeps): DomainMethods {
+export function createDomainMethods(deps: DomainDeps): DomainMethods {
   const { storage, clock, config, wake } = deps
   const notFound = () => refuse('not_found', { resource: 'Domain' })
   const getDomain: DomainMethods['getDomain'] = async (args) => {
@@ -95,11 +111,11 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
   }
   const keysOf = (domain: Domain) => storage.dkimKeys({ domainId: domain.id }, clock.now())
   const eventOf = async (domain: Domain) =>
-    eventDomain(domain, expectedRecords(domain, await keysOf(domain), config))
+    toEventDomain(domain, buildExpectedRecords(domain, await keysOf(domain), config))
   const beginVerification = async (args: { teamId: string; id: string }): Promise<boolean> => {
     const now = clock.now()
     const domain = await unheld(await getDomain(args), deps)
-    const begun = begin(domain, now)
+    const begun = startVerification(domain, now)
     const told = begun.status === domain.status ? undefined : await eventOf({ ...domain, ...begun })
     return storage.scheduleDomainCheck({ ...args, ...begun, seen: domain.status, told }, now)
   }
@@ -116,14 +132,14 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       if (!(await storage.deleteDomain({ ...args, told }, clock.now()))) throw notFound()
     },
     delegationZone: () => config.nameserver?.zone ?? null,
-    expectedRecords: async (domain) => expectedRecords(domain, await keysOf(domain), config),
+    expectedRecords: async (domain) => buildExpectedRecords(domain, await keysOf(domain), config),
     dkimKeys: async (domain) => (await keysOf(domain)).map(publicOf),
     async verifyDomain(args) {
-      await look(await unheld(await getDomain(args), deps), true, deps)
+      await checkDomainRecords(await unheld(await getDomain(args), deps), true, deps)
       return getDomain(args)
     },
     async requestVerification(args) {
-      // Retry when a check has changed the status at the same time.
+      // Retry if a check has changed the status at the same time.
       while (!(await beginVerification(args)));
       wake()
     },
@@ -155,25 +171,29 @@ async function updateDomain(
   if (moved) checkDelegation(next, deps.config)
   const told = await eventOf({ ...domain, ...changes })
   if (!(await storage.updateDomain({ ...args, told }, clock.now()))) {
-    // Another request has turned the other capability off, or removed the domain.
+    // Another request has turned off the other capability, or removed the domain.
     checkSettings({ ...(await getDomain(args)), ...changes })
     throw refuse('not_found', { resource: 'Domain' })
   }
-  // Our DNS server has the keys from now on, or no longer. If no selector is free, the watcher creates them later.
+  // Our DNS server publishes the keys from now on, or no longer does, so new keys are needed. If no selector is free, the
+  // watcher creates them later.
   if (moved && [domain.delegation, next.delegation].includes('none'))
     await renewKeys(deps, next, { restart: true })
   const { trackingSubdomain: named = null } = args.settings
   if (moved || (named !== null && named !== domain.trackingSubdomain)) await lookSoon(deps, domain)
 }
 
-/** Returns the domain unless another team has verified its name. Refuses: `domain_held`. */
+/**
+ * Returns the domain unless another team has verified its name.
+ * Refuses: `domain_held`.
+ */
 async function unheld(domain: Domain, { storage, clock }: DomainDeps): Promise<Domain> {
   const isHeld = await storage.isDomainHeld({ id: domain.id }, clock.now())
   if (isHeld) throw refuse('domain_held', { domain: domain.name })
   return domain
 }
 
-/** Checks new records at once, unless no verification has been requested yet. */
+/** Checks new records immediately, unless no verification has been requested yet. */
 async function lookSoon({ storage, clock, wake }: DomainDeps, { teamId, id }: Domain): Promise<void> {
   await storage.hastenDomainCheck({ teamId, id }, clock.now())
   wake()
@@ -181,7 +201,7 @@ async function lookSoon({ storage, clock, wake }: DomainDeps, { teamId, id }: Do
 
 const publicOf = ({ privateKey: _, ...key }: DkimKey): PublicKey => key
 
-/** Removes undefined fields, which would overwrite existing values when spread. */
+/** Removes undefined fields, which would overwrite existing values when spread into an object. */
 const defined = (settings: Partial<DomainSettings>): Partial<DomainSettings> =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 
@@ -214,20 +234,20 @@ function checkDelegation(domain: Domain, config: SendingHost): void {
   if (!config.nameserver) throw no('none, because this server has no DNS server (nameserver.zone)')
   if (isWithin(name, config.nameserver.zone))
     throw no("none, because the domain is in the DNS server's own zone")
-  if (delegation === 'ns' && overlaps(delegatedName(domain), config))
-    throw no(`none or cname, because ${delegatedName(domain)} contains names of this server`)
+  if (delegation === 'ns' && overlapsServerNames(getDelegatedName(domain), config))
+    throw no(`none or cname, because ${getDelegatedName(domain)} contains names of this server`)
 }
 
-/** Whether a key waits to take over from another. A pending Ed25519 key alone is not a rotation. */
+/** Whether a key is waiting to replace another one. A pending Ed25519 key alone is not a rotation. */
 const isNextKey = ({ state, algorithm }: DkimKey): boolean =>
   state === 'pending' && algorithm === 'rsa-sha256'
 
-/** Builds the requested domain, after validation. */
+/** Builds the requested domain after validation. */
 function newDomain(
   { teamId, name, region = REGIONS[0], returnPath = 'send', settings = {} }: NewDomainArgs,
   now: number,
 ): Domain {
-  const judged = judgeName(name)
+  const judged = validateDomainName(name)
   if (!judged.ok) throw refuse('invalid_field', { field: 'name', expected: judged.expected })
   if (!REGIONS.some((one) => one === region)) throw refuse('invalid_region')
   if (!isReturnPathLabel(returnPath))
@@ -259,10 +279,11 @@ async function addDomain(deps: DomainDeps, args: NewDomainArgs): Promise<Domain>
   const domain = newDomain(args, now)
   checkDelegation(domain, deps.config)
   const selectors = chooseSelectors(domain, [], { config: deps.config, now, taken: args.takenSelectors })
-  const [rsa, ...others] = await makeKeys(deps, domain, selectors)
-  // Ed25519 signs once its record is found; RSA from the start, because nothing is sent before the domain is verified.
+  const [rsa, ...others] = await generateKeys(deps, domain, selectors)
+  // The Ed25519 key signs once its record is found; the RSA key signs from the start, because nothing is sent before the
+  // domain is verified.
   const keys: DkimKey[] = [{ ...rsa!, state: 'active' }, ...others]
-  const told = eventDomain(domain, expectedRecords(domain, keys, deps.config))
+  const told = toEventDomain(domain, buildExpectedRecords(domain, keys, deps.config))
   const done = await storage.createDomain({ domain, keys, told }, now)
   if (done === 'taken') throw refuse('domain_taken', { domain: domain.name })
   return domain

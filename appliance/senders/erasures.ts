@@ -1,36 +1,48 @@
-/** Erases a person's data by address: in the background, step by step, resumed after a restart. */
+/** Erases a person's data by email address: in the background, step by step, and resumed after a restart. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import type { Actor } from '../mail/audit.ts'
-import { noCounts, type ErasureCounts, type ErasureKind } from '../mail/erasure.ts'
+import { createErasureCounts, type ErasureCounts, type ErasureKind } from '../mail/erasure.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Erasure, ErasureSurvey, Page, PageArgs, Storage, StorageOf } from '../storage/storage.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
-import { silentLogger, type Logger } from '../watch/log.ts'
+import type { Erasure, ErasurePreview, Page, PageArgs, Storage, StorageSubset } from '../storage/storage.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
+import { createSilentLogger, type Logger } from '../watch/log.ts'
 import { createWorker } from '../watch/worker.ts'
 
 export interface Erasures {
-  /** Starts an erasure, which runs in the background once `start` was called. Refuses: `invalid_address`. */
+  /**
+   * Starts an erasure, which runs in the background once `start` has been called.
+   * Refuses: `invalid_address`.
+   */
   begin(args: { teamId: string; address: string; actor: Actor }): Promise<Erasure>
-  /** Runs all steps of a started erasure. Refuses: `not_found`. */
+  /**
+   * Runs all steps of a started erasure.
+   * Refuses: `not_found`.
+   */
   run(args: { teamId: string; id: string }): Promise<Erasure>
-  /** Counts what an erasure would change, without changing it. Refuses: `invalid_address`. */
+  /**
+   * Counts what an erasure would change, without changing anything.
+   * Refuses: `invalid_address`.
+   */
   survey(args: { teamId: string; address: string }): Promise<ErasureCounts>
-  /** Refuses: `not_found`. */
+  /**
+   * Returns an erasure.
+   * Refuses: `not_found`.
+   */
   get(args: { teamId: string; id: string }): Promise<Erasure>
   list(args: PageArgs): Promise<Page<Erasure>>
-  /** Resumes unfinished erasures of this process and others. For the daemon only. */
+  /** Resumes unfinished erasures, including those that other processes started. For the daemon only. */
   start(): void
   /** Stops after the current step. */
   stop(): Promise<void>
 }
 
 export interface ErasuresDeps {
-  storage: StorageOf<'erasures'> & Pick<Storage, 'eraseStep' | 'surveyErasure'>
+  storage: StorageSubset<'erasures'> & Pick<Storage, 'eraseStep' | 'surveyErasure'>
   clock: Clock
   log?: Logger
-  /** Default: this process is the only one. */
+  /** Decides which node runs erasures. Default: this process, as the only one. */
   duties?: Duties | undefined
   /** How often to look for erasures left by other processes, in milliseconds. */
   pollMs?: number
@@ -71,9 +83,9 @@ export function createErasures(deps: ErasuresDeps): Erasures {
     },
     async survey({ teamId, address }) {
       const about = { teamId, address: readAddress(address) }
-      const counts = noCounts()
-      for (let from: ErasureSurvey['next'] | undefined; from !== null;) {
-        const step: ErasureSurvey = await storage.surveyErasure({ ...about, from }, clock.now())
+      const counts = createErasureCounts()
+      for (let from: ErasurePreview['next'] | undefined; from !== null;) {
+        const step: ErasurePreview = await storage.surveyErasure({ ...about, from }, clock.now())
         for (const kind of Object.keys(counts) as ErasureKind[]) counts[kind] += step.counts[kind]
         from = step.next
       }
@@ -90,7 +102,7 @@ export function createErasures(deps: ErasuresDeps): Erasures {
 function createErasureWorker({
   storage,
   clock,
-  log = silentLogger(),
+  log = createSilentLogger(),
   duties,
   pollMs = DEFAULT_POLL_MS,
 }: ErasuresDeps) {
@@ -102,7 +114,7 @@ function createErasureWorker({
       return
     }
   }
-  const onDuty = dutyOf(duties, 'erasures')
+  const onDuty = createDutyCheck(duties, 'erasures')
   const step = async (going: () => boolean): Promise<boolean> => {
     const unfinished = await storage.unfinishedErasures({}, clock.now())
     for (const id of unfinished) if (await onDuty()) await finish(id, going)

@@ -10,43 +10,47 @@ interface Term {
 const mechanisms = new Set(['all', 'include', 'a', 'mx', 'ptr', 'ip4', 'ip6', 'exists'])
 
 /**
- * Judges whether the policy lets us send (RFC 7208): exactly one valid record, with each of our mechanisms before any
+ * Evaluates whether the policy lets us send (RFC 7208): exactly one valid record, with each of our mechanisms before any
  * `all`.
  */
-export function judgeSpf(expected: ExpectedRecord, records: string[]): Opinion {
+export function evaluateSpfRecord(expected: ExpectedRecord, records: string[]): RecordVerdict {
   if (records.length > 1)
-    return wrong(
+    return createInvalidVerdict(
       `There are ${records.length} SPF records at ${expected.fqdn}, which receivers treat as an error (RFC 7208 §4.5). Merge them into one.`,
     )
-  // Receivers select records by exactly this (RFC 7208 §4.5).
+  // Receivers select SPF records by exactly this prefix (RFC 7208 §4.5).
   if (!/^v=spf1( |$)/i.test(records[0]!))
-    return wrong('The record must start with "v=spf1 ". Replace it with the one shown here.')
+    return createInvalidVerdict('The record must start with "v=spf1 ". Replace it with the one shown here.')
   const published = parseSpf(records[0]!)
   if (typeof published === 'string')
-    return wrong(`"${published}" is not a valid SPF term. Replace the record with the one shown here.`)
+    return createInvalidVerdict(
+      `"${published}" is not a valid SPF term. Replace the record with the one shown here.`,
+    )
   const wanted = parseSpf(expected.value) as Term[]
   for (const ours of wanted.filter(({ name }) => name !== 'all')) {
     const opinion = judgeTerm(ours, published)
     if (!opinion.right) return opinion
   }
-  return right
+  return validVerdict
 }
 
-function judgeTerm(ours: Term, published: Term[]): Opinion {
+function judgeTerm(ours: Term, published: Term[]): RecordVerdict {
   const text = `${ours.name}:${ours.value}`
   // Terms after `all` are ignored (RFC 7208 §5.1).
   const all = published.findIndex(({ name }) => name === 'all')
   const at = published.findIndex((term) => covers(term, ours))
   if (at < 0)
-    return wrong(`The policy does not include this server. Add ${text} before the "all" at its end.`)
+    return createInvalidVerdict(
+      `The policy does not include this server. Add ${text} before the "all" at its end.`,
+    )
   if (all >= 0 && all < at)
-    return wrong(`${text} comes after "all", so it is never evaluated. Move it to the front.`)
+    return createInvalidVerdict(`${text} comes after "all", so it is never evaluated. Move it to the front.`)
   const { qualifier } = published[at]!
   if (qualifier !== '+')
-    return wrong(
+    return createInvalidVerdict(
       `${qualifier}${text} does not authorize this server. Use ${text} without the "${qualifier}".`,
     )
-  return right
+  return validVerdict
 }
 
 /** Parses the terms of a policy; returns the first invalid one as a string. */
@@ -67,7 +71,7 @@ function parseSpf(text: string): Term[] | string {
   return terms
 }
 
-/** Whether a published term covers ours: the same term, or a network that contains the IP. */
+/** Whether a published term covers ours: it is the same term, or a network that contains the IP. */
 function covers(term: Term, ours: Term): boolean {
   if (term.name !== ours.name) return false
   if (term.name !== 'ip4' && term.name !== 'ip6') return term.value.replace(/\.?(\/.*)?$/, '') === ours.value
@@ -88,50 +92,59 @@ function covers(term: Term, ours: Term): boolean {
 }
 
 /** The opinion on one record: whether receivers will accept it, and if not, why and what to do. */
-export type Opinion = { right: true } | { right: false; note: string }
+export type RecordVerdict = { right: true } | { right: false; note: string }
 
-export const right: Opinion = { right: true }
+export const validVerdict: RecordVerdict = { right: true }
 
 /** Creates a negative opinion. */
-export const wrong = (note: string): Opinion => ({ right: false, note })
+export const createInvalidVerdict = (note: string): RecordVerdict => ({ right: false, note })
 
 const policies = ['none', 'quarantine', 'reject']
 
-/** Judges whether there is a DMARC policy that receivers apply (RFC 9989): one valid record, of any strictness. */
-export function judgeDmarc(records: string[]): Opinion {
+/** Evaluates whether there is a DMARC policy that receivers apply (RFC 9989): one valid record, of any strictness. */
+export function evaluateDmarcRecord(records: string[]): RecordVerdict {
   if (records.length > 1)
-    return wrong(`There are ${records.length} DMARC records, so receivers ignore all of them. Keep one.`)
+    return createInvalidVerdict(
+      `There are ${records.length} DMARC records, so receivers ignore all of them. Keep one.`,
+    )
   const tags = parseTags(records[0]!)
   if (!tags || [...tags.keys()][0] !== 'v' || tags.get('v') !== 'DMARC1')
-    return wrong('The record must start with v=DMARC1; followed by tags in the form name=value;.')
+    return createInvalidVerdict(
+      'The record must start with v=DMARC1; followed by tags in the form name=value;.',
+    )
   const policy = tags.get('p')?.toLowerCase()
-  if (policy === undefined) return wrong('The record has no p= tag. Add p=none, p=quarantine or p=reject.')
+  if (policy === undefined)
+    return createInvalidVerdict('The record has no p= tag. Add p=none, p=quarantine or p=reject.')
   if (!policies.includes(policy))
-    return wrong(`p=${policy} is not a valid policy. Use p=none, p=quarantine or p=reject.`)
-  return right
+    return createInvalidVerdict(`p=${policy} is not a valid policy. Use p=none, p=quarantine or p=reject.`)
+  return validVerdict
 }
 
-/** Judges whether there is an address for TLS reports (RFC 8460 §3). It may be anyone's. */
-export function judgeTlsRpt(records: string[]): Opinion {
+/** Evaluates whether there is an address for TLS reports (RFC 8460 §3). Any address is accepted. */
+export function evaluateTlsRptRecord(records: string[]): RecordVerdict {
   if (records.length > 1)
-    return wrong(`There are ${records.length} TLS-RPT records, so senders ignore all of them. Keep one.`)
+    return createInvalidVerdict(
+      `There are ${records.length} TLS-RPT records, so senders ignore all of them. Keep one.`,
+    )
   const tags = parseTags(records[0]!)
   if (!tags || [...tags.keys()][0] !== 'v' || tags.get('v') !== 'TLSRPTv1')
-    return wrong('The record must start with v=TLSRPTv1; followed by rua=mailto: and an address.')
+    return createInvalidVerdict(
+      'The record must start with v=TLSRPTv1; followed by rua=mailto: and an address.',
+    )
   return /^(mailto|https):./i.test(tags.get('rua') ?? '')
-    ? right
-    : wrong('The record has no address. Add rua=mailto: and the address shown here.')
+    ? validVerdict
+    : createInvalidVerdict('The record has no address. Add rua=mailto: and the address shown here.')
 }
 
 /** Whether a valid policy has no effect: `p=none` without an address for reports (RFC 9989). */
-export function asksForNothing(texts: readonly string[]): boolean {
+export function isPolicyWithoutEffect(texts: readonly string[]): boolean {
   const tags = texts.map(parseTags).find((one) => one?.get('v') === 'DMARC1')
   return tags?.get('p')?.toLowerCase() === 'none' && !tags.get('rua')
 }
 
 /**
- * Parses a tag list, `name=value; …` (RFC 6376 §3.2), without surrounding white space. Undefined when invalid: a part
- * without `=`, or a duplicate name.
+ * Parses a tag list, `name=value; …` (RFC 6376 §3.2), without surrounding white space. Undefined if invalid: a part without
+ * `=`, or a duplicate name.
  */
 export function parseTags(text: string): Map<string, string> | undefined {
   const tags = new Map<string, string>()

@@ -11,24 +11,24 @@ function random(length: number): string {
  * Generates an API key: `re_`, eight characters that identify it in logs, `_`, and 32 random characters (190 bits).
  * Clients only check for `re_` (reference: wire format §1.1).
  */
-export function newToken(): string {
+export function generateApiKey(): string {
   return `re_${random(8)}_${random(32)}`
 }
 
 /**
- * Returns the public part of a token: `re_` and the eight characters that identify the key. Only the 190 bits after
- * them are secret. Null for a token in any other format, which must not be shown at all.
+ * Returns the public part of a token: `re_` and the eight characters that identify the key. Only the 190 bits after them
+ * are secret. Null if the token has any other format; such a token must not be shown at all.
  */
-export function prefixOf(token: string): string | null {
+export function getTokenPrefix(token: string): string | null {
   return /^(re_[0-9A-Za-z]{8})_[0-9A-Za-z]{32}$/.exec(token)?.[1] ?? null
 }
 
-/** Hashes a token for storage. Its entropy rules out guessing, so that plain SHA-256 is enough. */
+/** Hashes a token for storage. The token has too much entropy to be guessed, so plain SHA-256 is enough. */
 export function hashToken(token: string): string {
   return hash('sha256', token)
 }
 
-/** A key pair: PKCS #8, and the `p=` tag of the record (RFC 6376 §3.6.1, RFC 8463 §4.2). */
+/** A key pair: the private key as PKCS #8, and the `p=` tag of the record (RFC 6376 §3.6.1, RFC 8463 §4.2). */
 export interface KeyPair {
   privateKey: Uint8Array
   publicKey: string
@@ -38,8 +38,8 @@ export interface KeyPair {
 export type KeyGenerator = (algorithm: DkimKey['algorithm']) => Promise<KeyPair>
 
 /**
- * Generates a key pair; RSA with 2048 bits (RFC 8301 §3.2). Runs off the event loop, because it takes 100–500 ms of CPU
- * time.
+ * Generates a key pair; RSA keys have 2048 bits (RFC 8301 §3.2). Runs off the event loop, because it takes 100–500 ms of
+ * CPU time.
  */
 export const generateDkimKey: KeyGenerator = (algorithm) =>
   new Promise((resolve, reject) => {

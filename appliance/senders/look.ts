@@ -2,15 +2,15 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../storage/storage.ts'
-import { lookForAdvised, isAdvised } from './advised.ts'
+import { lookUpOptionalRecords, isOptionalCheck } from './advised.ts'
 import { checkRecords } from './check.ts'
-import { advance, begin, maySend, summarizeChecks } from './verification-schedule.ts'
-import { expectedRecords, isBeyondWireFormat, type SendingHost, type ExpectedRecord } from './records.ts'
-import { nextProof, nextRetirement, turnKeys } from './rotation.ts'
-import type { RecordOpinion } from './verification.ts'
+import { advanceVerification, startVerification, maySend, summarizeChecks } from './verification-schedule.ts'
+import { buildExpectedRecords, isExtensionRecord, type SendingHost, type ExpectedRecord } from './records.ts'
+import { computeNextKeyCheck, findNextRetirement, advanceKeyStates } from './rotation.ts'
+import type { RecordResult } from './verification.ts'
 import type { EventDomain } from '../mail/event.ts'
 
-export interface LookDeps {
+export interface DomainCheckDeps {
   storage: Pick<Storage, 'dkimKeys' | 'saveDomainCheck' | 'isDomainHeld'>
   resolver: Resolver
   clock: Clock
@@ -20,50 +20,55 @@ export interface LookDeps {
 }
 
 /** The result of a check. */
-export interface Looked {
+export interface DomainCheckResult {
   status: Domain['status']
   suspect: Domain['suspect']
   checks: RecordCheck[]
   keys: DkimKeyChange[]
-  /** False when the domain was changed or removed at the same time, so that nothing was stored. */
+  /** False if the domain was changed or removed at the same time, so that nothing was stored. */
   saved: boolean
 }
 
 /**
  * Looks up all records of a domain and stores the result.
- * @param asked a person requested it: starts a verification, and the result counts in any case
+ * @param asked whether a person requested the check, which starts a verification and stores the result even if another
+ * check changed the domain meanwhile
  */
-export async function look(domain: Domain, asked: boolean, deps: LookDeps): Promise<Looked> {
+export async function checkDomainRecords(
+  domain: Domain,
+  asked: boolean,
+  deps: DomainCheckDeps,
+): Promise<DomainCheckResult> {
   const { storage, resolver, clock, config, random } = deps
   const keys = await storage.dkimKeys({ domainId: domain.id }, clock.now())
-  const expected = expectedRecords(domain, keys, config)
+  const expected = buildExpectedRecords(domain, keys, config)
   const [needed, advised] = await Promise.all([
     checkRecords(resolver, domain, expected),
-    lookForAdvised(resolver, domain.name, expected),
+    lookUpOptionalRecords(resolver, domain.name, expected),
   ])
 
   const now = clock.now()
   const held = await storage.isDomainHeld({ id: domain.id }, now)
   const judged = held ? needed.map(heldByAnother) : needed
   const checks = dated([...judged, ...advised], domain.checks, now)
-  const changes = turnKeys(keys, checks, now, maySend(domain.status))
+  const changes = advanceKeyStates(keys, checks, now, maySend(domain.status))
   const turned = afterwards(keys, changes)
-  // Judge with the keys' new states: after a rotation, the old key's record is no longer required.
-  const summary = summarizeChecks(expectedRecords(domain, turned, config), checks)
-  const begun = asked ? begin(domain, now) : { status: domain.status, watch: domain }
-  const { status, watch } = advance(
+  // Evaluate with the keys' new states: after a rotation, the old key's record is no longer required.
+  const summary = summarizeChecks(buildExpectedRecords(domain, turned, config), checks)
+  const begun = asked ? startVerification(domain, now) : { status: domain.status, watch: domain }
+  const { status, watch } = advanceVerification(
     { ...domain, ...begun.watch, status: begun.status },
     summary,
     now,
     random(),
   )
 
-  const times = [watch.nextCheckAt, nextRetirement(turned), nextProof(turned, now)]
+  const times = [watch.nextCheckAt, findNextRetirement(turned), computeNextKeyCheck(turned, now)]
   const nextCheckAt = Math.min(...times.filter((time): time is number => typeof time === 'number'))
   const { teamId, id } = domain
   const seen = { ...domain, status, checks }
   const told = isReportable(domain, seen)
-    ? eventDomain(seen, expectedRecords(domain, turned, config))
+    ? toEventDomain(seen, buildExpectedRecords(domain, turned, config))
     : undefined
   const saved = await storage.saveDomainCheck(
     {
@@ -85,15 +90,15 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
  * Marks a record as held by another team. Teams' records differ in their DKIM keys, so this is where the later team is
  * stopped.
  */
-function heldByAnother(opinion: RecordOpinion): RecordOpinion {
+function heldByAnother(opinion: RecordResult): RecordResult {
   const proof = opinion.status === 'verified' && opinion.key.startsWith('DKIM ')
   return proof ? { ...opinion, status: 'failed', note: HELD } : opinion
 }
 
 const HELD = 'Another team on this server has verified this domain, and must remove it first.'
 
-/** Adds when each opinion was formed, and how long it has been the same. */
-function dated(opinions: RecordOpinion[], before: readonly RecordCheck[], now: number): RecordCheck[] {
+/** Adds the time of the check to each opinion, and since when its status has been the same. */
+function dated(opinions: RecordResult[], before: readonly RecordCheck[], now: number): RecordCheck[] {
   return opinions.map((opinion) => {
     const last = before.find(({ key }) => key === opinion.key)
     return { ...opinion, checkedAt: now, since: last?.status === opinion.status ? last.since : now }
@@ -107,7 +112,7 @@ function afterwards(keys: readonly DkimKey[], changes: readonly DkimKeyChange[])
 /**
  * Formats a domain and its required records for events. Omits DMARC and TLS-RPT, which are not part of the wire format.
  */
-export function eventDomain(domain: Domain, records: readonly ExpectedRecord[]): EventDomain {
+export function toEventDomain(domain: Domain, records: readonly ExpectedRecord[]): EventDomain {
   const { id, name, status, region, createdAt, sending, receiving, checks } = domain
   return {
     id,
@@ -118,7 +123,7 @@ export function eventDomain(domain: Domain, records: readonly ExpectedRecord[]):
     sending,
     receiving,
     records: records
-      .filter((record) => !isBeyondWireFormat(record))
+      .filter((record) => !isExtensionRecord(record))
       .map(({ key, record, name: owner, type, value, priority }) => ({
         record,
         name: owner,
@@ -130,10 +135,12 @@ export function eventDomain(domain: Domain, records: readonly ExpectedRecord[]):
   }
 }
 
-/** Whether a webhook should report it: the status of the domain or a record has changed. */
+/** Whether a webhook should report a check: the status of the domain or a record has changed. */
 export function isReportable(before: Domain, after: Pick<Domain, 'status' | 'checks'>): boolean {
   if (before.status !== after.status) return true
   const statuses = ({ checks }: Pick<Domain, 'checks'>) => new Map(checks.map((one) => [one.key, one.status]))
   const [old, fresh] = [statuses(before), statuses(after)]
-  return [...fresh].some(([key, status]) => !isAdvised(key) && (old.get(key) ?? 'not_started') !== status)
+  return [...fresh].some(
+    ([key, status]) => !isOptionalCheck(key) && (old.get(key) ?? 'not_started') !== status,
+  )
 }

@@ -1,12 +1,15 @@
-/** Creates DKIM keys: at the request of a domain's owner, and on a schedule for domains whose records our DNS server has. */
+/**
+ * Creates DKIM keys: at the request of a domain's owner, and on a schedule for domains whose records our DNS server
+ * publishes.
+ */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { DkimKey, Domain, Storage } from '../storage/storage.ts'
-import { ALGORITHMS, freeSlots } from './aliases.ts'
+import { ALGORITHMS, findFreeSlots } from './aliases.ts'
 import { generateDkimKey, type KeyGenerator } from './keys.ts'
 import type { SendingHost } from './records.ts'
-import { isRotationDue, newSelectors } from './rotation.ts'
+import { isRotationDue, pickSelectors } from './rotation.ts'
 
 export interface NewKeysDeps {
   storage: Pick<Storage, 'dkimKeys' | 'addDkimKeys'>
@@ -25,21 +28,21 @@ type Selectors = readonly Pick<DkimKey, 'selector' | 'algorithm'>[]
 
 /**
  * Chooses selectors for new keys, RSA first.
- * @param taken selectors that others use
+ * @param taken selectors already in use
  */
 export function chooseSelectors(
   domain: Pick<Domain, 'delegation'>,
   keys: readonly Pick<DkimKey, 'selector' | 'state'>[],
   { config, now, taken = [] }: { config: SendingHost; now: number; taken?: readonly string[] },
 ): Selectors {
-  if (isDelegated(domain, config)) return freeSlots(keys)
-  const { rsa, ed25519 } = newSelectors([...keys.map(({ selector }) => selector), ...taken], now)
+  if (isDelegated(domain, config)) return findFreeSlots(keys)
+  const { rsa, ed25519 } = pickSelectors([...keys.map(({ selector }) => selector), ...taken], now)
   const names = { 'rsa-sha256': rsa, 'ed25519-sha256': ed25519 }
   return ALGORITHMS.map((algorithm) => ({ algorithm, selector: names[algorithm] }))
 }
 
 /** Generates pending keys with these selectors, in this order. */
-export async function makeKeys(
+export async function generateKeys(
   { clock, keygen = generateDkimKey }: Pick<NewKeysDeps, 'clock' | 'keygen'>,
   { id: domainId, teamId }: Pick<Domain, 'id' | 'teamId'>,
   selectors: Selectors,
@@ -61,8 +64,9 @@ export async function makeKeys(
 }
 
 /**
- * Creates the next keys of a domain. Without `restart`, nothing changes while a key waits for its record. Returns undefined, or
- * the day on which a selector becomes free if all are in use; then nothing changes either. Refuses: `not_found`.
+ * Creates the next keys of a domain. Without `restart`, nothing changes while a key waits for its record. Returns
+ * undefined, or, if all selectors are in use, the day on which one becomes free; then nothing changes either.
+ * Refuses: `not_found`.
  */
 export async function renewKeys(
   deps: NewKeysDeps,
@@ -75,7 +79,7 @@ export async function renewKeys(
   const selectors = chooseSelectors(domain, unused ? [] : keys, { config, now: clock.now() })
   if (selectors[0]?.algorithm !== 'rsa-sha256') return freeOn(keys)
   const { teamId, id: domainId } = domain
-  const fresh = await makeKeys(deps, domain, selectors)
+  const fresh = await generateKeys(deps, domain, selectors)
   const done = await storage.addDkimKeys({ teamId, domainId, keys: fresh, restart }, clock.now())
   if (done === 'gone') throw refuse('not_found', { resource: 'Domain' })
   return undefined
@@ -89,8 +93,8 @@ function freeOn(keys: readonly Pick<DkimKey, 'algorithm' | 'retireAt'>[]): strin
   return new Date(Math.min(...times)).toISOString().slice(0, 10)
 }
 
-/** Creates the next keys if the domain delegates them and they are due. Returns whether it did. */
-export async function renewWhenDue(
+/** Creates the next keys if the domain delegates its keys and they are due. Returns whether it created any. */
+export async function renewKeysIfDue(
   deps: NewKeysDeps & { storage: Pick<Storage, 'getDomain'> },
   { teamId, id }: Pick<Domain, 'teamId' | 'id'>,
 ): Promise<boolean> {

@@ -1,11 +1,16 @@
-/** Reports how far a domain's records have propagated: what each authoritative server of its zone answers now. */
+/** Reports how far a domain's records have propagated: what each authoritative server of the zone answers now. */
 import type { Clock } from '../clock/clock.ts'
-import type { RecordType, Resolver, Survey, Surveyor } from '../dns/dns.ts'
+import type { RecordType, Resolver, AuthorityAnswers, AuthorityResolver } from '../dns/dns.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Domain, RecordCheck, Storage } from '../storage/storage.ts'
-import { checkOrganisation, nowhere, searchElsewhere } from './check.ts'
-import { expectedRecords, zoneOf, type ExpectedRecord, type SendingHost } from './records.ts'
-import { judgeRecord, type Elsewhere, type Evidence, type RecordOpinion } from './verification.ts'
+import { checkOrganizationalDomain, noMistakes, findCommonMistakes } from './check.ts'
+import {
+  buildExpectedRecords,
+  getRegistrableDomain,
+  type ExpectedRecord,
+  type SendingHost,
+} from './records.ts'
+import { evaluateRecord, type CommonMistakes, type Evidence, type RecordResult } from './verification.ts'
 
 /** One server's answer for one record. */
 export interface ServerAnswer {
@@ -18,11 +23,11 @@ export interface ServerAnswer {
 /** The propagation of one record to all servers of its zone. */
 export interface RecordPropagation {
   expected: ExpectedRecord
-  /** The servers' zone; null when it wasn't found. */
+  /** The zone of the servers; null if it wasn't found. */
   zone: string | null
-  /** `partial`: only some servers have it. */
+  /** `partial` means that only some servers have the record. */
   status: RecordCheck['status'] | 'partial'
-  /** What is wrong and what to do; null for nothing. */
+  /** What is wrong and what to do; null if nothing is wrong. */
   note: string | null
   servers: ServerAnswer[]
 }
@@ -36,27 +41,27 @@ export interface Propagation {
 /** Checks propagation for people who have just changed their DNS. */
 export interface PropagationWatch {
   /**
-   * Checks now, or returns the result of a moment ago. Refuses: `too_many_attempts` when too many domains are being
-   * checked.
+   * Checks now, or returns a result from a few seconds ago.
+   * Refuses: `too_many_attempts` if too many domains are being checked.
    */
   look(domain: Domain): Promise<Propagation>
 }
 
-/** What the watch stands on. */
+/** Dependencies of the propagation watch. */
 export interface PropagationDeps {
   storage: Pick<Storage, 'dkimKeys'>
-  resolver: Resolver & Surveyor
+  resolver: Resolver & AuthorityResolver
   clock: Clock
   config: SendingHost
 }
 
-/** How long a result is reused, in milliseconds. A check sends dozens of queries, and many people may watch a page. */
+/** How long a result is reused, in milliseconds. One check sends dozens of queries, and many people may watch a page. */
 const KEPT = 4000
-/** Domains checked in parallel. */
+/** Maximum number of domains checked in parallel. */
 const MOST = 8
 
-/** Shares results, so that a page costs other people's name servers the same however many watch it. */
-export function createPropagation(deps: PropagationDeps): PropagationWatch {
+/** Shares results, so that the number of queries to other people's name servers doesn't depend on how many watch a page. */
+export function createPropagationWatch(deps: PropagationDeps): PropagationWatch {
   const { clock } = deps
   const looks = new Map<string, { begun: number; running: boolean; result: Promise<Propagation> }>()
   return {
@@ -82,14 +87,14 @@ export function createPropagation(deps: PropagationDeps): PropagationWatch {
 async function lookAt(domain: Domain, deps: PropagationDeps): Promise<Propagation> {
   const { storage, resolver, clock, config } = deps
   const keys = await storage.dkimKeys({ domainId: domain.id }, clock.now())
-  const expected = expectedRecords(domain, keys, config)
+  const expected = buildExpectedRecords(domain, keys, config)
   const records = await Promise.all(expected.map((one) => follow(resolver, domain, one)))
   return { at: clock.now(), records }
 }
 
-/** Asks every server for one record, and searches elsewhere when none has it. */
+/** Queries every server for one record, and searches elsewhere if none has it. */
 async function follow(
-  resolver: Resolver & Surveyor,
+  resolver: Resolver & AuthorityResolver,
   domain: Domain,
   expected: ExpectedRecord,
 ): Promise<RecordPropagation> {
@@ -97,10 +102,10 @@ async function follow(
   if (survey.kind === 'failed')
     return { expected, zone: null, status: 'temporary_failure', note: survey.note, servers: [] }
   const answers = answersOf(expected, survey)
-  const opinions = answers.map(({ host, evidence }) => ({ host, ...judgeRecord(expected, evidence) }))
+  const opinions = answers.map(({ host, evidence }) => ({ host, ...evaluateRecord(expected, evidence) }))
   const servers = opinions.map(({ host, status, found, note }) => ({ host, status, found, note }))
   const told = { expected, zone: survey.zone, servers }
-  const summary = summarise(servers)
+  const summary = summarizePropagation(servers)
   if (summary.status !== 'pending') return { ...told, ...summary }
   const absent = answers[opinions.findIndex(({ status }) => status === 'pending')]!
   return { ...told, ...(await searchFor(resolver, domain, expected, absent.evidence)) }
@@ -113,23 +118,28 @@ async function searchFor(
   expected: ExpectedRecord,
   evidence: Evidence,
 ): Promise<Pick<RecordPropagation, 'status' | 'note'>> {
-  // Bypass the caches, so that new mistakes show up and fixed ones don't.
+  // Bypass the caches, so that new mistakes show up and fixed ones disappear.
   const fresh: Resolver = {
     ...resolver,
     resolve: (name, type) => resolver.resolveAuthoritative(name, type),
   }
-  const elsewhere: Elsewhere = await searchElsewhere(fresh, domain, expected)
-  const opinion: RecordOpinion = judgeRecord(expected, { ...evidence, elsewhere })
+  const elsewhere: CommonMistakes = await findCommonMistakes(fresh, domain, expected)
+  const opinion: RecordResult = evaluateRecord(expected, { ...evidence, elsewhere })
   const { status, note } = opinion
   if (expected.record !== 'DMARC' || status !== 'pending') return { status, note }
-  const above = await checkOrganisation(fresh, domain, expected, opinion)
+  const above = await checkOrganizationalDomain(fresh, domain, expected, opinion)
   return above.status === 'verified'
-    ? { status: 'verified', note: `The policy at _dmarc.${zoneOf(domain.name)} covers this domain.` }
+    ? {
+        status: 'verified',
+        note: `The policy at _dmarc.${getRegistrableDomain(domain.name)} covers this domain.`,
+      }
     : { status, note }
 }
 
 /** Summarizes the answers of all servers. Servers that don't answer are ignored. */
-export function summarise(servers: readonly ServerAnswer[]): Pick<RecordPropagation, 'status' | 'note'> {
+export function summarizePropagation(
+  servers: readonly ServerAnswer[],
+): Pick<RecordPropagation, 'status' | 'note'> {
   const telling = servers.filter(({ status }) => status !== 'temporary_failure')
   if (telling.length === 0)
     return {
@@ -149,10 +159,10 @@ export function summarise(servers: readonly ServerAnswer[]): Pick<RecordPropagat
 
 type Told = { host: string; evidence: Evidence }[]
 
-/** Converts the answers to evidence, by the type that was asked for. */
-function answersOf(expected: ExpectedRecord, survey: Survey<RecordType> & { kind: 'asked' }): Told {
+/** Converts the servers' answers to evidence, by the queried type. */
+function answersOf(expected: ExpectedRecord, survey: AuthorityAnswers<RecordType> & { kind: 'asked' }): Told {
   return survey.servers.map(({ host, answer }) => ({
     host,
-    evidence: { type: expected.type, answer, elsewhere: nowhere } as Evidence,
+    evidence: { type: expected.type, answer, elsewhere: noMistakes } as Evidence,
   }))
 }

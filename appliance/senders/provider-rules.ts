@@ -2,76 +2,79 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Insight } from '../mail/insight.ts'
 import {
-  judgeRules,
-  reasonOf,
-  rulesFor,
+  evaluateRules,
+  formatProblem,
+  selectRules,
   type ProviderRules,
   type RuleFacts,
   type RuleMode,
-  type RulingProvider,
+  type RulesProvider,
 } from '../mail/provider-rules.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { lightsOf } from './advised.ts'
+import { computeStatusLights } from './advised.ts'
 
-/** How a domain stands with the rules. */
-export interface RuleStanding {
+/** Whether a domain's mail complies with the rules. */
+export interface RuleCompliance {
   mode: RuleMode
-  /** One for each check; none if the mode is `off`. */
+  /** One insight for each check; empty if the mode is `off`. */
   insights: Insight[]
-  /** Messages to each provider in the last 24 hours, and whether they make a bulk sender. */
-  volumes: { provider: RulingProvider; messages: number; bulk: boolean }[]
+  /** Number of messages to each provider in the last 24 hours, and whether it makes the domain a bulk sender. */
+  volumes: { provider: RulesProvider; messages: number; bulk: boolean }[]
 }
 
-/** What the mail is. Broadcasts are always judged as bulk mail, because their volume is known too late. */
-export interface RuledMail {
+/** The mail to check. Broadcasts always count as bulk mail, because their volume is known too late. */
+export interface RuleCheckInput {
   domain: Domain
-  /** Origin of the opt-out links of a broadcast; null: there is none. Undefined: other mail. */
+  /** Origin of the opt-out links of a broadcast; null if it has none. Undefined for other mail. */
   broadcast?: { origin: string | null } | undefined
-  /** Share of a provider's number from which mail counts as bulk mail; less than 1 warns early. Default: 1. */
+  /** Share of a provider's bulk threshold from which mail counts as bulk mail; a value below 1 warns early. Default: 1. */
   nearly?: number
 }
 
-export interface ProviderGate {
+export interface ProviderRuleChecker {
   /** Returns the rules. */
   rules(): ProviderRules
-  /** Judges the mail of a domain. */
-  standing(mail: RuledMail): Promise<RuleStanding>
-  /** Refuses: `provider_rules`, if the team blocks bulk mail that breaks rules, and this does. */
-  permit(mail: RuledMail): Promise<void>
+  /** Checks the mail of a domain against the rules. */
+  standing(mail: RuleCheckInput): Promise<RuleCompliance>
   /**
-   * Does the same for other mail than broadcasts, but only for recipients at providers to which the domain sends bulk
-   * mail. Caches the facts about a domain for 30 seconds, because this runs for each email.
+   * Checks whether mail may be sent.
+   * Refuses: `provider_rules`, if the team blocks bulk mail that breaks rules, and this mail does.
+   */
+  permit(mail: RuleCheckInput): Promise<void>
+  /**
+   * Does the same for mail other than broadcasts, but only for recipients at providers to which the domain sends bulk mail.
+   * Caches the facts about a domain for 30 seconds, because this runs for each email.
    */
   permitTo(domain: Domain, recipients: Iterable<string>): Promise<void>
 }
 
-export interface ProviderGateDeps {
+export interface ProviderRuleCheckerDeps {
   storage: Pick<
     Storage,
     'getTeam' | 'sumMetrics' | 'breakDownMetrics' | 'listSources' | 'listAssignments' | 'listTlsResults'
   >
   clock: Clock
-  /** Called for each judgment, because the rules can be replaced. */
+  /** Called for each check, because the rules can be replaced. */
   rules: () => ProviderRules
 }
 
 const DAY = 86_400_000
 const QUARTER = 900_000
-/** How far back complaints count. */
+/** Number of past days whose complaints count. */
 const COMPLAINT_DAYS = 7
 /** How long `permitTo` caches the facts about a domain (milliseconds), and for how many domains. */
 const KEPT_MS = 30_000
 const MOST_KEPT = 10_000
-/** Results of TLS sessions read for a domain of mailboxes. */
+/** Maximum number of TLS session results read for one recipient domain. */
 const MOST_RESULTS = 1000
 
-export function createProviderGate(deps: ProviderGateDeps): ProviderGate {
+export function createProviderRuleChecker(deps: ProviderRuleCheckerDeps): ProviderRuleChecker {
   const { clock, rules } = deps
   const kept = new Map<string, { until: number; refusals: Promise<ReadonlyMap<string, string>> }>()
-  const standing = (mail: RuledMail): Promise<RuleStanding> => judge(deps, mail)
+  const standing = (mail: RuleCheckInput): Promise<RuleCompliance> => judge(deps, mail)
 
-  /** Why mail to each domain of mailboxes is refused. */
+  /** Returns, for each recipient domain that must not receive mail, the reason. */
   const refusals = async (domain: Domain): Promise<ReadonlyMap<string, string>> => {
     const team = await deps.storage.getTeam({ id: domain.teamId }, clock.now())
     if (team?.providerRules !== 'block') return new Map()
@@ -80,8 +83,8 @@ export function createProviderGate(deps: ProviderGateDeps): ProviderGate {
     const facts = await factsOf(deps, { domain })
     return new Map(
       volumes.flatMap(({ provider, bulk }) => {
-        const about = rulesFor(rules(), () => bulk).filter((one) => one.provider.id === provider.id)
-        const reasons = bulk ? brokenIn(judgeRules(about, facts, mode)) : ''
+        const about = selectRules(rules(), () => bulk).filter((one) => one.provider.id === provider.id)
+        const reasons = bulk ? brokenIn(evaluateRules(about, facts, mode)) : ''
         return reasons === '' ? [] : provider.domains.map((name) => [name, reasons] as const)
       }),
     )
@@ -102,7 +105,7 @@ export function createProviderGate(deps: ProviderGateDeps): ProviderGate {
         if (kept.size >= MOST_KEPT) kept.clear()
         known = { until: now + KEPT_MS, refusals: refusals(domain) }
         kept.set(domain.id, known)
-        // The caller reports the failure; the next email asks again.
+        // The caller reports the failure; the next email tries again.
         known.refusals.catch(() => kept.delete(domain.id))
       }
       const refused = await known.refusals
@@ -115,14 +118,14 @@ export function createProviderGate(deps: ProviderGateDeps): ProviderGate {
   }
 }
 
-/** Joins the reasons of broken rules; empty if there are none. */
+/** Joins the reasons of broken rules; empty if no rule is broken. */
 const brokenIn = (insights: readonly Insight[]): string =>
   insights
     .filter(({ verdict }) => verdict !== 'pass')
-    .map(reasonOf)
+    .map(formatProblem)
     .join(' ')
 
-async function judge(deps: ProviderGateDeps, mail: RuledMail): Promise<RuleStanding> {
+async function judge(deps: ProviderRuleCheckerDeps, mail: RuleCheckInput): Promise<RuleCompliance> {
   const { storage, clock, rules } = deps
   const { domain, broadcast, nearly = 1 } = mail
   const team = await storage.getTeam({ id: domain.teamId }, clock.now())
@@ -130,21 +133,25 @@ async function judge(deps: ProviderGateDeps, mail: RuledMail): Promise<RuleStand
   const table = rules()
   const volumes = await volumesOf(deps, domain, table, nearly)
   if (mode === 'off') return { mode, insights: [], volumes }
-  const isBulk = ({ id }: RulingProvider): boolean =>
+  const isBulk = ({ id }: RulesProvider): boolean =>
     broadcast !== undefined || volumes.some(({ provider, bulk }) => provider.id === id && bulk)
-  return { mode, volumes, insights: judgeRules(rulesFor(table, isBulk), await factsOf(deps, mail), mode) }
+  return {
+    mode,
+    volumes,
+    insights: evaluateRules(selectRules(table, isBulk), await factsOf(deps, mail), mode),
+  }
 }
 
-/** Roll-ups are of whole quarters of an hour. */
+/** Each roll-up covers a whole quarter of an hour. */
 const endOfQuarter = (now: number): number => Math.floor(now / QUARTER) * QUARTER + QUARTER
 
 /** Counts the messages to each provider in the last 24 hours. */
 async function volumesOf(
-  { storage, clock }: ProviderGateDeps,
+  { storage, clock }: ProviderRuleCheckerDeps,
   { teamId, id }: Domain,
   { providers }: ProviderRules,
   nearly: number,
-): Promise<RuleStanding['volumes']> {
+): Promise<RuleCompliance['volumes']> {
   const end = endOfQuarter(clock.now())
   const sums = await storage.breakDownMetrics(
     {
@@ -158,7 +165,7 @@ async function volumesOf(
     clock.now(),
   )
   return providers.map((provider) => {
-    // Until a domain was looked up, its mail counts under its own name.
+    // Until a recipient domain has been looked up, its mail counts under its own name.
     const names = [provider.id, ...provider.domains.map((name) => `?${name}`)]
     const own = sums.filter(({ value }) => value !== null && names.includes(value))
     const messages = own.reduce((sum, { n }) => sum + n, 0)
@@ -166,17 +173,19 @@ async function volumesOf(
   })
 }
 
-/** Deliveries end as one of these or as `delivered`. */
+/** A delivery ends with one of these outcomes or with `delivered`. */
 const BOUNCES = ['bounced_permanent', 'bounced_transient', 'bounced_undetermined']
 
-/** Reads what the rules ask for. The records and IPs are judged by their last background check. */
+/** Reads the facts that the rules need. Records and IPs are evaluated by their last background check. */
 async function factsOf(
-  { storage, clock, rules }: ProviderGateDeps,
-  { domain, broadcast }: RuledMail,
+  { storage, clock, rules }: ProviderRuleCheckerDeps,
+  { domain, broadcast }: RuleCheckInput,
 ): Promise<RuleFacts> {
   const now = clock.now()
   const [sources, assignments] = [await storage.listSources({}, now), await storage.listAssignments({}, now)]
-  const lights = new Map(lightsOf(domain, { sources, assignments }).map((light) => [light.name, light]))
+  const lights = new Map(
+    computeStatusLights(domain, { sources, assignments }).map((light) => [light.name, light]),
+  )
   const isBroken = (name: 'SPF' | 'DKIM' | 'DMARC'): boolean =>
     ['failed', 'pending'].includes(lights.get(name)?.status ?? '')
   const ptr = lights.get('PTR')
@@ -191,7 +200,7 @@ async function factsOf(
 }
 
 async function complaintsOf(
-  storage: ProviderGateDeps['storage'],
+  storage: ProviderRuleCheckerDeps['storage'],
   { teamId, id }: Domain,
   now: number,
 ): Promise<RuleFacts['complaints']> {
@@ -204,8 +213,8 @@ async function complaintsOf(
 
 /** Counts the TLS sessions of this server with each provider, yesterday and today. */
 async function tlsOf(
-  storage: ProviderGateDeps['storage'],
-  providers: readonly RulingProvider[],
+  storage: ProviderRuleCheckerDeps['storage'],
+  providers: readonly RulesProvider[],
   now: number,
 ): Promise<RuleFacts['tls']> {
   const since = new Date(now - DAY).toISOString().slice(0, 10)

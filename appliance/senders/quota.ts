@@ -1,4 +1,4 @@
-/** Reports how much a team may still send, from its plan and its usage. `storage.put` does the counting. */
+/** Reports how much a team may still send, based on its plan and usage. `storage.put` counts the usage. */
 import type { Clock } from '../clock/clock.ts'
 import type { QuotaLimit, Storage, Usage, UsageHistory } from '../storage/storage.ts'
 
@@ -42,21 +42,21 @@ export function createQuotas({ storage, clock, plans }: QuotasDeps): Quotas {
       return {
         plan: await planOf(teamId),
         usage: await storage.usage({ teamId }, now),
-        ends: periodEnds(now),
+        ends: computePeriodEnds(now),
       }
     },
     historyOf: (teamId) => storage.usageHistory({ teamId, ...HISTORY }, clock.now()),
   }
 }
 
-/** In Unix milliseconds. */
+/** When the current periods end, in Unix milliseconds. */
 export interface PeriodEnds {
   day: number
   month: number
 }
 
-/** Returns when the UTC day and month of a time end, and usage is reset. */
-export function periodEnds(now: number): PeriodEnds {
+/** Returns when the UTC day and month that contain `now` end, and usage is reset. */
+export function computePeriodEnds(now: number): PeriodEnds {
   const date = new Date(now)
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
   return { day: Date.UTC(year, month, date.getUTCDate() + 1), month: Date.UTC(year, month + 1, 1) }
@@ -65,13 +65,13 @@ export function periodEnds(now: number): PeriodEnds {
 /** Plans limit how much a team may send. config/ reads the file; a team stores the name of its plan. */
 
 export interface Plan {
-  /** Recipients per UTC day; null for no limit. */
+  /** Maximum number of recipients per UTC day; null if unlimited. */
   daily: number | null
-  /** Recipients per UTC month; null for no limit. */
+  /** Maximum number of recipients per UTC month; null if unlimited. */
   monthly: number | null
 }
 
-/** A plan with its name; null when it is no longer in the file. */
+/** A plan with its name; null if the plan is no longer in the file. */
 export interface NamedPlan extends Plan {
   name: string | null
 }
@@ -79,5 +79,5 @@ export interface NamedPlan extends Plan {
 /** All plans by name. */
 export type Plans = ReadonlyMap<string, Plan>
 
-/** The limits of a plan without any, and of a plan that is no longer in the file. */
+/** The limits that apply without a plan, or with a plan that is no longer in the file. */
 const UNLIMITED: Plan = { daily: null, monthly: null }

@@ -1,17 +1,17 @@
-/** Rate-limits requests by team: a token bucket each, shared by all its keys and protocols. */
+/** Rate-limits requests by team: one token bucket per team, shared by all its keys and protocols. */
 import type { Clock } from '../clock/clock.ts'
 
 /** Contents of a bucket in thousandths of a token, so that arithmetic is exact. */
 export interface Bucket {
   level: number
-  /** As of this time (Unix milliseconds). */
+  /** When `tokens` was computed, in Unix milliseconds. */
   at: number
 }
 
 /** The result for one request. */
 export interface Allowance {
   allowed: boolean
-  /** Requests that would be allowed now. */
+  /** Number of requests that would be allowed now. */
   remaining: number
   /** Seconds until the bucket is full again, rounded up. */
   resetSeconds: number
@@ -20,21 +20,21 @@ export interface Allowance {
 }
 
 export interface RateLimiter {
-  /** Tokens added per second, and the size of the bucket. */
+  /** Number of tokens added per second, and the size of the bucket. */
   readonly perSecond: number
   /** Takes a token for a request of the team, if there is one. */
   take(teamId: string): Allowance
 }
 
-/** In thousandths: a rate of n per second adds n of them per millisecond. */
+/** One token in thousandths: a rate of n per second then adds n of these per millisecond. */
 const TOKEN = 1000
 /** Milliseconds to fill an empty bucket, which holds one second's tokens. */
 const FULL_MS = 1000
-/** How many teams to remember. Idle teams have a full bucket after a second, so dropping them changes nothing. */
+/** Maximum number of teams to remember. Idle teams have a full bucket after a second, so dropping them changes nothing. */
 const REMEMBERED = 10_000
 
 /** Computes a bucket's contents at `now`. Setting the clock back neither adds nor removes tokens. Pure. */
-export function refill(bucket: Bucket | undefined, perSecond: number, now: number): Bucket {
+export function refillBucket(bucket: Bucket | undefined, perSecond: number, now: number): Bucket {
   const most = perSecond * TOKEN
   if (!bucket) return { level: most, at: now }
   const elapsed = Math.min(Math.max(now - bucket.at, 0), FULL_MS)
@@ -42,7 +42,7 @@ export function refill(bucket: Bucket | undefined, perSecond: number, now: numbe
 }
 
 /** Takes a token from a refilled bucket. Pure. */
-export function take(bucket: Bucket, perSecond: number): { bucket: Bucket; allowance: Allowance } {
+export function takeToken(bucket: Bucket, perSecond: number): { bucket: Bucket; allowance: Allowance } {
   const allowed = bucket.level >= TOKEN
   const level = allowed ? bucket.level - TOKEN : bucket.level
   const seconds = (missing: number) => Math.ceil(Math.max(missing, 0) / (perSecond * 1000))
@@ -55,7 +55,10 @@ export function take(bucket: Bucket, perSecond: number): { bucket: Bucket; allow
   return { bucket: { level, at: bucket.at }, allowance }
 }
 
-/** @param given.perSecond requests per second, an integer of at least 1; also the burst size. A function if it changes */
+/**
+ * @param given.perSecond requests per second, an integer of at least 1; also the burst size. A function if the rate can
+ * change
+ */
 export function createRateLimiter({
   clock,
   ...given
@@ -77,7 +80,7 @@ export function createRateLimiter({
     take(teamId) {
       const now = clock.now()
       const perSecond = current()
-      const { bucket, allowance } = take(refill(buckets.get(teamId), perSecond, now), perSecond)
+      const { bucket, allowance } = takeToken(refillBucket(buckets.get(teamId), perSecond, now), perSecond)
       buckets.set(teamId, bucket)
       if (buckets.size > REMEMBERED) forgetIdle(now)
       return allowance

@@ -1,18 +1,18 @@
 import { getDomain } from 'tldts'
 import { isIPv6 } from 'node:net'
-import { dmarcValue, tlsRptValue, type AddressedDomain } from '../mail/report-address.ts'
-import { AUTO } from '../mail/source.ts'
+import { buildDmarcValue, buildTlsRptValue, type ReportAddressFields } from '../mail/report-address.ts'
+import { AUTO_IP } from '../mail/source.ts'
 import type { Delegation, DkimKey } from '../storage/storage.ts'
 import {
-  aliasTarget,
-  delegatedName,
+  getAliasTarget,
+  getDelegatedName,
   isAliased,
   isWithin,
-  overlaps,
-  slots,
+  overlapsServerNames,
+  listSlots,
   type NameserverNames,
 } from './aliases.ts'
-import { policyHost } from './mta-sts.ts'
+import { getPolicyHost } from './mta-sts.ts'
 
 /** A DNS record for the owner of a sending domain to publish, and how to show it. */
 export interface ExpectedRecord {
@@ -26,65 +26,67 @@ export interface ExpectedRecord {
   /** The full owner name, without the root dot. */
   fqdn: string
   value: string
-  /** Preference of an MX record; null for the others. */
+  /** Preference of an MX record; null for other types. */
   priority: number | null
-  /** False for recommendations: the domain may send without it. */
+  /** False for a recommendation: the domain may send without this record. */
   required: boolean
   /** Why a record isn't required, as a keyword; null when it is required. */
   label: 'recommended' | 'optional' | 'next key' | 'old key' | null
   /** The purpose of the record if it isn't obvious; null otherwise. */
   advice: string | null
-  /** Whether our DNS server publishes it, so that the owner has nothing to do. */
+  /** Whether our DNS server publishes the record, so that the owner has nothing to do. */
   served: boolean
-  /** What must be found behind an alias to a DKIM key; null: no key uses it now. Undefined for other records. */
+  /**
+   * The value that the alias of a DKIM key must lead to; null if no key uses the alias now. Undefined for other records.
+   */
   behind?: string | null
 }
 
 /** How this host appears to receivers. */
 export interface SendingHost {
-  /** Target of the return-path MX records, A-labels. */
+  /** Target of the return-path MX records, in A-labels. */
   hostname: string
-  /** Sending IPs, with `auto` when the system chooses, too; empty when only the system does. */
+  /** Sending IPs, plus `auto` if the operating system also chooses; empty if only the operating system does. */
   sourceIps: readonly string[]
   /** The name of the web server, if different. */
   webHost?: string | undefined
-  /** Undefined without a DNS server of our own. */
+  /** Names of our own DNS server; undefined if there is none. */
   nameserver?: NameserverNames | undefined
-  /** Whether it serves the MTA-STS policies of delegated subdomains. */
+  /** Whether this host serves the MTA-STS policies of delegated subdomains. */
   policies?: boolean | undefined
 }
 
 /**
  * Returns the zone in which the records of `domain` are published: its registrable domain, by the public suffix list.
  */
-export function zoneOf(domain: string): string {
+export function getRegistrableDomain(domain: string): string {
   return getDomain(domain, { validateHostname: false }) ?? domain
 }
 
 /** Builds the SPF policy of the return path (RFC 7208 §4.5, §5.3, §5.6). */
 function spfPolicy({ hostname, sourceIps }: SendingHost): string {
   const ours = sourceIps.map((ip) => {
-    if (ip === AUTO) return `a:${hostname}`
+    if (ip === AUTO_IP) return `a:${hostname}`
     return isIPv6(ip) ? `ip6:${ip}` : `ip4:${ip}`
   })
   return ['v=spf1', ...(ours.length > 0 ? ours : [`a:${hostname}`]), '~all'].join(' ')
 }
 
 /** Builds a DKIM key record (RFC 6376 §3.6.1). */
-export function dkimRecord(key: Pick<DkimKey, 'algorithm' | 'publicKey'>): string {
+export function buildDkimRecord(key: Pick<DkimKey, 'algorithm' | 'publicKey'>): string {
   return `v=DKIM1; k=${key.algorithm === 'rsa-sha256' ? 'rsa' : 'ed25519'}; p=${key.publicKey}`
 }
 
-/** The fields of a key that `expectedRecords` needs. */
-export type RecordedKey = Pick<DkimKey, 'selector' | 'algorithm' | 'publicKey' | 'state' | 'retireAt'>
+/** The fields of a key that `buildExpectedRecords` needs. */
+export type KeyRecordFields = Pick<DkimKey, 'selector' | 'algorithm' | 'publicKey' | 'state' | 'retireAt'>
 
 /** Returns the `key` of a DKIM key's record and check. */
-export function dkimKeyOf({ selector }: Pick<DkimKey, 'selector'>): string {
+export function getDkimCheckKey({ selector }: Pick<DkimKey, 'selector'>): string {
   return `DKIM ${selector}`
 }
 
 /** Returns the name at which a key is published (RFC 6376 §3.6.2.1). */
-export function dkimName({ selector }: Pick<DkimKey, 'selector'>, domain: { name: string }): string {
+export function buildDkimName({ selector }: Pick<DkimKey, 'selector'>, domain: { name: string }): string {
   return `${selector}._domainkey.${domain.name}`
 }
 
@@ -103,7 +105,7 @@ const DMARC: Fixed = {
     'Recommended: large mailbox providers expect a DMARC policy, however strict. The address in rua= receives daily reports about mail from the domain, shown under Reports. If you have a record, add the address to it.',
 }
 
-/** Where other servers report on TLS (RFC 8460 §3). Useful only where mail arrives. */
+/** Asks other servers to report on TLS (RFC 8460 §3). Useful only where mail arrives. */
 const TLS_RPT: Fixed = {
   key: 'TLS-RPT',
   record: 'TLS-RPT',
@@ -115,12 +117,12 @@ const TLS_RPT: Fixed = {
     'Optional: servers that send mail to the domain report daily whether TLS worked, shown under Reports. If you have a record, add the address to it.',
 }
 
-/** Whether the hosted service has no such record; typed clients reject unknown record types. */
-export const isBeyondWireFormat = ({ record }: Pick<ExpectedRecord, 'record'>): boolean =>
+/** Whether the hosted service doesn't have this record type; typed clients reject unknown types. */
+export const isExtensionRecord = ({ record }: Pick<ExpectedRecord, 'record'>): boolean =>
   record === 'DMARC' || record === 'TLS-RPT' || record === 'MTA-STS' || record === 'Delegation'
 
 /** The fields of a domain that its records depend on. */
-export type RecordedDomain = AddressedDomain & {
+export type DomainRecordFields = ReportAddressFields & {
   receiving?: boolean
   trackingSubdomain?: string | null
   delegation?: Delegation
@@ -133,12 +135,12 @@ export type RecordedDomain = AddressedDomain & {
  *
  * For a domain that delegates records, the keys are aliases, and the NS records of the subdomain come first.
  */
-export function expectedRecords(
-  domain: RecordedDomain,
-  keys: readonly RecordedKey[],
+export function buildExpectedRecords(
+  domain: DomainRecordFields,
+  keys: readonly KeyRecordFields[],
   host: SendingHost,
 ): ExpectedRecord[] {
-  const zone = zoneOf(domain.name)
+  const zone = getRegistrableDomain(domain.name)
   const place = (fqdn: string) => ({
     fqdn,
     name: fqdn.endsWith(`.${zone}`) ? fqdn.slice(0, -zone.length - 1) : fqdn,
@@ -156,11 +158,11 @@ export function expectedRecords(
     ...(delegated === undefined ? [] : delegationRecords(delegated, host)),
     ...dkimRecords(domain, keys, host),
     ...spfRecords(returnPath, host),
-    { ...DMARC, value: dmarcValue(domain), fqdn: `_dmarc.${domain.name}` },
+    { ...DMARC, value: buildDmarcValue(domain), fqdn: `_dmarc.${domain.name}` },
     ...(domain.receiving === true
       ? [
           { ...receivingRecord(host), fqdn: domain.name },
-          { ...TLS_RPT, value: tlsRptValue(domain), fqdn: `_smtp._tls.${domain.name}` },
+          { ...TLS_RPT, value: buildTlsRptValue(domain), fqdn: `_smtp._tls.${domain.name}` },
         ]
       : []),
     ...trackingRecord(domain, host),
@@ -168,30 +170,30 @@ export function expectedRecords(
   ].map(finish)
 }
 
-/** A record before its name is put into words. */
+/** A record before its name is formatted for display. */
 type Draft = Omit<ExpectedRecord, 'name' | 'served'>
 
-/** Returns the subdomain that a domain delegates; undefined when it delegates none, or can't. */
-function delegatedApex(domain: RecordedDomain, host: SendingHost): string | undefined {
+/** Returns the subdomain that a domain delegates; undefined if it delegates none, or can't. */
+function delegatedApex(domain: DomainRecordFields, host: SendingHost): string | undefined {
   if (domain.delegation !== 'ns' || !host.nameserver) return undefined
-  const apex = delegatedName(domain)
-  return overlaps(apex, host) ? undefined : apex
+  const apex = getDelegatedName(domain)
+  return overlapsServerNames(apex, host) ? undefined : apex
 }
 
 /** Returns the `key` of the record of the host that serves the MTA-STS policy of a delegated subdomain. */
-export const policyKeyOf = (apex: string): string => `STS ${policyHost(apex)}`
+export const getPolicyCheckKey = (apex: string): string => `STS ${getPolicyHost(apex)}`
 
-/** Returns the record of the host that serves the MTA-STS policy. The CA validates the host by it. */
+/** Returns the record of the host that serves the MTA-STS policy. The CA uses it to validate the host. */
 function policyRecords(
   apex: string,
-  { name, trackingSubdomain }: RecordedDomain,
+  { name, trackingSubdomain }: DomainRecordFields,
   { hostname, webHost, policies }: SendingHost,
 ): Draft[] {
-  const fqdn = policyHost(apex)
+  const fqdn = getPolicyHost(apex)
   if (policies !== true || `${trackingSubdomain ?? ''}.${name}`.toLowerCase() === fqdn) return []
   return [
     {
-      key: policyKeyOf(apex),
+      key: getPolicyCheckKey(apex),
       record: 'MTA-STS',
       type: 'CNAME',
       fqdn,
@@ -212,7 +214,7 @@ const delegationRecords = (fqdn: string, { nameserver }: SendingHost): Draft[] =
     fqdn,
     value: name,
     priority: null,
-    // The records of the return path are checked themselves, no matter who publishes them.
+    // Not required, because the records of the return path are checked separately, no matter who publishes them.
     required: false,
     label: 'recommended',
     advice:
@@ -228,10 +230,10 @@ function spfRecords(fqdn: string, host: SendingHost): Draft[] {
   ]
 }
 
-/** Returns the records of the keys: aliases where our DNS server publishes them, otherwise the keys themselves. */
+/** Returns the records of the keys: aliases if our DNS server publishes the keys, otherwise the keys themselves. */
 function dkimRecords(
-  domain: RecordedDomain,
-  keys: readonly RecordedKey[],
+  domain: DomainRecordFields,
+  keys: readonly KeyRecordFields[],
   { nameserver }: SendingHost,
 ): Draft[] {
   const current = keys.filter(({ state }) => state !== 'retired')
@@ -240,7 +242,7 @@ function dkimRecords(
     .map((key): Draft => ({
       ...dkimDraft(key, domain),
       type: 'TXT',
-      value: dkimRecord(key),
+      value: buildDkimRecord(key),
       ...adviceOf(key),
     }))
   const aliases = nameserver ? aliasRecords(domain, current, nameserver.zone) : []
@@ -248,27 +250,27 @@ function dkimRecords(
 }
 
 const dkimDraft = (
-  key: Pick<RecordedKey, 'selector' | 'algorithm'> & { state?: string },
+  key: Pick<KeyRecordFields, 'selector' | 'algorithm'> & { state?: string },
   domain: { name: string },
 ) => ({
-  key: dkimKeyOf(key),
+  key: getDkimCheckKey(key),
   record: 'DKIM' as const,
-  fqdn: dkimName(key, domain),
+  fqdn: buildDkimName(key, domain),
   priority: null,
   required: key.state === 'active' && key.algorithm === 'rsa-sha256',
 })
 
-/** Returns the aliases of a domain that delegates its keys, and those that a key still needs. */
-function aliasRecords(domain: RecordedDomain, keys: readonly RecordedKey[], zone: string): Draft[] {
-  return slots().flatMap(({ selector, algorithm }): Draft[] => {
+/** Returns the aliases of a domain that delegates its keys, and the aliases that a key still needs. */
+function aliasRecords(domain: DomainRecordFields, keys: readonly KeyRecordFields[], zone: string): Draft[] {
+  return listSlots().flatMap(({ selector, algorithm }): Draft[] => {
     const key = keys.find((one) => one.selector === selector)
     if (!key && (domain.delegation ?? 'none') === 'none') return []
     return [
       {
         ...dkimDraft(key ?? { selector, algorithm }, domain),
         type: 'CNAME',
-        value: aliasTarget(selector, domain, zone),
-        behind: key ? dkimRecord(key) : null,
+        value: getAliasTarget(selector, domain, zone),
+        behind: key ? buildDkimRecord(key) : null,
         ...aliasAdvice(algorithm, key?.state),
       },
     ]
@@ -276,8 +278,8 @@ function aliasRecords(domain: RecordedDomain, keys: readonly RecordedKey[], zone
 }
 
 function aliasAdvice(
-  algorithm: RecordedKey['algorithm'],
-  state: RecordedKey['state'] | undefined,
+  algorithm: KeyRecordFields['algorithm'],
+  state: KeyRecordFields['state'] | undefined,
 ): Pick<ExpectedRecord, 'label' | 'advice'> {
   if (algorithm === 'ed25519-sha256')
     return { label: 'optional', advice: 'Optional: mail gets a second, shorter signature (RFC 8463).' }
@@ -289,7 +291,9 @@ function aliasAdvice(
   }
 }
 
-/** Must be the most preferred MX of the name. The domain may send without it. */
+/**
+ * The MX record of a receiving domain. It must be the most preferred MX of the name, but the domain may send without it.
+ */
 const receivingRecord = ({ hostname }: SendingHost): Omit<Draft, 'fqdn'> => ({
   key: 'Receiving MX',
   record: 'Receiving',
@@ -306,7 +310,7 @@ const receivingRecord = ({ hostname }: SendingHost): Omit<Draft, 'fqdn'> => ({
  * Returns the `key` of the tracking record. It includes the name, because the check of one name says nothing about
  * another.
  */
-export function trackingKeyOf(domain: { name: string; trackingSubdomain: string }): string {
+export function getTrackingCheckKey(domain: { name: string; trackingSubdomain: string }): string {
   return `Tracking ${domain.trackingSubdomain}.${domain.name}`
 }
 
@@ -317,7 +321,7 @@ function trackingRecord(
   if (trackingSubdomain === null || trackingSubdomain === undefined) return []
   return [
     {
-      key: trackingKeyOf({ name, trackingSubdomain }),
+      key: getTrackingCheckKey({ name, trackingSubdomain }),
       record: 'Tracking',
       type: 'CNAME',
       fqdn: `${trackingSubdomain}.${name}`,
@@ -331,7 +335,7 @@ function trackingRecord(
   ]
 }
 
-function adviceOf({ state, algorithm, retireAt }: RecordedKey): Pick<ExpectedRecord, 'label' | 'advice'> {
+function adviceOf({ state, algorithm, retireAt }: KeyRecordFields): Pick<ExpectedRecord, 'label' | 'advice'> {
   if (state === 'retiring') {
     const until = retireAt === null ? '' : ` until ${new Date(retireAt).toISOString().slice(0, 10)}`
     const advice = `Keep this record${until}: receivers may still verify mail signed with it.`

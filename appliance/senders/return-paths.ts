@@ -1,23 +1,23 @@
 /** Creates and verifies return paths, with keys that Posthaste generates. */
 import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
-import { madeAt } from '../mail/ids.ts'
-import { isSignedBy, makeReturnPath, type ReturnPath, type ReturnPathKey } from '../mail/return-path.ts'
+import { getIdTime } from '../mail/ids.ts'
+import { isSignedBy, createReturnPath, type ReturnPath, type ReturnPathKey } from '../mail/return-path.ts'
 import type { Storage } from '../storage/storage.ts'
 
 export interface ReturnPaths {
   /**
    * Creates the return path of an email.
-   * @param host where reports go, such as `send.example.com`
+   * @param host domain that bounces and reports are sent to, such as `send.example.com`
    */
   make(emailId: string, host: string): Promise<string>
-  /** Whether it was created here, at most two key periods ago. Rejects when storage fails. */
+  /** Whether a return path was created here, at most two key periods ago. Rejects if storage fails. */
   isOurs(path: ReturnPath): Promise<boolean>
 }
 
 /**
- * How long a key is used, in milliseconds. It is accepted for as long again, so that every return path is valid for at
- * least this time: complaints can arrive months after an email.
+ * How long a key is used, in milliseconds. It is accepted for the same time again, so that every return path is valid for
+ * at least one period: complaints can arrive months after an email.
  */
 export const KEY_PERIOD = 365 * 86_400_000
 
@@ -49,11 +49,11 @@ export function createReturnPaths({
   }
 
   return {
-    make: async (emailId, host) => makeReturnPath(await keyOf(periodOf(madeAt(emailId))), emailId, host),
+    make: async (emailId, host) => createReturnPath(await keyOf(periodOf(getIdTime(emailId))), emailId, host),
     async isOurs(path) {
-      const period = periodOf(madeAt(path.emailId))
+      const period = periodOf(getIdTime(path.emailId))
       const age = periodOf(clock.now()) - period
-      // A stranger chooses the id, and must not make us generate keys.
+      // The id comes from outside, and must not make us generate keys.
       if (path.proof === null || age < 0 || age > 1) return false
       return isSignedBy(await keyOf(period), path)
     },

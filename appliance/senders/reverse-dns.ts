@@ -5,12 +5,12 @@
 import { isIPv6 } from 'node:net'
 import type { Finding, FindingStatus } from '../mail/finding.ts'
 import {
-  AUTO,
+  AUTO_IP,
   choosePool,
   STREAMS,
-  usableSources,
+  selectUsableSources,
   type Assignment,
-  type Family,
+  type AddressFamily,
   type Source,
 } from '../mail/source.ts'
 import type { Domain, RecordStatus } from '../storage/storage.ts'
@@ -29,8 +29,8 @@ export interface ReverseDns {
 
 type Opinion = Pick<ReverseDns, 'status'> & Pick<Finding, 'id' | 'found' | 'advice'>
 
-const FAMILIES: readonly Family[] = [4, 6]
-/** How many IPs a note names. Pools may have dozens, often with the same problem. */
+const FAMILIES: readonly AddressFamily[] = [4, 6]
+/** Maximum number of IPs that a note names. Pools may have dozens, often with the same problem. */
 const MOST_TOLD = 3
 
 const STATUS: Record<FindingStatus, ReverseDns['status']> = {
@@ -48,14 +48,14 @@ const UNKNOWN = 'No sending IP is known yet. The server records them when it sta
 const UNUSABLE = 'No sending IP is usable right now, so no mail is sent.'
 
 /** Combines the results for all pools that a domain uses. Skips suspended IPs. Pure. */
-export function reverseDnsOf(
+export function combineReverseDns(
   { id, teamId }: Pick<Domain, 'id' | 'teamId'>,
   { sources, assignments }: SourcesAndPools,
 ): ReverseDns {
   const pools = new Set(STREAMS.map((stream) => choosePool(assignments, { teamId, domainId: id, stream })))
   const opinions = [...pools].flatMap((pool) =>
     FAMILIES.flatMap((family) =>
-      usableSources(sources, pool, family).flatMap((source) => opinionsOf(source, family)),
+      selectUsableSources(sources, pool, family).flatMap((source) => opinionsOf(source, family)),
     ),
   )
   const different = [...new Map(opinions.map((one) => [one.id, one])).values()]
@@ -64,9 +64,9 @@ export function reverseDnsOf(
   return { status, note: status === 'verified' ? null : noteOf(different, status) }
 }
 
-function opinionsOf({ ip, health }: Source, family: Family): Opinion[] {
+function opinionsOf({ ip, health }: Source, family: AddressFamily): Opinion[] {
   if (health === null) {
-    const what = ip === AUTO ? "The system's default address" : ip
+    const what = ip === AUTO_IP ? "The system's default address" : ip
     return [
       { id: `source:${ip}`, status: 'not_started', found: `${what} has not been checked yet.`, advice: null },
     ]

@@ -4,27 +4,27 @@ import type { Resolver } from '../dns/dns.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import type { Duties } from '../watch/duties.ts'
-import { silentLogger, type Logger } from '../watch/log.ts'
-import { keyMethods, type KeyMethods, type Caller } from './api-keys.ts'
+import { createSilentLogger, type Logger } from '../watch/log.ts'
+import { createKeyMethods, type KeyMethods, type Caller } from './api-keys.ts'
 import { maySend } from './verification-schedule.ts'
-import { domainMethods, type DomainMethods } from './domains.ts'
+import { createDomainMethods, type DomainMethods } from './domains.ts'
 import type { KeyGenerator } from './keys.ts'
 import type { SendingHost } from './records.ts'
-import { suppressionMethods, type SuppressionMethods } from './suppressions.ts'
+import { createSuppressionMethods, type SuppressionMethods } from './suppressions.ts'
 import { createWatcher } from './watcher.ts'
 
 export {
-  createPropagation,
+  createPropagationWatch,
   type Propagation,
   type PropagationWatch,
   type RecordPropagation,
 } from './propagation.ts'
-export { lightsOf } from './advised.ts'
+export { computeStatusLights } from './advised.ts'
 export { createErasures, type Erasures } from './erasures.ts'
-export { POLICY_PATH, policyFile, policyHost } from './mta-sts.ts'
-export { publishedRecords } from './served.ts'
+export { POLICY_PATH, formatPolicyFile, getPolicyHost } from './mta-sts.ts'
+export { createZoneBuilder } from './served.ts'
 export { maySend } from './verification-schedule.ts'
-export { createProviderGate, type ProviderGate, type RuleStanding } from './provider-rules.ts'
+export { createProviderRuleChecker, type ProviderRuleChecker, type RuleCompliance } from './provider-rules.ts'
 export { createReturnPaths, type ReturnPaths } from './return-paths.ts'
 export { REGIONS, type NewDomainArgs, type PublicKey } from './domains.ts'
 export {
@@ -32,7 +32,7 @@ export {
   type Plan,
   type Plans,
   createQuotas,
-  periodEnds,
+  computePeriodEnds,
   type PeriodEnds,
   type Quotas,
 } from './quota.ts'
@@ -41,9 +41,9 @@ export { createRateLimiter, type RateLimiter } from './rate-limit.ts'
 
 export interface Senders extends KeyMethods, DomainMethods, SuppressionMethods {
   /**
-   * Checks whether the caller may send from addresses at `domain` now. Only the exact name counts: a subdomain is a
-   * domain of its own. Refuses: `domain_unknown`, `domain_not_verified`, `domain_sending_disabled`,
-   * `key_restricted_to_domain`.
+   * Checks whether the caller may send from addresses at `domain` now. Only the exact name counts: a subdomain is a domain
+   * of its own.
+   * Refuses: `domain_unknown`, `domain_not_verified`, `domain_sending_disabled`, `key_restricted_to_domain`.
    */
   authorize(caller: Caller, args: { domain: string }): Promise<Domain>
   /** Starts background checks of domains. For the daemon only. */
@@ -62,21 +62,21 @@ export interface SendersDeps {
   keygen?: KeyGenerator
   /** Returns a random number in [0, 1). */
   random?: () => number
-  /** How often to look for verifications requested by other processes, in milliseconds. Default one minute. */
+  /** How often to look for verifications requested by other processes, in milliseconds. Default: one minute. */
   pollMs?: number
-  /** Default: this process is the only one. */
+  /** Decides which node runs the background work. Default: this process, as the only one. */
   duties?: Duties | undefined
 }
 
 export function createSenders(deps: SendersDeps): Senders {
-  const { log = silentLogger(), random = Math.random, pollMs = 60_000 } = deps
+  const { log = createSilentLogger(), random = Math.random, pollMs = 60_000 } = deps
   const watcher = createWatcher({ ...deps, log, random, pollMs })
-  const keys = keyMethods(deps)
-  const domains = domainMethods({ ...deps, random, wake: () => watcher.wake() })
+  const keys = createKeyMethods(deps)
+  const domains = createDomainMethods({ ...deps, random, wake: () => watcher.wake() })
   return {
     ...keys,
     ...domains,
-    ...suppressionMethods(deps),
+    ...createSuppressionMethods(deps),
 
     // Reads the database each time: the command line may change it, and one indexed read is cheap.
     async authorize({ teamId, apiKey }, args) {

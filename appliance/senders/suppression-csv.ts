@@ -1,6 +1,6 @@
 /** Parses CSV lists of suppressed addresses, exported here or by other services. Pure. */
 import { parseMailbox } from '../mail/address.ts'
-import { plainCell, readCsv, type CsvRecord } from '../mail/csv.ts'
+import { parseCell, readCsv, type CsvRecord } from '../mail/csv.ts'
 import { isId } from '../mail/ids.ts'
 import type { NewSuppression } from '../storage/storage.ts'
 import { SUPPRESSION_ORIGINS, type SuppressionOrigin } from '../mail/verdict.ts'
@@ -12,7 +12,7 @@ export type ListedAddress = Pick<
 >
 
 /** A parsed line of a list. */
-export type ListLine =
+export type ParsedLine =
   | { kind: 'listed'; line: number; listed: ListedAddress }
   | { kind: 'invalid'; line: number; text: string; expected: string }
 
@@ -20,7 +20,7 @@ export type ListLine =
 export interface AddressList {
   /** Names of ignored columns. */
   ignored: string[]
-  lines: Iterable<ListLine>
+  lines: Iterable<ParsedLine>
 }
 
 /** Known names of each column: ours first, then those of well-known services. */
@@ -41,16 +41,16 @@ const MOST_SHOWN = 100
 
 /**
  * Parses a list. A header line must have a column `email`; without a header, addresses are in the first column.
- * @param defaults for lines that don't set these themselves
+ * @param defaults for lines that don't set these fields themselves
  * @param now suppression times after this are invalid
  */
-export function readAddressList(
+export function parseAddressList(
   csv: string,
   defaults: { origin: SuppressionOrigin },
   now: number,
 ): AddressList {
   const [first] = readCsv(csv)
-  const names = (first?.cells ?? []).map((cell) => plainCell(cell).toLowerCase())
+  const names = (first?.cells ?? []).map((cell) => parseCell(cell).toLowerCase())
   const positions = positionsOf(names)
   const headed = positions.email !== undefined
   const used: Positions = headed ? positions : { email: 0 }
@@ -79,12 +79,12 @@ function lineOf(
   positions: Positions,
   defaults: { origin: SuppressionOrigin },
   now: number,
-): ListLine {
+): ParsedLine {
   const cell = (column: Column): string => {
     const at = positions[column]
-    return at === undefined ? '' : plainCell(cells[at] ?? '').slice(0, MOST_TEXT)
+    return at === undefined ? '' : parseCell(cells[at] ?? '').slice(0, MOST_TEXT)
   }
-  const invalid = (text: string, expected: string): ListLine => ({
+  const invalid = (text: string, expected: string): ParsedLine => ({
     kind: 'invalid',
     line,
     text: text.slice(0, MOST_SHOWN),
@@ -114,7 +114,7 @@ function lineOf(
   }
 }
 
-/** Parses ISO 8601 with a zone, or the API's format: `2026-11-20 08:15:00.25+00`. */
+/** Parses ISO 8601 with a time zone, or the API's format: `2026-11-20 08:15:00.25+00`. */
 function instantOf(text: string): number | undefined {
   const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d(?::?\d\d)?)$/i.exec(text)
   if (!match) return undefined

@@ -1,63 +1,63 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
-import { MAX_TEXT } from '../mail/json-body.ts'
+import { MAX_TEXT_LENGTH } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
-import { suppressionKey } from '../mail/suppression.ts'
+import { toSuppressionKey } from '../mail/suppression.ts'
 import type { NewSuppression, Storage } from '../storage/storage.ts'
-import { readAddressList, type ListedAddress, type ListLine } from './suppression-csv.ts'
+import { parseAddressList, type ListedAddress, type ParsedLine } from './suppression-csv.ts'
 import type { SuppressionOrigin } from '../mail/verdict.ts'
 
 export interface ImportArgs {
   teamId: string
   csv: string
-  /** For lines that don't name one. */
+  /** Origin of the entries whose line doesn't name one. */
   origin: SuppressionOrigin
-  /** Only report what would happen. */
+  /** Whether to only report what would happen. */
   preview: boolean
 }
 
 /** The result of an import, or of its preview. */
 export interface SuppressionImport {
-  /** Lines other than empty ones and the header. */
+  /** Number of lines, excluding empty ones and the header. */
   lines: number
   added: number
-  /** Already on the list, or repeated in this one. */
+  /** Number of addresses already on the suppression list, or repeated in the imported list. */
   present: number
   invalid: number
   /** The first invalid lines: their number, and what was expected. */
   examples: { line: number; text: string; expected: string }[]
-  /** The first addresses that are added. */
+  /** The first added addresses. */
   first: string[]
-  /** Ignored columns. */
+  /** Names of ignored columns. */
   ignoredColumns: string[]
 }
 
-/** Lines to process before yielding to the event loop; takes a few milliseconds. */
+/** Number of lines to process before yielding to the event loop; takes a few milliseconds. */
 const BREATH = 500
-/** Maximum number of lines. */
+/** Maximum number of lines in a list. */
 const MOST_LINES = 100_000
-/** Entries per transaction, which delays the next email. */
+/** Number of entries per transaction, which delays the next email. */
 const PIECE = 500
-/** Invalid lines shown in a response. */
+/** Maximum number of invalid lines shown in a response. */
 const EXAMPLES = 100
-/** Addresses shown in a response. */
+/** Maximum number of addresses shown in a response. */
 const FIRST = 10
 
 /** See `SuppressionMethods.importSuppressions`. */
-export async function importList(
+export async function importSuppressionList(
   args: ImportArgs,
   storage: Pick<Storage, 'findSuppressed' | 'addSuppressions'>,
   clock: Clock,
 ): Promise<SuppressionImport> {
-  if (args.csv.length > MAX_TEXT)
+  if (args.csv.length > MAX_TEXT_LENGTH)
     throw refuse('invalid_field', {
       field: 'csv',
-      expected: `at most ${MAX_TEXT} characters; split the file`,
+      expected: `at most ${MAX_TEXT_LENGTH} characters; split the file`,
     })
   if (args.csv.split('\n', MOST_LINES + 2).length > MOST_LINES + 1)
     throw refuse('invalid_field', { field: 'csv', expected: `at most ${MOST_LINES} lines; split the file` })
-  const list = readAddressList(args.csv, args, clock.now())
+  const list = parseAddressList(args.csv, args, clock.now())
   const result: SuppressionImport = {
     lines: 0,
     added: 0,
@@ -70,7 +70,7 @@ export async function importList(
   const seen = new Set<string>()
   let piece: ListedAddress[] = []
   for (const line of list.lines) {
-    // Yield here, because lines that add nothing never wait for storage.
+    // Yield here, because lines without a new address never wait for storage.
     if (result.lines % BREATH === 0) await setImmediate()
     const listed = sort(line, seen, result)
     if (listed) piece.push(listed)
@@ -83,7 +83,7 @@ export async function importList(
 }
 
 /** Counts a line; returns its entry if it is valid and not a duplicate. */
-function sort(line: ListLine, seen: Set<string>, result: SuppressionImport): ListedAddress | undefined {
+function sort(line: ParsedLine, seen: Set<string>, result: SuppressionImport): ListedAddress | undefined {
   result.lines += 1
   if (line.kind === 'invalid') {
     const { kind: _, ...example } = line
@@ -91,7 +91,7 @@ function sort(line: ListLine, seen: Set<string>, result: SuppressionImport): Lis
     if (result.examples.length < EXAMPLES) result.examples.push(example)
     return undefined
   }
-  const key = suppressionKey(line.listed.email)
+  const key = toSuppressionKey(line.listed.email)
   if (seen.has(key)) {
     result.present += 1
     return undefined
@@ -114,11 +114,11 @@ async function keep(
   const suppressions = piece
     .filter(({ email }) => !known.has(email))
     .map((one): NewSuppression => ({ id: newId(now), teamId, ...one }))
-  // No events: a list of 100,000 would mean as many requests to every endpoint, with nothing new for its owner.
+  // No webhook events: a list of 100,000 would cause as many requests to every endpoint, with nothing new for its owner.
   const stored = preview
     ? suppressions
     : await storage.addSuppressions({ teamId, suppressions, quiet: true }, now)
-  // Entries that someone else added at the same time come back with other ids.
+  // Entries that someone else added at the same time are returned with other ids.
   const added = suppressions.filter(({ id }, at) => stored[at]!.id === id)
   result.added += added.length
   result.present += piece.length - added.length

@@ -11,42 +11,42 @@ import type {
   Suppression,
   SuppressionRef,
 } from '../storage/storage.ts'
-import { importList, type ImportArgs, type SuppressionImport } from './suppression-import.ts'
+import { importSuppressionList, type ImportArgs, type SuppressionImport } from './suppression-import.ts'
 
 export interface SuppressionMethods {
   /**
-   * Adds addresses by hand; an existing entry stays as it is. All or none. Refuses: `invalid_address`, naming `field`
-   * (of a list, with its index).
+   * Adds addresses manually, all or none. Leaves existing entries unchanged.
+   * Refuses: `invalid_address`, naming `field` (of a list, with its index).
    */
   suppress(args: { teamId: string; emails: string[]; field: string }): Promise<Suppression[]>
   listSuppressions(args: PageArgs & Which): Promise<Page<Suppression>>
   /** Returns the whole list or the part selected by `which`, newest first; reads page by page. */
   allSuppressions(args: { teamId: string } & Which): AsyncGenerator<Suppression[]>
   /**
-   * Adds the addresses of a CSV list. Invalid lines are reported and skipped; existing entries stay as they are. Runs
-   * in batches of 500: after a failure, what was added stays, and the same list can be imported again. Refuses:
-   * `invalid_field` for a list that is too long.
+   * Adds the addresses of a CSV list. Reports and skips invalid lines; leaves existing entries unchanged. Runs in batches
+   * of 500: after a failure, added entries are kept, and the same list can be imported again.
+   * Refuses: `invalid_field` for a list that is too long.
    */
   importSuppressions(args: ImportArgs): Promise<SuppressionImport>
   /** By id or address. Refuses: `not_found`. */
   getSuppression(args: { teamId: string; idOrEmail: string }): Promise<Suppression>
   /** By id or address. Refuses: `not_found`. */
   unsuppress(args: { teamId: string; idOrEmail: string }): Promise<Suppression>
-  /** Removes many by id or address; skips those that aren't on the list. Returns the removed ones. */
+  /** Removes several entries by id or address, and returns them; skips those that aren't on the list. */
   unsuppressAll(args: { teamId: string; idsOrEmails: string[] }): Promise<Suppression[]>
 }
 
 /** Selects a part of the list. */
 interface Which {
   origin?: Suppression['origin'] | undefined
-  /** Only addresses that contain this, in any case. */
+  /** Only addresses that contain this text, ignoring case. */
   search?: string | undefined
 }
 
-/** Entries per page. */
+/** Number of entries per page. */
 const PAGE = 200
 
-export function suppressionMethods({
+export function createSuppressionMethods({
   storage,
   clock,
 }: {
@@ -77,7 +77,7 @@ export function suppressionMethods({
         after = items.at(-1)!.id
       }
     },
-    importSuppressions: (args) => importList(args, storage, clock),
+    importSuppressions: (args) => importSuppressionList(args, storage, clock),
     async getSuppression({ teamId, idOrEmail }) {
       const ref = refOf(idOrEmail)
       const found = ref && (await storage.getSuppression({ teamId, ref }, clock.now()))
@@ -97,7 +97,7 @@ export function suppressionMethods({
   }
 }
 
-/** Parses an id or address; undefined for anything else. */
+/** Parses an id or address; undefined if it is neither. */
 function refOf(text: string): SuppressionRef | undefined {
   if (isId(text)) return { id: text.toLowerCase() }
   const email = parseMailbox(text)?.address

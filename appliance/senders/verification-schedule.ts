@@ -1,17 +1,17 @@
 /**
- * Decides a domain's next status and its next check from what was found. Pure.
+ * Decides a domain's next status and its next check based on what was found. Pure.
  *
- * A single bad answer never stops mail: a verified domain is only downgraded when a second check, some time after the
- * first, finds the same. An answer that DNS couldn't give changes nothing.
+ * A single bad answer never stops mail: a verified domain is only downgraded if a second check, some time after the first,
+ * finds the same problem. A failed lookup changes nothing.
  */
-import type { Domain, DomainStatus, DomainWatch, RecordCheck } from '../storage/storage.ts'
+import type { Domain, DomainStatus, VerificationSchedule, RecordCheck } from '../storage/storage.ts'
 import type { ExpectedRecord } from './records.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-/** How long a requested verification runs before it fails. */
+/** Time after which a requested verification fails. */
 const VERIFY_FOR = 72 * hour
 /** The interval between checks of a verified domain, plus up to a tenth, so that checks are spread out. */
 const RECHECK_EVERY = day
@@ -20,13 +20,13 @@ const CONFIRM_AFTER = 15 * minute
 
 /** The result of one check for the domain as a whole. */
 export type CheckSummary =
-  /** Every required record is right. */
+  /** Every required record is correct. */
   | 'whole'
-  /** The DKIM key is right but the return path isn't: mail passes DMARC, but bounces may not come back. */
+  /** The DKIM key is correct but the return path isn't: mail passes DMARC, but bounces may not come back. */
   | 'partial'
   /** The DKIM key is missing or wrong. */
   | 'broken'
-  /** Nothing is wrong as far as DNS answered. */
+  /** All answers so far are correct, but some lookups failed. */
   | 'unknown'
 
 /** Summarizes the checks of the required records. */
@@ -43,13 +43,13 @@ export function summarizeChecks(
   return required.every((record) => statusOf(record) === 'verified') ? 'whole' : 'unknown'
 }
 
-/** The decision of `advance`. */
-export interface Step {
+/** The decision of `advanceVerification`. */
+export interface VerificationDecision {
   status: DomainStatus
-  watch: DomainWatch
+  watch: VerificationSchedule
 }
 
-type Before = Pick<Domain, 'status' | 'statusSince' | 'createdAt'> & DomainWatch
+type Before = Pick<Domain, 'status' | 'statusSince' | 'createdAt'> & VerificationSchedule
 
 /** Whether mail may be sent, which includes partly broken domains. */
 export function maySend(status: DomainStatus): boolean {
@@ -57,17 +57,22 @@ export function maySend(status: DomainStatus): boolean {
 }
 
 /**
- * Starts a verification at its owner's request: the first check is due at once. A domain that may send keeps its
+ * Starts a verification at the owner's request: the first check is due immediately. A domain that may send keeps its
  * status, so that the request doesn't stop its mail.
  */
-export function begin(before: Before, now: number): Step {
+export function startVerification(before: Before, now: number): VerificationDecision {
   if (maySend(before.status))
     return { status: before.status, watch: { ...watchOf(before), nextCheckAt: now } }
   return { status: 'pending', watch: { verifyUntil: now + VERIFY_FOR, suspect: null, nextCheckAt: now } }
 }
 
 /** @param random a number in [0, 1) that spreads the next daily check */
-export function advance(before: Before, summary: CheckSummary, now: number, random: number): Step {
+export function advanceVerification(
+  before: Before,
+  summary: CheckSummary,
+  now: number,
+  random: number,
+): VerificationDecision {
   if (summary === 'whole')
     return {
       status: 'verified',
@@ -78,12 +83,12 @@ export function advance(before: Before, summary: CheckSummary, now: number, rand
   return { status: 'failed', watch: brokenWatch(before.statusSince, now) }
 }
 
-/** Reschedules a check that failed for internal reasons; the status stays. */
-export function postpone(before: Before, now: number): Step {
+/** Reschedules a check that failed for internal reasons; the status doesn't change. */
+export function postponeCheck(before: Before, now: number): VerificationDecision {
   return { status: before.status, watch: { ...watchOf(before), nextCheckAt: now + CONFIRM_AFTER } }
 }
 
-const watchOf = ({ verifyUntil, suspect, nextCheckAt }: DomainWatch): DomainWatch => ({
+const watchOf = ({ verifyUntil, suspect, nextCheckAt }: VerificationSchedule): VerificationSchedule => ({
   verifyUntil,
   suspect,
   nextCheckAt,
@@ -91,8 +96,12 @@ const watchOf = ({ verifyUntil, suspect, nextCheckAt }: DomainWatch): DomainWatc
 
 const daily = (now: number, random: number): number => Math.round(now + RECHECK_EVERY * (1 + random / 10))
 
-function standing(before: Before, summary: Exclude<CheckSummary, 'whole'>, now: number): Step {
-  const stay = (suspect: DomainWatch['suspect'], nextCheckAt: number): Step => ({
+function standing(
+  before: Before,
+  summary: Exclude<CheckSummary, 'whole'>,
+  now: number,
+): VerificationDecision {
+  const stay = (suspect: VerificationSchedule['suspect'], nextCheckAt: number): VerificationDecision => ({
     status: before.status,
     watch: { verifyUntil: null, suspect, nextCheckAt },
   })
@@ -109,7 +118,7 @@ function standing(before: Before, summary: Exclude<CheckSummary, 'whole'>, now: 
  * Schedules checks of a pending domain, less often over time: a record that was just added is found soon, and a
  * forgotten one costs little.
  */
-function pending({ verifyUntil }: Before, now: number): Step {
+function pending({ verifyUntil }: Before, now: number): VerificationDecision {
   const until = verifyUntil!
   if (now >= until) return { status: 'failed', watch: brokenWatch(now, now) }
   const elapsed = now - (until - VERIFY_FOR)
@@ -128,6 +137,6 @@ function recoverAt(brokenSince: number, now: number): number {
   return Math.round(now + Math.min(Math.max((now - brokenSince) / 2, CONFIRM_AFTER), day))
 }
 
-function brokenWatch(since: number, now: number): DomainWatch {
+function brokenWatch(since: number, now: number): VerificationSchedule {
   return { verifyUntil: null, suspect: null, nextCheckAt: recoverAt(since, now) }
 }

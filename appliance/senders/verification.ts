@@ -1,34 +1,41 @@
 /**
- * Judges what is published for a sending domain. Pure: an answer goes in, a sentence comes out. Lenient where receivers
- * are (tag order, spaces, more SPF mechanisms), strict where they would fail the mail.
+ * Evaluates what is published for a sending domain. Pure: takes an answer and returns a sentence. Lenient where receivers
+ * are (tag order, spaces, more SPF mechanisms), strict where they would reject the mail.
  */
 import type { Answer } from '../dns/dns.ts'
 import type { RecordCheck } from '../storage/storage.ts'
-import { judgeDkim } from './judge-dkim.ts'
-import { judgeSpf, right, wrong, type Opinion, judgeDmarc, judgeTlsRpt } from './judge-spf.ts'
+import { evaluateDkimRecord } from './judge-dkim.ts'
+import {
+  evaluateSpfRecord,
+  validVerdict,
+  createInvalidVerdict,
+  type RecordVerdict,
+  evaluateDmarcRecord,
+  evaluateTlsRptRecord,
+} from './judge-spf.ts'
 import type { ExpectedRecord } from './records.ts'
 
-/** What DNS answered for a record, and what was found at the places of common mistakes. */
+/** What DNS answered for a record, and what was found where it is commonly misplaced. */
 export type Evidence =
-  | { type: 'TXT'; answer: Answer<'TXT'>; elsewhere: Elsewhere }
-  | { type: 'MX'; answer: Answer<'MX'>; elsewhere: Elsewhere }
-  | { type: 'CNAME'; answer: Answer<'CNAME'>; elsewhere: Elsewhere }
-  | { type: 'NS'; answer: Answer<'NS'>; elsewhere: Elsewhere }
+  | { type: 'TXT'; answer: Answer<'TXT'>; elsewhere: CommonMistakes }
+  | { type: 'MX'; answer: Answer<'MX'>; elsewhere: CommonMistakes }
+  | { type: 'CNAME'; answer: Answer<'CNAME'>; elsewhere: CommonMistakes }
+  | { type: 'NS'; answer: Answer<'NS'>; elsewhere: CommonMistakes }
 
-export interface Elsewhere {
-  /** Another name at which the right record was found. */
+export interface CommonMistakes {
+  /** Another name at which the correct record was found; null if there is none. */
   misplaced: string | null
-  /** The target of a dangling CNAME at the record's own name. */
+  /** The target of a dangling CNAME at the record's own name; null if there is none. */
   cname: string | null
-  /** Addresses are published at the name of a record that should be a CNAME. */
+  /** Whether addresses are published at the name of a record that should be a CNAME. */
   proxied?: boolean
 }
 
 /** The opinion on one record. Its timestamps are added when it is stored. */
-export type RecordOpinion = Omit<RecordCheck, 'checkedAt' | 'since'>
+export type RecordResult = Omit<RecordCheck, 'checkedAt' | 'since'>
 
-/** Judges one record. */
-export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): RecordOpinion {
+/** Evaluates one record. */
+export function evaluateRecord(expected: ExpectedRecord, evidence: Evidence): RecordResult {
   const { answer } = evidence
   const { key, fqdn } = expected
   if (answer.kind === 'failed')
@@ -45,8 +52,8 @@ export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): Recor
     : { key, status: 'failed', found, note: opinion.note }
 }
 
-/** The published texts, and the opinion; no opinion when nothing is published for the purpose. */
-type Judged = [found: string[], opinion: Opinion | undefined]
+/** The published texts, and the opinion; undefined if no published text is meant for this purpose. */
+type Judged = [found: string[], opinion: RecordVerdict | undefined]
 
 function judgeEvidence(expected: ExpectedRecord, evidence: Evidence): Judged {
   if (evidence.type === 'MX') return judgeMxRecords(expected, evidence.answer)
@@ -60,22 +67,29 @@ function judgeAlias({ value }: ExpectedRecord, answer: Answer<'CNAME'>): Judged 
   const found = answer.kind === 'found' ? answer.records : []
   if (found.length === 0) return [found, undefined]
   const target = value.toLowerCase()
-  if (found.includes(target)) return [found, right]
+  if (found.includes(target)) return [found, validVerdict]
   return found[0]!.startsWith(`${target}.`)
     ? [
         found,
-        wrong(`The DNS panel changed the target to ${found[0]!}. Enter ${target}. with a dot at the end.`),
+        createInvalidVerdict(
+          `The DNS panel changed the target to ${found[0]!}. Enter ${target}. with a dot at the end.`,
+        ),
       ]
-    : [found, wrong(`The CNAME points to ${found[0]!}. Change it to ${target}.`)]
+    : [found, createInvalidVerdict(`The CNAME points to ${found[0]!}. Change it to ${target}.`)]
 }
 
-/** Judges whether a subdomain is delegated to our DNS server, and to no other. */
+/** Evaluates whether a subdomain is delegated to our DNS server, and to no other. */
 function judgeNs({ value, fqdn }: ExpectedRecord, answer: Answer<'NS'>): Judged {
   const found = answer.kind === 'found' ? answer.records : []
   if (found.length === 0) return [found, undefined]
   return found.includes(value)
-    ? [found, right]
-    : [found, wrong(`${fqdn} is delegated to ${found.join(', ')}. Change the NS record to ${value}.`)]
+    ? [found, validVerdict]
+    : [
+        found,
+        createInvalidVerdict(
+          `${fqdn} is delegated to ${found.join(', ')}. Change the NS record to ${value}.`,
+        ),
+      ]
 }
 
 function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
@@ -101,42 +115,53 @@ function judgeMxRecords(expected: ExpectedRecord, answer: Answer<'MX'>): Judged 
   return [found, records.length === 0 ? undefined : judgeMx(expected, records)]
 }
 
-function judgeTxt(expected: ExpectedRecord, records: string[]): Opinion {
+function judgeTxt(expected: ExpectedRecord, records: string[]): RecordVerdict {
   const quoted = records.find((text) => /^\s*["']/.test(text))
   if (quoted !== undefined)
-    return wrong('The value contains quotation marks. Enter it without them; the DNS panel adds its own.')
+    return createInvalidVerdict(
+      'The value contains quotation marks. Enter it without them; the DNS panel adds its own.',
+    )
   if (records.some((text) => text.includes('\\;')))
-    return wrong('The value contains backslashes before the semicolons. Enter it without them.')
-  if (expected.record === 'DKIM') return judgeDkim(expected, records)
-  if (expected.record === 'TLS-RPT') return judgeTlsRpt(records)
-  return expected.record === 'SPF' ? judgeSpf(expected, records) : judgeDmarc(records)
+    return createInvalidVerdict(
+      'The value contains backslashes before the semicolons. Enter it without them.',
+    )
+  if (expected.record === 'DKIM') return evaluateDkimRecord(expected, records)
+  if (expected.record === 'TLS-RPT') return evaluateTlsRptRecord(records)
+  return expected.record === 'SPF' ? evaluateSpfRecord(expected, records) : evaluateDmarcRecord(records)
 }
 
-/** Judges whether mail comes here first: our host alone at the lowest preference (RFC 5321 §5.1). */
-function judgeMx(expected: ExpectedRecord, records: { preference: number; exchange: string }[]): Opinion {
+/**
+ * Evaluates whether mail is delivered here first: our host must be the only one with the lowest preference (RFC 5321 §5.1).
+ */
+function judgeMx(
+  expected: ExpectedRecord,
+  records: { preference: number; exchange: string }[],
+): RecordVerdict {
   const target = expected.value.toLowerCase()
   const mail = expected.record === 'Receiving' ? 'the mail' : 'bounces'
   const ours = records.filter(({ exchange }) => exchange === target)
   const others = records.filter(({ exchange }) => exchange !== target)
   if (ours.length === 0) {
     if (others.some(({ exchange }) => exchange === '' || exchange === '.'))
-      return wrong(`A null MX record means that the domain accepts no mail. Replace it with ${target}.`)
+      return createInvalidVerdict(
+        `A null MX record means that the domain accepts no mail. Replace it with ${target}.`,
+      )
     const doubled = others.find(({ exchange }) => exchange.startsWith(`${target}.`))
     if (doubled)
-      return wrong(
+      return createInvalidVerdict(
         `The DNS panel changed the target to ${doubled.exchange}. Enter ${target}. with a dot at the end.`,
       )
-    return wrong(
+    return createInvalidVerdict(
       `The MX record points to ${others[0]!.exchange}, so ${mail} would not reach this server. Change it to ${target}.`,
     )
   }
   const best = Math.min(...ours.map(({ preference }) => preference))
   const rival = others.find(({ preference }) => preference <= best)
   if (rival)
-    return wrong(
+    return createInvalidVerdict(
       `${rival.exchange} has preference ${rival.preference}, so it receives ${mail} before ${target} (${best}). Remove it or give it a higher number.`,
     )
-  return right
+  return validVerdict
 }
 
 type AbsentCheck = Pick<RecordCheck, 'status' | 'note'>

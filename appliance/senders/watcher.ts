@@ -1,38 +1,38 @@
 /**
- * Checks the records of domains in the background: pending and verified ones (daily), broken ones, and keys that wait
- * for their record or retirement. Storage knows what is due; the timers here only wake.
+ * Checks the records of domains in the background: pending and verified ones (daily), broken ones, and keys that wait for
+ * their record or retirement. Storage determines what is due; the timers here only wake the worker.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { dutyOf, type Duties } from '../watch/duties.ts'
+import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { postpone } from './verification-schedule.ts'
-import { look, type Looked, type LookDeps } from './look.ts'
-import { renewWhenDue } from './new-keys.ts'
+import { postponeCheck } from './verification-schedule.ts'
+import { checkDomainRecords, type DomainCheckResult, type DomainCheckDeps } from './look.ts'
+import { renewKeysIfDue } from './new-keys.ts'
 import type { KeyGenerator } from './keys.ts'
 
-export interface WatcherDeps extends LookDeps {
+export interface WatcherDeps extends DomainCheckDeps {
   storage: Storage
   clock: Clock
   log: Logger
-  /** Default: this process is the only one. */
+  /** Decides which node runs the checks. Default: this process, as the only one. */
   duties?: Duties | undefined
   /** How often to look for checks scheduled by other processes, in milliseconds. */
   pollMs: number
   keygen?: KeyGenerator | undefined
 }
 
-/** When to look for a key that was just created, in milliseconds: the DNS server has it by then. */
+/** Time after which to look for a new key, in milliseconds: the DNS server publishes it by then. */
 const PROOF_AFTER = 30_000
 
-/** Domains checked in parallel; each needs a handful of DNS queries. */
+/** Number of domains checked in parallel; each needs a handful of DNS queries. */
 const TOGETHER = 10
 
 /** `stop` lets running checks finish. */
 export function createWatcher(deps: WatcherDeps): Worker {
   const { storage, clock, log, pollMs } = deps
-  const onDuty = dutyOf(deps.duties, 'domain checks')
+  const onDuty = createDutyCheck(deps.duties, 'domain checks')
   let elsewhere = false
   const step = async (): Promise<boolean> => {
     const due = await storage.dueDomains({ limit: TOGETHER }, clock.now())
@@ -41,20 +41,20 @@ export function createWatcher(deps: WatcherDeps): Worker {
     await Promise.all(due.map((domain) => watchOne(domain, deps)))
     return due.length === TOGETHER
   }
-  // What another node is responsible for stays due until that node has done it.
+  // Checks that another node is responsible for remain due until that node has run them.
   const next = async (): Promise<number | undefined> =>
     elsewhere ? undefined : storage.nextDomainCheck({}, clock.now())
-  // Only storage rejects here. Accepting mail reports its own storage failures.
+  // Rejects only if storage fails. Mail intake reports its own storage failures.
   const trouble = 'could not check domains; will retry'
   return createWorker({ step, next, clock, log, pollMs, trouble })
 }
 
-/** Checks one domain. A failure must neither keep the others from being checked, nor be retried at once. */
+/** Checks one domain. A failure must neither prevent checks of the others, nor cause an immediate retry. */
 async function watchOne(domain: Domain, deps: WatcherDeps): Promise<void> {
   const { storage, clock, log } = deps
   try {
-    tell(domain, await look(domain, false, deps), log)
-    if (await renewWhenDue(deps, domain)) {
+    tell(domain, await checkDomainRecords(domain, false, deps), log)
+    if (await renewKeysIfDue(deps, domain)) {
       log.info({ domain_id: domain.id, domain: domain.name }, 'created new DKIM keys')
       const { teamId, id } = domain
       const now = clock.now()
@@ -64,12 +64,12 @@ async function watchOne(domain: Domain, deps: WatcherDeps): Promise<void> {
     log.error({ err: error, domain_id: domain.id, domain: domain.name }, 'could not check a domain')
     const now = clock.now()
     const { teamId, id, status: seen } = domain
-    await storage.scheduleDomainCheck({ teamId, id, seen, ...postpone(domain, now) }, now)
+    await storage.scheduleDomainCheck({ teamId, id, seen, ...postponeCheck(domain, now) }, now)
   }
 }
 
-/** Logs what a person on call should know. */
-function tell(before: Domain, after: Looked, log: Logger): void {
+/** Logs what an on-call engineer should know. */
+function tell(before: Domain, after: DomainCheckResult, log: Logger): void {
   if (!after.saved) return
   const about = { domain_id: before.id, team_id: before.teamId, domain: before.name }
   const wrong = after.checks.filter(({ status, note }) => status !== 'verified' && note !== null)

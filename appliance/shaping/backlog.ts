@@ -1,28 +1,28 @@
-/** Describes the state of the queue by pool and provider, and the reasons. Pure. */
-import { isUnplaced } from '../mail/queue.ts'
+/** Describes the state of the queue by pool and provider, with reasons. Pure. */
+import { isProviderPlaceholder } from '../mail/queue.ts'
 import type { WaitReason } from '../mail/waiting.ts'
-import { explain, type Situation, type Waiting } from './explain.ts'
+import { explainWait, type ExplanationContext, type DeliveryFacts } from './explain.ts'
 
-/** The number of deliveries of one pool to one provider. Times in Unix milliseconds. */
+/** The number of deliveries from one pool to one provider. Times in Unix milliseconds. */
 export interface BacklogCount {
-  /** Null for several pools. */
+  /** The pool; null if the count covers several pools. */
   pool: string | null
-  /** `?` for domains that were never looked up; null for several providers. */
+  /** The provider: `?` for domains that were never looked up; null if the count covers several providers. */
   provider: string | null
   count: number
-  /** Due now, and due later. */
+  /** Number of deliveries due now, and due later. */
   due: number
   later: number
   held: number
   inFlight: number
   /** When the first of `later` is due. */
   nextAt: number | null
-  /** The oldest delivery, preferably one with attempts. */
-  sample: Waiting | null
+  /** The oldest delivery, preferably one that was attempted. */
+  sample: DeliveryFacts | null
 }
 
 /**
- * The state of a backlog in one word: `held` when most of its deliveries are held, `mixed` for several destinations.
+ * The state of a backlog in one word: `held` if most of its deliveries are held, `mixed` if it has several destinations.
  */
 export const BACKLOG_STATES = [
   'paused',
@@ -44,32 +44,37 @@ export type BacklogState = (typeof BACKLOG_STATES)[number]
 
 export interface Backlog {
   state: BacklogState
-  /** The reason; null when the state is explanation enough. */
+  /** The reason; null if the state explains itself. */
   reason: WaitReason | null
   /** When sending continues, if known. */
   until: number | null
 }
 
 /** Provider ID that stands for several domains that were never looked up. */
-export const UNPLACED = '?'
+export const PROVIDER_PLACEHOLDER = '?'
 
 const plain = (state: BacklogState, until: number | null = null): Backlog => ({ state, reason: null, until })
 
 /**
  * Describes a backlog.
- * @param busy whether its lanes use all connections they may have
+ * @param busy whether its lanes use all the connections they may
  */
-export function backlogOf(counted: BacklogCount, busy: boolean, situation: Situation, now: number): Backlog {
+export function describeBacklog(
+  counted: BacklogCount,
+  busy: boolean,
+  situation: ExplanationContext,
+  now: number,
+): Backlog {
   const { count, held, due, inFlight, pool, provider, sample, nextAt } = counted
   if (pool === null || provider === null) return plain('mixed')
   const moving = due + inFlight > 0
   if (count === 0) return laneAlone(counted, situation, now)
   if (2 * held > count) return { state: 'held', reason: { key: 'held' }, until: null }
-  if (isUnplaced(provider) && moving) return plain(inFlight > 0 ? 'sending' : 'unresolved')
-  const asked: Waiting | null = moving
+  if (isProviderPlaceholder(provider) && moving) return plain(inFlight > 0 ? 'sending' : 'unresolved')
+  const asked: DeliveryFacts | null = moving
     ? { state: 'waiting', dueAt: now, pool, provider, attempts: 0, cause: null }
     : sample && { ...sample, state: 'waiting' }
-  const found = asked && explain(asked, situation, now)
+  const found = asked && explainWait(asked, situation, now)
   if (!found) return plain(moving ? 'due' : 'retrying', nextAt)
   const { reason, until } = found
   const state = stateOf(reason, { busy, inFlight, noRoute: asked.cause?.phase === 'route' })
@@ -77,10 +82,10 @@ export function backlogOf(counted: BacklogCount, busy: boolean, situation: Situa
 }
 
 /** Describes a lane without queued mail. */
-function laneAlone({ pool, provider }: BacklogCount, situation: Situation, now: number): Backlog {
-  if (pool === null || provider === null || isUnplaced(provider)) return plain('idle')
+function laneAlone({ pool, provider }: BacklogCount, situation: ExplanationContext, now: number): Backlog {
+  if (pool === null || provider === null || isProviderPlaceholder(provider)) return plain('idle')
   const asked = { state: 'waiting' as const, dueAt: now, pool, provider, attempts: 0, cause: null }
-  const found = explain(asked, situation, now)
+  const found = explainWait(asked, situation, now)
   const limited = found && ['paused', 'warm_up', 'no_source'].includes(found.reason.key)
   return limited
     ? { state: stateOf(found.reason, NOTHING), reason: found.reason, until: found.until }

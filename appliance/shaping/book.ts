@@ -1,22 +1,36 @@
 /**
- * What operators do with providers and lanes, through the API or the command line. Works the same whether or not the
+ * What operators can do with providers and lanes, through the API or the command line. Works the same whether or not the
  * daemon runs.
  */
 import type { Clock } from '../clock/clock.ts'
-import { isUnplaced } from '../mail/queue.ts'
+import { isProviderPlaceholder } from '../mail/queue.ts'
 import type { Source } from '../mail/source.ts'
 import { refuse } from '../mail/refusals.ts'
-import { laneWords, type LaneReason } from '../mail/waiting.ts'
+import { describeLaneReason, type LaneReason } from '../mail/waiting.ts'
 import type { LaneRecord, Storage } from '../storage/storage.ts'
-import { backlogOf, type Backlog, type BacklogCount } from './backlog.ts'
-import { explain, type Explanation, type Situation, type Waiting } from './explain.ts'
-import { allowed, isPaused, pausedBy, resumed, shownRate, type LaneState } from './lane.ts'
+import { describeBacklog, type Backlog, type BacklogCount } from './backlog.ts'
+import { explainWait, type Explanation, type ExplanationContext, type DeliveryFacts } from './explain.ts'
+import {
+  getCurrentLimits,
+  isPaused,
+  pauseManually,
+  resumeManually,
+  getDisplayRate,
+  type LaneState,
+} from './lane.ts'
 import { Providers, type Provider, type ProviderTable } from './providers.ts'
 import type { LaneActivity } from './recent.ts'
-import { type Forecast, forecastFor, supplyOf, turnsOf, wholeOf, type WholeForecast } from './forecast.ts'
-import { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
-import { readSettings, SETTING_NAMES } from './settings.ts'
-import { nextMidnight, warmUpOf, type WarmUp } from './warm-up.ts'
+import {
+  type Forecast,
+  forecastProvider,
+  computeSourceCapacity,
+  estimateTurnHours,
+  forecastTotal,
+  type TotalForecast,
+} from './forecast.ts'
+import { laneId, parseLaneId, parseLane, serializeLane } from './saved.ts'
+import { parseSettings, SETTING_NAMES } from './settings.ts'
+import { nextMidnight, getWarmUpProgress, type WarmUp } from './warm-up.ts'
 
 export interface ShapingDeps {
   storage: Pick<
@@ -27,8 +41,8 @@ export interface ShapingDeps {
   /** Called each time, because the table can be replaced. */
   table: () => ProviderTable
   /**
-   * Runs a change so that the daemon in this process applies it at once. When absent, a running daemon notices it by
-   * itself.
+   * Runs a change so that the daemon in this process applies it immediately. If undefined, a running daemon detects the
+   * change itself.
    */
   change?: (work: () => Promise<void>) => Promise<void>
   /** Returns a lane's current activity, if the daemon runs in this process. */
@@ -39,16 +53,16 @@ export interface ShapingDeps {
 export interface LaneSummary {
   id: string
   source: string
-  /** The pool of the source; null when the source was removed. */
+  /** The pool of the source; null if the source was removed. */
   pool: string | null
   provider: string
   name: string
-  /** The current limits, and those it may grow to. */
+  /** The current limits; `limits` contains the maximum. */
   allowed: { connections: number; messagesPerMinute: number }
   limits: Provider['limits']
   paused: { until: number | null } | null
   warmUp: WarmUp | null
-  /** Null when no daemon was asked. */
+  /** The current activity; null if unknown, because the daemon doesn't run in this process. */
   activity: LaneActivity | null
   /** The last decision. */
   reason: LaneReason | null
@@ -61,7 +75,7 @@ export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends B
   counted: T
   /** Display name of the provider. */
   name: string
-  /** One for each sending IP used so far. */
+  /** The lanes, one for each sending IP used so far. */
   lanes: LaneSummary[]
 }
 
@@ -69,31 +83,34 @@ export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends B
 export interface SourceRate {
   pool: string
   provider: string
-  /** Messages per minute; 0 while paused. */
+  /** Messages per minute; 0 while the lane is paused. */
   perMinute: number
-  /** Messages that the warm-up leaves for today; null: no warm-up. */
+  /** Number of messages that the warm-up still allows today; null without a warm-up. */
   left: number | null
 }
 
-/** How many contacts of a provider to send to; the provider is empty if it isn't known yet. */
+/** Number of contacts at a provider to send to; the provider is empty if it isn't known yet. */
 interface Asked {
   provider: string
   contacts: number
 }
 
-export interface ShapingBook {
+export interface ShapingOperations {
   providers(): Promise<Provider[]>
   /** Returns a function that names a provider by its id. Outside the table, the id is the name. */
   names(): Promise<(id: string) => string>
-  /** Returns a provider by id; refuses an invalid id. */
+  /**
+   * Returns a provider by id.
+   * Refuses: an invalid id.
+   */
   provider(id: string): Promise<Provider>
-  /** Changes the given settings; null resets a setting to the table's value. Names and values as in the API. */
+  /** Changes the given settings; null resets a setting to the table's value. Uses the API's names and values. */
   setProvider(id: string, change: Record<string, unknown>): Promise<Provider>
-  /** By source and provider; only lanes that have been used. */
+  /** Lists the lanes used so far, by source and provider. */
   lanes(): Promise<LaneSummary[]>
-  /** Returns what each active source may send now to each provider, also where nothing was sent yet. */
+  /** Returns what each active source may send now to each provider, including those without mail so far. */
   rates(): Promise<SourceRate[]>
-  /** @param minutes null: until resumed */
+  /** @param minutes null for a pause that lasts until it is ended */
   pauseLane(id: string, minutes: number | null): Promise<LaneSummary>
   resumeLane(id: string): Promise<LaneSummary>
   /**
@@ -105,32 +122,32 @@ export interface ShapingBook {
     idle: boolean,
   ): Promise<QueueLaneFacts<T | BacklogCount>[]>
   /**
-   * Estimates how long it takes to send to each provider from a pool, and in all.
-   * @param hourlyRate messages per hour at most; null: no rate
+   * Estimates how long it takes to send to each provider from a pool, and in total.
+   * @param hourlyRate maximum number of messages per hour; null without a limit
    */
-  forecast(pool: string, asked: readonly Asked[], hourlyRate: number | null): Promise<WholeForecast>
-  /** Explains why each of these waits. */
-  explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
+  forecast(pool: string, asked: readonly Asked[], hourlyRate: number | null): Promise<TotalForecast>
+  /** Explains why each delivery waits. */
+  explain(deliveries: readonly DeliveryFacts[]): Promise<(Explanation | null)[]>
 }
 
-/** Returns the domain itself for one that was never looked up. */
+/** Returns the name of a provider; the domain itself if it was never looked up. */
 const nameOf = (id: string, providers: Providers): string =>
-  isUnplaced(id) ? id.slice(1) : providers.get(id).name
+  isProviderPlaceholder(id) ? id.slice(1) : providers.get(id).name
 
 const NOTHING_WAITS = { count: 0, due: 0, later: 0, held: 0, inFlight: 0, nextAt: null, sample: null }
 
-/** Whether it uses all connections it may have now. */
+/** Whether a lane uses all the connections it may have now. */
 const isBusy = ({ activity, allowed: { connections } }: LaneSummary): boolean =>
   activity !== null && activity.inFlight >= connections
 
-/** The longest pause with an end, in minutes: a week. */
-export const MOST_PAUSE_MINUTES = 10_080
+/** Maximum length of a temporary pause, in minutes: a week. */
+export const MAX_PAUSE_MINUTES = 10_080
 
-export function createShapingBook(deps: ShapingDeps): ShapingBook {
+export function createShapingOperations(deps: ShapingDeps): ShapingOperations {
   return new Book(deps)
 }
 
-class Book implements ShapingBook {
+class Book implements ShapingOperations {
   readonly #deps: ShapingDeps
 
   constructor(deps: ShapingDeps) {
@@ -181,9 +198,9 @@ class Book implements ShapingBook {
     return [...ids].flatMap((id) => {
       const { limits, warmUp: plan } = providers.get(id)
       return active.map(({ ip, pool, warmUpSince }) => {
-        const state = readLane(states.get(laneId(ip, id)) ?? '', limits)
-        const perMinute = isPaused(state, now) ? 0 : shownRate(state, limits, now)
-        const left = warmUpOf(state, warmUpSince, plan, now)?.left ?? null
+        const state = parseLane(states.get(laneId(ip, id)) ?? '', limits)
+        const perMinute = isPaused(state, now) ? 0 : getDisplayRate(state, limits, now)
+        const left = getWarmUpProgress(state, warmUpSince, plan, now)?.left ?? null
         return { pool, provider: id, perMinute, left }
       })
     })
@@ -191,28 +208,28 @@ class Book implements ShapingBook {
 
   pauseLane(id: string, minutes: number | null): Promise<LaneSummary> {
     return this.#changeLane(id, (state, now) =>
-      pausedBy(state, minutes === null ? null : now + minutes * 60_000, now),
+      pauseManually(state, minutes === null ? null : now + minutes * 60_000, now),
     )
   }
 
   resumeLane(id: string): Promise<LaneSummary> {
-    return this.#changeLane(id, resumed)
+    return this.#changeLane(id, resumeManually)
   }
 
-  async explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]> {
+  async explain(deliveries: readonly DeliveryFacts[]): Promise<(Explanation | null)[]> {
     const waits = deliveries.some(({ state }) => state === 'waiting' || state === 'held')
     if (!waits) return deliveries.map(() => null)
     const { situation } = await this.#situation()
-    return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
+    return deliveries.map((one) => explainWait(one, situation, this.#deps.clock.now()))
   }
 
-  async forecast(pool: string, asked: readonly Asked[], hourlyRate: number | null): Promise<WholeForecast> {
+  async forecast(pool: string, asked: readonly Asked[], hourlyRate: number | null): Promise<TotalForecast> {
     const { providers, records, sources } = await this.#readAll()
     const now = this.#deps.clock.now()
     const left = (nextMidnight(now) - now) / 60_000
     const usable = sources.filter((source) => source.pool === pool && source.state === 'active')
     const counts = asked.map(({ contacts }) => contacts)
-    const turns = hourlyRate === null ? [] : turnsOf(counts, hourlyRate)
+    const turns = hourlyRate === null ? [] : estimateTurnHours(counts, hourlyRate)
     const forecasts = asked.map(({ provider: id, contacts: messages }, at): Forecast => {
       if (id === '') return { name: '', hours: null, limitedBy: null }
       const provider = providers.get(id)
@@ -220,11 +237,20 @@ class Book implements ShapingBook {
       const supplies = usable.map(({ ip, warmUpSince }) => {
         const record = records.find((one) => one.source === ip && one.provider === id)
         const lane = record && factsOf(record, providers, sources, now)
-        return supplyOf(limits, lane, plan, warmUpOf(readLane('', limits), warmUpSince, plan, now))
+        return computeSourceCapacity(
+          limits,
+          lane,
+          plan,
+          getWarmUpProgress(parseLane('', limits), warmUpSince, plan, now),
+        )
       })
-      return forecastFor({ name: nameOf(id, providers), messages, turns: turns[at] ?? 0 }, supplies, left)
+      return forecastProvider(
+        { name: nameOf(id, providers), messages, turns: turns[at] ?? 0 },
+        supplies,
+        left,
+      )
     })
-    return wholeOf(forecasts, counts, hourlyRate)
+    return forecastTotal(forecasts, counts, hourlyRate)
   }
 
   async backlog<T extends BacklogCount>(
@@ -238,7 +264,7 @@ class Book implements ShapingBook {
       const own = lanes.filter((lane) => lane.pool === pool && lane.provider === provider)
       const busy = own.length > 0 && own.every(isBusy)
       const name = provider === null ? '' : nameOf(provider, situation.providers)
-      return { ...backlogOf(counted, busy, situation, now), counted, name, lanes: own }
+      return { ...describeBacklog(counted, busy, situation, now), counted, name, lanes: own }
     }
     const known = new Set(counts.map(({ pool, provider }) => `${pool}/${provider}`))
     const others = new Map(
@@ -249,12 +275,12 @@ class Book implements ShapingBook {
     return [...counts.map(present), ...[...others.values()].map(present)]
   }
 
-  async #situation(): Promise<{ situation: Situation; lanes: LaneSummary[] }> {
+  async #situation(): Promise<{ situation: ExplanationContext; lanes: LaneSummary[] }> {
     const { providers, records, sources } = await this.#readAll()
     const lanes = records.map(({ source, provider, state }) => ({
       source,
       provider,
-      state: readLane(state, providers.get(provider).limits),
+      state: parseLane(state, providers.get(provider).limits),
     }))
     return {
       situation: { lanes, sources, providers },
@@ -275,8 +301,8 @@ class Book implements ShapingBook {
         sources.some(({ ip }) => ip === named.source) && isThere(named.provider, providers, records)
       if (!record && !known) throw refuse('not_found', { resource: `Lane ${id}` })
       const provider = providers.get(named.provider)
-      const state = next(readLane(record?.state ?? '', provider.limits), now)
-      // The daemon recognizes rows written by others by their time.
+      const state = next(parseLane(record?.state ?? '', provider.limits), now)
+      // The daemon recognizes rows written by other processes by their time.
       const saved = recordOf(named.source, provider, state, Math.max(now, (record?.updatedAt ?? 0) + 1))
       await storage.saveLanes({ lanes: [saved] }, now)
       facts = this.#factsOf(saved, providers, sources)
@@ -314,14 +340,14 @@ class Book implements ShapingBook {
   }
 }
 
-/** Accepts `default`, an id of the table, a domain or an address literal; not a domain that was never looked up. */
+/** Accepts `default`, an id in the table, a domain or an address literal, but not a domain that was never looked up. */
 const isProviderId = (id: string): boolean =>
   /^(?:[a-z0-9](?:[a-z0-9._-]{0,250}[a-z0-9])?|\[[0-9a-fA-F.:v]{2,45}\])$/i.test(id) &&
   id === id.toLowerCase()
 
 /**
- * Whether a provider exists. The ID of one that isn't in the table is the domain of its mail exchangers. In private
- * networks that may be a single label, which counts only if mail was sent there.
+ * Whether a provider exists. The ID of a provider outside the table is the domain of its mail exchangers. In private
+ * networks, this domain may be a single label, which counts only if mail was sent there.
  */
 function isThere(id: string, providers: Providers, records: readonly LaneRecord[]): boolean {
   if (!isProviderId(id)) return false
@@ -334,7 +360,7 @@ function refuseSettings(given: Record<string, unknown>): void {
   const unknown = Object.keys(given).find((name) => !SETTING_NAMES.includes(name))
   if (unknown !== undefined)
     throw refuse('invalid_field', { field: unknown, expected: `one of ${SETTING_NAMES.join(', ')}` })
-  const [bad] = readSettings(set).bad
+  const [bad] = parseSettings(set).bad
   if (bad) throw refuse('invalid_field', { field: bad.name, expected: bad.expected })
 }
 
@@ -348,9 +374,9 @@ function recordOf(
   return {
     source,
     provider: provider.id,
-    state: writeLane(state),
+    state: serializeLane(state),
     pausedUntil: pause?.until ?? null,
-    reason: reason && laneWords(reason, provider.name),
+    reason: reason && describeLaneReason(reason, provider.name),
     reasonAt,
     updatedAt,
   }
@@ -363,8 +389,8 @@ function factsOf(
   now: number,
 ): Omit<LaneSummary, 'activity'> {
   const provider = providers.get(record.provider)
-  const state = readLane(record.state, provider.limits)
-  const { connections } = allowed(state, provider.limits, now)
+  const state = parseLane(record.state, provider.limits)
+  const { connections } = getCurrentLimits(state, provider.limits, now)
   const source = sources.find(({ ip }) => ip === record.source)
   return {
     id: laneId(record.source, record.provider),
@@ -372,10 +398,10 @@ function factsOf(
     pool: source?.pool ?? null,
     provider: record.provider,
     name: provider.name,
-    allowed: { connections, messagesPerMinute: shownRate(state, provider.limits, now) },
+    allowed: { connections, messagesPerMinute: getDisplayRate(state, provider.limits, now) },
     limits: provider.limits,
     paused: isPaused(state, now) ? { until: state.pause!.until } : null,
-    warmUp: warmUpOf(state, source?.warmUpSince ?? null, provider.warmUp, now),
+    warmUp: getWarmUpProgress(state, source?.warmUpSince ?? null, provider.warmUp, now),
     reason: state.reason,
     reasonAt: state.reasonAt,
     updatedAt: record.updatedAt,

@@ -1,14 +1,14 @@
 /** Explains why a delivery waits, for the API, the dashboard and the command line. Pure. */
-import { isUnplaced } from '../mail/queue.ts'
-import { AUTO, usableSources, whyNoSource, type Source } from '../mail/source.ts'
+import { isProviderPlaceholder } from '../mail/queue.ts'
+import { AUTO_IP, selectUsableSources, explainMissingSource, type Source } from '../mail/source.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
-import { waitWords, type WaitReason } from '../mail/waiting.ts'
-import { allowed, isPaused, opensAt, shownRate, type LaneState } from './lane.ts'
+import { describeWait, type WaitReason } from '../mail/waiting.ts'
+import { getCurrentLimits, isPaused, computeResumeTime, getDisplayRate, type LaneState } from './lane.ts'
 import type { Provider, Providers } from './providers.ts'
-import { warmUpOf, moment, nextMidnight } from './warm-up.ts'
+import { getWarmUpProgress, formatMoment, nextMidnight } from './warm-up.ts'
 
 /** The facts about a delivery; times in Unix milliseconds. */
-export interface Waiting {
+export interface DeliveryFacts {
   state: DeliveryState
   dueAt: number | null
   pool: string
@@ -25,7 +25,7 @@ export interface LaneView {
 }
 
 /** The facts that explanations are based on. */
-export interface Situation {
+export interface ExplanationContext {
   lanes: readonly LaneView[]
   sources: readonly Source[]
   providers: Providers
@@ -45,13 +45,17 @@ interface Found {
   reason: WaitReason
 }
 
-/** Explains why a delivery waits, and until when; null when it doesn't. */
-export function explain(delivery: Waiting, situation: Situation, now: number): Explanation | null {
+/** Explains why a delivery waits, and until when; null if it doesn't wait. */
+export function explainWait(
+  delivery: DeliveryFacts,
+  situation: ExplanationContext,
+  now: number,
+): Explanation | null {
   const found = find(delivery, situation, now)
-  return found && { ...found, why: waitWords(found.reason, found.until, (at) => moment(at, now)) }
+  return found && { ...found, why: describeWait(found.reason, found.until, (at) => formatMoment(at, now)) }
 }
 
-function find(delivery: Waiting, situation: Situation, now: number): Found | null {
+function find(delivery: DeliveryFacts, situation: ExplanationContext, now: number): Found | null {
   if (delivery.state === 'held') return { until: null, reason: { key: 'held' } }
   if (delivery.state !== 'waiting' || delivery.dueAt === null) return null
   const lane = whyLane(delivery, situation, now)
@@ -61,20 +65,26 @@ function find(delivery: Waiting, situation: Situation, now: number): Found | nul
 }
 
 /** Explains why a delivery isn't due yet. */
-function whyLater({ attempts, cause }: Waiting, until: number): Found {
+function whyLater({ attempts, cause }: DeliveryFacts, until: number): Found {
   if (attempts === 0) return { until, reason: { key: 'scheduled' } }
   const attempt = attempts + 1
   if (cause === null) return { until, reason: { key: 'in_flight', attempt } }
   return { until, reason: { key: 'deferred', attempt, note: cause.note, reply: cause.reply } }
 }
 
-/** Explains what blocks the lane. Among several sending IPs, picks the one that continues first. */
-function whyLane({ pool, provider: id }: Waiting, situation: Situation, now: number): Found | null {
+/** Explains what blocks a delivery's lane. Among several sending IPs, picks the one that continues first. */
+function whyLane(
+  { pool, provider: id }: DeliveryFacts,
+  situation: ExplanationContext,
+  now: number,
+): Found | null {
   const { sources, providers, lanes } = situation
-  if (isUnplaced(id)) return null
-  const usable = [...new Set([...usableSources(sources, pool, 4), ...usableSources(sources, pool, 6)])]
+  if (isProviderPlaceholder(id)) return null
+  const usable = [
+    ...new Set([...selectUsableSources(sources, pool, 4), ...selectUsableSources(sources, pool, 6)]),
+  ]
   if (usable.length === 0) {
-    const note = whyNoSource(sources, pool, 4)
+    const note = explainMissingSource(sources, pool, 4)
     return sources.length === 0 ? null : { until: null, reason: { key: 'no_source', note } }
   }
   const provider = providers.get(id)
@@ -95,24 +105,24 @@ function sooner(a: Found | null, b: Found | null): Found | null {
 /** Explains why one lane has no capacity. */
 function whyThis(state: LaneState, source: Source, provider: Provider, now: number): Found {
   const { name, limits, warmUp: plan } = provider
-  const where = { provider: name, source: source.ip === AUTO ? null : source.ip }
+  const where = { provider: name, source: source.ip === AUTO_IP ? null : source.ip }
   const { reason: last } = state
   if (isPaused(state, now))
     return { until: state.pause?.until ?? null, reason: { key: 'paused', because: last, ...where } }
-  const warm = warmUpOf(state, source.warmUpSince, plan, now)
+  const warm = getWarmUpProgress(state, source.warmUpSince, plan, now)
   if (warm?.left === 0) {
     const { sent, share } = warm
     return { until: nextMidnight(now), reason: { key: 'warm_up', sent, share, ...where } }
   }
-  const { connections } = allowed(state, limits, now)
+  const { connections } = getCurrentLimits(state, limits, now)
   const because = isWide(state, limits) ? null : last
-  const until = opensAt(state, now)
+  const until = computeResumeTime(state, now)
   if (until !== null && until > now)
-    return { until, reason: { key: 'rate', rate: shownRate(state, limits, now), because, ...where } }
+    return { until, reason: { key: 'rate', rate: getDisplayRate(state, limits, now), because, ...where } }
   return { until: null, reason: { key: 'connections', connections, because, ...where } }
 }
 
-/** Whether a lane has its full limits. */
+/** Whether a lane has reached its full limits. */
 function isWide({ connections, pace }: LaneState, limits: Provider['limits']): boolean {
   return connections >= limits.connections && pace.rate >= limits.messagesPerMinute && !pace.refused
 }

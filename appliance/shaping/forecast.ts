@@ -11,35 +11,39 @@ export interface Forecast {
   name: string
   /** Null: not known, or more than 60 days. */
   hours: number | null
-  /** Null: not known. */
+  /** What limits sending; null if unknown. */
   limitedBy: ForecastLimit | null
 }
 
-/** How long sending takes in all. */
-export interface WholeForecast {
+/** How long sending takes in total. */
+export interface TotalForecast {
   providers: Forecast[]
   /** Null: not known, or more than 60 days. */
   hours: number | null
 }
 
 /** What one source may send to a provider. */
-export interface Supply {
+export interface SourceCapacity {
   /** Messages per minute. */
   rate: number
-  /** Messages allowed today and on the following days; empty without a warm-up. */
+  /** Number of messages allowed today and on the following days; empty without a warm-up. */
   days: readonly number[]
 }
 
 const MINUTES = 24 * 60
-/** How many days to look ahead. */
+/** Number of days to look ahead. */
 const MOST_DAYS = 60
 
 /**
- * Estimates the hours until `messages` are sent, with a decimal; null when nothing can be sent, or it takes more than
+ * Estimates the hours until `messages` are sent, to one decimal place; null if nothing can be sent, or it takes more than
  * 60 days.
  * @param left minutes until the current day of the warm-up plans ends
  */
-export function hoursFor(messages: number, supplies: readonly Supply[], left: number): number | null {
+export function estimateHours(
+  messages: number,
+  supplies: readonly SourceCapacity[],
+  left: number,
+): number | null {
   let [rest, passed] = [messages, 0]
   for (let day = 0; day < MOST_DAYS; day++) {
     const minutes = day === 0 ? left : MINUTES
@@ -59,10 +63,10 @@ export function hoursFor(messages: number, supplies: readonly Supply[], left: nu
 const rounded = (hours: number): number => Math.round(10 * hours) / 10
 
 /**
- * Returns after how many hours each of some providers got its messages, if they take turns and `rate` messages per hour
- * are sent to all of them together.
+ * Returns after how many hours each provider has received its messages, if the providers take turns and share a rate of
+ * `rate` messages per hour.
  */
-export function turnsOf(counts: readonly number[], rate: number): number[] {
+export function estimateTurnHours(counts: readonly number[], rate: number): number[] {
   const order = counts.map((count, at) => ({ count, at })).sort((a, b) => a.count - b.count)
   const hours: number[] = []
   let [passed, done] = [0, 0]
@@ -74,30 +78,33 @@ export function turnsOf(counts: readonly number[], rate: number): number[] {
   return hours
 }
 
-/** Estimates sending to a provider. @param turns hours by the rate of the broadcast; 0 without one */
-export function forecastFor(
+/**
+ * Estimates sending to a provider.
+ * @param turns hours needed at the rate of the broadcast; 0 without a rate
+ */
+export function forecastProvider(
   { name, messages, turns }: { name: string; messages: number; turns: number },
-  supplies: readonly Supply[],
+  supplies: readonly SourceCapacity[],
   left: number,
 ): Forecast {
-  const hours = hoursFor(messages, supplies, left)
+  const hours = estimateHours(messages, supplies, left)
   if (hours === null) return { name, hours, limitedBy: null }
   if (turns > hours) return { name, hours: rounded(turns), limitedBy: 'rate' }
   const free = supplies.map(({ rate }) => ({ rate, days: [] }))
-  const warming = hours > (hoursFor(messages, free, left) ?? hours)
+  const warming = hours > (estimateHours(messages, free, left) ?? hours)
   return { name, hours, limitedBy: warming ? 'warm_up' : 'lanes' }
 }
 
 /**
- * Estimates the whole: as long as the slowest provider takes, or all by the rate. Providers that aren't known yet count
- * only for the rate.
+ * Estimates the total time: that of the slowest provider, or of all messages at the given rate, if that is longer.
+ * Providers that aren't known yet count only for the rate.
  * @param counts messages for each provider, in the order of the forecasts
  */
-export function wholeOf(
+export function forecastTotal(
   providers: Forecast[],
   counts: readonly number[],
   hourlyRate: number | null,
-): WholeForecast {
+): TotalForecast {
   const known = providers.filter(({ name }) => name !== '').map(({ hours }) => hours)
   const total = counts.reduce((sum, count) => sum + count, 0)
   const byRate = hourlyRate === null ? [] : [rounded(total / hourlyRate)]
@@ -108,10 +115,10 @@ export function wholeOf(
 
 /**
  * Returns what a source may send.
- * @param lane its state; undefined when nothing was sent on it yet
- * @param warmUp where the plan of a lane without a state would be; null: none
+ * @param lane the state of the lane; undefined if it hasn't been used yet
+ * @param warmUp the warm-up progress of an unused lane; null without a warm-up
  */
-export function supplyOf(
+export function computeSourceCapacity(
   limits: Limits,
   lane:
     | {
@@ -122,7 +129,7 @@ export function supplyOf(
     | undefined,
   plan: readonly number[],
   warmUp: { day: number; left: number } | null,
-): Supply {
+): SourceCapacity {
   if (lane?.paused) return { rate: 0, days: [] }
   const rate = lane?.allowed.messagesPerMinute ?? limits.messagesPerMinute
   if (lane?.warmUp) return { rate, days: [lane.warmUp.left, ...plan.slice(lane.warmUp.day)] }

@@ -2,29 +2,37 @@
  * The state machine of a lane, which controls how much is sent from one IP to one provider. Pure; times in Unix
  * milliseconds.
  *
- * The number of connections grows by additive increase and shrinks by multiplicative decrease, once per group of
- * concurrent conversations. The lane remembers how many connections were too many for the provider. Messages per
- * minute: pace.ts. Replies listed in the providers table pause the lane.
+ * The number of connections grows by additive increase and shrinks by multiplicative decrease, once per group of concurrent
+ * conversations. The lane remembers how many connections were too many for the provider. The number of messages per minute
+ * is determined in pace.ts. Replies listed in the providers table pause the lane.
  */
 import type { LaneReason } from '../mail/waiting.ts'
 import type { Limits } from './settings.ts'
-import { accepted, askRate, freshPace, messageBegan, refused, resetPace, type Pace } from './pace.ts'
-import type { PauseRule, Provider, Slow } from './providers.ts'
-import { freeAt, freeNow, taken } from './rate.ts'
+import {
+  recordAcceptance,
+  getTestRate,
+  createPace,
+  recordMessageStart,
+  recordRefusal,
+  resetPace,
+  type Pace,
+} from './pace.ts'
+import type { PauseRule, Provider, ReducedLimits } from './providers.ts'
+import { computeNextAvailableTime, countAvailableNow, recordMessage } from './rate.ts'
 
 /** Initial number of connections of a lane, as in Postfix. It grows with accepted mail. */
 const FIRST_CONNECTIONS = 5
 /** A rate higher than every limit, so that the provider's own limit applies. */
 const WHOLE_RATE = 1_000_000
-/** Maximum time for which a number of connections that was too many is avoided, in milliseconds. */
+/** Maximum time to avoid a number of connections that was too high, in milliseconds. */
 const LONGEST_AVOIDED = 60 * 60_000
 const CROWDED_KNOWN = 6 * 60 * 60_000
 /**
- * Longest wait of an open connection before MAIL, in milliseconds. A message that would wait longer returns to the
+ * Maximum time that an open connection waits before MAIL, in milliseconds. A message that would wait longer returns to the
  * queue.
  */
 const LONGEST_TURN = 10_000
-/** Consecutive attempts without any response after which the lane pauses. */
+/** Number of consecutive attempts without any response after which the lane pauses. */
 const SILENT_AFTER = 5
 const SILENCE = 60_000
 const LONGEST_SILENCE = 15 * 60_000
@@ -38,26 +46,26 @@ const MAX_TEXT = 500
 export interface Pause {
   /** When it began. */
   at: number
-  /** When the pause ends; null: when an operator ends it. */
+  /** When the pause ends; null if only an operator can end it. */
   until: number | null
   by: 'reply' | 'silence' | 'operator'
 }
 
 /** The state of a lane, as saved. */
 export interface LaneState {
-  /** Current limit, within the provider's. */
+  /** Current number of connections allowed, within the provider's limit. */
   connections: number
-  /** A number of connections that worked when more didn't, and how long no more are tried. */
+  /** The highest number of connections that worked when more didn't, and for how long to stay at or below it. */
   crowded: { most: number; at: number; holdMs: number } | null
   pace: Pace
   /** When the next message may start at an even pace, and when the next MAIL may be sent (rate.ts). */
   next: number
   nextMail: number
-  /** Messages accepted since the last change of connections. */
+  /** Number of messages accepted since the number of connections last changed. */
   clean: number
   /** Conversations that began before this time don't cause another decrease. */
   cutAt: number
-  /** Consecutive attempts without any response. */
+  /** Number of consecutive attempts without any response. */
   silent: number
   pause: Pause | null
   /** Reduced limits after a pause. */
@@ -66,8 +74,8 @@ export interface LaneState {
   reason: LaneReason | null
   reasonAt: number | null
   /**
-   * Recipients on one UTC day: those that the provider replied about, and those that it deferred or refused because of
-   * the sending IP.
+   * Number of recipients on one UTC day: those that the provider replied about, and those that it deferred or refused
+   * because of the sending IP.
    */
   today: { day: string; sent: number; complained: number }
   /** The progress of the warm-up that began at `since` (warm-up.ts). */
@@ -104,11 +112,11 @@ export interface Signal {
 }
 
 /** Creates the state of an unused lane. */
-export function freshLane(limits: Limits): LaneState {
+export function createLaneState(limits: Limits): LaneState {
   return {
     connections: Math.min(FIRST_CONNECTIONS, limits.connections),
     crowded: null,
-    pace: freshPace(limits.messagesPerMinute),
+    pace: createPace(limits.messagesPerMinute),
     next: 0,
     nextMail: 0,
     clean: 0,
@@ -124,7 +132,7 @@ export function freshLane(limits: Limits): LaneState {
 }
 
 /** Returns the lane's current limits, from its state, the provider's limits, and reduced limits after a pause. */
-export function allowed(
+export function getCurrentLimits(
   { connections, pace, slow }: LaneState,
   limits: Limits,
   now: number,
@@ -145,68 +153,68 @@ export function isPaused({ pause }: LaneState, now: number): boolean {
 }
 
 /**
- * Returns how many messages may start now.
- * @param open connections with a message in progress
+ * Returns how many more messages may start now.
+ * @param open number of connections with a message in progress
  */
-export function roomIn(state: LaneState, limits: Limits, open: number, now: number): number {
+export function availableCapacity(state: LaneState, limits: Limits, open: number, now: number): number {
   if (isPaused(state, now)) return 0
-  const { connections, rate } = allowed(state, limits, now)
+  const { connections, rate } = getCurrentLimits(state, limits, now)
   const { refused: refusal } = state.pace
-  const free = freeNow(state.next, rate, now)
+  const free = countAvailableNow(state.next, rate, now)
   const most = refusal === null ? free : Math.min(free, now < refusal.askAt ? 0 : 1)
   return Math.max(0, Math.min(connections - open, most))
 }
 
 /** Returns messages per minute as shown to people; while the provider refuses mail, the rate of test messages. */
-export function shownRate(state: LaneState, limits: Limits, now: number): number {
-  const { rate } = allowed(state, limits, now)
-  return Math.max(1, Math.round(Math.min(rate, askRate(state.pace))))
+export function getDisplayRate(state: LaneState, limits: Limits, now: number): number {
+  const { rate } = getCurrentLimits(state, limits, now)
+  return Math.max(1, Math.round(Math.min(rate, getTestRate(state.pace))))
 }
 
 /**
- * Returns when a lane that is blocked by something other than its connections continues; null when an operator has to
- * end the pause.
+ * Returns when a lane that is blocked by something other than its connections continues; null if an operator has to end the
+ * pause.
  */
-export function opensAt(state: LaneState, now: number): number | null {
+export function computeResumeTime(state: LaneState, now: number): number | null {
   if (isPaused(state, now)) return state.pause!.until
-  return Math.max(freeAt(state.next, now), state.pace.refused?.askAt ?? 0)
+  return Math.max(computeNextAvailableTime(state.next, now), state.pace.refused?.askAt ?? 0)
 }
 
 /** Records that a message was admitted. */
-export function began(state: LaneState, limits: Limits, now: number): LaneState {
-  const { rate } = allowed(state, limits, now)
-  return { ...state, next: taken(state.next, rate, now), pace: messageBegan(state.pace, now) }
+export function recordStart(state: LaneState, limits: Limits, now: number): LaneState {
+  const { rate } = getCurrentLimits(state, limits, now)
+  return { ...state, next: recordMessage(state.next, rate, now), pace: recordMessageStart(state.pace, now) }
 }
 
 /**
- * Returns how long a message admitted at `since` has to wait before MAIL, in milliseconds; null when it must be
- * admitted again. Hosts differ in how fast they greet, and providers count MAIL.
+ * Returns how long a message admitted at `since` has to wait before MAIL, in milliseconds; null if it must be admitted
+ * again. Hosts take different times to greet, and providers count MAIL commands.
  */
-export function mailWait(state: LaneState, since: number, now: number): number | null {
+export function computeMailWait(state: LaneState, since: number, now: number): number | null {
   if (isPaused(state, now) || (state.pace.refused !== null && since < state.cutAt)) return null
-  const wait = freeAt(state.nextMail, now) - now
+  const wait = computeNextAvailableTime(state.nextMail, now) - now
   return wait > LONGEST_TURN ? null : wait
 }
 
 /** Records a MAIL command. */
-export function mailSaid(state: LaneState, limits: Limits, now: number): LaneState {
-  const { rate } = allowed(state, limits, now)
-  const nextMail = taken(state.nextMail, rate, now)
-  // A message offered to several hosts sends MAIL several times.
+export function recordMailCommand(state: LaneState, limits: Limits, now: number): LaneState {
+  const { rate } = getCurrentLimits(state, limits, now)
+  const nextMail = recordMessage(state.nextMail, rate, now)
+  // A message offered to several hosts causes several MAIL commands.
   return { ...state, nextMail, next: Math.max(state.next, nextMail) }
 }
 
 /**
  * Pauses the lane for an operator.
- * @param until null: until someone ends it
+ * @param until null for a pause that lasts until it is ended
  */
-export function pausedBy(state: LaneState, until: number | null, now: number): LaneState {
+export function pauseManually(state: LaneState, until: number | null, now: number): LaneState {
   const reason: LaneReason = { key: 'paused_by_operator' }
   return { ...state, pause: { at: now, until, by: 'operator' }, reason, reasonAt: now }
 }
 
-/** Ends a pause and its reduced limits for an operator: the lane starts over. */
-export function resumed(state: LaneState, now: number): LaneState {
+/** Ends a pause and its reduced limits for an operator: the lane starts again from its initial state. */
+export function resumeManually(state: LaneState, now: number): LaneState {
   return {
     ...state,
     connections: FIRST_CONNECTIONS,
@@ -223,12 +231,12 @@ export function resumed(state: LaneState, now: number): LaneState {
 }
 
 /** Returns the state after a conversation. */
-export function observe(state: LaneState, signal: Signal, provider: Provider, now: number): LaneState {
+export function applySignal(state: LaneState, signal: Signal, provider: Provider, now: number): LaneState {
   switch (signal.kind) {
     case 'taken':
       return widened({ ...state, silent: 0, clean: state.clean + 1 }, signal.since, provider, now)
     case 'neutral':
-      // The table may list a reply that is neutral otherwise.
+      // The providers table may list a reply that is otherwise neutral.
       return signal.said && pauseFor(signal.said, provider.pauses)
         ? complained({ ...state, silent: 0 }, signal, provider, now)
         : { ...state, silent: 0 }
@@ -291,7 +299,10 @@ function pausedFor(
   }
 }
 
-const slowed = ({ minutes, messagesPerMinute, connections }: Slow, from: number): LaneState['slow'] => ({
+const slowed = (
+  { minutes, messagesPerMinute, connections }: ReducedLimits,
+  from: number,
+): LaneState['slow'] => ({
   until: from + minutes * minute,
   messagesPerMinute,
   connections,
@@ -302,7 +313,7 @@ function slowedDown(state: LaneState, holdMs: number | null, note: string, now: 
   return {
     ...state,
     connections: Math.max(1, Math.floor(state.connections / 2)),
-    pace: refused(state.pace, holdMs, now),
+    pace: recordRefusal(state.pace, holdMs, now),
     clean: 0,
     cutAt: now,
     reason: { key: 'one_at_a_time', note },
@@ -310,9 +321,9 @@ function slowedDown(state: LaneState, holdMs: number | null, note: string, now: 
   }
 }
 
-/** Halves the connections at the same pace. */
+/** Halves the connections without changing the pace. */
 function fewerConnections(state: LaneState, note: string, { limits }: Provider, now: number): LaneState {
-  const { connections } = allowed(state, limits, now)
+  const { connections } = getCurrentLimits(state, limits, now)
   const half = Math.max(1, Math.floor(connections / 2))
   const reason: LaneReason = { key: 'fewer_connections', connections: half, note }
   return { ...state, connections: half, clean: 0, cutAt: now, reason, reasonAt: now }
@@ -329,7 +340,7 @@ function crowdedOut(
   provider: Provider,
   now: number,
 ): LaneState {
-  const { connections } = allowed(state, provider.limits, now)
+  const { connections } = getCurrentLimits(state, provider.limits, now)
   const known = knownCrowd(state, now)
   const longer = known ? Math.max(holdMs, Math.min(LONGEST_AVOIDED, 2 * known.holdMs)) : holdMs
   const crowded = { most: Math.max(1, connections - 1), at: now, holdMs: longer }
@@ -353,7 +364,7 @@ function silenced(state: LaneState, signal: Signal, provider: Provider, now: num
   }
 }
 
-/** Increases limits that are due after an accepted message. */
+/** Increases the limits that are due for it after an accepted message. */
 function widened(state: LaneState, since: number, provider: Provider, now: number): LaneState {
   const { limits } = provider
   // Keep reduced limits until their time is over.
@@ -361,9 +372,9 @@ function widened(state: LaneState, since: number, provider: Provider, now: numbe
   const most = narrow
     ? Math.min(limits.messagesPerMinute, state.slow!.messagesPerMinute)
     : limits.messagesPerMinute
-  const pace = accepted(state.pace, since, most, now)
+  const pace = recordAcceptance(state.pace, since, most, now)
   if (narrow) return { ...state, pace }
-  const { connections } = allowed(state, limits, now)
+  const { connections } = getCurrentLimits(state, limits, now)
   const wider = state.clean < connections ? connections : moreConnections(state, connections, limits, now)
   const changed = wider > connections || pace.changedAt !== state.pace.changedAt
   if (!changed) return { ...state, pace }
@@ -374,7 +385,7 @@ function widened(state: LaneState, since: number, provider: Provider, now: numbe
     slow: null,
     clean: wider > connections ? 0 : state.clean,
   }
-  // A lane without problems so far has no reason to show.
+  // A lane that never had problems has no reason to show.
   return state.reason === null ? after : { ...after, reason: recovered(after, provider, now), reasonAt: now }
 }
 
@@ -386,7 +397,7 @@ function moreConnections(state: LaneState, connections: number, limits: Limits, 
 }
 
 function recovered(state: LaneState, { limits }: Provider, now: number): LaneReason {
-  const { connections, rate } = allowed(state, limits, now)
+  const { connections, rate } = getCurrentLimits(state, limits, now)
   if (connections >= limits.connections && rate >= limits.messagesPerMinute) return { key: 'recovered' }
-  return { key: 'recovering', connections, rate: shownRate(state, limits, now) }
+  return { key: 'recovering', connections, rate: getDisplayRate(state, limits, now) }
 }

@@ -2,13 +2,13 @@
  * Determines how fast a lane sends, based on the mail that the provider accepts and refuses. Pure; times in Unix
  * milliseconds.
  *
- * Providers rarely publish their limits, so the lane searches for them as TCP CUBIC (RFC 9438) searches for the
- * capacity of a path:
+ * Providers rarely publish their limits, so the lane searches for them as TCP CUBIC (RFC 9438) searches for the capacity of
+ * a path:
  *
  * 1. A refusal stops sending. Single messages test whether the provider accepts mail again.
  * 2. Once it does, the rate accepted before the refusal becomes the ceiling. The lane continues just below it.
- * 3. It stays there for some time, longer each time the ceiling is confirmed. Then it exceeds the ceiling, first
- *    slightly, then more and more, so that a lifted limit is soon noticed.
+ * 3. The lane stays there for some time, longer each time the ceiling is confirmed. Then it exceeds the ceiling, first
+ *   slightly, then more and more, so that a lifted limit is soon noticed.
  * 4. A ceiling that wasn't confirmed for hours is dropped.
  */
 
@@ -17,17 +17,23 @@ const HOUR = 60 * MINUTE
 
 /** Lowest ceiling, in messages per minute. */
 const LEAST_RATE = 1
-/** Lowest first estimate: a single refusal of a lane that hardly sends says little about its pace. */
+/**
+ * Minimum of the first estimate, in messages per minute: a single refusal of a lane that hardly sends says little about its
+ * pace.
+ */
 const LEAST_GUESS = 6
-/** Time between two test messages: minimum, maximum, and as a share of the time since the refusal. */
+/** Time between two test messages: minimum and maximum in milliseconds, and share of the time since the first refusal. */
 const ASK_LEAST = 10_000
 const ASK_MOST = 5 * MINUTE
 const ASK_SHARE = 0.2
-/** A per-minute limit has passed after this time. One that lasts longer is hourly or daily. */
+/** Time after which a per-minute limit has passed. A limit that lasts longer is hourly or daily. */
 const MINUTE_LIMIT = 2 * MINUTE
 /** Time without an accepted message after which a lane starts a new run. */
 const RUN_GAP = 5 * MINUTE
-/** Shares of the ceiling: where the lane continues after a refusal, where it stays, and the first step above it. */
+/**
+ * Shares of the ceiling: the rate at which the lane continues after a refusal, the rate it keeps, and the first step above
+ * the ceiling.
+ */
 const RESUME = 0.9
 const STAY = 0.97
 const PROBE = 0.05
@@ -44,12 +50,12 @@ const STEP = 0.05
 
 /** The state from which a lane determines the pace that its provider accepts. */
 export interface Pace {
-  /** Messages per minute, within the provider's limit. */
+  /** Current rate in messages per minute, within the provider's limit. */
   rate: number
   changedAt: number
-  /** Messages accepted in the minute with this number since 1970, and in the previous one. */
+  /** Number of messages accepted in minute number `minute` since 1970, and in the previous minute. */
   accepted: { minute: number; now: number; before: number }
-  /** Messages accepted since the last refusal or idle time. */
+  /** Number of messages accepted since the last refusal or idle time. */
   run: { since: number; count: number; lastAt: number }
   /** The refusal in effect; null once a message is accepted again. */
   refused: Refused | null
@@ -64,7 +70,7 @@ interface Refused {
   askAt: number
   /** Number of messages accepted in the 60 seconds before the refusal. */
   accepted: number
-  /** How long the reply asks for less mail. Null when it isn't about volume. */
+  /** How long the reply asks for less mail; null if the reply isn't about volume. */
   holdMs: number | null
 }
 
@@ -72,7 +78,7 @@ interface Refused {
 interface Ceiling {
   rate: number
   at: number
-  /** How long the provider refused. Its limit applies to at least this time, so the rate isn't raised more often. */
+  /** How long the provider refused mail. Its limit covers at least this time, so the rate isn't raised more often. */
   windowMs: number
   /** How long the lane stays below the ceiling. */
   holdMs: number
@@ -80,7 +86,7 @@ interface Ceiling {
 }
 
 /** Creates the pace of an unused lane. */
-export function freshPace(rate: number): Pace {
+export function createPace(rate: number): Pace {
   return {
     rate,
     changedAt: 0,
@@ -96,35 +102,36 @@ export function resetPace(pace: Pace, rate: number, now: number): Pace {
   return { ...pace, rate, changedAt: now, refused: null, ceiling: null }
 }
 
-/** Returns test messages per minute; Infinity while mail is accepted. */
-export function askRate({ refused: refusal }: Pace): number {
+/** Returns the number of test messages per minute; Infinity while mail is accepted. */
+export function getTestRate({ refused: refusal }: Pace): number {
   return refusal ? MINUTE / askDelay(refusal.lastAt - refusal.since) : Infinity
 }
 
 /** Records the start of a message. While the provider refuses, the next one waits. */
-export function messageBegan(pace: Pace, now: number): Pace {
+export function recordMessageStart(pace: Pace, now: number): Pace {
   return pace.refused ? { ...pace, refused: { ...pace.refused, askAt: now + ASK_LEAST } } : pace
 }
 
 /**
  * Records an accepted message.
- * @param since when it was admitted
- * @param limit maximum messages per minute
+ * @param since when the message was admitted
+ * @param limit maximum number of messages per minute
  */
-export function accepted(pace: Pace, since: number, limit: number, now: number): Pace {
+export function recordAcceptance(pace: Pace, since: number, limit: number, now: number): Pace {
   const counted = { ...pace, accepted: countedMinute(pace.accepted, now), run: countedRun(pace, now) }
   const { refused: refusal } = pace
   if (!refusal) return grown(counted, limit, now)
-  // Accepted before the refusal, which came at MAIL and overtook it: no sign that mail is accepted again.
+  // Admitted before the refusal, which came earlier because it answered MAIL. This doesn't show that mail is accepted
+  // again.
   if (since <= refusal.lastAt) return { ...counted, refused: { ...refusal, accepted: refusal.accepted + 1 } }
   return resumed(counted, refusal, limit, now)
 }
 
 /**
- * Records a refusal of a message that began after everything known so far.
- * @param holdMs how long the reply asks for less mail; null when it isn't about volume
+ * Records the refusal of a message that started after all known changes.
+ * @param holdMs how long the reply asks for less mail; null if it isn't about volume
  */
-export function refused(pace: Pace, holdMs: number | null, now: number): Pace {
+export function recordRefusal(pace: Pace, holdMs: number | null, now: number): Pace {
   const first = pace.refused ?? { since: now, accepted: lastMinute(pace.accepted, now), holdMs: null }
   const askAt = now + askDelay(now - first.since)
   const hold = holdMs === null ? first.holdMs : Math.max(holdMs, first.holdMs ?? 0)
@@ -137,7 +144,7 @@ const askDelay = (lasted: number): number => Math.min(ASK_MOST, Math.max(ASK_LEA
 function resumed(pace: Pace, before: Refused, limit: number, now: number): Pace {
   const run = { since: now, count: 1, lastAt: now }
   const known = ceilingOf(pace, now)
-  // The next message may have come long after the provider would have accepted one.
+  // The next message may have started long after the provider would have accepted one.
   const lasted = Math.min(now, before.lastAt + askDelay(before.lastAt - before.since)) - before.since
   const said = before.holdMs !== null || before.accepted >= LEAST_GUESS || known !== null
   if (!said) {
@@ -159,7 +166,7 @@ function estimate(pace: Pace, before: Refused, lasted: number, known: Ceiling | 
   const { since, count } = pace.run
   // For an hourly limit, the accepted messages also cover the time of the refusal.
   const seen = lasted <= MINUTE_LIMIT ? before.accepted : count / ((before.since + lasted - since) / MINUTE)
-  // Refused below the known ceiling: that was too high.
+  // The provider refused mail below the known ceiling, so the ceiling was too high.
   const lower = known && pace.rate <= known.rate ? Math.min(seen, RESUME * pace.rate) : seen
   return Math.max(known || lasted > MINUTE_LIMIT ? LEAST_RATE : LEAST_GUESS, lower)
 }
@@ -176,7 +183,7 @@ function grown(pace: Pace, limit: number, now: number): Pace {
   return next > rate ? { ...pace, ceiling, rate: Math.min(limit, next), changedAt: now } : pace
 }
 
-/** Returns the next rate of a lane with a ceiling: halfway up to it, then constant, then increasingly above it. */
+/** Returns the next rate of a lane with a ceiling: halfway up to the ceiling, then constant, then increasingly above it. */
 function beyond({ rate, accepted }: Pace, ceiling: Ceiling, now: number): number {
   const top = STAY * ceiling.rate
   if (rate < top) return top - rate < 0.03 * top ? top : (rate + top) / 2
@@ -200,7 +207,7 @@ function countedRun({ run, refused }: Pace, now: number): Pace['run'] {
   return rested ? { since: now, count: 1, lastAt: now } : { ...run, count: run.count + 1, lastAt: now }
 }
 
-/** Estimates the last 60 seconds, assuming an even rate in the previous minute. */
+/** Estimates the number of messages in the last 60 seconds, assuming an even rate in the previous minute. */
 function lastMinute({ minute, now: current, before }: Pace['accepted'], now: number): number {
   const passed = now / MINUTE - minute
   if (passed < 1) return current + before * (1 - passed)

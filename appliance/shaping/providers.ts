@@ -1,35 +1,35 @@
 /** Mailbox providers: recognizes them by mail exchangers, and returns their settings. Pure. */
 import { isIP } from 'node:net'
 import { getDomain } from 'tldts'
-import { isUnplaced } from '../mail/queue.ts'
-import { readSettings, type Limits, type Settings } from './settings.ts'
+import { isProviderPlaceholder } from '../mail/queue.ts'
+import { parseSettings, type Limits, type Settings } from './settings.ts'
 
 /** A reply that pauses sending to a provider. */
 export interface PauseRule {
   /** Matches the text of the reply, with lines joined by spaces. */
   text: RegExp | null
-  /** Matches the enhanced status code. If both are given, both must match. */
+  /** Matches the enhanced status code. If `text` is given too, both must match. */
   enhanced: RegExp | null
   minutes: number
   /** Reduced limits after the pause. */
-  slow: Slow | null
+  slow: ReducedLimits | null
   /** What the reply means, in words that complete "Yahoo says that …". */
   says: string
 }
 
-/** Reduced limits for some time. */
-export interface Slow {
+/** Reduced limits for a limited time. */
+export interface ReducedLimits {
   messagesPerMinute: number
   connections: number
   minutes: number
 }
 
-/** A provider of config/providers.toml. */
+/** A provider in config/providers.toml. */
 export interface ProviderEntry {
   id: string
   /** Display name. */
   name: string
-  /** Host names of mail exchangers, or parent domains of them. */
+  /** Host names of mail exchangers, or their parent domains. */
   mx: string[]
   settings: Partial<Settings>
   pauses: PauseRule[]
@@ -38,8 +38,8 @@ export interface ProviderEntry {
 /** The content of config/providers.toml. */
 export interface ProviderTable {
   /**
-   * Applies to providers outside the table, and for settings that an entry omits. The default pause rules are checked
-   * after the provider's own.
+   * Applies to providers outside the table, and to settings that an entry omits. The default pause rules are checked after
+   * the provider's own.
    */
   default: { settings: Settings; pauses: PauseRule[] }
   providers: ProviderEntry[]
@@ -69,11 +69,11 @@ export interface Exchanger {
 export const DEFAULT_PROVIDER = 'default'
 
 /**
- * Determines the provider of a domain's best mail exchangers: the entry with the longest suffix that matches one of
- * them, else the registrable domain of the alphabetically first, so that the order of the answer doesn't matter.
+ * Determines the provider from a domain's best mail exchangers: the entry with the longest suffix that matches one of them,
+ * otherwise the registrable domain of the alphabetically first one, so that the order of the DNS answer doesn't matter.
  * @param hosts the hosts to try, with their preference; never empty
  */
-export function providerOf(hosts: readonly Exchanger[], table: ProviderTable): string {
+export function determineProvider(hosts: readonly Exchanger[], table: ProviderTable): string {
   const best = Math.min(...hosts.map(({ preference }) => preference))
   const names = hosts
     .filter(({ preference }) => preference === best)
@@ -88,7 +88,7 @@ export function providerOf(hosts: readonly Exchanger[], table: ProviderTable): s
 
 const isBelow = (name: string, suffix: string): boolean => name === suffix || name.endsWith(`.${suffix}`)
 
-/** Returns a host's registrable domain; an address literal or a name without one stands for itself. */
+/** Returns a host's registrable domain; an address literal or a name without one is returned unchanged. */
 function ownProvider(name: string): string {
   if (name.startsWith('[') || isIP(name) !== 0) return name
   return getDomain(name) ?? name
@@ -146,12 +146,12 @@ export class Providers {
   }
 
   #set(id: string): Partial<Settings> {
-    return readSettings(this.#live.get(id) ?? {}).settings
+    return parseSettings(this.#live.get(id) ?? {}).settings
   }
 }
 
 /** Returns the display name of a provider outside the table. */
 function nameOf(id: string): string {
   if (id === DEFAULT_PROVIDER) return 'every other provider'
-  return isUnplaced(id) ? id.slice(1) : id
+  return isProviderPlaceholder(id) ? id.slice(1) : id
 }

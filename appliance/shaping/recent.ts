@@ -1,23 +1,25 @@
-/** Counts the messages that a lane started in each of the last minutes. In memory only, so it starts empty. */
+/**
+ * Counts the messages that a lane started in each of the last minutes. Kept in memory only, so the counts start at zero.
+ */
 
-/** How many minutes to remember. */
+/** Number of minutes to remember. */
 export const RECENT_MINUTES = 60
 const MINUTE = 60_000
 
 /** The current activity of a lane in a running daemon. */
 export interface LaneActivity {
-  /** Messages in flight. */
+  /** Number of messages in flight. */
   inFlight: number
-  /** Messages started in about the last 60 seconds (counted in whole minutes). */
+  /** Number of messages started in about the last 60 seconds (counted in whole minutes). */
   lastMinute: number
-  /** Messages started in each of the last 60 clock minutes, oldest first. */
+  /** Number of messages started in each of the last 60 clock minutes, oldest first. */
   minutes: number[]
 }
 
-/** The counts of one lane, always 240 bytes. Times in Unix milliseconds. */
+/** The counts of one lane, in a fixed 240 bytes. Times in Unix milliseconds. */
 export class RecentMessages {
   readonly #counts = new Uint32Array(RECENT_MINUTES)
-  /** The last minute counted. */
+  /** The minute that was counted last. */
   #minute = 0
 
   /** Counts a message. */
@@ -26,7 +28,7 @@ export class RecentMessages {
     this.#counts[at] = this.#counts[at]! + 1
   }
 
-  /** By minute, oldest first; the last one is incomplete. */
+  /** Returns the counts by minute, oldest first; the last minute is incomplete. */
   minutes(now: number): number[] {
     const newest = this.#turn(now)
     return Array.from({ length: RECENT_MINUTES }, (_, at) => {
@@ -34,16 +36,14 @@ export class RecentMessages {
     })
   }
 
-  /** Estimates the last 60 seconds, assuming an even rate in the previous minute. */
+  /** Estimates the number of messages in the last 60 seconds, assuming an even rate in the previous minute. */
   lastMinute(now: number): number {
     const minutes = this.minutes(now)
     const [before, current] = [minutes.at(-2)!, minutes.at(-1)!]
     return Math.round(current + before * (1 - (now % MINUTE) / MINUTE))
   }
 
-  /**
-   * Clears the minutes since the last call; returns the index of the current one. Ignores a clock that was set back.
-   */
+  /** Clears the minutes since the last call; returns the index of the current one. Ignores times before the last call. */
   #turn(now: number): number {
     const minute = Math.max(this.#minute, Math.floor(now / MINUTE))
     const passed = Math.min(minute - this.#minute, RECENT_MINUTES)

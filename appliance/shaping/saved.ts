@@ -1,7 +1,7 @@
 /** Serializes the state of a lane. Pure. */
 import type { LaneReason } from '../mail/waiting.ts'
 import type { LaneState } from './lane.ts'
-import { freshLane } from './lane.ts'
+import { createLaneState } from './lane.ts'
 import type { Limits } from './settings.ts'
 
 /** Returns the public id of a lane: `192.0.2.7~google`. */
@@ -9,7 +9,7 @@ export function laneId(source: string, provider: string): string {
   return `${source}~${provider}`
 }
 
-/** Parses an id from `laneId`; undefined for anything else. */
+/** Parses an id from `laneId`; undefined if the format is different. */
 export function parseLaneId(id: string): { source: string; provider: string } | undefined {
   const at = id.indexOf('~')
   if (at <= 0 || at === id.length - 1) return undefined
@@ -17,7 +17,7 @@ export function parseLaneId(id: string): { source: string; provider: string } | 
 }
 
 /** Serializes a lane's state. */
-export function writeLane(state: LaneState): string {
+export function serializeLane(state: LaneState): string {
   return JSON.stringify(state)
 }
 
@@ -25,19 +25,19 @@ export function writeLane(state: LaneState): string {
  * Parses a saved state. Resets missing or invalid values: sending too slowly for an hour is better than a daemon that
  * doesn't start.
  */
-export function readLane(text: string, limits: Limits): LaneState {
-  const fresh = freshLane(limits)
+export function parseLane(text: string, limits: Limits): LaneState {
+  const fresh = createLaneState(limits)
   let saved: unknown
   try {
     saved = JSON.parse(text)
   } catch {
-    // Not JSON, so nothing can be used.
+    // Not JSON, so nothing can be recovered.
     return fresh
   }
   if (typeof saved !== 'object' || saved === null) return fresh
   const state = { ...fresh, ...(saved as Partial<LaneState>) }
   state.reason = reasonOf(state.reason)
-  // Without a pace, keep at least the pause.
+  // If the pace is invalid, reset only the pace and keep the pause.
   if (!Number.isFinite(state.pace?.rate) || !state.pace.accepted || !state.pace.run) state.pace = fresh.pace
   const sound = [state.connections, state.next, state.nextMail, state.cutAt].every((one) =>
     Number.isFinite(one),

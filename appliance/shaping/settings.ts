@@ -2,18 +2,18 @@
 
 /** Limits of one lane, from one sending IP to one provider. */
 export interface Limits {
-  /** Concurrent connections. */
+  /** Maximum number of concurrent connections. */
   connections: number
   messagesPerConnection: number
   messagesPerMinute: number
   recipientsPerMessage: number
-  /** Seconds after which an unused connection is closed. */
+  /** Number of seconds after which an unused connection is closed. */
   idleSeconds: number
 }
 
 /** All settings. */
 export interface Settings extends Limits {
-  /** Messages that a new sending IP may send on its first, second, … day. */
+  /** Maximum number of messages from a new sending IP on its first, second, … day. */
   warmUp: number[]
 }
 
@@ -79,7 +79,7 @@ export const WARM_UP = {
 export const SETTING_NAMES: readonly string[] = [...NUMBER_SETTINGS.map(({ name }) => name), WARM_UP.name]
 
 /** An invalid value; `expected` completes "expected …". */
-export interface BadSetting {
+export interface InvalidSetting {
   name: string
   expected: string
 }
@@ -87,13 +87,13 @@ export interface BadSetting {
 const isWhole = (value: unknown, minimum: number, maximum: number): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum && value <= maximum
 
-/** Reads settings from an object with external names; leaves other names to the caller. */
-export function readSettings(given: Record<string, unknown>): {
+/** Reads settings from an object with external names; leaves unknown names to the caller. */
+export function parseSettings(given: Record<string, unknown>): {
   settings: Partial<Settings>
-  bad: BadSetting[]
+  bad: InvalidSetting[]
 } {
   const settings: Partial<Settings> = {}
-  const bad: BadSetting[] = []
+  const bad: InvalidSetting[] = []
   for (const { name, key, minimum, maximum } of NUMBER_SETTINGS) {
     const value = given[name]
     if (value === undefined) continue
@@ -119,7 +119,7 @@ function isPlan(value: unknown): value is number[] {
 }
 
 /** Returns the settings under their external names. */
-export function writeSettings(settings: Settings): Record<string, number | number[]> {
+export function toExternalSettings(settings: Settings): Record<string, number | number[]> {
   return {
     ...Object.fromEntries(NUMBER_SETTINGS.map(({ name, key }) => [name, settings[key]])),
     [WARM_UP.name]: settings.warmUp,

@@ -2,29 +2,29 @@
  * Traffic shaping: mailbox providers with their limits, the state of each lane, warm-up, and why mail waits. Pure;
  * `delivery/lanes.ts` applies it, and the API, dashboard and command line show it.
  */
-export { explain, type Explanation, type Waiting } from './explain.ts'
+export { explainWait, type Explanation, type DeliveryFacts } from './explain.ts'
 export {
-  allowed,
-  began,
-  freshLane,
+  getCurrentLimits,
+  recordStart,
+  createLaneState,
   isPaused,
-  mailSaid,
-  mailWait,
-  observe,
-  opensAt,
-  pausedBy,
-  resumed,
-  roomIn,
-  shownRate,
+  recordMailCommand,
+  computeMailWait,
+  applySignal,
+  computeResumeTime,
+  pauseManually,
+  resumeManually,
+  availableCapacity,
+  getDisplayRate,
   type LaneState,
   type Signal,
   type SignalKind,
 } from './lane.ts'
-export { freshPace } from './pace.ts'
+export { createPace } from './pace.ts'
 export {
   DEFAULT_PROVIDER,
   Providers,
-  providerOf,
+  determineProvider,
   type Exchanger,
   type PauseRule,
   type Provider,
@@ -32,25 +32,25 @@ export {
   type ProviderTable,
 } from './providers.ts'
 export { RecentMessages, type LaneActivity } from './recent.ts'
-export { laneId, readLane, writeLane } from './saved.ts'
+export { laneId, parseLane, serializeLane } from './saved.ts'
 export {
   NUMBER_SETTINGS,
-  readSettings,
+  parseSettings,
   SETTING_NAMES,
   WARM_UP,
-  writeSettings,
+  toExternalSettings,
   type Limits,
   type Settings,
 } from './settings.ts'
-export { countedToday, warmUpJudged, warmUpOf } from './warm-up.ts'
-export { moment, nextMidnight, utcDay } from './warm-up.ts'
+export { updateDailyCounts, applyWarmUpSetback, getWarmUpProgress } from './warm-up.ts'
+export { formatMoment, nextMidnight, utcDay } from './warm-up.ts'
 export {
-  createShapingBook,
-  MOST_PAUSE_MINUTES,
+  createShapingOperations,
+  MAX_PAUSE_MINUTES,
   type LaneSummary,
   type QueueLaneFacts,
-  type ShapingBook,
+  type ShapingOperations,
   type SourceRate,
 } from './book.ts'
-export { FORECAST_LIMITS, type Forecast, type WholeForecast } from './forecast.ts'
-export { BACKLOG_STATES, UNPLACED, type BacklogCount } from './backlog.ts'
+export { FORECAST_LIMITS, type Forecast, type TotalForecast } from './forecast.ts'
+export { BACKLOG_STATES, PROVIDER_PLACEHOLDER, type BacklogCount } from './backlog.ts'

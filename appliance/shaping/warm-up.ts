@@ -9,8 +9,8 @@ function clock(at: number): string {
   return new Date(at).toISOString().slice(11, 16)
 }
 
-/** Formats as `14:31 UTC`, with the date unless it is today. */
-export function moment(at: number, now: number): string {
+/** Formats a time as `14:31 UTC`, with the date unless it is today. */
+export function formatMoment(at: number, now: number): string {
   const day = utcDay(at)
   return day === utcDay(now) ? `${clock(at)} UTC` : `${day} ${clock(at)} UTC`
 }
@@ -27,33 +27,33 @@ export function nextMidnight(now: number): number {
 
 const day = 86_400_000
 
-/** Minimum number of recipients on a day before objections make it a bad day, … */
+/** Minimum number of recipients before a day can count as bad. */
 const LEAST_MESSAGES = 50
-/** … and the share of them that the provider must have objected to. */
+/** Share of recipients that the provider must object to for a day to count as bad. */
 const BAD_SHARE = 0.1
 
 /** The progress of a warm-up. */
 export interface WarmUp {
-  /** 1 for the first day of the plan. */
+  /** Current day of the plan, starting at 1. */
   day: number
-  /** Messages allowed today. */
+  /** Number of messages allowed today. */
   share: number
   sent: number
   left: number
 }
 
 /**
- * Returns the progress of a warm-up; null when the plan is complete, or there is none.
- * @param since when it began; null when the source is warm
+ * Returns the progress of a warm-up; null if the plan is complete, or there is none.
+ * @param since when the warm-up began; null if the source is warm
  */
-export function warmUpOf(
+export function getWarmUpProgress(
   state: LaneState,
   since: number | null,
   plan: readonly number[],
   now: number,
 ): WarmUp | null {
   if (since === null || plan.length === 0) return null
-  // UTC days, as in the plan. Setting the clock back must not give a negative day.
+  // Count UTC days, as the plan does. Setting the clock back must not give a negative day.
   const passed = Math.max(0, Math.floor(now / day) - Math.floor(since / day))
   const at = Math.max(0, passed - (state.warmUp.since === since ? state.warmUp.setbacks : 0))
   const share = plan[at]
@@ -63,7 +63,7 @@ export function warmUpOf(
 }
 
 /** Adds a conversation's recipients to the day's counts, unless it reached no server. */
-export function countedToday(state: LaneState, { kind, recipients }: Signal, now: number): LaneState {
+export function updateDailyCounts(state: LaneState, { kind, recipients }: Signal, now: number): LaneState {
   if (kind === 'silent') return state
   const today = utcDay(now)
   const before = state.today.day === today ? state.today : { day: today, sent: 0, complained: 0 }
@@ -75,17 +75,17 @@ export function countedToday(state: LaneState, { kind, recipients }: Signal, now
 }
 
 /**
- * Repeats a day of the plan after a bad day, once per day. A day is bad when the provider paused the lane, or objected
- * to more than a tenth of the mail. Today's limit becomes that of the previous day, tomorrow's that of today; growth
- * continues after a day without complaints.
+ * Repeats a day of the plan after a bad day, at most once per day. A day is bad if the provider paused the lane, or
+ * objected to more than a tenth of the mail. Today's limit becomes that of the previous day, and tomorrow's limit becomes
+ * today's; growth continues after a day without complaints.
  */
-export function warmUpJudged(
+export function applyWarmUpSetback(
   state: LaneState,
   { since, paused }: { since: number | null; paused: boolean },
   { warmUp: plan }: Provider,
   now: number,
 ): LaneState {
-  const where = warmUpOf(state, since, plan, now)
+  const where = getWarmUpProgress(state, since, plan, now)
   const today = utcDay(now)
   if (where === null || (state.warmUp.since === since && state.warmUp.badDay === today)) return state
   const { sent, complained } = state.today

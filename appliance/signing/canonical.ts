@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto'
  */
 
 /**
- * One header field as it stands in the message, in latin1 so that one character is one byte. Includes folding but not
- * the final CRLF.
+ * One header field as it appears in the message, in latin1 so that one character is one byte. Includes folding but not the
+ * final CRLF.
  */
 export interface HeaderField {
   /** Lower case. */
@@ -44,7 +44,7 @@ function splitFields(header: string): HeaderField[] {
 }
 
 /** Formats a header field in relaxed form, without CRLF (RFC 6376 §3.4.2). */
-export function relaxedHeader(field: HeaderField): string {
+export function canonicalizeHeader(field: HeaderField): string {
   const value = field.raw.slice(field.raw.indexOf(':') + 1)
   // White space is space and tab only (RFC 6376 §2.8); \s would match bytes of 8-bit text.
   const unfolded = value.replaceAll('\r\n', '').replaceAll(/[ \t]+/g, ' ')
@@ -57,12 +57,12 @@ export function relaxedHeader(field: HeaderField): string {
 const PIECE = 16 * 1024
 /** Minimum length of an unchanged run that is hashed without copying. */
 const WORTH = 2048
-/** Bytes to process before yielding to the event loop; takes a few milliseconds. */
+/** Number of bytes to process before yielding to the event loop; takes a few milliseconds. */
 const TURN = 1024 * 1024
 
 /**
  * Canonicalizes a body chunk by chunk (RFC 6376 §3.4.4). Holds back white space and line ends until something follows,
- * because both are dropped at the end. Hashes unchanged runs, which are most of a body, in place.
+ * because both are dropped at the end. Hashes unchanged runs, which make up most of a body, in place.
  */
 class RelaxedBody {
   readonly #out: (piece: Uint8Array) => void
@@ -76,10 +76,7 @@ class RelaxedBody {
     this.#out = out
   }
 
-  /**
-   * Processes `body` from `from` to `to`. Returns where to continue, up to two bytes further when a CRLF straddles
-   * `to`.
-   */
+  /** Processes `body` from `from` to `to`. Returns where to continue, up to two bytes further if a CRLF straddles `to`. */
   take(body: Buffer, from: number, to: number): number {
     let at = from
     while (at < to) {
@@ -146,8 +143,8 @@ class RelaxedBody {
 }
 
 /**
- * Finds the end of a run that starts with neither white space nor CRLF and that relaxed form doesn't change. Single
- * spaces and line ends are part of it unless white space or CRLF follows.
+ * Finds the end of a run that relaxed form doesn't change, and that starts with neither white space nor CRLF. Single spaces
+ * and line ends are part of the run unless white space or CRLF follows.
  */
 function unchangedUntil(body: Buffer, from: number, to: number): number {
   let at = from + 1
@@ -166,7 +163,7 @@ function unchangedUntil(body: Buffer, from: number, to: number): number {
 /**
  * Computes the SHA-256 of the relaxed body in base64: the `bh=` tag of every signature of the message (RFC 6376 §3.7).
  */
-export async function bodyHash(body: Buffer): Promise<string> {
+export async function hashBody(body: Buffer): Promise<string> {
   const hash = createHash('sha256')
   const relaxed = new RelaxedBody((piece) => hash.update(piece))
   for (let at = 0; at < body.length;) {

@@ -59,7 +59,7 @@ export interface Coverage {
  * Chooses what to sign. Repeated fields are taken from the bottom up (RFC 6376 §5.4.2). A name with no field left
  * asserts that there is none, and adds nothing to the hash.
  */
-export function coverage(fields: HeaderField[]): Coverage {
+export function chooseCoverage(fields: HeaderField[]): Coverage {
   const found = Map.groupBy(fields, (field) => field.name)
   const chosen: Coverage = { names: [], fields: [] }
   for (const name of [...OVERSIGNED, ...SIGNED]) {

@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, type KeyObject, sign as signBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { fold } from '../mail/headers.ts'
-import { bodyHash, relaxedHeader, splitMessage } from './canonical.ts'
-import { type Coverage, coverage } from './fields.ts'
+import { foldTokens } from '../mail/headers.ts'
+import { hashBody, canonicalizeHeader, splitMessage } from './canonical.ts'
+import { type Coverage, chooseCoverage } from './fields.ts'
 
 /**
  * Signs with DKIM (RFC 6376): RSA-SHA256 (RFC 8301 §3.1) and Ed25519 (RFC 8463). Omits `l=` so that a signature covers
@@ -11,7 +11,7 @@ import { type Coverage, coverage } from './fields.ts'
 
 /** A private key and where its public half is published: `<selector>._domainkey.<domain>` (RFC 6376 §3.6.2.1). */
 export interface SigningKey {
-  /** Identifies the key permanently; the parsed key is cached under it. */
+  /** Permanent ID of the key, under which the parsed key is cached. */
   id: string
   /** The signing domain, `d=`, in A-labels (RFC 6376 §3.5). */
   domain: string
@@ -23,7 +23,7 @@ export interface SigningKey {
 
 export interface Signer {
   /**
-   * Creates one DKIM-Signature field per key, complete with CRLF, to prepend to the message. Rejects when a key can't
+   * Creates one DKIM-Signature field per key, including the final CRLF, to prepend to the message. Rejects if a key can't
    * be parsed.
    * @param message RFC 5322 bytes with CRLF line ends, exactly as they will be sent
    * @param now Unix milliseconds, for `t=`
@@ -31,7 +31,7 @@ export interface Signer {
   sign(message: Uint8Array, keys: SigningKey[], now: number): Promise<Uint8Array>
 }
 
-/** How many parsed keys to cache. Parsing one costs more than signing with it. */
+/** Maximum number of parsed keys to cache. Parsing one costs more than signing with it. */
 const CACHED_KEYS = 2000
 
 /** Creates a signer with its own cache of parsed keys. */
@@ -50,9 +50,9 @@ export function createSigner(): Signer {
   return {
     async sign(message, keys, now) {
       const { fields, body } = splitMessage(message)
-      const covered = coverage(fields)
-      const hashed = covered.fields.map((field) => `${relaxedHeader(field)}\r\n`).join('')
-      const bh = await bodyHash(body)
+      const covered = chooseCoverage(fields)
+      const hashed = covered.fields.map((field) => `${canonicalizeHeader(field)}\r\n`).join('')
+      const bh = await hashBody(body)
       const signatures = keys.map((key) => signature(key, keyObject(key), { covered, hashed, bh, now }))
       return Buffer.from((await Promise.all(signatures)).join(''), 'latin1')
     },
@@ -68,8 +68,8 @@ interface ToSign {
 }
 
 /**
- * Creates one field. The signature covers the selected fields, followed by this field with an empty `b=` (RFC 6376
- * §3.7).
+ * Creates one DKIM-Signature field. The signature covers the selected fields, followed by this field with an empty `b=`
+ * (RFC 6376 §3.7).
  */
 async function signature(key: SigningKey, object: KeyObject, to: ToSign): Promise<string> {
   const tags = [
@@ -84,10 +84,10 @@ async function signature(key: SigningKey, object: KeyObject, to: ToSign): Promis
     ` bh=${to.bh};`,
   ]
   // The hashed text ends with "b=": verifiers remove the value and the white space around it (RFC 6376 §3.7).
-  const unsigned = fold('DKIM-Signature: ', [...tags, ' b='])
-  const own = relaxedHeader({ name: 'dkim-signature', raw: unsigned })
+  const unsigned = foldTokens('DKIM-Signature: ', [...tags, ' b='])
+  const own = canonicalizeHeader({ name: 'dkim-signature', raw: unsigned })
   const value = await signAsync(key.algorithm, object, Buffer.from(to.hashed + own, 'latin1'))
-  return `${fold(unsigned, value.match(/.{1,64}/g) ?? [])}\r\n`
+  return `${foldTokens(unsigned, value.match(/.{1,64}/g) ?? [])}\r\n`
 }
 
 /** Signs on libuv's thread pool. An RSA signature would block the event loop for about a millisecond. */

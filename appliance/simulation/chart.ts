@@ -8,15 +8,15 @@ export interface Series {
   /** Sorted by x. */
   points: readonly { x: number; y: number }[]
   /**
-   * `steps` holds each value until the next point. `dashed` is for planned values. `marks` shows single events and
-   * ignores y.
+   * `steps` keeps each value until the next point. `dashed` is for planned values. `marks` shows single events and ignores
+   * y.
    */
   style: 'line' | 'steps' | 'dashed' | 'marks'
 }
 
 export interface Chart {
   title: string
-  /** One sentence about where the figures come from. */
+  /** One sentence about the source of the figures. */
   caption: string
   x: string
   y: string
@@ -42,8 +42,8 @@ const DARK = ['#56b4e9', '#f0a35e', '#4fd1a5', '#e8a6cc', '#b39ddb']
 export function drawChart(chart: Chart): string {
   const xs = chart.series.flatMap(({ points }) => points.map(({ x }) => x))
   const [least, most] = [Math.min(...xs), Math.max(...xs)]
-  const xTicks = ticks(least, most).filter((tick) => tick >= least && tick <= most)
-  const yTicks = chart.logarithmic ? powers(highest(chart)) : ticks(0, highest(chart))
+  const xTicks = computeTicks(least, most).filter((tick) => tick >= least && tick <= most)
+  const yTicks = chart.logarithmic ? powers(highest(chart)) : computeTicks(0, highest(chart))
   const height: [number, number] = [HEIGHT - BOTTOM, TOP]
   const scale = {
     x: linear([least, most], [LEFT, WIDTH - RIGHT]),
@@ -112,8 +112,8 @@ function legend(series: readonly Series[]): string[] {
   })
 }
 
-/** Returns five to ten round numbers, from at or below `least` to at or above `most`. */
-export function ticks(least: number, most: number): number[] {
+/** Returns five to ten round numbers. The first is at most `least`; the last is at least `most`. */
+export function computeTicks(least: number, most: number): number[] {
   const span = Math.max(most - least, 1)
   const power = 10 ** Math.floor(Math.log10(span / 5))
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => span / one <= 9) ?? 10 * power
@@ -122,11 +122,11 @@ export function ticks(least: number, most: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, n) => round((first + n) * step))
 }
 
-/** Returns the powers of ten from 1 to at or below `most`. */
+/** Returns the powers of ten from 1 up to `most`. */
 const powers = (most: number): number[] =>
   Array.from({ length: Math.floor(Math.log10(most)) + 1 }, (_, n) => 10 ** n)
 
-/** Zero is drawn slightly below 1. */
+/** The y value at which zero is drawn, slightly below 1. */
 const NOTHING = 0.6
 
 const logarithmic = (top: number, range: [number, number]): ((value: number) => number) => {

@@ -7,7 +7,7 @@ interface Timer {
   callback: (() => void) | null
 }
 
-/** A clock that stands still while code runs, and then skips to the next timer. */
+/** A clock that stands still while code runs, and then jumps to the next timer. */
 export class VirtualClock implements Clock {
   #now: number
   readonly #timers = new DueHeap<Timer>()
@@ -28,7 +28,7 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Runs until `isDone` returns true, until `end`, or until no timer is left.
+   * Runs until `isPositiveReply` returns true, until `end`, or until no timer is left.
    * @param end Unix milliseconds
    */
   async run(isDone: () => boolean, end: number): Promise<void> {

@@ -1,40 +1,42 @@
-/** Stands in for outgoing SMTP connections: the same limits and order, with a receiver's model at the other end. */
+/** Simulates outgoing SMTP connections: the same limits and order, with a model of the receiver at the other end. */
 import type { Clock } from '../clock/clock.ts'
 import {
   createHostMemory,
-  type Call,
+  type ConversationRequest,
   type Connections,
   type Failure,
-  type Said,
+  type ConversationResult,
 } from '../delivery/delivery.ts'
 import type { Phase } from '../mail/bounce.ts'
 import { parseReply, type Reply } from '../mail/reply.ts'
-import type { Opened, Server } from './server.ts'
+import type { OpenConnection, Server } from './server.ts'
 
-/** Round trips before MAIL on a new connection: TCP, greeting and EHLO, STARTTLS, the TLS handshake, EHLO again. */
+/**
+ * Number of round trips before MAIL on a new connection: TCP, greeting and EHLO, STARTTLS, the TLS handshake, EHLO again.
+ */
 const OPENING = 5
 
-/** What reply an accepted message gets. */
+/** The reply to an accepted message. */
 const ACCEPTED: Reply = { code: 250, enhanced: '2.0.0', text: 'Ok' }
 
 interface Idle {
   server: Server
-  opened: Opened
+  opened: OpenConnection
   ip: string
   cancel: () => void
 }
 
 /** The connections of one lane. */
 interface Pool {
-  /** Open or opening, including idle ones. */
+  /** Number of connections that are open or opening, including idle ones. */
   open: number
   idle: Idle[]
   waiting: Set<() => void>
 }
 
-type Outcome = Said['outcome']
+type Outcome = ConversationResult['outcome']
 
-/** @param serverAt returns the receiver that has an IP */
+/** @param serverAt returns the receiver with an IP */
 export function createSimulatedConnections(clock: Clock, serverAt: (ip: string) => Server): Connections {
   return new Simulated(clock, serverAt)
 }
@@ -50,12 +52,12 @@ class Simulated implements Connections {
     this.#serverAt = serverAt
   }
 
-  async converse(call: Call): Promise<Said> {
+  async converse(call: ConversationRequest): Promise<ConversationResult> {
     const server = this.#serverAt(call.ip)
     const pool = this.#poolOf(call.lane.key)
     const taken = await this.#take(pool, call)
     if (taken === 'none') return said(failAll(call, 'connect', null))
-    let opened: Opened | undefined = taken === 'new' ? undefined : taken
+    let opened: OpenConnection | undefined = taken === 'new' ? undefined : taken
     if (!opened) {
       await this.#pause(OPENING * server.receiver.roundTripMs)
       const answer = server.connect(sourceOf(call), this.#clock.now())
@@ -82,11 +84,11 @@ class Simulated implements Connections {
   }
 
   destroy(): void {
-    // There is no socket.
+    // There is no socket to close.
   }
 
   cut(): void {
-    // Nor is there another node.
+    // There is no other node in a simulation.
   }
 
   count(): { open: number; idle: number } {
@@ -95,14 +97,18 @@ class Simulated implements Connections {
     return { open: sum(({ open }) => open), idle: sum(({ idle }) => idle.length) }
   }
 
-  async #transact(server: Server, opened: Opened, call: Call): Promise<{ outcome: Outcome; ends: boolean }> {
+  async #transact(
+    server: Server,
+    opened: OpenConnection,
+    call: ConversationRequest,
+  ): Promise<{ outcome: Outcome; ends: boolean }> {
     for (let wait = call.mailTurn(); wait !== 0; wait = call.mailTurn()) {
       if (wait === null) return { outcome: new Map(), ends: false }
       await this.#pause(wait)
     }
     const { roundTripMs, acceptMs } = server.receiver
     const refused = server.mail(opened, this.#clock.now())
-    // MAIL, RCPT and DATA go together (RFC 2920).
+    // MAIL, RCPT and DATA are sent together (RFC 2920).
     await this.#pause(roundTripMs)
     if (refused)
       return { outcome: failAll(call, 'mail', this.#read(refused.reply, call)), ends: refused.ends }
@@ -124,13 +130,13 @@ class Simulated implements Connections {
     return { outcome, ends: false }
   }
 
-  #read(reply: string, call: Call, recipient = ''): Reply {
+  #read(reply: string, call: ConversationRequest, recipient = ''): Reply {
     const text = reply.replaceAll('{ip}', sourceOf(call)).replaceAll('{recipient}', recipient)
     return parseReply(text) ?? { code: 451, enhanced: null, text }
   }
 
-  /** Returns a kept connection, or `new` when one may be opened; waits while all are in use. */
-  async #take(pool: Pool, call: Call): Promise<Opened | 'new' | 'none'> {
+  /** Returns an idle connection, or `new` if one may be opened; waits while all are in use. */
+  async #take(pool: Pool, call: ConversationRequest): Promise<OpenConnection | 'new' | 'none'> {
     for (;;) {
       const at = pool.idle.findLastIndex(({ ip, opened }) => ip === call.ip && opened.ip === sourceOf(call))
       const [kept] = at < 0 ? [] : pool.idle.splice(at, 1)
@@ -200,17 +206,17 @@ function wake({ waiting }: Pool): void {
 }
 
 /** The source IP as the receiver sees it. */
-const sourceOf = ({ localAddress }: Call): string => localAddress ?? 'auto'
+const sourceOf = ({ localAddress }: ConversationRequest): string => localAddress ?? 'auto'
 
-const said = (outcome: Outcome): Said => ({ outcome, tls: null, tlsResult: null })
+const said = (outcome: Outcome): ConversationResult => ({ outcome, tls: null, tlsResult: null })
 
-function failAll(call: Call, phase: Phase, reply: Reply | null): Outcome {
+function failAll(call: ConversationRequest, phase: Phase, reply: Reply | null): Outcome {
   return new Map(
     call.recipients.map((one) => [one, { kind: 'failed', failure: failure(call, phase, reply) }]),
   )
 }
 
-const failure = ({ host, ip }: Call, phase: Phase, reply: Reply | null): Failure => ({
+const failure = ({ host, ip }: ConversationRequest, phase: Phase, reply: Reply | null): Failure => ({
   kind: reply ? 'reply' : 'internal',
   phase,
   host,

@@ -1,4 +1,4 @@
-/** Items in the order in which they are due; among equals, in the order of arrival. */
+/** Items ordered by due time; items due at the same time are in order of arrival. */
 export class DueHeap<T extends { dueAt: number }> {
   readonly #heap: { item: T; dueAt: number; order: number }[] = []
   #order = 0

@@ -1,27 +1,30 @@
-/** Puts the mail of a simulation into the queue: the broadcast as fast as real ones are queued, other mail as it comes. */
-import { createWindows, type LaneRate } from '../broadcasts/broadcasts.ts'
+/** Queues the mail of a simulation: the broadcast as fast as a real one is queued, other mail as it arrives. */
+import { createQueueLimitsLoader, type LaneRate } from '../broadcasts/broadcasts.ts'
 import type { Clock } from '../clock/clock.ts'
 import { BROADCAST_LIFETIME_MS } from '../mail/broadcast.ts'
-import { LIFETIME } from '../queue/schedule.ts'
+import { RETRY_PERIOD } from '../queue/schedule.ts'
 import type { SimulatedQueue } from './queue.ts'
 import type { Recipient } from './recipients.ts'
 
-/** How often a broadcast checks for free capacity in the queue (milliseconds), as the real one does. */
+/** How often a broadcast checks for free capacity in the queue, in milliseconds. The same as for real broadcasts. */
 const CHECK_MS = 1000
 const HOUR = 3_600_000
 
-/** The first batch of a large broadcast, which goes alone, and how long the rest waits for it at most. */
+/**
+ * Size of a large broadcast's first batch, minimum size of a large broadcast, and maximum time that the other recipients
+ * wait for the first batch.
+ */
 const CANARY = 100
 const LARGE = 2000
 const CANARY_MS = 5 * 60_000
 
 export interface BroadcastFeed {
-  /** Whether every recipient was queued. */
+  /** Whether all recipients have been queued. */
   readonly isDone: boolean
-  /** Number of recipients not queued yet. */
+  /** Number of recipients that aren't queued yet. */
   readonly left: number
   start(): void
-  /** Records a result: whether it was the first of its recipient, and the last. */
+  /** Records a result. `first`: it was the recipient's first result. `final`: it was the last one. */
   settled(domain: string, first: boolean, final: boolean): void
 }
 
@@ -34,14 +37,16 @@ interface FeedDeps {
   wake: () => void
 }
 
-/** Queues a broadcast as `broadcasts/runner.ts` does: a first batch, then a quarter of an hour per provider. */
+/**
+ * Queues a broadcast as `broadcasts/runner.ts` does: a first batch, then up to a quarter of an hour of mail per provider.
+ */
 export function feedBroadcast(recipients: readonly Recipient[], deps: FeedDeps): BroadcastFeed {
   return new Feed(recipients, deps)
 }
 
 class Feed implements BroadcastFeed {
   readonly #deps: FeedDeps
-  readonly #windows: ReturnType<typeof createWindows>
+  readonly #windows: ReturnType<typeof createQueueLimitsLoader>
   /** Recipients not queued yet, by domain, in order. */
   readonly #waiting: Map<string, { all: Recipient[]; next: number }>
   /** Queued mail by domain. */
@@ -49,12 +54,12 @@ class Feed implements BroadcastFeed {
   readonly #large: boolean
   #startedAt = 0
   #queued = 0
-  /** Those with an attempt. */
+  /** Number of recipients with at least one attempt. */
   #attempted = 0
 
   constructor(recipients: readonly Recipient[], deps: FeedDeps) {
     this.#deps = deps
-    this.#windows = createWindows(deps)
+    this.#windows = createQueueLimitsLoader(deps)
     const lists = Map.groupBy(recipients, ({ domain }) => domain)
     this.#waiting = new Map([...lists].map(([domain, all]) => [domain, { all, next: 0 }]))
     this.#large = recipients.length > LARGE
@@ -131,8 +136,11 @@ class Feed implements BroadcastFeed {
   }
 }
 
-/** Queues single emails at random times until `isOver` returns true. @param perHour mean number */
-export function feedTransactional(
+/**
+ * Queues single emails at random times until `isOver` returns true.
+ * @param perHour mean number per hour
+ */
+export function feedTransactionalMail(
   perHour: number,
   recipient: () => Recipient,
   deps: Pick<FeedDeps, 'clock' | 'queue' | 'pool' | 'wake'> & { random: () => number; isOver: () => boolean },
@@ -143,7 +151,7 @@ export function feedTransactional(
     clock.after(wait, () => {
       if (isOver()) return
       const now = clock.now()
-      queue.add({ to: recipient(), stream: 'transactional', pool, expiresAt: now + LIFETIME }, now)
+      queue.add({ to: recipient(), stream: 'transactional', pool, expiresAt: now + RETRY_PERIOD }, now)
       wake()
       next()
     })

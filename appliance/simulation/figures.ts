@@ -1,45 +1,45 @@
-/** Counts what happens in a simulation. Times in Unix milliseconds. */
+/** Counts the results of a simulation. Times are in Unix milliseconds. */
 import type { ReceiverLimitName } from '../mail/receiver.ts'
-import type { Change } from '../storage/storage.ts'
+import type { DeliveryChange } from '../storage/storage.ts'
 import type { Delivery } from './queue.ts'
 import type { Breach, Peaks, Server } from './server.ts'
 
 const DAY = 24 * 3_600_000
 
-/** The broadcast's mail to one receiver. */
+/** Results of the broadcast's mail to one receiver. */
 export interface ReceiverFigures {
   id: string
   name: string
-  /** Id of the provider whose limits apply. */
+  /** ID of the provider whose limits apply. */
   provider: string
   mail: number
   delivered: number
-  /** Delivered in the first 24 hours. */
+  /** Number of emails delivered in the first 24 hours. */
   firstDay: number
-  /** Refused for good. */
+  /** Number of emails with a permanent failure. */
   refused: number
-  /** Attempts that were answered "try again later", or failed otherwise. */
+  /** Number of attempts that ended with a temporary failure. */
   deferrals: number
   expired: number
-  /** Not final at the end of the simulation. */
+  /** Number of emails that weren't final at the end of the simulation. */
   waiting: number
-  /** Milliseconds until the last mail was delivered; null: none was. */
+  /** Milliseconds until the last email was delivered; null if none was delivered. */
   finishedAfter: number | null
-  /** The most that one sending IP did, with all mail. */
+  /** The highest numbers of a single sending IP, counting all mail. */
   peaks: Peaks
   broken: (Breach & { limit: ReceiverLimitName })[]
 }
 
-/** Delays from the queue to the receiver's acceptance, in milliseconds. */
+/** Delays from queuing to acceptance by the receiver, in milliseconds. */
 export interface Delays {
   mail: number
-  /** Null: there was no mail. */
+  /** Median delay; null if there was no mail. */
   p50: number | null
   p95: number | null
   longest: number | null
 }
 
-/** What is counted per receiver. */
+/** Counts for one receiver. */
 interface Count {
   delivered: number
   firstDay: number
@@ -49,7 +49,7 @@ interface Count {
   lastAt: number | null
 }
 
-export class Counter {
+export class ResultCounter {
   readonly #start: number
   readonly #counts = new Map<string, Count>()
   readonly #delays: number[] = []
@@ -61,7 +61,7 @@ export class Counter {
   }
 
   /** Counts the result of an attempt. */
-  settled(delivery: Delivery, { state }: Change, now: number): void {
+  settled(delivery: Delivery, { state }: DeliveryChange, now: number): void {
     if (delivery.stream === 'transactional') {
       if (state === 'delivered') this.#delays.push(now - delivery.createdAt)
       return
@@ -82,7 +82,7 @@ export class Counter {
     }
   }
 
-  /** Returns the figures of a receiver's mail. */
+  /** Returns the results of a receiver's mail. */
   figuresOf({ receiver, peaks, breaches }: Server, provider: string, mail: number): ReceiverFigures {
     const { delivered, firstDay, refused, deferrals, expired, lastAt } = this.#countOf(receiver.id)
     return {
@@ -102,7 +102,10 @@ export class Counter {
     }
   }
 
-  /** Returns the delays of transactional mail. @param waiting mail that still waits; its age counts as its delay */
+  /**
+   * Returns the delays of transactional mail.
+   * @param waiting mail that still waits; its age counts as its delay
+   */
   delays(waiting: Iterable<Delivery>, now: number): Delays {
     const ages = [...waiting]
       .filter(({ stream, attempts }) => stream === 'transactional' && attempts > 0)

@@ -2,29 +2,29 @@
 import type { Answer, RecordType, Resolver } from '../dns/dns.ts'
 import type { Receiver } from '../mail/receiver.ts'
 import type { Source } from '../mail/source.ts'
-import { providerOf, type ProviderTable } from '../shaping/shaping.ts'
+import { determineProvider, type ProviderTable } from '../shaping/shaping.ts'
 import { parseNetworks, type Cidr } from '../wire/networks.ts'
-import { domainsOf } from './recipients.ts'
+import { listReceiverDomains } from './recipients.ts'
 import { Server } from './server.ts'
 
-export interface Internet {
+export interface SimulatedInternet {
   resolver: Pick<Resolver, 'resolve'>
   /** The networks of all receivers. */
   networks: readonly Cidr[]
   /** Returns the receiver at an IP. */
   serverAt(ip: string): Server
-  /** Returns a receiver's server, and the id of the provider as which the server knows it. */
+  /** Returns a receiver's server, and the ID of the provider that Posthaste recognizes it as. */
   of(receiver: Receiver): { server: Server; provider: string }
 }
 
-/** Addresses for documentation and benchmarks, which nobody has. */
+/** Addresses that are reserved for benchmarks, so that nobody uses them. */
 const NETWORKS = ['198.18.0.0/15']
 
 /** Creates the receivers with their names and IPs. */
-export function createInternet(
+export function createSimulatedInternet(
   receivers: readonly Receiver[],
   { sources, providers }: { sources: readonly Source[]; providers: ProviderTable },
-): Internet {
+): SimulatedInternet {
   const since = new Map(sources.map(({ ip, warmUpSince }) => [ip, warmUpSince]))
   const records = new Map<string, { mx: string[] } | { a: string }>()
   const byIp = new Map<string, Server>()
@@ -33,14 +33,14 @@ export function createInternet(
   for (const receiver of receivers) {
     const server = new Server(receiver, (ip) => since.get(ip) ?? null)
     const hosts = receiver.mx.map((exchange, preference) => ({ preference, exchange }))
-    known.set(receiver.id, { server, provider: providerOf(hosts, providers) })
+    known.set(receiver.id, { server, provider: determineProvider(hosts, providers) })
     for (const name of receiver.mx) {
       const ip = `198.18.${number >> 8}.${number & 255}`
       number += 1
       records.set(name, { a: ip })
       byIp.set(ip, server)
     }
-    for (const domain of domainsOf(receiver)) records.set(domain, { mx: receiver.mx })
+    for (const domain of listReceiverDomains(receiver)) records.set(domain, { mx: receiver.mx })
   }
   return {
     resolver: { resolve: (name, type) => Promise.resolve(answer(records.get(name), type)) },

@@ -4,12 +4,15 @@ import type { ReceiverFigures } from './figures.ts'
 
 type Minutes = ReadonlyMap<string, ReadonlyMap<number, number>>
 
-/** Receivers drawn besides all mail; the chart has five colors. */
+/** Number of receivers to draw in addition to the line for all mail. The chart has five colors. */
 const DRAWN = 4
-/** Points per line at most. */
+/** Maximum number of points per line. */
 const POINTS = 300
 
-/** Draws the share of the mail that was delivered over time: of all mail, and of the receivers that took longest. */
+/**
+ * Draws the share of the mail that was delivered over time: one line for all mail, and one for each of the slowest
+ * receivers.
+ */
 export function plotProgress(
   receivers: readonly ReceiverFigures[],
   minutes: Minutes,
@@ -47,9 +50,9 @@ export function plotProgress(
 interface Scale {
   /** What is 100%. */
   mail: number
-  /** The last minute. */
+  /** The last minute to draw. */
   last: number
-  /** Minutes per unit of the axis. */
+  /** Number of minutes per unit of the axis. */
   unit: number
 }
 

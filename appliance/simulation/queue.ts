@@ -1,9 +1,18 @@
-/** The queue of a simulation, in memory, with the order of the real one: streams take turns, and so do destinations. */
-import { destinationOf, includesPool, unplaced, type PoolFilter, type Stream } from '../mail/queue.ts'
+/**
+ * The queue of a simulation, in memory. It has the same order as the real queue: streams take turns, and so do
+ * destinations.
+ */
+import {
+  formatDestination,
+  includesPool,
+  toProviderPlaceholder,
+  type PoolFilter,
+  type Stream,
+} from '../mail/queue.ts'
 import { STREAMS } from '../mail/source.ts'
 import {
-  Turns,
-  type Change,
+  FairQueue,
+  type DeliveryChange,
   type LeaseArgs,
   type LeasedDelivery,
   type SettleArgs,
@@ -11,7 +20,7 @@ import {
 import { DueHeap } from './due-heap.ts'
 import type { Recipient } from './recipients.ts'
 
-/** One email to one recipient. Times in Unix milliseconds. */
+/** One email to one recipient. Times are in Unix milliseconds. */
 export interface Delivery {
   id: string
   to: Recipient
@@ -23,10 +32,10 @@ export interface Delivery {
   dueAt: number
 }
 
-/** Told what happens to deliveries. */
+/** Receives the results of deliveries. */
 export interface Listener {
-  /** Called for each result of an attempt. */
-  settled(delivery: Delivery, change: Change, now: number): void
+  /** Called with the result of each attempt. */
+  settled(delivery: Delivery, change: DeliveryChange, now: number): void
 }
 
 /** The deliveries of one destination. */
@@ -44,7 +53,7 @@ export class SimulatedQueue {
   readonly #leased = new Map<string, Delivery>()
   /** The provider of each domain that was looked up. */
   readonly #providers = new Map<string, string>()
-  readonly #turns = new Turns()
+  readonly #turns = new FairQueue()
   readonly #listener: Listener
   #number = 0
 
@@ -52,7 +61,10 @@ export class SimulatedQueue {
     this.#listener = listener
   }
 
-  /** Queues an email. @returns the provider of its domain; empty if it isn't known yet */
+  /**
+   * Queues an email.
+   * @returns the provider of its domain; empty if it isn't known yet
+   */
   add(mail: Pick<Delivery, 'to' | 'stream' | 'pool' | 'expiresAt'>, now: number): string {
     const delivery = { ...mail, id: String(this.#number++), attempts: 0, createdAt: now, dueAt: now }
     this.#push(delivery)
@@ -124,12 +136,12 @@ export class SimulatedQueue {
     return next === Infinity ? undefined : next
   }
 
-  /** Records the provider of a domain, and moves its queued mail there. */
+  /** Records the provider of a domain, and moves the domain's queued mail to it. */
   place({ domain, provider }: { domain: string; provider: string }): number {
     this.#providers.set(domain, provider)
     let count = 0
     for (const [name, line] of this.#lines) {
-      if (line.provider !== unplaced(domain)) continue
+      if (line.provider !== toProviderPlaceholder(domain)) continue
       this.#lines.delete(name)
       for (const stream of STREAMS)
         for (const delivery of line.due[stream].items) {
@@ -142,8 +154,8 @@ export class SimulatedQueue {
 
   #push(delivery: Delivery): void {
     const { pool, stream, to } = delivery
-    const provider = this.#providers.get(to.domain) ?? unplaced(to.domain)
-    const name = destinationOf({ pool, provider })
+    const provider = this.#providers.get(to.domain) ?? toProviderPlaceholder(to.domain)
+    const name = formatDestination({ pool, provider })
     let line = this.#lines.get(name)
     if (!line) {
       line = { pool, provider, due: { transactional: new DueHeap(), broadcast: new DueHeap() } }
@@ -152,7 +164,7 @@ export class SimulatedQueue {
     line.due[stream].push(delivery)
   }
 
-  /** Takes the due delivery whose stream has its turn. */
+  /** Removes and returns the due delivery of the stream whose turn it is. */
   #next(name: string, { due }: Line, now: number): Delivery {
     const waiting = STREAMS.flatMap((stream) => {
       const first = due[stream].first
@@ -165,7 +177,7 @@ export class SimulatedQueue {
   }
 }
 
-/** When the first delivery of a destination is due; Infinity when it is empty. */
+/** Returns when the first delivery of a destination is due; Infinity if it has none. */
 const dueAtOf = ({ due }: Line): number =>
   Math.min(due.transactional.first?.dueAt ?? Infinity, due.broadcast.first?.dueAt ?? Infinity)
 

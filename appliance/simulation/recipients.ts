@@ -1,13 +1,13 @@
 /** The recipients of a simulation, and random numbers. Pure. */
 import type { Receiver } from '../mail/receiver.ts'
 import { refuse } from '../mail/refusals.ts'
-import { providerOf, type ProviderTable } from '../shaping/shaping.ts'
+import { determineProvider, type ProviderTable } from '../shaping/shaping.ts'
 
-/** How many recipients each receiver has, by its id. */
+/** Number of recipients of each receiver, by the receiver's ID. */
 export type Composition = ReadonlyMap<string, number>
 
 /** Returns a generator of pseudo-random numbers in [0, 1), determined by the seed (mulberry32). */
-export function dice(seed: number): () => number {
+export function createRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -17,8 +17,11 @@ export function dice(seed: number): () => number {
   }
 }
 
-/** Divides recipients by weight; the largest remainders get what is left. */
-export function divide(count: number, weights: ReadonlyMap<string, number>): Map<string, number> {
+/** Divides recipients in proportion to weights. The largest remainders get the recipients that are left. */
+export function divideProportionally(
+  count: number,
+  weights: ReadonlyMap<string, number>,
+): Map<string, number> {
   const sum = [...weights.values()].reduce((total, weight) => total + weight, 0)
   const parts = [...weights].map(([id, weight]) => {
     const exact = sum === 0 ? 0 : (count * weight) / sum
@@ -30,7 +33,7 @@ export function divide(count: number, weights: ReadonlyMap<string, number>): Map
 }
 
 /** Returns the default mix: each receiver's share. */
-export const sharesOf = (receivers: readonly Receiver[]): Map<string, number> =>
+export const getDefaultShares = (receivers: readonly Receiver[]): Map<string, number> =>
   new Map(receivers.map(({ id, share }) => [id, share]))
 
 /**
@@ -57,11 +60,11 @@ export function countAddresses(
   return counts
 }
 
-/** What happens to mail to a recipient, apart from the limits. */
-export type Mailbox = 'ok' | 'unknown' | 'full'
+/** The state of a recipient's mailbox. */
+export type MailboxState = 'ok' | 'unknown' | 'full'
 
-/** The shares of mailboxes that don't exist, and that are full. */
-export interface Mailboxes {
+/** The shares of mailboxes that don't exist, and of those that are full. */
+export interface MailboxShares {
   unknown: number
   full: number
 }
@@ -73,35 +76,35 @@ export interface Recipient {
   domain: string
 }
 
-/** Creates recipients; their number makes their addresses unique. */
-export function createRecipients(random: () => number, { unknown, full }: Mailboxes) {
+/** Returns a function that creates recipients. A number in their addresses makes these unique. */
+export function createRecipients(random: () => number, { unknown, full }: MailboxShares) {
   let number = 0
   return (receiver: Receiver): Recipient => {
     const at = random()
-    const mailbox: Mailbox = at < unknown ? 'unknown' : at < unknown + full ? 'full' : 'ok'
+    const mailbox: MailboxState = at < unknown ? 'unknown' : at < unknown + full ? 'full' : 'ok'
     const domain = domainOf(receiver, random)
     return { receiver, address: `r${number++}-${mailbox}@${domain}`, domain }
   }
 }
 
-/** Domains that a receiver without well-known ones has. */
+/** Number of domains for a receiver without well-known ones. */
 const MADE_UP = 20
 
 /** Returns the domains of a receiver; made-up ones if it has no well-known ones. */
-export const domainsOf = ({ id, domains }: Receiver): string[] =>
+export const listReceiverDomains = ({ id, domains }: Receiver): string[] =>
   domains.length > 0 ? domains : Array.from({ length: MADE_UP }, (_, at) => `${id}-${at + 1}.test`)
 
-/** Half of the mail goes to the first domain, and half of the rest to the second. */
+/** Picks a domain of a receiver. Half of the mail goes to the first domain, half of the rest to the second, and so on. */
 function domainOf(receiver: Receiver, random: () => number): string {
-  const domains = domainsOf(receiver)
+  const domains = listReceiverDomains(receiver)
   const at = Math.min(domains.length - 1, Math.floor(-Math.log2(1 - random())))
   return domains[at]!
 }
 
 /** Parses the kind of mailbox from an address. */
-export function mailboxOf(address: string): Mailbox {
+export function parseMailboxState(address: string): MailboxState {
   const kind = /-(ok|unknown|full)@/.exec(address)?.[1]
-  return (kind as Mailbox | undefined) ?? 'ok'
+  return (kind as MailboxState | undefined) ?? 'ok'
 }
 
 /** Orders recipients at random (Fisher-Yates), so that every provider's mail is mixed with the others'. */
@@ -116,16 +119,16 @@ export function shuffle<T>(items: T[], random: () => number): T[] {
 }
 
 /**
- * Converts a list by provider to one by receiver. The receivers of one provider share its recipients by their usual
- * weights; those of unknown providers go to `other`.
+ * Converts numbers of recipients by provider to numbers by receiver. The receivers of one provider share its recipients in
+ * proportion to their usual weights. Recipients of unknown providers go to `other`.
  */
-export function byProvider(
+export function toReceiverCounts(
   counts: ReadonlyMap<string, number>,
   receivers: readonly Receiver[],
   { table, other }: { table: ProviderTable; other: string },
 ): Map<string, number> {
   const groups = Map.groupBy(receivers, ({ mx }) =>
-    providerOf(
+    determineProvider(
       mx.map((exchange, preference) => ({ preference, exchange })),
       table,
     ),
@@ -133,7 +136,8 @@ export function byProvider(
   const weights = new Map<string, number>()
   for (const [provider, count] of counts) {
     const own = groups.get(provider) ?? []
-    const parts = own.length === 0 ? new Map([[other, count]]) : divide(count, sharesOf(own))
+    const parts =
+      own.length === 0 ? new Map([[other, count]]) : divideProportionally(count, getDefaultShares(own))
     for (const [id, part] of parts) weights.set(id, (weights.get(id) ?? 0) + part)
   }
   return weights

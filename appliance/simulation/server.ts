@@ -1,11 +1,11 @@
-/** The mail servers of a receiver in a simulation: they count, and refuse what is above their limits. */
+/** The mail servers of a receiver in a simulation. They count messages, and refuse those that exceed their limits. */
 import type { Receiver, ReceiverLimit, ReceiverLimitName } from '../mail/receiver.ts'
-import { mailboxOf } from './recipients.ts'
+import { parseMailboxState } from './recipients.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-/** A limit that a sending IP broke. */
+/** A limit that a sending IP exceeded. */
 export interface Breach {
   limit: ReceiverLimitName
   most: number
@@ -14,30 +14,30 @@ export interface Breach {
 }
 
 /** A connection to a receiver. */
-export interface Opened {
+export interface OpenConnection {
   ip: string
   messages: number
 }
 
-/** A refusal; `ends` when the server closes the connection. */
-export interface Refused {
+/** A refusal. `ends`: the server closes the connection. */
+export interface ServerRefusal {
   reply: string
   ends: boolean
 }
 
-/** What a server knows of a sending IP. */
+/** A server's data about a sending IP. */
 interface Sender {
-  /** When it was first seen. */
+  /** When the IP was first seen. */
   since: number
   open: number
-  /** When its last messages began; those older than a minute are dropped. */
+  /** Start times of recent messages. Those older than a minute are dropped. */
   recent: number[]
-  /** Index of the first of them that counts. */
+  /** Index of the first time in `recent` that still counts. */
   first: number
   refusedUntil: number
 }
 
-/** The most that a single IP did. */
+/** The highest numbers of any single IP. */
 export interface Peaks {
   connections: number
   messagesPerConnection: number
@@ -52,19 +52,19 @@ export class Server {
   readonly #breaches = new Map<ReceiverLimitName, Breach>()
   readonly #knownSince: (ip: string) => number | null
 
-  /** @param knownSince when an IP that is in warm-up began to send; null for one that receivers know */
+  /** @param knownSince returns when an IP in warm-up began to send; null for an IP that receivers already know */
   constructor(receiver: Receiver, knownSince: (ip: string) => number | null) {
     this.receiver = receiver
     this.#knownSince = knownSince
   }
 
-  /** The published limits that were broken, each with the highest number seen. */
+  /** The published limits that were exceeded, each with the highest number seen. */
   get breaches(): Breach[] {
     return [...this.#breaches.values()]
   }
 
   /** Accepts a connection, or refuses it. */
-  connect(ip: string, now: number): Opened | Refused {
+  connect(ip: string, now: number): OpenConnection | ServerRefusal {
     const sender = this.#sender(ip, now)
     const { connections, unknownIp } = this.receiver
     const isNew = this.#knownSince(ip) !== null
@@ -80,13 +80,13 @@ export class Server {
     return { ip, messages: 0 }
   }
 
-  close({ ip }: Opened): void {
+  close({ ip }: OpenConnection): void {
     const sender = this.#senders.get(ip)
     if (sender) sender.open -= 1
   }
 
-  /** Answers MAIL; undefined when it accepts. */
-  mail(opened: Opened, now: number): Refused | undefined {
+  /** Handles MAIL. Returns undefined if it is accepted. */
+  mail(opened: OpenConnection, now: number): ServerRefusal | undefined {
     const { messagesPerConnection: most, messagesPerMinute: rate } = this.receiver
     opened.messages += 1
     this.peaks.messagesPerConnection = Math.max(this.peaks.messagesPerConnection, opened.messages)
@@ -98,7 +98,7 @@ export class Server {
       return { reply: most.reply, ends: true }
     }
     if (!rate) return undefined
-    // A known IP that exceeds a published rate breaks it. A new one has to earn it first.
+    // A known IP violates the limit if it exceeds the published rate. A new IP has to earn that rate first.
     const since = this.#knownSince(opened.ip)
     const days = since === null ? Infinity : Math.max(0, Math.floor((now - since) / DAY))
     const grown = rate.newIp === null || days === Infinity ? rate.most : rate.newIp * rate.growth ** days
@@ -108,7 +108,10 @@ export class Server {
     return now < sender.refusedUntil ? { reply: rate.reply, ends: rate.reply.startsWith('421') } : undefined
   }
 
-  /** Answers RCPT; undefined when it accepts. @param accepted recipients of the message accepted before */
+  /**
+   * Handles RCPT. Returns undefined if the recipient is accepted.
+   * @param accepted number of recipients that were already accepted for the message
+   */
   rcpt(address: string, accepted: number, now: number): string | undefined {
     const { recipientsPerMessage: most, greylist, unknown, full } = this.receiver
     if (most && accepted + 1 > most.most) {
@@ -116,7 +119,7 @@ export class Server {
       return most.reply
     }
     if (greylist && !this.#isGreeted(address, greylist.minutes * MINUTE, now)) return greylist.reply
-    const mailbox = mailboxOf(address)
+    const mailbox = parseMailboxState(address)
     if (mailbox === 'ok') return undefined
     return mailbox === 'full' ? full : unknown
   }
@@ -143,7 +146,7 @@ export class Server {
   }
 }
 
-/** Counts a message, and returns how many began in the 60 seconds up to now. */
+/** Counts a message. Returns the number of messages that began in the 60 seconds up to now. */
 function countMinute(sender: Sender, now: number): number {
   const { recent } = sender
   recent.push(now)

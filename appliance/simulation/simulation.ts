@@ -1,63 +1,69 @@
 /**
- * Simulates a large sending: what would happen if it began now. The decisions are the server's own: the dispatcher, the
- * lanes with their pace and warm-up, routing, the classification of replies and the retry schedule. Simulated are the
- * clock, the storage, DNS, and the conversations with the receivers, which are models (config/receivers.toml). Nothing
- * reaches the network or the disk.
+ * Simulates sending a large amount of mail, starting now. The decisions are made by the server's own code: the dispatcher,
+ * the lanes with their pace and warm-up, routing, the classification of replies and the retry schedule. The clock, the
+ * storage, DNS, and the conversations with the receivers are simulated; the receivers are models (config/receivers.toml).
+ * Nothing uses the network or the disk.
  */
 import { createDelivery, type Delivery as DeliveryModule } from '../delivery/delivery.ts'
 import type { BounceRule } from '../mail/bounce.ts'
 import type { Receiver } from '../mail/receiver.ts'
 import { choosePool, type Assignment, type Source, type Stream } from '../mail/source.ts'
-import { createShapingBook, type ProviderTable } from '../shaping/shaping.ts'
+import { createShapingOperations, type ProviderTable } from '../shaping/shaping.ts'
 import type { LaneRecord } from '../storage/storage.ts'
-import { silentLogger } from '../watch/log.ts'
+import { createSilentLogger } from '../watch/log.ts'
 import { VirtualClock } from './clock.ts'
 import { createSimulatedConnections } from './connections.ts'
-import { feedBroadcast, feedTransactional, type BroadcastFeed } from './feeder.ts'
-import { Counter, type Delays, type ReceiverFigures } from './figures.ts'
-import { createInternet, type Internet } from './internet.ts'
+import { feedBroadcast, feedTransactionalMail, type BroadcastFeed } from './feeder.ts'
+import { ResultCounter, type Delays, type ReceiverFigures } from './figures.ts'
+import { createSimulatedInternet, type SimulatedInternet } from './internet.ts'
 import { SimulatedQueue } from './queue.ts'
 import {
   createRecipients,
-  dice,
+  createRandom,
   shuffle,
   type Composition,
-  type Mailboxes,
+  type MailboxShares,
   type Recipient,
 } from './recipients.ts'
 import { createSimulatedStorage } from './storage.ts'
 
 export { plotProgress } from './plot.ts'
-export { drawBars, totalByMinute } from './text-chart.ts'
+export { drawBars, computeMinuteTotals } from './text-chart.ts'
 export type { Delays, ReceiverFigures } from './figures.ts'
-export { byProvider, countAddresses, divide, sharesOf, type Composition } from './recipients.ts'
+export {
+  toReceiverCounts,
+  countAddresses,
+  divideProportionally,
+  getDefaultShares,
+  type Composition,
+} from './recipients.ts'
 
-/** The present state of the server. */
-export interface Present {
+/** The current state of the server. */
+export interface ServerState {
   hostname: string
-  /** `delivery.source_ips`: used while `sources` is empty. */
+  /** `delivery.source_ips`, used if `sources` is empty. */
   sourceIps: string[]
   sources: readonly Source[]
   lanes: readonly LaneRecord[]
-  /** Limits changed at run time, by provider. */
+  /** Limits that were changed at run time, by provider. */
   providerSettings: readonly { provider: string; settings: Record<string, unknown> }[]
   assignments: readonly Assignment[]
   providers: ProviderTable
   bounces: readonly BounceRule[]
   maxConnections: number
-  /** Whose mail it is, which decides the pool; null if unknown. */
+  /** The team and domain that send the mail, which determine the pool; null if unknown. */
   sender: { teamId: string; domainId: string | null } | null
 }
 
 export interface SimulationOptions {
-  present: Present
+  present: ServerState
   receivers: readonly Receiver[]
   composition: Composition
-  mailboxes: Mailboxes
-  /** Transactional mail per hour while the broadcast is sent. */
+  mailboxes: MailboxShares
+  /** Number of transactional emails per hour while the broadcast is sent. */
   transactionalPerHour: number
   seed: number
-  /** When it begins, Unix milliseconds, and how long it lasts at most. */
+  /** Start of the simulation (Unix milliseconds), and its maximum duration. */
   start: number
   days: number
 }
@@ -65,22 +71,27 @@ export interface SimulationOptions {
 export interface SimulationResult {
   recipients: number
   receivers: ReceiverFigures[]
-  /** Milliseconds until the first attempt for each recipient ended, and until no mail waited; null: not in time. */
+  /**
+   * Milliseconds until each recipient had a first attempt, and until no mail was waiting; null if that didn't happen in
+   * time.
+   */
   attemptedAfter: number | null
   finishedAfter: number | null
   transactional: Delays
-  /** Broadcast mail delivered in each minute since the start, by receiver. */
+  /** Number of the broadcast's emails that were delivered in each minute since the start, by receiver. */
   minutes: ReadonlyMap<string, ReadonlyMap<number, number>>
-  /** The IPs that the broadcast's pool uses, and the day of their warm-up's start; null for warm ones. */
+  /** The IPs of the broadcast's pool, and when their warm-up began; null for warm IPs. */
   sources: { ip: string; warmUpSince: number | null }[]
   pool: string
 }
 
 const DAY = 24 * 3_600_000
-/** How often an idle dispatcher looks for due mail by itself. Nobody else writes to this queue. */
+/**
+ * How often an idle dispatcher checks for due mail, in milliseconds. Rarely, because no other process writes to this queue.
+ */
 const POLL_MS = 600_000
 
-/** Runs a simulation. The same options give the same result. */
+/** Runs a simulation. The same options produce the same result. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const run = new Run(options)
   await run.run()
@@ -90,14 +101,14 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
 class Run {
   readonly #options: SimulationOptions
   readonly #clock: VirtualClock
-  readonly #counter: Counter
+  readonly #counter: ResultCounter
   readonly #queue: SimulatedQueue
-  readonly #internet: Internet
+  readonly #internet: SimulatedInternet
   readonly #delivery: DeliveryModule
   readonly #feed: BroadcastFeed
   readonly #random: () => number
   readonly #count: number
-  /** Recipients of the broadcast without an attempt, and without a final result. */
+  /** Number of the broadcast's recipients without an attempt, and number of those without a final result. */
   #unattempted: number
   #open: number
   #attemptedAt: number | null = null
@@ -106,10 +117,10 @@ class Run {
   constructor(options: SimulationOptions) {
     const { present, receivers, seed, start } = options
     this.#options = options
-    this.#random = dice(seed)
+    this.#random = createRandom(seed)
     this.#clock = new VirtualClock(start)
-    this.#counter = new Counter(start)
-    this.#internet = createInternet(receivers, present)
+    this.#counter = new ResultCounter(start)
+    this.#internet = createSimulatedInternet(receivers, present)
     this.#queue = new SimulatedQueue({
       settled: (delivery, change, now) => {
         this.#counter.settled(delivery, change, now)
@@ -121,7 +132,7 @@ class Run {
     this.#delivery = this.#createDelivery(storage)
     const clock = this.#clock
     const table = () => present.providers
-    const book = createShapingBook({ storage, clock, table })
+    const book = createShapingOperations({ storage, clock, table })
     const recipients = this.#recipients()
     this.#count = this.#unattempted = this.#open = recipients.length
     this.#feed = feedBroadcast(recipients, {
@@ -139,7 +150,7 @@ class Run {
     this.#feed.start()
     const one = createRecipients(this.#random, { unknown: 0, full: 0 })
     const byId = new Map(receivers.map((receiver) => [receiver.id, receiver]))
-    feedTransactional(transactionalPerHour, () => one(byId.get(pick(composition, this.#random))!), {
+    feedTransactionalMail(transactionalPerHour, () => one(byId.get(pick(composition, this.#random))!), {
       clock: this.#clock,
       queue: this.#queue,
       pool: this.#poolFor('transactional'),
@@ -201,7 +212,7 @@ class Run {
       resolver: this.#internet.resolver,
       policies: NO_POLICIES,
       clock,
-      log: silentLogger(),
+      log: createSilentLogger(),
       options: {
         hostname: present.hostname,
         port: 25,
@@ -247,7 +258,7 @@ function pick(composition: Composition, random: () => number): string {
   return [...composition.keys()].at(-1)!
 }
 
-function sourcesOf({ sources, sourceIps }: Present, pool: string): SimulationResult['sources'] {
+function sourcesOf({ sources, sourceIps }: ServerState, pool: string): SimulationResult['sources'] {
   const own = sources.filter((source) => source.pool === pool && source.state === 'active')
   const usable = own.length > 0 ? own : sources.filter(({ pool: name }) => name === 'default')
   if (sources.length > 0) return usable.map(({ ip, warmUpSince }) => ({ ip, warmUpSince }))

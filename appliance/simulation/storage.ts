@@ -1,4 +1,4 @@
-/** What delivery needs of a storage, in memory. It begins with the present state of the server. */
+/** An in-memory implementation of the storage that delivery needs. It starts with the current state of the server. */
 import type { DeliveryStorage } from '../delivery/delivery.ts'
 import type { Source } from '../mail/source.ts'
 import { laneId } from '../shaping/shaping.ts'
@@ -7,13 +7,13 @@ import type { SimulatedQueue } from './queue.ts'
 
 type SimulatedStorage = DeliveryStorage & Pick<Storage, 'saveProviderSettings'>
 
-/** The message of every email. */
+/** The message that all emails have. */
 const MESSAGE = Buffer.from('From: <news@sender.test>\r\nSubject: Simulated\r\n\r\nText\r\n')
 
-/** Only `tls` and `name` are read. */
+/** The sending domain. Only `tls` and `name` are read. */
 const SENDING_DOMAIN = { name: 'sender.test', tls: 'opportunistic' } as Domain
 
-/** A key to sign with; the signer of a simulation adds nothing. */
+/** A DKIM key. It isn't used, because the simulation's signer adds no signatures. */
 const KEY: DkimKey = {
   id: 'key',
   teamId: 'team',
@@ -28,14 +28,14 @@ const KEY: DkimKey = {
   retireAt: null,
 }
 
-export interface Beginning {
+export interface InitialState {
   sources: readonly Source[]
   lanes: readonly LaneRecord[]
   providerSettings: readonly { provider: string; settings: Record<string, unknown> }[]
 }
 
-/** Creates the storage. What is saved is kept in memory. */
-export function createSimulatedStorage(queue: SimulatedQueue, present: Beginning): SimulatedStorage {
+/** Creates the storage. Saved data is kept in memory. */
+export function createSimulatedStorage(queue: SimulatedQueue, present: InitialState): SimulatedStorage {
   const lanes = new Map(present.lanes.map((lane) => [laneId(lane.source, lane.provider), lane]))
   const settings = present.providerSettings.map((one) => ({ ...one, updatedAt: 0 }))
   const none = <T>(value: T): Promise<T> => Promise.resolve(value)

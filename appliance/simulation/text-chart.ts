@@ -1,15 +1,15 @@
 /** Draws counts over time as bars for a terminal. Pure. */
 
-/** Bars from empty to full, an eighth of a line each. */
+/** Bars from empty to full, in steps of an eighth of a line. */
 const BARS = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const WIDTH = 60
 const HEIGHT = 8
 
-/** Lengths of a bar in minutes, from which the shortest that fits is chosen. */
+/** Possible durations of a bar in minutes. The shortest one that fits is used. */
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440]
 
-/** Adds up the counts of all receivers per minute. Returns one number for each minute up to the last. */
-export function totalByMinute(minutes: ReadonlyMap<string, ReadonlyMap<number, number>>): number[] {
+/** Adds up the counts of all receivers per minute. Returns one number for each minute until the last one with mail. */
+export function computeMinuteTotals(minutes: ReadonlyMap<string, ReadonlyMap<number, number>>): number[] {
   const last = Math.max(-1, ...[...minutes.values()].flatMap((counts) => [...counts.keys()]))
   const total = new Array<number>(last + 1).fill(0)
   for (const counts of minutes.values())
@@ -17,7 +17,10 @@ export function totalByMinute(minutes: ReadonlyMap<string, ReadonlyMap<number, n
   return total
 }
 
-/** Returns the lines of a chart with its scale; empty without counts. @param counts per minute */
+/**
+ * Returns the lines of a chart with its scale; empty if there are no counts.
+ * @param counts per minute
+ */
 export function drawBars(counts: readonly number[]): string[] {
   if (counts.length === 0) return []
   const step = STEPS.find((minutes) => counts.length / minutes <= WIDTH) ?? Math.ceil(counts.length / WIDTH)
@@ -38,7 +41,7 @@ export function drawBars(counts: readonly number[]): string[] {
   return [`Emails delivered in each ${lengthOf(step)}`, ...rows, axis, ticks]
 }
 
-/** @param height eighths of a line are drawn from 0 to 1 */
+/** @param height height of the bar, from 0 to 1, which is rounded up to eighths of a line */
 const barOf = (height: number): string => BARS[Math.max(0, Math.min(8, Math.ceil(height * 8)))]!
 
 /** Formats minutes: `5 min`, `3 h`, `2 d`. */

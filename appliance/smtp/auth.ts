@@ -1,13 +1,13 @@
-/** AUTH (RFC 4954): authenticates with an API key, over TLS only. Failures are delayed longer each time. */
+/** AUTH (RFC 4954): authenticates with an API key, only over TLS. The delay after failures increases each time. */
 import { refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import { IDLE_MS } from './limits.ts'
-import { reply, writeReply } from './reply.ts'
-import { decodeBase64, decodePlain, keyPrefix, USERNAMES, type Credentials } from './sasl.ts'
+import { createReply, encodeReply } from './reply.ts'
+import { decodeBase64, decodePlain, getKeyPrefix, USERNAMES, type Credentials } from './sasl.ts'
 import type { Session } from './session.ts'
 
 /** Handles AUTH. Refuses: `smtp_auth_needs_tls`, `smtp_mechanism`, `smtp_credentials`, `too_many_attempts`, … */
-export async function auth(session: Session, args: string): Promise<Reply | null> {
+export async function handleAuth(session: Session, args: string): Promise<Reply | null> {
   const [mechanism = '', initial, ...rest] = args.split(' ')
   if (session.kind.name === 'trusted') throw refuse('smtp_not_implemented')
   if (!session.encrypted) throw refuse('smtp_auth_needs_tls')
@@ -22,7 +22,7 @@ export async function auth(session: Session, args: string): Promise<Reply | null
   return credentials ? check(session, credentials) : null
 }
 
-/** Reads the credentials with one SASL mechanism; null when the client disconnected. */
+/** Reads the credentials with one SASL mechanism; null if the client disconnected. */
 type Mechanism = (session: Session, initial: string | undefined) => Promise<Credentials | null>
 
 const MECHANISMS: ReadonlyMap<string, Mechanism> = new Map([
@@ -46,9 +46,9 @@ async function login(session: Session, initial: string | undefined): Promise<Cre
   return password === null ? null : { user, password }
 }
 
-/** Sends a challenge and reads the response (RFC 4954 §4); null when the client disconnected. */
+/** Sends a challenge and reads the response (RFC 4954 §4); null if the client disconnected. */
 async function challenge(session: Session, question: string): Promise<string | null> {
-  session.socket.write(writeReply(reply(334, null, Buffer.from(question).toString('base64'))))
+  session.socket.write(encodeReply(createReply(334, null, Buffer.from(question).toString('base64'))))
   const line = await session.socket.line(IDLE_MS)
   if (line.kind === 'bad') throw refuse('smtp_syntax', { expected: 'base64' })
   if (line.kind === 'line') {
@@ -69,7 +69,7 @@ function decoded(text: string): string {
 async function check(session: Session, { user, password }: Credentials): Promise<Reply | null> {
   const { gates, submission, log } = session.shared
   const gate = gates.submission
-  const prefix = keyPrefix(password)
+  const prefix = getKeyPrefix(password)
   const banned = gate.mayTry(session.ip, prefix)
   if (banned) throw banned
   const caller = USERNAMES.has(user) ? await submission.authenticate(password) : undefined
@@ -78,7 +78,7 @@ async function check(session: Session, { user, password }: Credentials): Promise
     if (!session.connection.identify(caller.teamId)) throw refuse('connections_team')
     session.caller = caller
     session.log.signedIn()
-    return reply(235, '2.7.0', 'Authentication successful')
+    return createReply(235, '2.7.0', 'Authentication successful')
   }
   const delay = gate.failed(session.ip, prefix)
   log.warn({ session_id: session.id, ip: session.ip, key: prefix }, 'smtp authentication failed')

@@ -1,4 +1,4 @@
-/** Parses a message on the wire: finds its end, and rejects what must not be accepted. No I/O. */
+/** Parses a message as it is received: finds its end, and rejects invalid content. No I/O. */
 import { MAX_HEADER } from '../mail/headers.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 
@@ -19,17 +19,13 @@ export interface BodyOptions {
   limit: number
   /** Maximum line length, in octets without CRLF. */
   line: number
-  /**
-   * True for DATA: removes stuffed dots (RFC 5321 §4.5.2) and ends at CRLF.CRLF. False for BDAT, which counts octets.
-   */
+  /** True for DATA: removes stuffed dots (RFC 5321 §4.5.2) and ends at CRLF.CRLF. False for BDAT, whose length is known. */
   dots: boolean
 }
 
-/** Where a message is written: `Incoming`, or a list in tests. */
+/** Where a message is written: `IncomingBody`, or a list in tests. */
 export interface Sink {
-  /**
-   * Adds a copy of the octets. If this returns a promise, read nothing more until that resolves. May throw a `Refusal`.
-   */
+  /** Adds a copy of the octets. If this returns a promise, don't read more until it resolves. May throw a `Refusal`. */
   add(piece: Uint8Array): Promise<void> | undefined
   discard(): void
 }
@@ -42,11 +38,11 @@ interface Fed {
 
 /**
  * A message being received. Only CRLF.CRLF ends it, and a bare CR, bare LF or NUL makes it invalid (RFC 5321 §2.3.8,
- * §4.1.1.4): servers that disagree on line ends allow SMTP smuggling. An invalid message is still read to its end,
+ * §4.1.1.4), because servers that disagree on line ends allow SMTP smuggling. An invalid message is still read to its end,
  * because the client keeps sending.
  */
 export class Body {
-  /** Why the message can't be accepted; the first reason counts. */
+  /** Why the message can't be accepted; the first reason is kept. */
   refusal: Refusal | null = null
   /** Whether the client sent too slowly. */
   tooSlow = false
@@ -54,14 +50,14 @@ export class Body {
   full: Promise<void> | undefined
   readonly #options: BodyOptions
   readonly #sink: Sink
-  /** Octets written to the sink, and octets received without the end. */
+  /** Number of octets written to the sink, and number of octets received, except the end. */
   #kept = 0
   #came = 0
   #place: Place = 'start'
   #line = 0
   /** Whether the header is still being received. */
   #header = true
-  /** For an invalid message, the number of octets of `END` that the input so far ends with. */
+  /** For an invalid message, the number of octets of `END` at the end of the input so far. */
   #ending: number | null = null
 
   constructor(options: BodyOptions, sink: Sink) {
@@ -69,12 +65,15 @@ export class Body {
     this.#sink = sink
   }
 
-  /** Octets of the message so far. For an invalid message, octets as received, including stuffed dots. */
+  /**
+   * Size of the message so far, in octets. For an invalid message, this is the number of octets received, including stuffed
+   * dots.
+   */
   get size(): number {
     return this.refusal ? this.#came : this.#kept
   }
 
-  /** Processes a chunk; returns how many octets belong to the message and its end, and whether the end was found. */
+  /** Processes a chunk. Returns how many octets belong to the message and its end, and whether the end was found. */
   feed(chunk: Buffer): Fed {
     if (this.refusal) return this.#passOver(chunk, 0)
     const message = new Unstuffed(chunk)
@@ -84,7 +83,7 @@ export class Body {
         const end = ordinaryUntil(chunk, at + 1)
         this.#within(end - at)
         at = end - 1
-        // The common case.
+        // The usual case: a complete line.
         if (chunk[end] === CR && chunk[end + 1] === LF) {
           this.#place = 'start'
           this.#line = 0
@@ -109,13 +108,13 @@ export class Body {
     return { used: chunk.length, ended: false }
   }
 
-  /** Marks the message invalid for a reason other than its octets. */
+  /** Marks the message as invalid for a reason other than its content. */
   spoil(refusal: Refusal): void {
     this.refusal ??= refusal
     this.#sink.discard()
   }
 
-  /** Call when the message has ended. Afterwards the sink has the whole message, unless there is a refusal. */
+  /** Must be called when the message has ended. Afterwards, the sink has the whole message, unless there is a refusal. */
   end(): void {
     if (this.#place === 'cr') this.spoil(refuse('message_bare_newline', { what: 'CR' }))
   }
@@ -138,7 +137,7 @@ export class Body {
     }
   }
 
-  /** Counts octets of a line other than its end. */
+  /** Counts the octets of a line, excluding its CRLF. */
   #within(octets: number): void {
     if (this.#place === 'cr' || this.#place === 'dot-cr')
       this.spoil(refuse('message_bare_newline', { what: 'CR' }))
@@ -159,13 +158,16 @@ export class Body {
     try {
       this.full = this.#sink.add(piece) ?? this.full
     } catch (error) {
-      // There is no space left. The client keeps sending, and gets the reply at the end.
+      // There is no space left. The client keeps sending, so it gets the reply after the message.
       if (!(error instanceof Refusal)) throw error
       this.spoil(error)
     }
   }
 
-  /** Looks only for the end, from `from` on, so that a refused message costs little more than receiving it. */
+  /**
+   * Searches only for the end of the message, from offset `from` on, so that a refused message costs little more than
+   * receiving it.
+   */
   #passOver(chunk: Buffer, from: number): Fed {
     const all: Fed = { used: chunk.length, ended: false }
     if (!this.#options.dots) {
@@ -174,7 +176,7 @@ export class Body {
     }
     const rest = chunk.subarray(from)
     const before = END.subarray(0, this.#ending ?? CAME[this.#place])
-    // Look for an end that spans two chunks, then for one within this chunk.
+    // Look for an end that spans two chunks, then for an end within this chunk.
     const begun = Buffer.concat([before, rest.subarray(0, END.length - 1)])
     const far = begun.indexOf(END)
     const at = far < 0 ? rest.indexOf(END) : far - before.length
@@ -192,13 +194,15 @@ export class Body {
   }
 }
 
-/** A chunk without the octets that are left out. Copies it at most once: a line may be only three octets long. */
+/**
+ * A chunk without the octets to leave out. Copies the chunk at most once, because lines may be as short as three octets.
+ */
 class Unstuffed {
   readonly #chunk: Buffer
   #copy: Buffer | null = null
-  /** Octets in the copy; without a copy, the offset of the first octet that is left out. */
+  /** Number of octets in the copy; without a copy, the offset of the first octet to leave out. */
   #size = 0
-  /** Offset of the first octet that hasn't been returned yet. */
+  /** Offset of the first octet that hasn't been added yet. */
   #from = 0
 
   constructor(chunk: Buffer) {
@@ -210,7 +214,7 @@ class Unstuffed {
     this.#from = at + 1
   }
 
-  /** Returns everything before `at` that was not left out. */
+  /** Returns everything before `at`, without the octets to leave out. */
   until(at: number): Buffer {
     this.#add(at)
     return (this.#copy ?? this.#chunk).subarray(0, this.#size)
@@ -235,7 +239,7 @@ class Unstuffed {
   }
 }
 
-/** Finds the next octet that could be CR, LF or NUL. Skips ordinary text quickly. */
+/** Returns the offset of the next octet that could be CR, LF or NUL. Skips ordinary text quickly. */
 function ordinaryUntil(chunk: Buffer, from: number): number {
   let at = from
   while (at < chunk.length && chunk[at]! > CR) at++

@@ -4,22 +4,22 @@
 import { needsSmtpUtf8 } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Caller } from '../senders/api-keys.ts'
-import { auth } from './auth.ts'
-import { bdat, data } from './data.ts'
+import { handleAuth } from './auth.ts'
+import { handleBdat, handleData } from './data.ts'
 import { MAX_LOOKUPS, MAX_RECIPIENTS } from './limits.ts'
-import { readMailParameters, readRcptParameters } from './parameters.ts'
-import { refusalReply, reply } from './reply.ts'
+import { parseMailParameters, parseRcptParameters } from './parameters.ts'
+import { formatRefusal, createReply } from './reply.ts'
 import type { Session, CommandHandler } from './session.ts'
 import { parsePath } from './syntax.ts'
 
-const ok = (text: string) => reply(250, '2.0.0', text)
+const ok = (text: string) => createReply(250, '2.0.0', text)
 const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 
 function reset(session: Session): void {
   session.endTransaction()
 }
 
-/** EHLO and HELO (RFC 5321 §4.1.1.1). Accepts any name, because the names that apps give are meaningless. */
+/** EHLO and HELO (RFC 5321 §4.1.1.1). Any name is accepted, because the names that apps give are meaningless. */
 function greet(session: Session, args: string, extended: boolean): void {
   if (!/^[!-~\u0080-\u{10FFFF}]{1,255}$/u.test(args))
     throw refuse('smtp_syntax', { expected: `${extended ? 'EHLO' : 'HELO'} host.example.com` })
@@ -30,8 +30,8 @@ function greet(session: Session, args: string, extended: boolean): void {
 const ehlo: CommandHandler = (session, args) => {
   greet(session, args, true)
   const { hostname } = session.shared.config
-  // Announce the limit for authenticated clients, since AUTH may still follow. Others get a lower limit at MAIL and
-  // DATA.
+  // Announce the limit for authenticated clients, because AUTH may still follow. Unauthenticated clients get a lower limit
+  // at MAIL and DATA.
   const { messageBytes } = session.shared.submission
   const signIn = session.kind.name !== 'trusted' && session.encrypted && !session.caller
   const keywords = [
@@ -47,12 +47,12 @@ const ehlo: CommandHandler = (session, args) => {
     ...(signIn ? ['AUTH PLAIN LOGIN'] : []),
     'ENHANCEDSTATUSCODES',
   ]
-  return reply(250, null, keywords.join('\n'))
+  return createReply(250, null, keywords.join('\n'))
 }
 
 const helo: CommandHandler = (session, args) => {
   greet(session, args, false)
-  return reply(250, null, session.shared.config.hostname)
+  return createReply(250, null, session.shared.config.hostname)
 }
 
 /** STARTTLS. The session starts over afterwards (RFC 3207 §4.2). */
@@ -63,14 +63,14 @@ const starttls: CommandHandler = async (session, args) => {
   reset(session)
   session.helo = null
   session.socket.discard()
-  session.say(reply(220, '2.0.0', 'Ready to start TLS'))
+  session.say(createReply(220, '2.0.0', 'Ready to start TLS'))
   if (!(await session.socket.startTls(session.shared.certificates))) session.over = true
   return null
 }
 
 /**
- * Returns the team that this session sends for; null when no one has authenticated. Checks again for each message, so
- * that a key that was revoked or restricted can't keep sending on an open session.
+ * Returns the authenticated caller; null if the client hasn't authenticated. Checks again for each message, so that a
+ * revoked or restricted key can't keep sending on an open session.
  * Refuses: `smtp_key_gone`, `smtp_key_revoked`.
  */
 async function callerOf(session: Session): Promise<Caller | null> {
@@ -95,7 +95,7 @@ const mail: CommandHandler = async (session, args) => {
   if (!caller && !session.answersStrangers)
     throw refuse(kind.name === 'starttls' && !session.encrypted ? 'smtp_needs_tls' : 'smtp_needs_auth')
   const { mailbox, parameters } = parsePath('MAIL', args)
-  const read = readMailParameters(parameters, session.handler.messageBytes)
+  const read = parseMailParameters(parameters, session.handler.messageBytes)
   if (read.requireTls && !session.encrypted) throw refuse('smtp_require_tls')
   if (mailbox && needsSmtpUtf8(mailbox) && !read.smtpUtf8) throw refuse('smtp_needs_utf8')
   const { smtpUtf8, requireTls, dsn, size } = read
@@ -111,7 +111,7 @@ const mail: CommandHandler = async (session, args) => {
     turn: null,
     outcome: null,
   }
-  return reply(250, '2.1.0', 'Sender ok')
+  return createReply(250, '2.1.0', 'Sender ok')
 }
 
 const rcpt: CommandHandler = async (session, args) => {
@@ -120,7 +120,7 @@ const rcpt: CommandHandler = async (session, args) => {
   if (transaction.chunks) throw notNow('the message has started; BDAT LAST ends it')
   if (!caller && ++session.lookups > MAX_LOOKUPS) throw refuse('inbound_lookups')
   const { mailbox, parameters } = parsePath('RCPT', args, caller ? undefined : shared.config.hostname)
-  const recipient = { mailbox: mailbox!, dsn: readRcptParameters(parameters) }
+  const recipient = { mailbox: mailbox!, dsn: parseRcptParameters(parameters) }
   const { address } = recipient.mailbox
   if (!transaction.recipients.has(address)) {
     if (transaction.recipients.size >= MAX_RECIPIENTS)
@@ -128,7 +128,7 @@ const rcpt: CommandHandler = async (session, args) => {
     await transaction.arriving.rcpt(recipient)
     transaction.recipients.set(address, recipient)
   }
-  return reply(250, '2.1.5', 'Recipient ok')
+  return createReply(250, '2.1.5', 'Recipient ok')
 }
 
 const rset: CommandHandler = (session) => {
@@ -139,32 +139,32 @@ const rset: CommandHandler = (session) => {
 const quit: CommandHandler = (session) => {
   session.over = true
   session.quit = true
-  return reply(221, '2.0.0', 'Goodbye')
+  return createReply(221, '2.0.0', 'Goodbye')
 }
 
 /** VRFY doesn't reveal whether an address exists (RFC 5321 §7.3). */
 const vrfy: CommandHandler = (_session, args) => {
   if (args === '') throw refuse('smtp_syntax', { expected: 'VRFY user@example.com' })
-  return reply(252, '2.0.0', 'Cannot verify the user; send a message to find out')
+  return createReply(252, '2.0.0', 'Cannot verify the user; send a message to find out')
 }
 
 const help: CommandHandler = () =>
-  reply(214, '2.0.0', 'Authenticate with AUTH: the username is posthaste, the password an API key')
+  createReply(214, '2.0.0', 'Authenticate with AUTH: the username is posthaste, the password an API key')
 
-const notOffered: CommandHandler = () => refusalReply(refuse('smtp_not_implemented'))
+const notOffered: CommandHandler = () => formatRefusal(refuse('smtp_not_implemented'))
 
-/** Every command. Has no prototype, so that `constructor` finds no function. */
+/** All commands. The object has no prototype, so that a name such as `constructor` finds no function. */
 export const COMMANDS: Readonly<Record<string, CommandHandler | undefined>> = Object.assign(
   Object.create(null) as Record<string, CommandHandler | undefined>,
   {
     EHLO: ehlo,
     HELO: helo,
     STARTTLS: starttls,
-    AUTH: auth,
+    AUTH: handleAuth,
     MAIL: mail,
     RCPT: rcpt,
-    DATA: data,
-    BDAT: bdat,
+    DATA: handleData,
+    BDAT: handleBdat,
     RSET: rset,
     NOOP: () => ok('Ok'),
     QUIT: quit,

@@ -1,19 +1,23 @@
-/** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030). The server is responsible for the message from the 250 reply on. */
-import { steady } from '../clock/clock.ts'
+/** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030). With the 250 reply, the server becomes responsible for the message. */
+import { getSteadyTime } from '../clock/clock.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
-import type { Incoming } from '../capacity/capacity.ts'
+import type { IncomingBody } from '../capacity/capacity.ts'
 import { Body, type BodyOptions, type Sink } from './body.ts'
-import type { Arriving, MailHandler } from './handler.ts'
+import type { IncomingMessage, MailHandler } from './handler.ts'
 import { IDLE_MS } from './limits.ts'
-import { reply } from './reply.ts'
+import { createReply } from './reply.ts'
 import type { Session } from './session.ts'
 import type { Transaction } from './session-log.ts'
 
-/** Messages up to this size (octets) are parsed without waiting for a turn. */
+/** Maximum size of messages that are parsed without waiting for a turn, in octets. */
 const SMALL = 256 * 1024
 
-const optionsOf = (handler: MailHandler, arriving: Arriving | undefined, dots: boolean): BodyOptions => ({
+const optionsOf = (
+  handler: MailHandler,
+  arriving: IncomingMessage | undefined,
+  dots: boolean,
+): BodyOptions => ({
   limit: (arriving ?? handler).messageBytes,
   line: handler.lineOctets,
   dots,
@@ -22,21 +26,21 @@ const optionsOf = (handler: MailHandler, arriving: Arriving | undefined, dots: b
 const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 
 /** Receives a message that ends with CRLF.CRLF. */
-export async function data(session: Session, args: string): Promise<Reply | null> {
+export async function handleData(session: Session, args: string): Promise<Reply | null> {
   const { socket, transaction } = session
   try {
     if (args !== '') throw refuse('smtp_syntax', { expected: 'DATA without parameters' })
     if (!transaction) throw notNow('send MAIL first')
     if (transaction.chunks) throw notNow('the message was started with BDAT')
     if (transaction.recipients.size === 0) throw refuse('smtp_no_recipients')
-    // Some servers treat input sent before the 354 reply as message text, and others as commands (RFC 2920 §3.1).
+    // Input sent before the 354 reply is message text for some servers and commands for others (RFC 2920 §3.1).
     if (socket.pending) throw notNow('wait for the reply to DATA before sending the message')
     transaction.arriving.admit()
   } catch (error) {
     if (socket.pending) session.over = true
     throw error
   }
-  session.say(reply(354, null, 'Send the message; end with a dot on its own line'))
+  session.say(createReply(354, null, 'Send the message; end with a dot on its own line'))
   const body = new Body(
     optionsOf(transaction.handler, transaction.arriving, true),
     incomingOf(session, transaction),
@@ -49,10 +53,10 @@ export async function data(session: Session, args: string): Promise<Reply | null
  * Receives a chunk of `octets`; the last one ends the message. Reads the announced octets even if the chunk is refused,
  * because they aren't commands.
  */
-export async function bdat(session: Session, args: string): Promise<Reply | null> {
+export async function handleBdat(session: Session, args: string): Promise<Reply | null> {
   const match = /^(\d{1,15})( +LAST)?$/i.exec(args)
   if (!match) {
-    // The number of octets that follow is unknown, so commands can't be found any more.
+    // The number of octets that follow is unknown, so the next command can't be found.
     session.over = true
     throw refuse('smtp_syntax', { expected: 'BDAT octets, or BDAT octets LAST' })
   }
@@ -67,7 +71,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   if (octets > 2 * limit) session.over = true
   if (octets > limit) body.spoil(refuse('message_too_large', { limit }))
   if (session.over) throw body.refusal!
-  // Without a transaction nothing is stored, so it needs no memory.
+  // Without a transaction, nothing is stored, so don't use memory for it.
   if (!transaction) body.spoil(notNow('send MAIL first'))
   else if (transaction.recipients.size === 0) body.spoil(refuse('smtp_no_recipients'))
   else if (first) spoilUnlessAdmitted(transaction, body)
@@ -75,19 +79,19 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   if (!transaction) throw body.refusal!
   if (last) return finish(session, transaction, body)
   if (body.refusal) throw body.refusal
-  return reply(250, '2.0.0', `${octets} octets received`)
+  return createReply(250, '2.0.0', `${octets} octets received`)
 }
 
 /** Sink for a message that is refused before it begins. */
 const DISCARD: Sink = { add: () => undefined, discard: () => undefined }
 
 /** Starts to store the message of a transaction. */
-function incomingOf({ shared, caller, ip }: Session, transaction: Transaction): Incoming {
+function incomingOf({ shared, caller, ip }: Session, transaction: Transaction): IncomingBody {
   transaction.incoming ??= shared.capacity.receive({ teamId: caller?.teamId ?? null, ip })
   return transaction.incoming
 }
 
-/** Marks a BDAT chunk to be discarded when the message can't be accepted; its octets are still read. */
+/** Marks a BDAT chunk to be discarded if the message can't be accepted. Its octets are still read. */
 function spoilUnlessAdmitted(transaction: Transaction, body: Body): void {
   try {
     transaction.arriving.admit()
@@ -97,14 +101,14 @@ function spoilUnlessAdmitted(transaction: Transaction, body: Body): void {
   }
 }
 
-/** Ends a session whose client disconnected or stalled within a message, which isn't accepted. */
+/** Ends a session whose client disconnected or stalled within a message. The message isn't accepted. */
 function lost(session: Session, { tooSlow }: Body): null {
   if (tooSlow) session.close('body_too_slow')
   else session.close('smtp_idle', { limit: IDLE_MS / 1000 })
   return null
 }
 
-/** Reads to the end of the message; false when it doesn't arrive in time. */
+/** Reads to the end of the message. Resolves to false if it doesn't arrive in time. */
 function readBody(session: Session, body: Body): Promise<boolean> {
   return atPace(session, body, async (next) => {
     for (;;) {
@@ -131,7 +135,7 @@ function readChunk(session: Session, body: Body, octets: number): Promise<boolea
   })
 }
 
-/** Reads chunks. `next` returns null once they arrive too slowly or the time limit has passed. */
+/** Reads chunks. `next` resolves to null if they arrive too slowly or the time limit has passed. */
 async function atPace(
   session: Session,
   body: Body,
@@ -139,7 +143,7 @@ async function atPace(
 ): Promise<boolean> {
   const { socket, shared, caller, transaction } = session
   const { capacity, clock } = shared
-  const end = steady(clock) + (transaction?.handler ?? session.handler).messageMs
+  const end = getSteadyTime(clock) + (transaction?.handler ?? session.handler).messageMs
   let octets = 0
   const unwatch = capacity.pace.watch({
     get size() {
@@ -154,7 +158,7 @@ async function atPace(
     return await read(async () => {
       await body.full
       body.full = undefined
-      const piece = await socket.piece(Math.min(IDLE_MS, end - steady(clock)))
+      const piece = await socket.piece(Math.min(IDLE_MS, end - getSteadyTime(clock)))
       if (!piece) return null
       octets += piece.length
       const shift = capacity.shifts.take(caller?.teamId ?? null, piece.length)
@@ -169,7 +173,7 @@ async function atPace(
   }
 }
 
-/** Stores the message; the 250 reply follows the commit (RFC 5321 §6.1). */
+/** Stores the message. The 250 reply is sent after the commit (RFC 5321 §6.1). */
 async function finish(session: Session, transaction: Transaction, body: Body): Promise<Reply> {
   transaction.outcome = { emailId: null }
   session.log.sized(body.size)
@@ -184,7 +188,7 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
 }
 
 /**
- * Returns the message in one buffer. A large message waits for a turn first. The memory is freed with the transaction.
+ * Returns the message in one buffer. A large message first waits for a turn. Its memory is freed with the transaction.
  * Refuses: `overloaded`.
  */
 async function wholeOf({ shared, caller }: Session, transaction: Transaction): Promise<Buffer> {

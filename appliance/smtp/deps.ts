@@ -5,13 +5,13 @@ import type { Logger } from '../watch/log.ts'
 import type { Certificates } from '../wire/certificates.ts'
 import type { Cidr } from '../wire/networks.ts'
 import type { MailHandler, SubmissionHandler } from './handler.ts'
-import type { Gate } from './gate.ts'
+import type { NetworkBans } from './gate.ts'
 
 /** Everything that the SMTP server needs from other modules. */
 export interface SmtpServerDeps {
   /** Accepts messages of authenticated clients. */
   submission: SubmissionHandler
-  /** Accepts mail from unauthenticated clients on port 25. */
+  /** Accepts mail on port 25 from unauthenticated clients. */
   publicMx: MailHandler
   certificates: Certificates
   /** Limits the connections and memory that clients use at the same time. */
@@ -27,7 +27,7 @@ export interface SmtpConfig {
   hostname: string
   /** Load balancers whose PROXY header is required and trusted. */
   proxyProtocolFrom: readonly Cidr[]
-  /** Port of the public MX, which accepts mail without authentication. Default 25. */
+  /** Port of the public MX, which accepts mail without authentication; 25 by default. */
   mxPort?: number | undefined
 }
 
@@ -35,18 +35,18 @@ export interface SmtpConfig {
 export type ListenerKind =
   | { name: 'starttls' }
   | { name: 'implicit_tls' }
-  /** Neither AUTH nor TLS: clients in these networks send with this API key. */
+  /** Requires neither AUTH nor TLS. Clients in these networks send with this API key. */
   | { name: 'trusted'; networks: readonly Cidr[]; apiKeyId: string }
 
 /** State shared by all sessions. */
-export interface Shared extends SmtpServerDeps {
+export interface SharedState extends SmtpServerDeps {
   /**
-   * Bans and failure counts. Separate, so that failures of a network's mail servers don't lock out its apps, and vice
-   * versa.
+   * Bans and failure counts. They are separate, so that failures of a network's mail servers don't lock out its apps, and
+   * vice versa.
    */
-  gates: { submission: Gate; publicMx: Gate }
-  /** Schedules the processing of input, for a limited number of sessions per turn of the event loop. */
+  gates: { submission: NetworkBans; publicMx: NetworkBans }
+  /** Schedules the processing of input: a limited number of sessions per turn of the event loop. */
   share: (job: () => void) => void
-  /** Schedules handshakes of implicit TLS, a limited number per turn of the event loop. */
+  /** Schedules handshakes of implicit TLS: a limited number per turn of the event loop. */
   handshakes: (job: () => void) => void
 }

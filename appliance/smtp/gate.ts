@@ -1,17 +1,17 @@
-/** Bans networks temporarily after too many errors or wrong keys. Keeps counts in memory; no I/O. */
+/** Temporarily bans networks after too many errors or wrong keys. Counts are in memory; no I/O. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse, type Refusal } from '../mail/refusals.ts'
-import { sourceNetwork } from '../wire/networks.ts'
+import { getSourceNetwork } from '../wire/networks.ts'
 
-export interface Gate {
-  /** Returns why an address may not connect now; null when it may. */
+export interface NetworkBans {
+  /** Returns why an IP may not connect now; null if it may. */
   banned(ip: string): Refusal | null
   /** Counts a refused command. */
   fault(ip: string): void
   /**
-   * Returns why a key may not be checked now; null when it may. Failures from other networks for the same prefix only
-   * add delay, so that the owner of the key can always sign in.
-   * @param prefix `keyPrefix` of the password
+   * Returns why a key may not be checked now; null if it may. Failures from other networks for the same prefix only add a
+   * delay, so that the owner of the key can always sign in.
+   * @param prefix `getKeyPrefix` of the password
    */
   mayTry(ip: string, prefix: string): Refusal | null
   /** Counts a wrong key and returns how long to delay the reply, in milliseconds. */
@@ -19,20 +19,22 @@ export interface Gate {
   succeeded(ip: string, prefix: string): void
 }
 
-/** How long failures are counted from the first one, in milliseconds. A ban ends at the end of that time. */
+/** How long failures are counted after the first one, in milliseconds. A ban also ends after that time. */
 const WINDOW_MS = 15 * 60_000
 const MAX_FAILURES = 10
-/** Maximum number of refused commands on all connections of an address within the window. */
+/** Maximum number of refused commands from an IP within this time, on all its connections. */
 const MAX_FAULTS = 500
-/** Maximum delay before a wrong key is refused. Starts at 250 ms and doubles with each failure. */
+/**
+ * Maximum delay before a wrong key is refused, in milliseconds. The delay starts at 250 ms and doubles with each failure.
+ */
 const MAX_DELAY_MS = 8000
 const FIRST_DELAY_MS = 250
-/** How long an address that authenticated with a key is remembered as a holder of the key. */
+/** How long an IP is remembered as a user of a key after it authenticated with the key, in milliseconds. */
 const KNOWN_MS = 24 * 3_600_000
-/** Maximum number of entries per table; the oldest are dropped first. */
+/** Maximum number of entries per table. The oldest are dropped first. */
 const REMEMBERED = 20_000
 
-export function createGate(clock: Clock): Gate {
+export function createNetworkBans(clock: Clock): NetworkBans {
   const failures = createCounter(clock, WINDOW_MS)
   const faults = createCounter(clock, WINDOW_MS)
   const known = createCounter(clock, KNOWN_MS)
@@ -45,25 +47,25 @@ export function createGate(clock: Clock): Gate {
 
   return {
     banned(ip) {
-      const network = sourceNetwork(ip)
+      const network = getSourceNetwork(ip)
       if (faults.count(network) >= MAX_FAULTS)
         return refuse('too_many_attempts', { seconds: faults.secondsLeft(network) })
-      // Someone in this network has a valid key, so failures don't ban the whole network.
+      // Somebody in this network has a valid key, so failures don't ban the whole network.
       return known.count(network) > 0 ? null : tooMany(network)
     },
-    fault: (ip) => void faults.add(sourceNetwork(ip)),
+    fault: (ip) => void faults.add(getSourceNetwork(ip)),
     mayTry(ip, prefix) {
-      const network = sourceNetwork(ip)
-      // A stranger who guesses must not lock out the holders of the key.
+      const network = getSourceNetwork(ip)
+      // Somebody who guesses keys must not lock out the owners of the key.
       if (prefix !== '' && known.count(holder(network, prefix)) > 0) return null
       return tooMany(network)
     },
     failed(ip, prefix) {
-      const counts = [failures.add(sourceNetwork(ip)), prefix === '' ? 0 : failures.add(prefix)]
+      const counts = [failures.add(getSourceNetwork(ip)), prefix === '' ? 0 : failures.add(prefix)]
       return Math.min(FIRST_DELAY_MS * 2 ** (Math.max(...counts) - 1), MAX_DELAY_MS)
     },
     succeeded(ip, prefix) {
-      const network = sourceNetwork(ip)
+      const network = getSourceNetwork(ip)
       known.add(network)
       known.add(holder(network, prefix))
     },

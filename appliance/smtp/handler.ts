@@ -7,7 +7,7 @@ import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Caller } from '../senders/api-keys.ts'
 
-/** What the session knows about the client at MAIL. */
+/** Data of the session about the client, at the time of MAIL. */
 export interface Client {
   readonly ip: string
   /** The name given in EHLO or HELO. */
@@ -28,7 +28,7 @@ export interface MailCommand {
   from: Mailbox | null
   smtpUtf8: boolean
   requireTls: boolean
-  /** The SIZE that the client declared in octets (RFC 1870); 0 when it didn't. */
+  /** The SIZE that the client declared, in octets (RFC 1870); 0 if it declared none. */
   size: number
   dsn: EnvelopeDsn
 }
@@ -39,22 +39,22 @@ export interface Recipient {
   dsn: RecipientDsn
 }
 
-/** One message being received. Every method refuses by throwing a `Refusal`. */
-export interface Arriving {
+/** A message being received. Every method refuses by throwing a `Refusal`. */
+export interface IncomingMessage {
   /** Size limit for the recipients so far, in octets. */
   readonly messageBytes: number
-  /** Checks a recipient. Not called again for a duplicate of an accepted one. */
+  /** Checks a recipient. Not called again for a duplicate of an accepted recipient. */
   rcpt(recipient: Recipient): Promise<void> | void
-  /** Checks whether the message may be sent; called once, before its first octet. */
+  /** Checks whether the message may be sent. Called once, before its first octet. */
   admit(): void
-  /** Stores the message. Once it resolves, the message is durable and the reply is 250. */
-  take(bytes: Buffer, recipients: readonly Recipient[]): Promise<Taken>
+  /** Stores the message. When the promise resolves, the message is durable and the reply is 250. */
+  take(bytes: Buffer, recipients: readonly Recipient[]): Promise<StoredMessage>
 }
 
 /** A stored message. */
-export interface Taken {
+export interface StoredMessage {
   reply: Reply
-  /** The email that was created; null when there is none. */
+  /** ID of the email that was created; null if there is none. */
   emailId: string | null
   /** Whether the sender is authenticated and the message was wanted. */
   wanted?: boolean
@@ -68,13 +68,13 @@ export interface MailHandler {
   /** Maximum line length of a message, in octets without CRLF. */
   readonly lineOctets: number
   /** Starts a message. Throws a `Refusal` to refuse it. */
-  begin(client: Client, mail: MailCommand): Promise<Arriving> | Arriving
+  begin(client: Client, mail: MailCommand): Promise<IncomingMessage> | IncomingMessage
 }
 
 /** Accepts messages of authenticated clients. */
 export interface SubmissionHandler extends MailHandler {
-  /** Finds the owner of an API key; undefined when the key is unknown. */
+  /** Finds the owner of an API key; undefined if the key is unknown. */
   authenticate(password: string): Promise<Caller | undefined>
-  /** The current rights of a key; undefined when it was revoked. */
+  /** Returns the current rights of a key; undefined if it was revoked. */
   callerOf(apiKeyId: string): Promise<Caller | undefined>
 }

@@ -7,13 +7,13 @@ export const MAX_RECIPIENTS = 100
 /** How long to wait for the next command, or the next chunk of a message (RFC 5321 §4.5.3.2.7, §4.5.3.2.5). */
 export const IDLE_MS = 300_000
 /** How long a client may stay connected without authenticating. After that, it is disconnected with 421. */
-export const UNKNOWN_MS = 60_000
-/** The same limit while most connections for unauthenticated clients are in use. */
-export const HURRIED_MS = 10_000
-/** The same limit for a client that sends to a local recipient without authentication. */
+export const UNAUTHENTICATED_MS = 60_000
+/** The limit while most connections for unauthenticated clients are in use. */
+export const UNAUTHENTICATED_BUSY_MS = 10_000
+/** The limit for a client that sends to a local recipient without authentication. */
 export const INBOUND_MS = 600_000
 /**
- * Maximum duration of a session, which then ends between two messages, so that new certificates and settings reach
+ * Maximum duration of a session. It then ends between two messages, so that new certificates and settings take effect for
  * every client.
  */
 export const SESSION_MS = 7_200_000
@@ -27,19 +27,19 @@ export const LINGER_MS = 1000
 export const GRACE_MS = 10_000
 /** Maximum number of refused commands before a connection is closed. */
 export const MAX_ERRORS = 20
-/** The same limit at the public MX, where most refused commands are guesses at recipients. */
+/** Maximum number of refused commands at the public MX, where most of them are guesses at recipients. */
 export const MAX_ERRORS_PUBLIC = 10
 /**
- * Number of commands such as NOOP, RSET and EHLO that are free per message of an authenticated client. Any more are
- * charged to the budget of its address.
+ * Number of commands such as NOOP, RSET and EHLO that are free per message of an authenticated client. Further ones are
+ * charged to the budget of its IP.
  */
-export const IDLE_FREE = 100
-/** The same limit before authentication. */
-export const IDLE_FREE_UNKNOWN = 10
+export const FREE_IDLE_COMMANDS = 100
+/** Number of such commands that are free before authentication. */
+export const FREE_IDLE_COMMANDS_UNAUTHENTICATED = 10
 /**
- * Maximum number of sessions processed per turn of the event loop, each with up to ten waiting commands. The remaining
- * sessions follow in the next turn.
+ * Maximum number of sessions that are processed per turn of the event loop, each with up to ten waiting commands. The
+ * remaining sessions follow in the next turn.
  */
-export const MOST_AT_ONCE = 16
+export const MAX_SESSIONS_PER_TURN = 16
 /** Maximum number of implicit TLS handshakes started per turn of the event loop; each takes up to a millisecond. */
-export const MOST_HANDSHAKES = 8
+export const MAX_HANDSHAKES_PER_TURN = 8

@@ -21,7 +21,7 @@ const wrong = (expected: string) => refuse('smtp_syntax', { expected })
  * Parses the parameters of MAIL. Refuses: `smtp_parameter`, `smtp_syntax`, `message_too_large`.
  * @param limit maximum message size in octets
  */
-export function readMailParameters(parameters: Parameters, limit: number): MailParameters {
+export function parseMailParameters(parameters: Parameters, limit: number): MailParameters {
   const read: MailParameters = {
     size: 0,
     smtpUtf8: false,
@@ -46,7 +46,7 @@ export function readMailParameters(parameters: Parameters, limit: number): MailP
         read.requireTls = true
         break
       case 'AUTH':
-        // AUTH= names the original submitter (RFC 4954 §5). Ignored here, because the key decides who sends.
+        // AUTH= names the original submitter (RFC 4954 §5). It is ignored, because the key determines the sender.
         if (value === null || decodeXtext(value) === undefined) throw wrong('AUTH=<> or AUTH=xtext')
         break
       case 'RET':
@@ -65,7 +65,7 @@ export function readMailParameters(parameters: Parameters, limit: number): MailP
 }
 
 /** Parses the parameters of RCPT. Refuses: `smtp_parameter`, `smtp_syntax`. */
-export function readRcptParameters(parameters: Parameters): RecipientDsn {
+export function parseRcptParameters(parameters: Parameters): RecipientDsn {
   const dsn: RecipientDsn = { notify: null, orcpt: null }
   for (const [keyword, value] of parameters) {
     if (keyword === 'NOTIFY') dsn.notify = readNotify(value)
@@ -75,7 +75,7 @@ export function readRcptParameters(parameters: Parameters): RecipientDsn {
   return dsn
 }
 
-/** Parses NOTIFY: NEVER alone, or a list of the others (RFC 3461 §4.1). */
+/** Parses NOTIFY: NEVER alone, or a list of the other keywords (RFC 3461 §4.1). */
 function readNotify(value: string | null): Notify {
   const words = (value ?? '').toUpperCase().split(',')
   if (words.length === 1 && words[0] === 'NEVER') return 'NEVER'
@@ -110,7 +110,7 @@ function readXtext(value: string | null, most: number, expected: string, may = P
   return text
 }
 
-/** Decodes xtext (RFC 3461 §4), in which `+2B` stands for `+`; undefined when malformed. */
+/** Decodes xtext (RFC 3461 §4), in which `+2B` is an escaped `+`; undefined if malformed. */
 function decodeXtext(text: string): string | undefined {
   if (/\+(?![\dA-F]{2})|=/.test(text)) return undefined
   return text.replaceAll(/\+([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

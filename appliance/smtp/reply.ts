@@ -2,23 +2,25 @@
 import type { Refusal } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 
-/** Maximum text of a reply line: 512 octets minus code, enhanced code and CRLF (RFC 5321 §4.5.3.1.5). */
+/** Maximum length of the text in a reply line: 512 octets minus code, enhanced code and CRLF (RFC 5321 §4.5.3.1.5). */
 const MAX_TEXT = 480
 const PRINTABLE = /^[ -~]*$/
 
 /** @param enhanced null for the greeting, EHLO, 334 and 354, which have none (RFC 2034 §4) */
-export function reply(code: number, enhanced: string | null, text: string): Reply {
+export function createReply(code: number, enhanced: string | null, text: string): Reply {
   return { code, enhanced, text }
 }
 
-/** Formats a refusal with the codes of the catalog. */
-export function refusalReply({ smtp, message }: Refusal): Reply {
+/** Formats a refusal as a reply, with the codes of the catalog. */
+export function formatRefusal({ smtp, message }: Refusal): Reply {
   const [code, enhanced] = smtp.split(' ')
-  return reply(Number(code), enhanced ?? null, message)
+  return createReply(Number(code), enhanced ?? null, message)
 }
 
-/** Formats a reply for the wire: one line for each line of text, long ones broken, ASCII without control characters. */
-export function writeReply({ code, enhanced, text }: Reply): string {
+/**
+ * Formats a reply for the wire: one reply line per line of text, split if too long, in ASCII without control characters.
+ */
+export function encodeReply({ code, enhanced, text }: Reply): string {
   const prefix = enhanced === null ? '' : `${enhanced} `
   if (text.length <= MAX_TEXT && PRINTABLE.test(text)) return `${code} ${prefix}${text}\r\n`
   const lines = text.split('\n').flatMap(breakLine)

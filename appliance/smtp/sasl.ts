@@ -2,7 +2,7 @@
 
 /**
  * Accepted user names: `posthaste`, and that of the hosted service, so that its users only have to change host and key.
- * The key alone identifies the client.
+ * Only the key identifies the client.
  */
 export const USERNAMES: ReadonlySet<string> = new Set(['posthaste', 'resend'])
 
@@ -11,7 +11,7 @@ export interface Credentials {
   password: string
 }
 
-/** Decodes base64 (RFC 4648 §4) to text; undefined when malformed. `=` is the empty string (RFC 4954 §4). */
+/** Decodes base64 (RFC 4648 §4) to text; undefined if malformed. `=` is the empty string (RFC 4954 §4). */
 export function decodeBase64(text: string): string | undefined {
   if (text === '=') return ''
   if (text.length % 4 !== 0 || !/^[A-Za-z\d+/]*={0,2}$/.test(text)) return undefined
@@ -30,9 +30,9 @@ export function decodePlain(text: string): Credentials | undefined {
 }
 
 /**
- * Returns the part of a key that isn't secret and identifies it in logs and counts: `re_` and eight characters. Empty
- * when the password isn't a key.
+ * Returns the part of a key that isn't secret and identifies it in logs and counts: `re_` and eight characters. Empty if
+ * the password isn't a key.
  */
-export function keyPrefix(password: string): string {
+export function getKeyPrefix(password: string): string {
   return /^re_[A-Za-z\d]{8}(?=_)/.exec(password)?.[0] ?? ''
 }

@@ -1,35 +1,35 @@
-/** Logs a session: a line in the daemon's log, and an entry in the request log for each message. */
+/** Logs sessions: a line in the daemon's log for each session, and an entry in the request log for each message. */
 import { newId } from '../mail/ids.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { type Reply, formatReply } from '../mail/reply.ts'
-import { refusalReply } from './reply.ts'
-import type { Incoming } from '../capacity/capacity.ts'
+import { formatRefusal } from './reply.ts'
+import type { IncomingBody } from '../capacity/capacity.ts'
 import type { Mailbox } from '../mail/address.ts'
-import type { Arriving, MailHandler, Recipient } from './handler.ts'
+import type { IncomingMessage, MailHandler, Recipient } from './handler.ts'
 import type { Body } from './body.ts'
-import type { Shared, ListenerKind } from './deps.ts'
+import type { SharedState, ListenerKind } from './deps.ts'
 import type { SmtpSocket } from './socket.ts'
 import type { Caller } from '../senders/api-keys.ts'
 
-/** One message, from MAIL to the reply after its last octet. */
+/** A message, from MAIL to the reply after its last octet. */
 export interface Transaction {
   from: Mailbox | null
   /** The handler of the message, and the handler's state for it. */
   handler: MailHandler
-  arriving: Arriving
-  /** Accepted recipients by address. */
+  arriving: IncomingMessage
+  /** Accepted recipients, by address. */
   recipients: Map<string, Recipient>
-  /** BDAT chunks so far (RFC 3030); null before the first. */
+  /** BDAT chunks so far (RFC 3030); null before the first chunk. */
   chunks: Body | null
-  /** The octets received so far; null before the first. */
-  incoming: Incoming | null
+  /** The octets received so far; null before the first one. */
+  incoming: IncomingBody | null
   /** Memory reservation for a large message while it is parsed. */
   turn: Disposable | null
-  /** The outcome; null until there is one. */
+  /** The outcome; null until it is known. */
   outcome: { emailId: string | null } | null
 }
 
-/** Maximum number of exchanges kept per message, enough for a hundred recipients and the other commands. */
+/** Maximum number of exchanges kept per message, which is enough for a hundred recipients and the other commands. */
 const MAX_EXCHANGES = 110
 /** Maximum length of a logged command or reply. */
 const MAX_TEXT = 300
@@ -41,10 +41,10 @@ interface Exchange {
 }
 
 /** Fields of the session that the log reads when it writes an entry. */
-export interface LoggedSession {
+export interface SessionLogFields {
   readonly id: string
   readonly startedAt: number
-  readonly shared: Shared
+  readonly shared: SharedState
   readonly socket: SmtpSocket
   readonly kind: ListenerKind
   readonly port: number
@@ -54,9 +54,9 @@ export interface LoggedSession {
 }
 
 export class SessionLog {
-  readonly #session: LoggedSession
+  readonly #session: SessionLogFields
   #exchanges: Exchange[] = []
-  /** The last exchange, and the refusal that ended the message; null for none. */
+  /** The last exchange, and the refusal that ended the message; null if there is none. */
   #last: Exchange | null = null
   #refused: Exchange | null = null
   #since: number
@@ -65,7 +65,7 @@ export class SessionLog {
   #signedIn = false
   #added = false
 
-  constructor(session: LoggedSession) {
+  constructor(session: SessionLogFields) {
     this.#session = session
     this.#since = session.startedAt
   }
@@ -74,7 +74,7 @@ export class SessionLog {
   note(said: string, answer: Reply | Refusal): void {
     const exchange = {
       said: said.slice(0, MAX_TEXT).toWellFormed(),
-      answer: answer instanceof Refusal ? refusalReply(answer) : answer,
+      answer: answer instanceof Refusal ? formatRefusal(answer) : answer,
     }
     this.#last = exchange
     if (exchange.answer.code >= 400 && !(this.#refused && isConsequence(exchange))) this.#refused = exchange
@@ -86,7 +86,7 @@ export class SessionLog {
     this.#signedIn = true
   }
 
-  /** Starts the entry of a message at its MAIL. */
+  /** Starts the log entry of a message, at its MAIL command. */
   beginTransaction(): void {
     this.#addRefused()
     this.#forget()
@@ -98,7 +98,7 @@ export class SessionLog {
     this.#size = octets
   }
 
-  /** Ends the entry of a message. */
+  /** Ends the log entry of a message. */
   endTransaction({ from, recipients, outcome }: Transaction): void {
     const emailId = outcome?.emailId ?? null
     if (emailId !== null) this.#accepted(emailId, recipients.size)
@@ -122,7 +122,7 @@ export class SessionLog {
     this.#refused = null
   }
 
-  /** Logs a line that links the email to its session; the session's own line comes at its end. */
+  /** Logs a line that links the email to its session. The session's own line follows at its end. */
   #accepted(emailId: string, recipients: number): void {
     this.#messages += 1
     const { id, shared, caller } = this.#session
@@ -134,7 +134,7 @@ export class SessionLog {
     )
   }
 
-  /** Ends the session. An authenticated session without a message gets an entry, too. */
+  /** Ends the session. An authenticated session without a message also gets an entry. */
   end(): void {
     const { id, shared, kind, port, ip, caller, helo, startedAt } = this.#session
     if (this.#refused) this.#addRefused()
@@ -157,18 +157,18 @@ export class SessionLog {
     )
   }
 
-  /** Adds an entry for a message refused at MAIL, or a session that ended with a refusal. */
+  /** Adds an entry for a message that was refused at MAIL, or for a session that ended with a refusal. */
   #addRefused(): void {
     if (this.#refused) this.#add(commandOf(this.#refused), this.#refused, [], {})
   }
 
   /**
    * @param what the command that was refused or accepted
-   * @param decision its exchange
+   * @param decision the exchange with this command
    */
   #add(what: string, decision: Exchange | null, emailIds: string[], request: Record<string, unknown>): void {
     const { shared, caller, kind, port, ip, helo, socket } = this.#session
-    // Sessions without an API key belong to no team. The daemon's own log has them.
+    // A session without an API key belongs to no team. It is only in the daemon's own log.
     if (!caller?.apiKey || !shared.requestLog) return
     this.#added = true
     const now = shared.clock.now()
@@ -199,15 +199,15 @@ export class SessionLog {
 }
 
 /**
- * Whether a refusal is only a consequence of an earlier one. A client that pipelines (RFC 2920) gets "bad sequence" for
- * the commands after a refusal.
+ * Whether a refusal is only a consequence of an earlier one. A client that pipelines (RFC 2920) gets "bad sequence" for all
+ * commands after a refusal.
  */
 const isConsequence = ({ answer }: Exchange): boolean => answer.enhanced === '5.5.1'
 
 const isSignIn = ({ said }: Exchange): boolean => said.startsWith('AUTH')
 
 /**
- * Shortens a command to `MAIL FROM:<app@acme.example>` without parameters, or to its verb; `SESSION` when the server
+ * Shortens a command to `MAIL FROM:<app@acme.example>` without parameters, or to its verb. Returns `SESSION` if the server
  * ended the session.
  */
 function commandOf({ said }: Exchange): string {

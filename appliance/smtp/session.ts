@@ -1,76 +1,76 @@
 /** One SMTP session: its state, and the loop that reads commands and writes replies. */
-import { HOLD_MS, type Connection } from '../capacity/capacity.ts'
-import { steady } from '../clock/clock.ts'
+import { REFUSAL_DELAY_MS, type Connection } from '../capacity/capacity.ts'
+import { getSteadyTime } from '../clock/clock.ts'
 import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Caller } from '../senders/api-keys.ts'
 import { newId } from '../mail/ids.ts'
-import type { ListenerKind, Shared } from './deps.ts'
+import type { ListenerKind, SharedState } from './deps.ts'
 import type { Client, MailHandler } from './handler.ts'
-import type { Gate } from './gate.ts'
+import type { NetworkBans } from './gate.ts'
 import {
-  HURRIED_MS,
-  IDLE_FREE,
-  IDLE_FREE_UNKNOWN,
+  UNAUTHENTICATED_BUSY_MS,
+  FREE_IDLE_COMMANDS,
+  FREE_IDLE_COMMANDS_UNAUTHENTICATED,
   IDLE_MS,
   INBOUND_MS,
   MAX_ERRORS,
   MAX_ERRORS_PUBLIC,
   MAX_LINE,
   SESSION_MS,
-  UNKNOWN_MS,
+  UNAUTHENTICATED_MS,
 } from './limits.ts'
-import { refusalReply, reply, writeReply } from './reply.ts'
+import { formatRefusal, createReply, encodeReply } from './reply.ts'
 import { SessionLog, type Transaction } from './session-log.ts'
 import type { SmtpSocket } from './socket.ts'
 import { parseCommand } from './syntax.ts'
 
-/** Runs a command and returns the reply; null when it has already written all replies. Refuses by throwing. */
+/** Runs a command and returns the reply; null if it has already written all replies. Refuses by throwing a `Refusal`. */
 export type CommandHandler = (session: Session, args: string) => Promise<Reply | null> | Reply | null
 
-/** First words of lines in HTTP requests. A program that speaks HTTP to a mail port is being abused by an attacker. */
+/** First words of lines in HTTP requests. If a program speaks HTTP to a mail port, an attacker is abusing it. */
 const NOT_SMTP = new Set(['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'OPTIONS', 'CONNECT', 'HOST:'])
 
-/** Commands that do no work for a message. */
+/** Commands that don't contribute to a message. */
 const IDLE = new Set(['EHLO', 'HELO', 'RSET', 'NOOP', 'VRFY', 'HELP'])
 
 /** Arguments of a session. */
 export interface SessionArgs {
   /** Handlers by command; the object has no prototype. */
   commands: Readonly<Record<string, CommandHandler | undefined>>
-  shared: Shared
+  shared: SharedState
   socket: SmtpSocket
   kind: ListenerKind
   /** The listening port. */
   port: number
   /** The client's address. */
   ip: string
-  /** The client's connection, as counted against the limits. */
+  /** The client's connection, which counts against the limits. */
   connection: Connection
 }
 
-const isPublicMx = ({ config }: Shared, kind: ListenerKind, port: number): boolean =>
+const isPublicMx = ({ config }: SharedState, kind: ListenerKind, port: number): boolean =>
   kind.name === 'starttls' && port === (config.mxPort ?? 25)
 
-/** Returns the gate that counts failures of unauthenticated clients of a listener. */
-export const gateOf = (shared: Shared, kind: ListenerKind, port: number): Gate =>
+/** Returns the gate that counts failures of unauthenticated clients at a listener. */
+export const getNetworkBans = (shared: SharedState, kind: ListenerKind, port: number): NetworkBans =>
   shared.gates[isPublicMx(shared, kind, port) ? 'publicMx' : 'submission']
 
 export class Session {
   readonly id: string
   readonly startedAt: number
   readonly log: SessionLog
-  /** The client's name, and whether it used EHLO; null before either. */
+  /** The client's name, and whether it used EHLO; null before EHLO and HELO. */
   helo: { name: string; extended: boolean } | null = null
   caller: Caller | null = null
   transaction: Transaction | null = null
-  /** Set when the session is to end after the current reply. */
+  /** Whether the session ends after the current reply. */
   over = false
-  /** Whether the client sent QUIT, and so expects only the reply. */
+  /** Whether the client sent QUIT, and therefore expects only the reply. */
   quit = false
   /** Number of recipients looked up without authentication. */
   lookups = 0
-  /** When the session began, by the steady clock; `startedAt` is wall-clock time for logs. */
+  /** When the session began, by the steady clock. `startedAt` is wall-clock time, for logs. */
   readonly #begunAt: number
   #errors = 0
   /** Number of commands in `IDLE` since the last message. */
@@ -78,7 +78,7 @@ export class Session {
   #stopping = false
   readonly #commands: SessionArgs['commands']
 
-  readonly shared: Shared
+  readonly shared: SharedState
   readonly socket: SmtpSocket
   readonly kind: ListenerKind
   readonly port: number
@@ -94,7 +94,7 @@ export class Session {
     this.port = port
     this.ip = ip
     this.startedAt = shared.clock.now()
-    this.#begunAt = steady(shared.clock)
+    this.#begunAt = getSteadyTime(shared.clock)
     this.id = newId(this.startedAt)
     this.log = new SessionLog(this)
   }
@@ -103,7 +103,7 @@ export class Session {
     return this.socket.tls !== null
   }
 
-  /** Whether clients may send here without authentication. */
+  /** Whether clients may send without authentication on this listener. */
   get answersStrangers(): boolean {
     return isPublicMx(this.shared, this.kind, this.port)
   }
@@ -113,7 +113,7 @@ export class Session {
     return this.caller || this.kind.name === 'trusted' ? this.shared.submission : this.shared.publicMx
   }
 
-  /** The client, as passed to message handlers. */
+  /** The client, in the form in which it is passed to message handlers. */
   get client(): Client {
     const { ip, helo, socket, kind, caller } = this
     const tls = socket.tls?.getProtocol() ?? null
@@ -122,7 +122,7 @@ export class Session {
 
   /** Sends the greeting, then runs commands until either side ends the session. */
   async run(): Promise<void> {
-    this.say(reply(220, null, `${this.shared.config.hostname} ESMTP Posthaste`))
+    this.say(createReply(220, null, `${this.shared.config.hostname} ESMTP Posthaste`))
     while (!this.over) await this.#turn()
     this.endTransaction()
     this.log.end()
@@ -144,19 +144,19 @@ export class Session {
   }
 
   say(what: Reply): void {
-    this.socket.write(writeReply(what))
+    this.socket.write(encodeReply(what))
   }
 
   /** Replies with a refusal and ends the session. */
   close(key: RefusalKey, fill: Record<string, string | number> = {}): void {
     const refusal = refuse(key, fill)
     this.log.note('', refusal)
-    this.say(refusalReply(refusal))
+    this.say(formatRefusal(refusal))
     this.over = true
   }
 
   async #turn(): Promise<void> {
-    const left = this.#begunAt + this.#most() - steady(this.shared.clock)
+    const left = this.#begunAt + this.#most() - getSteadyTime(this.shared.clock)
     if (left <= 0) return this.close('smtp_session_over')
     if (this.#stopping) return this.close('shutting_down')
     const line = await this.socket.line(Math.min(IDLE_MS, left))
@@ -178,18 +178,21 @@ export class Session {
     }
   }
 
-  /** Maximum duration of the session in milliseconds. Shorter for unauthenticated clients while many are connected. */
+  /**
+   * Maximum duration of the session in milliseconds. It is shorter for unauthenticated clients while many of them are
+   * connected.
+   */
   #most(): number {
     if (this.caller || this.kind.name === 'trusted') return SESSION_MS
     if (this.transaction && this.transaction.recipients.size > 0) return INBOUND_MS
-    return this.shared.capacity.smtp.crowded ? HURRIED_MS : UNKNOWN_MS
+    return this.shared.capacity.smtp.crowded ? UNAUTHENTICATED_BUSY_MS : UNAUTHENTICATED_MS
   }
 
   async #obey(text: string): Promise<void> {
     const { verb, args } = parseCommand(text)
     if (NOT_SMTP.has(verb)) return this.close('smtp_not_smtp')
     const command = this.#commands[verb]
-    // An unknown command may contain a key, so it is never logged.
+    // An unknown command may contain a key, so never log it.
     const said = !command ? '?' : verb === 'AUTH' ? `AUTH ${args.split(' ')[0]!.toUpperCase()}` : text
     try {
       if (!command) throw refuse('smtp_unknown_command')
@@ -215,27 +218,27 @@ export class Session {
   }
 
   /**
-   * Charges commands that do no work to the budget of the address, once there are more than any client needs.
+   * Charges commands that don't contribute to a message to the budget of the IP, once there are more than any client needs.
    * Refuses: `address_rate`.
    */
   async #meter(verb: string): Promise<void> {
     if (this.kind.name === 'trusted' || !IDLE.has(verb)) return
-    if (++this.#idle <= (this.caller ? IDLE_FREE : IDLE_FREE_UNKNOWN)) return
+    if (++this.#idle <= (this.caller ? FREE_IDLE_COMMANDS : FREE_IDLE_COMMANDS_UNAUTHENTICATED)) return
     const seconds = this.shared.capacity.budgets.take(this.ip)
     if (seconds === 0) return
-    await this.socket.pause(HOLD_MS)
+    await this.socket.pause(REFUSAL_DELAY_MS)
     throw refuse('address_rate', { seconds })
   }
 
   #refused(said: string, refusal: Refusal): void {
     this.log.note(said, refusal)
-    const answer = refusalReply(refusal)
+    const answer = formatRefusal(refusal)
     this.say(answer)
     if (this.transaction?.outcome) this.#endMessage()
     if (answer.code === 421) this.over = true
     if (answer.code < 500 || this.over) return
     const { caller, shared, kind, port, ip } = this
-    const gate = caller ? shared.gates.submission : gateOf(shared, kind, port)
+    const gate = caller ? shared.gates.submission : getNetworkBans(shared, kind, port)
     gate.fault(ip)
     const most = gate === shared.gates.publicMx ? MAX_ERRORS_PUBLIC : MAX_ERRORS
     if (++this.#errors >= most) this.close('smtp_many_errors')

@@ -1,35 +1,35 @@
 /** The SMTP server (RFC 5321), with STARTTLS, with implicit TLS (RFC 8314), and for trusted networks. */
 import { createServer, type Server, type Socket } from 'node:net'
 import {
-  createLoopLine,
-  createLoopShare,
-  HOLD_MS,
+  createLoopQueue,
+  createLoopLimiter,
+  REFUSAL_DELAY_MS,
   type Connection as CountedConnection,
 } from '../capacity/capacity.ts'
 import { refuse, type Refusal } from '../mail/refusals.ts'
-import { bindServer, CannotStart, formatHostPort, type HostPort } from '../wire/listeners.ts'
-import { inNetworks } from '../wire/networks.ts'
-import { parseProxyHeader, plainAddress } from '../wire/proxy-protocol.ts'
-import type { ListenerKind, Shared, SmtpServerDeps } from './deps.ts'
-import { createGate } from './gate.ts'
-import { GRACE_MS, LINGER_MS, MOST_AT_ONCE, MOST_HANDSHAKES, PROXY_MS } from './limits.ts'
-import { refusalReply, writeReply } from './reply.ts'
-import { gateOf, Session } from './session.ts'
+import { bindServer, StartupError, formatHostPort, type HostPort } from '../wire/listeners.ts'
+import { isInNetworks } from '../wire/networks.ts'
+import { parseProxyHeader, unmapIpv4 } from '../wire/proxy-protocol.ts'
+import type { ListenerKind, SharedState, SmtpServerDeps } from './deps.ts'
+import { createNetworkBans } from './gate.ts'
+import { GRACE_MS, LINGER_MS, MAX_SESSIONS_PER_TURN, MAX_HANDSHAKES_PER_TURN, PROXY_MS } from './limits.ts'
+import { formatRefusal, encodeReply } from './reply.ts'
+import { getNetworkBans, Session } from './session.ts'
 import { SmtpSocket } from './socket.ts'
 import { COMMANDS } from './commands.ts'
 
 export type { SmtpConfig, SmtpServerDeps } from './deps.ts'
 export type {
-  Arriving,
+  IncomingMessage,
   Client,
   MailHandler,
   MailCommand,
   Recipient,
   SubmissionHandler,
-  Taken,
+  StoredMessage,
 } from './handler.ts'
 
-/** An address to listen on and its kind of listener. */
+/** An address to listen on, and the kind of its listener. */
 export interface ListenRequest {
   /** `host:port` */
   address: string
@@ -43,23 +43,23 @@ export interface ListenRequest {
 
 export interface SmtpServer {
   /**
-   * Binds all addresses or none. Returns them in order as `host:port` with the actual ports, or null for a default
-   * address that can't be bound. Rejects with a sentence that names the address, the setting and the remedy.
+   * Binds all addresses or none. Returns them in order as `host:port` with the actual ports, or null for a default address
+   * that can't be bound. Rejects with an error whose message names the address, the setting and the remedy.
    */
   listen(requests: readonly ListenRequest[]): Promise<(string | null)[]>
-  /** Reloads the certificate files; rejects with a sentence when they are invalid. */
+  /** Reloads the certificate files. Rejects with an error whose message is a sentence if they are invalid. */
   reloadTls(): Promise<void>
-  /** Accepts no new connections, ends idle sessions, and lets messages in flight finish. */
+  /** Stops accepting connections, ends idle sessions, and lets messages in flight finish. */
   close(): Promise<void>
 }
 
 export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   const { clock } = deps
-  const shared: Shared = {
+  const shared: SharedState = {
     ...deps,
-    gates: { submission: createGate(clock), publicMx: createGate(clock) },
-    share: createLoopShare(MOST_AT_ONCE),
-    handshakes: createLoopLine(MOST_HANDSHAKES),
+    gates: { submission: createNetworkBans(clock), publicMx: createNetworkBans(clock) },
+    share: createLoopLimiter(MAX_SESSIONS_PER_TURN),
+    handshakes: createLoopQueue(MAX_HANDSHAKES_PER_TURN),
   }
   const servers: Server[] = []
   const open = new Set<Connection>()
@@ -78,7 +78,7 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
       try {
         for (const { address, kind, byDefault = false } of requests) {
           let port = 0
-          // Allow half-open connections: a client may close its side and still read the replies.
+          // Allow half-open connections, because a client may close its side and still read the replies.
           const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
             take(socket, kind, port),
           )
@@ -107,7 +107,7 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   }
 }
 
-/** Binds an address. With a log, logs a failure and returns null. */
+/** Binds an address. With a log, a failure is logged and null is returned. */
 async function bindOr(
   log: SmtpServerDeps['log'] | null,
   server: Server,
@@ -117,17 +117,17 @@ async function bindOr(
   try {
     return await bindServer(server, address, setting)
   } catch (error) {
-    if (!log || !(error instanceof CannotStart)) throw error
+    if (!log || !(error instanceof StartupError)) throw error
     log.error(`${error.message} Until then, this listener accepts no mail.`)
     return null
   }
 }
 
-/** A connection: finds the client's address, checks whether it may connect, then runs the session. */
+/** A connection: determines the client's IP, checks whether it may connect, then runs the session. */
 class Connection {
   /** Resolves when the connection is closed. */
   readonly done: Promise<void>
-  readonly #shared: Shared
+  readonly #shared: SharedState
   readonly #kind: ListenerKind
   readonly #port: number
   readonly #socket: SmtpSocket
@@ -135,7 +135,7 @@ class Connection {
   #session: Session | null = null
   #counted: CountedConnection | null = null
 
-  constructor(shared: Shared, socket: Socket, kind: ListenerKind, port: number) {
+  constructor(shared: SharedState, socket: Socket, kind: ListenerKind, port: number) {
     this.#shared = shared
     this.#kind = kind
     this.#port = port
@@ -166,10 +166,10 @@ class Connection {
     this.#socket.destroy()
   }
 
-  /** Returns the client's address: the peer's, or the one in a PROXY header. Null to drop the connection. */
+  /** Returns the client's IP: the peer's, or the one in a PROXY header. Null if the connection must be dropped. */
   async #source(): Promise<string | null> {
-    const peer = plainAddress(this.#socket.remoteAddress)
-    if (peer === '' || !inNetworks(peer, this.#shared.config.proxyProtocolFrom)) return peer || null
+    const peer = unmapIpv4(this.#socket.remoteAddress)
+    if (peer === '' || !isInNetworks(peer, this.#shared.config.proxyProtocolFrom)) return peer || null
     let seen = Buffer.alloc(0)
     for (;;) {
       const piece = await this.#socket.piece(PROXY_MS)
@@ -193,9 +193,9 @@ class Connection {
     this.#counted = connection
     const refusal = this.#whyNot(ip)
     if (refusal) {
-      // The connection still counts during the delay, so that a client that reconnects at once has fewer connections
+      // The connection still counts during the delay, so that a client that reconnects immediately has fewer connections
       // left.
-      await this.#socket.pause(HOLD_MS)
+      await this.#socket.pause(REFUSAL_DELAY_MS)
       return this.#turnAway(ip, refusal)
     }
     const [shared, socket, kind, port] = [this.#shared, this.#socket, this.#kind, this.#port]
@@ -210,14 +210,14 @@ class Connection {
 
   #whyNot(ip: string): Refusal | null {
     const kind = this.#kind
-    if (kind.name === 'trusted' && !inNetworks(ip, kind.networks)) return refuse('smtp_network')
-    return gateOf(this.#shared, kind, this.#port).banned(ip)
+    if (kind.name === 'trusted' && !isInNetworks(ip, kind.networks)) return refuse('smtp_network')
+    return getNetworkBans(this.#shared, kind, this.#port).banned(ip)
   }
 
   #turnAway(ip: string, refusal: Refusal): Promise<void> {
     const listener = this.#kind.name
-    // With implicit TLS a reply would need a handshake, and its cost is what a flood of connections exploits.
-    if (listener !== 'implicit_tls') this.#socket.write(writeReply(refusalReply(refusal)))
+    // With implicit TLS, a reply would require a handshake, and a flood of connections exploits the cost of handshakes.
+    if (listener !== 'implicit_tls') this.#socket.write(encodeReply(formatRefusal(refusal)))
     this.#shared.log.info({ ip, listener, port: this.#port, reason: refusal.key }, 'smtp connection refused')
     return this.#socket.end(LINGER_MS)
   }

@@ -1,30 +1,30 @@
 /** A connection with line and chunk input, buffered output, and one deadline per wait. */
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { steady, type Clock } from '../clock/clock.ts'
+import { getSteadyTime, type Clock } from '../clock/clock.ts'
 import type { Certificates } from '../wire/certificates.ts'
 import { HANDSHAKE_MS, LINGER_MS, MAX_LINE } from './limits.ts'
 
 /** How a wait ended. `stop`: the server is shutting down. */
-export type Waited = 'data' | 'end' | 'idle' | 'stop'
+export type WaitResult = 'data' | 'end' | 'idle' | 'stop'
 
 /**
- * A command line without its CRLF, or the reason why there is none. `bad`: doesn't end with CRLF, has a control
- * character, or is too long; `endless`: so long that the connection must be closed.
+ * A command line without its CRLF, or the reason why there is none. `bad`: it doesn't end with CRLF, has a control
+ * character, or is too long. `endless`: it is so long that the connection must be closed.
  */
 export type Line =
-  { kind: 'line'; text: string } | { kind: 'bad' | 'endless' } | { kind: Exclude<Waited, 'data'> }
+  { kind: 'line'; text: string } | { kind: 'bad' | 'endless' } | { kind: Exclude<WaitResult, 'data'> }
 
-/** Maximum size of replies that the client hasn't read, in octets. Above this, no more input is read. */
+/** Maximum size of replies that the client hasn't read, in octets. Above it, no more input is read. */
 const MAX_UNREAD = 64 * 1024
-/** Maximum size of input that a client may send ahead, in octets. Above this, reading pauses. */
+/** Maximum size of input that a client may send ahead, in octets. Above it, reading pauses. */
 const MAX_AHEAD = 64 * 1024
 /** Maximum number of pipelined commands (RFC 2920) processed per turn of the event loop. */
 const MOST_IN_ROW = 10
 /** Maximum number of octets of an overlong line that are skipped while looking for its end. */
 const MAX_OVERLONG = 256 * 1024
 /**
- * Maximum number of octets read after the last reply, so that the client can receive it. Above this, reading stops
+ * Maximum number of octets to read after the last reply, so that the client can receive the reply. Above it, reading stops
  * until the connection ends.
  */
 const MAX_AFTER = 256 * 1024
@@ -39,14 +39,14 @@ export class SmtpSocket {
   #socket: Socket
   #input: Buffer = NOTHING
   #output = ''
-  /** Number of octets of the current line skipped so far. */
+  /** Number of octets of the current line that were skipped so far. */
   #passed = 0
-  /** Number of lines returned in a row without waiting. */
+  /** Number of lines that were returned in a row without waiting. */
   #inRow = 0
   #ended = false
   #stopped = false
   #phase: 'talking' | 'handshaking' | 'ending' = 'talking'
-  #waiting: ((waited: Waited) => void) | null = null
+  #waiting: ((waited: WaitResult) => void) | null = null
   /** Whether the end of the wait is scheduled. */
   #woken = false
   #stoppable = true
@@ -56,10 +56,10 @@ export class SmtpSocket {
   #deadline = 0
   /** When the current timer fires. */
   #alarm = 0
-  /** Cancels the timer that checks the deadline; one timer serves many waits. */
+  /** Cancels the timer that checks the deadline. One timer serves many waits. */
   #disarm: (() => void) | null = null
 
-  /** @param share schedules the processing of input, for a limited number of sessions per turn of the event loop */
+  /** @param share schedules the processing of input: a limited number of sessions per turn of the event loop */
   constructor(socket: Socket, clock: Clock, share: (job: () => void) => void) {
     this.#socket = socket
     this.#clock = clock
@@ -80,7 +80,7 @@ export class SmtpSocket {
     return this.#socket.remoteAddress ?? ''
   }
 
-  /** Reads the next line; waits at most `ms`. */
+  /** Reads the next line. Waits at most `ms` milliseconds. */
   async line(ms: number): Promise<Line> {
     for (;;) {
       const lf = this.#input.indexOf(10)
@@ -103,7 +103,7 @@ export class SmtpSocket {
     }
   }
 
-  /** Reads the next chunk within `ms`; null when none arrives for any reason. */
+  /** Reads the next chunk within `ms` milliseconds; null if none arrives, for any reason. */
   async piece(ms: number): Promise<Buffer | null> {
     if (this.#input.length === 0 && (await this.#wait(ms, false)) !== 'data') return null
     const piece = this.#input
@@ -111,12 +111,12 @@ export class SmtpSocket {
     return piece
   }
 
-  /** Reads nothing more from the client until the next wait. */
+  /** Stops reading from the client until the next wait. */
   hold(): void {
     this.#socket.pause()
   }
 
-  /** Waits `ms` milliseconds, regardless of input; false when the server shuts down first. */
+  /** Waits `ms` milliseconds, regardless of input. Resolves to false if the server shuts down first. */
   async pause(ms: number): Promise<boolean> {
     if (this.#stopped) return false
     await new Promise<void>((resolve) => {
@@ -141,12 +141,15 @@ export class SmtpSocket {
     this.#input = NOTHING
   }
 
-  /** Buffers a reply. It is sent at the next wait, together with other replies (RFC 2920 §3.2). */
+  /** Buffers a reply. It is sent together with other replies at the next wait (RFC 2920 §3.2). */
   write(text: string): void {
     this.#output += text
   }
 
-  /** Sends buffered replies; returns a promise while the client doesn't read, for at most `ms`. */
+  /**
+   * Sends buffered replies. While the client doesn't read, returns a promise, which resolves after at most `ms`
+   * milliseconds.
+   */
   flush(ms: number): Promise<void> | undefined {
     const text = this.#output
     this.#output = ''
@@ -170,7 +173,7 @@ export class SmtpSocket {
     })
   }
 
-  /** Runs the server side of a TLS handshake; on failure returns false, and the connection is closed. */
+  /** Runs the server side of a TLS handshake. On failure, closes the connection and resolves to false. */
   async startTls(certificates: Certificates): Promise<boolean> {
     const waited = this.flush(HANDSHAKE_MS)
     if (waited) await waited
@@ -180,7 +183,7 @@ export class SmtpSocket {
       return false
     }
     plain.removeAllListeners('data').removeAllListeners('end').removeAllListeners('close').pause()
-    // Input already read after a PROXY header is part of the handshake.
+    // Input that was already read after a PROXY header is part of the handshake.
     if (this.#input.length > 0) plain.unshift(this.#input)
     this.#input = NOTHING
     const secure = new TLSSocket(plain, {
@@ -196,15 +199,15 @@ export class SmtpSocket {
         cancel()
         resolve(good)
       }
-      // The end of the connection is only noticed while reading, but reading now would lose data that follows the
-      // handshake.
+      // The end of a connection is only noticed while reading. But reading must stop after the handshake, because data that
+      // follows it would be lost.
       const gone = (): void => finish(false)
       secure.once('end', gone).resume()
       secure.once('secure', () => {
         secure.off('end', gone).pause()
         finish(true)
       })
-      // Scanners and clients that reject the certificate end up here; the session's log line says so.
+      // Handshakes of scanners, and of clients that reject the certificate, fail here. The session's log line mentions it.
       secure.on('error', () => finish(false))
       secure.once('_tlsError', () => finish(false))
       secure.once('close', () => finish(false))
@@ -216,8 +219,8 @@ export class SmtpSocket {
   }
 
   /**
-   * Ends a wait for a line, a pause or a handshake, now or when it next begins; none of these lose data. Limits the
-   * time for sending the last reply.
+   * Ends a wait for a line, a pause or a handshake, immediately or when it next begins. Ending these loses no data. Limits
+   * the time for sending the last reply.
    */
   stop(): void {
     this.#stopped = true
@@ -227,7 +230,10 @@ export class SmtpSocket {
     else if (this.#stoppable) this.#wake('stop')
   }
 
-  /** Sends buffered replies and closes. Disconnects a client that doesn't close its side within `ms`. */
+  /**
+   * Sends buffered replies and closes the connection. Disconnects a client that doesn't close its side within `ms`
+   * milliseconds.
+   */
   async end(ms: number): Promise<void> {
     const waited = this.flush(ms)
     if (waited) await waited
@@ -255,8 +261,8 @@ export class SmtpSocket {
   }
 
   /**
-   * Closes after QUIT without waiting for the client to close (RFC 5321 §4.1.1.10): the kernel sends data that was
-   * already written. Falls back to `end` when there is still input to read or output to encrypt.
+   * Closes the connection after QUIT without waiting for the client to close (RFC 5321 §4.1.1.10), because the kernel still
+   * sends data that was written. Falls back to `end` if there is still input to read or output to encrypt.
    */
   async leave(ms: number): Promise<void> {
     const waited = this.flush(ms)
@@ -302,8 +308,11 @@ export class SmtpSocket {
     await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Waits for more input. @param stoppable false within a message, which may be finished */
-  async #wait(ms: number, stoppable = true): Promise<Waited> {
+  /**
+   * Waits for more input.
+   * @param stoppable false within a message, which may still be completed during a shutdown
+   */
+  async #wait(ms: number, stoppable = true): Promise<WaitResult> {
     this.#inRow = 0
     const before = this.#input.length
     const waited = this.flush(ms)
@@ -312,7 +321,7 @@ export class SmtpSocket {
     if (this.#ended) return 'end'
     if (this.#socket.isPaused()) this.#socket.resume()
     this.#stoppable = stoppable
-    return new Promise<Waited>((resolve) => {
+    return new Promise<WaitResult>((resolve) => {
       this.#waiting = resolve
       this.#arm(ms)
     })
@@ -323,15 +332,15 @@ export class SmtpSocket {
     if (this.#input.length > 0) this.#wake('data')
   }
 
-  #wake(how: Waited): void {
+  #wake(how: WaitResult): void {
     const resolve = this.#waiting
     this.#waiting = null
     resolve?.(how)
   }
 
-  /** Ends the current wait after `ms`. Reuses a running timer that doesn't fire later. */
+  /** Ends the current wait after `ms` milliseconds. Keeps a running timer unless it fires later. */
   #arm(ms: number): void {
-    this.#deadline = steady(this.#clock) + ms
+    this.#deadline = getSteadyTime(this.#clock) + ms
     if (this.#disarm && this.#alarm <= this.#deadline) return
     this.#disarm?.()
     this.#setAlarm(ms)
@@ -341,7 +350,7 @@ export class SmtpSocket {
     this.#alarm = this.#deadline
     this.#disarm = this.#clock.after(ms, () => {
       this.#disarm = null
-      const left = this.#deadline - steady(this.#clock)
+      const left = this.#deadline - getSteadyTime(this.#clock)
       if (!this.#waiting) return
       if (left > 0) this.#setAlarm(left)
       else this.#wake('idle')

@@ -9,7 +9,7 @@ export interface Command {
   args: string
 }
 
-/** Splits a line into verb and arguments. Verbs are letters only, in any case (RFC 5321 §2.4). */
+/** Splits a line into verb and arguments. Verbs consist of letters, in any case (RFC 5321 §2.4). */
 export function parseCommand(line: string): Command {
   const space = line.indexOf(' ')
   const verb = space < 0 ? line : line.slice(0, space)
@@ -50,7 +50,7 @@ export function parsePath(command: 'MAIL' | 'RCPT', args: string, hostname?: str
   return { mailbox, parameters }
 }
 
-/** Finds `>` outside a quoted local part; -1 when there is none. */
+/** Finds the `>` outside a quoted local part; -1 if there is none. */
 function closingBracket(text: string, from: number): number {
   let quoted = false
   for (let at = from; at < text.length; at++) {

@@ -1,8 +1,8 @@
-/** Determines under which IPs receivers see this machine. */
+/** Determines the IPs that receivers see for this machine. */
 import { isIP } from 'node:net'
 import type { Answer, Resolver } from '../dns/dns.ts'
-import { AUTO, type Family } from '../mail/source.ts'
-import { whyForbidden } from '../wire/networks.ts'
+import { AUTO_IP, type AddressFamily } from '../mail/source.ts'
+import { explainForbiddenTarget } from '../wire/networks.ts'
 
 /** DNS answers for a host name. */
 export interface HostAnswers {
@@ -11,53 +11,53 @@ export interface HostAnswers {
   AAAA: Answer<'AAAA'>
 }
 
-/** An IP under which receivers see mail from a source. */
-export interface SeenAddress {
+/** An IP that receivers see for mail from a sending IP. */
+export interface VisibleAddress {
   ip: string
-  family: Family
-  /** The local IP behind a NAT router; null when receivers see it directly. */
+  family: AddressFamily
+  /** The local IP behind a NAT router; null if receivers see the local IP itself. */
   behind: string | null
 }
 
-/** Looks up A and AAAA. Never rejects. */
+/** Looks up the A and AAAA records of a host. Never rejects. */
 export async function lookUpHost(resolver: Pick<Resolver, 'resolve'>, name: string): Promise<HostAnswers> {
   const [A, AAAA] = await Promise.all([resolver.resolve(name, 'A'), resolver.resolve(name, 'AAAA')])
   return { name, A, AAAA }
 }
 
-/** Returns the IPs found for a host; empty also when DNS failed. */
-export function addressesOf({ A, AAAA }: HostAnswers): string[] {
+/** Returns the IPs that were found for a host; empty also if DNS failed. */
+export function listAddresses({ A, AAAA }: HostAnswers): string[] {
   return [...(A.kind === 'found' ? A.records : []), ...(AAAA.kind === 'found' ? AAAA.records : [])]
 }
 
 /** Whether an IP is publicly routable. */
 export function isPublicAddress(ip: string): boolean {
-  return whyForbidden(ip, []) === undefined
+  return explainForbiddenTarget(ip, []) === undefined
 }
 
 /** Returns the family of an IP without a scope such as `%eth0`. */
-export const familyOf = (ip: string): Family => (isIP(ip) === 6 ? 6 : 4)
+export const getFamily = (ip: string): AddressFamily => (isIP(ip) === 6 ? 6 : 4)
 
 /**
- * Returns the IPs under which receivers see a source. A private IP is behind NAT, and its public IP can't be determined
- * from here; the IPs of the host name are used instead. Empty when those aren't public either.
- * @param local all IPs of the machine, for when the system chooses
+ * Returns the IPs that receivers see for a sending IP. A private IP is behind NAT, and its public IP can't be determined
+ * from here, so the IPs of the host name are used. Empty if those aren't public either.
+ * @param local all IPs of the machine, used if the system chooses the sending IP
  */
-export function seenAddresses(
+export function determineVisibleAddresses(
   source: string,
   host: HostAnswers,
   local: readonly string[],
   isPublic: (ip: string) => boolean,
-): SeenAddress[] {
-  const published = addressesOf(host).filter(isPublic)
-  const behindRouter = (ip: string): SeenAddress[] =>
+): VisibleAddress[] {
+  const published = listAddresses(host).filter(isPublic)
+  const behindRouter = (ip: string): VisibleAddress[] =>
     published
-      .filter((one) => familyOf(one) === familyOf(ip))
-      .map((one) => ({ ip: one, family: familyOf(one), behind: ip }))
-  const itself = (ip: string): SeenAddress => ({ ip, family: familyOf(ip), behind: null })
-  if (source !== AUTO) return isPublic(source) ? [itself(source)] : behindRouter(source)
+      .filter((one) => getFamily(one) === getFamily(ip))
+      .map((one) => ({ ip: one, family: getFamily(one), behind: ip }))
+  const itself = (ip: string): VisibleAddress => ({ ip, family: getFamily(ip), behind: null })
+  if (source !== AUTO_IP) return isPublic(source) ? [itself(source)] : behindRouter(source)
   const direct = local.filter(isPublic).map(itself)
   if (direct.some(({ family }) => family === 4)) return direct
-  const inside = local.find((ip) => familyOf(ip) === 4)
+  const inside = local.find((ip) => getFamily(ip) === 4)
   return [...(inside === undefined ? [] : behindRouter(inside)), ...direct]
 }

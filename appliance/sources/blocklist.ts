@@ -2,40 +2,40 @@
 import type { Blocklist } from '../config/config.ts'
 import type { Answer, Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
-import { inNetworks, parseNetworks, reverseLabels } from '../wire/networks.ts'
+import { isInNetworks, parseNetworks, toReverseLabels } from '../wire/networks.ts'
 
-/** A list's answer about an entry, and about a control entry (RFC 5782 §5). */
-export interface Listing {
+/** A blocklist's answers about an entry and about a control entry (RFC 5782 §5). */
+export interface BlocklistResponse {
   list: Blocklist
   /** The IP or domain. */
   what: string
   answer: Answer<'A'>
   /**
-   * When `what` is listed: the answer for 127.0.0.1 or `invalid`, which must not be listed. When it isn't: the answer
-   * for 127.0.0.2, which must be (RFC 5782 §5). Null when neither was queried.
+   * The answer about the control entry. If `what` is listed, this is 127.0.0.1 or `invalid`, which must not be listed;
+   * otherwise 127.0.0.2, which must be (RFC 5782 §5). Null if no control entry was queried.
    */
   control: Answer<'A'> | null
 }
 
 const LOOPBACK = parseNetworks(['127.0.0.0/8'])
 
-/** Queries one list about an IP or domain. Never rejects. */
-export async function askBlocklist(
+/** Queries one blocklist about an IP or domain. Never rejects. */
+export async function queryBlocklist(
   resolver: Pick<Resolver, 'resolve'>,
   list: Blocklist,
   what: string,
-): Promise<Listing> {
+): Promise<BlocklistResponse> {
   const { zone } = list
   const addresses = list.lists === 'addresses'
-  const answer = await resolver.resolve(`${addresses ? reverseLabels(what) : what}.${zone}`, 'A')
+  const answer = await resolver.resolve(`${addresses ? toReverseLabels(what) : what}.${zone}`, 'A')
   const tested = answer.kind === 'found' ? (addresses ? '1.0.0.127' : 'invalid') : '2.0.0.127'
   const asks = answer.kind === 'found' || (answer.kind === 'absent' && addresses)
   const control = asks ? await resolver.resolve(`${tested}.${zone}`, 'A') : null
   return { list, what, answer, control }
 }
 
-/** Interprets an answer. A list that fails the control check yields no result. */
-export function judgeListing({ list, what, answer, control }: Listing): Finding {
+/** Converts an answer to a finding. A list that fails the control check yields no result. */
+export function evaluateListing({ list, what, answer, control }: BlocklistResponse): Finding {
   const { zone, name, delist, listed, refused, suspend } = list
   const about = { id: `blocklist:${zone}:${what}`, title: `${name}: ${what}` }
   const skipped = (found: string, advice: string | null = null): Finding => ({
@@ -56,7 +56,7 @@ export function judgeListing({ list, what, answer, control }: Listing): Finding 
       `Run a resolver on this machine to query ${name}.`,
     )
   const codes = answer.records
-  if (!codes.every((code) => inNetworks(code, LOOPBACK)))
+  if (!codes.every((code) => isInNetworks(code, LOOPBACK)))
     return skipped(
       `${name} appears to return ${codes.join(', ')}, which blocklists never do: something on the network path changes DNS answers.`,
       'Run a resolver on this machine.',
@@ -74,8 +74,8 @@ export function judgeListing({ list, what, answer, control }: Listing): Finding 
   }
 }
 
-/** Combines the results of several lists: one finding per listing, and one for everything that is fine or unknown. */
-export function summarise(what: string, findings: readonly Finding[]): Finding[] {
+/** Combines the results of several lists: one finding for each list that has the entry, and one for all other results. */
+export function summarizeListings(what: string, findings: readonly Finding[]): Finding[] {
   const of = (status: Finding['status']) => findings.filter((one) => one.status === status)
   const about = { id: `blocklists:${what}`, title: `Blocklists: ${what}` }
   const nameOf = ({ title }: Finding) => title.slice(0, title.lastIndexOf(': '))

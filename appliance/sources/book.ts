@@ -1,12 +1,12 @@
-/** The registry of sending IPs: which there are, in which pools, and which mail uses which pool. */
+/** The registry of sending IPs: the IPs, their pools, and which mail uses which pool. */
 import { isIP } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import {
-  AUTO,
+  AUTO_IP,
   DEFAULT_POOL,
-  spfSources,
+  listSpfSources,
   STREAMS,
   type Assignment,
   type Source,
@@ -14,8 +14,8 @@ import {
 } from '../mail/source.ts'
 import type { SendingHost } from '../senders/records.ts'
 import type { SourcesAndPools } from '../senders/reverse-dns.ts'
-import type { SourceChange, StorageOf } from '../storage/storage.ts'
-import { canonicalIp } from '../wire/networks.ts'
+import type { SourceChange, StorageSubset } from '../storage/storage.ts'
+import { normalizeIp } from '../wire/networks.ts'
 
 /** A new source. */
 export interface NewSource {
@@ -26,7 +26,7 @@ export interface NewSource {
   warmUp?: boolean | undefined
 }
 
-/** What an operator can change; undefined keeps the value. */
+/** The fields that an operator can change. Undefined fields are left unchanged. */
 export interface SourceEdit {
   pool?: string | undefined
   hostname?: string | null | undefined
@@ -43,33 +43,33 @@ export interface NewAssignment {
   pool: string
 }
 
-/** Every method refuses invalid input and names the field. */
-export interface SourceBook {
-  /** The basis of SPF policies and domain checks; follows changes of the registry. */
+/** The registry. Every method refuses invalid input and names the field. */
+export interface SourceRegistry {
+  /** The data for SPF policies and domain checks. It follows changes of the registry. */
   readonly host: SendingHost
-  /** Updates the registry from the configuration. Called by the daemon at startup. */
+  /** Updates the registry to match the configuration. The daemon calls it at startup. */
   reconcile(): Promise<void>
   list(): Promise<Source[]>
-  /** Lists the sources of this node. */
+  /** Lists the sending IPs of this node. */
   own(): Promise<Source[]>
   get(ip: string): Promise<Source>
   add(source: NewSource): Promise<Source>
   change(ip: string, edit: SourceEdit): Promise<Source>
-  /** Removes a source and returns it. */
+  /** Removes a sending IP and returns it. */
   remove(ip: string): Promise<Source>
   assignments(): Promise<Assignment[]>
-  /** Returns sources and assignments, to show which IPs mail is sent from. */
+  /** Returns sending IPs and assignments, to show which IPs mail is sent from. */
   waysOut(): Promise<SourcesAndPools>
   assign(assignment: NewAssignment): Promise<Assignment>
   unassign(id: string): Promise<void>
 }
 
-export interface SourceBookDeps {
-  storage: StorageOf<'sources'>
-  /** The node whose configuration this is; sources of other nodes stay unchanged. */
+export interface SourceRegistryDeps {
+  storage: StorageSubset<'sources'>
+  /** The node to which the configuration belongs. Sending IPs of other nodes are left unchanged. */
   nodeId: string
   clock: Clock
-  /** Takes over sources of nodes that are gone; undefined on SQLite. */
+  /** Takes over sending IPs of nodes that no longer exist; undefined on SQLite. */
   adopt?: ((ips: string[]) => Promise<unknown>) | undefined
   hostname: string
   /** See `SendingHost`. */
@@ -98,39 +98,39 @@ const fresh = (ip: string, more: Partial<Source>): Source => ({
   ...more,
 })
 
-/** Returns which IPs to add to and remove from a node's sources to match its configuration. Pure. */
-export function differences(
+/** Returns the IPs to add to and remove from a node's sending IPs so that they match its configuration. Pure. */
+export function diffSources(
   sources: readonly Source[],
-  { configured, warmUp }: Pick<SourceBookDeps, 'configured' | 'warmUp'>,
+  { configured, warmUp }: Pick<SourceRegistryDeps, 'configured' | 'warmUp'>,
   now: number,
 ): { add: Source[]; remove: string[] } {
-  const wanted = new Set(configured.flatMap((ip) => canonicalIp(ip) ?? []))
+  const wanted = new Set(configured.flatMap((ip) => normalizeIp(ip) ?? []))
   const add = [...wanted]
     .filter((ip) => !sources.some((source) => source.ip === ip))
     .map((ip) => fresh(ip, { warmUpSince: warmUp ? now : null }))
   const gone = sources.filter(
-    ({ ip, origin }) => origin === 'configuration' && ip !== AUTO && !wanted.has(ip),
+    ({ ip, origin }) => origin === 'configuration' && ip !== AUTO_IP && !wanted.has(ip),
   )
   return { add, remove: gone.map(({ ip }) => ip) }
 }
 
-/** Returns the IPs of the configurations of other nodes. */
+/** Returns the sending IPs that come from the configurations of other nodes. */
 function configuredElsewhere(configured: readonly string[], sources: readonly Source[]): string[] {
-  const here = new Set(configured.flatMap((ip) => canonicalIp(ip) ?? []))
+  const here = new Set(configured.flatMap((ip) => normalizeIp(ip) ?? []))
   const others = sources.filter(
-    ({ ip, origin }) => origin === 'configuration' && ip !== AUTO && !here.has(ip),
+    ({ ip, origin }) => origin === 'configuration' && ip !== AUTO_IP && !here.has(ip),
   )
   return others.map(({ ip }) => ip)
 }
 
-/** Returns what SPF records must name. */
-function namedIn({ configured, adopt }: SourceBookDeps, sources: readonly Source[]): readonly string[] {
+/** Returns the IPs that SPF records must contain. */
+function namedIn({ configured, adopt }: SourceRegistryDeps, sources: readonly Source[]): readonly string[] {
   const all = adopt ? [...configured, ...configuredElsewhere(configured, sources)] : configured
-  return spfSources(all, sources)
+  return listSpfSources(all, sources)
 }
 
-/** Returns what the configuration says about this host. */
-const fixedOf = ({ hostname, webHost, nameserver, policies }: SourceBookDeps) => ({
+/** Returns the settings of this host that never change. */
+const fixedOf = ({ hostname, webHost, nameserver, policies }: SourceRegistryDeps) => ({
   hostname,
   webHost,
   nameserver,
@@ -138,7 +138,7 @@ const fixedOf = ({ hostname, webHost, nameserver, policies }: SourceBookDeps) =>
 })
 
 /** Creates the registry. */
-export function createSourceBook(deps: SourceBookDeps): SourceBook {
+export function createSourceRegistry(deps: SourceRegistryDeps): SourceRegistry {
   const { storage, nodeId, clock, configured, adopt } = deps
   let named: readonly string[] = configured
   const list = async (): Promise<Source[]> => {
@@ -147,17 +147,17 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
     return sources
   }
   const reconcile = async (): Promise<void> => {
-    await adopt?.([...configured.flatMap((ip) => canonicalIp(ip) ?? []), AUTO])
+    await adopt?.([...configured.flatMap((ip) => normalizeIp(ip) ?? []), AUTO_IP])
     const own = await storage.listSources({ nodeId }, clock.now())
-    const { add, remove } = differences(own, deps, clock.now())
+    const { add, remove } = diffSources(own, deps, clock.now())
     for (const source of add) await storage.addSource({ source, nodeId }, clock.now())
     for (const ip of remove) await storage.removeSource({ ip }, clock.now())
-    // Mail without an assignment can always be sent: while its pool has no IP, the system chooses one.
-    await storage.keepWayOut({ source: fresh(AUTO, {}), nodeId }, clock.now())
+    // Mail without an assignment must always have a sending IP: while its pool has none, the system chooses one.
+    await storage.keepWayOut({ source: fresh(AUTO_IP, {}), nodeId }, clock.now())
     await list()
   }
   const get = async (given: string): Promise<Source> => {
-    const ip = canonicalIp(given) ?? given
+    const ip = normalizeIp(given) ?? given
     const found = (await list()).find((one) => one.ip === ip)
     if (!found) throw refuse('not_found', { resource: `Source ${given}` })
     return found
@@ -198,7 +198,7 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
   }
 }
 
-/** Reads the source that an operator adds. */
+/** Validates a sending IP that an operator adds. */
 function readSource(
   { ip, pool = DEFAULT_POOL, hostname = null, warmUp = false }: NewSource,
   now: number,
@@ -213,9 +213,9 @@ function readSource(
 
 /** Creates the methods for assignments. */
 function assignmentMethods(
-  { storage, clock }: SourceBookDeps,
+  { storage, clock }: SourceRegistryDeps,
   list: () => Promise<Source[]>,
-): Pick<SourceBook, 'assignments' | 'waysOut' | 'assign' | 'unassign'> {
+): Pick<SourceRegistry, 'assignments' | 'waysOut' | 'assign' | 'unassign'> {
   const assignments = () => storage.listAssignments({}, clock.now())
   return {
     assignments,
@@ -249,7 +249,7 @@ function assignmentMethods(
 }
 
 function readIp(given: string): string {
-  const ip = isIP(given) === 0 || given.includes('%') ? undefined : canonicalIp(given)
+  const ip = isIP(given) === 0 || given.includes('%') ? undefined : normalizeIp(given)
   if (ip === undefined)
     throw refuse('invalid_field', {
       field: 'ip',
@@ -286,12 +286,12 @@ function readStream(stream: string | null): Stream | null {
 
 function readEdit(source: Source, edit: SourceEdit, now: number): SourceChange {
   const { pool, hostname, suspended, warmUp } = edit
-  if (source.ip === AUTO && pool !== undefined && pool !== DEFAULT_POOL)
+  if (source.ip === AUTO_IP && pool !== undefined && pool !== DEFAULT_POOL)
     throw refuse('invalid_field', { field: 'pool', expected: 'auto is always in the pool default' })
   const change: SourceChange = {}
   if (pool !== undefined) change.pool = readPool(pool)
   if (hostname !== undefined) change.hostname = readHostname(hostname)
-  // Keep a running warm-up; to restart it, end it first.
+  // Keep a running warm-up. To restart it, the operator must end it first.
   if (warmUp !== undefined) change.warmUpSince = warmUp ? (source.warmUpSince ?? now) : null
   if (suspended === true)
     Object.assign(change, {

@@ -1,16 +1,23 @@
 /**
- * Checks a source: whether it belongs to this machine, its reverse DNS, blocklists and SPF; and decides what follows.
+ * Checks a sending IP: whether it belongs to this machine, its reverse DNS, blocklists and SPF. Then decides whether to use
+ * it.
  */
 import { lookUpPtr } from '../dns/reverse.ts'
 import type { Blocklist } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
-import { AUTO, isUsable, usableSources, type Source, type SourceHealth } from '../mail/source.ts'
-import { familyOf, lookUpHost, seenAddresses, type HostAnswers, type SeenAddress } from './addresses.ts'
-import { askBlocklist, judgeListing } from './blocklist.ts'
-import { judgePtr } from './ptr.ts'
+import { AUTO_IP, isUsable, selectUsableSources, type Source, type SourceHealth } from '../mail/source.ts'
+import {
+  getFamily,
+  lookUpHost,
+  determineVisibleAddresses,
+  type HostAnswers,
+  type VisibleAddress,
+} from './addresses.ts'
+import { queryBlocklist, evaluateListing } from './blocklist.ts'
+import { evaluatePtr } from './ptr.ts'
 import type { ReturnPath } from './return-paths.ts'
-import { evaluateSpf, judgeSpfOf, explainOtherTeamSpf } from './spf.ts'
+import { evaluateSpf, explainSpf, explainOtherTeamSpf } from './spf.ts'
 
 /** Dependencies of a check. */
 export interface SourceCheckDeps {
@@ -18,24 +25,24 @@ export interface SourceCheckDeps {
   blocklists: readonly Blocklist[]
   /** The server's EHLO name. */
   hostname: string
-  /** Domains of envelope senders. */
+  /** Domains of the envelope senders. */
   returnPaths: readonly ReturnPath[]
   /** Returns the machine's own IPs. */
   local: () => string[]
   /** Whether an IP is publicly routable. */
   isPublic: (ip: string) => boolean
-  /** Null when the IP belongs to this machine; otherwise why it can't be used. */
+  /** Returns why the IP can't be used; null if it belongs to this machine. */
   probe: (ip: string) => Promise<string | null>
 }
 
-/** Runs all checks. Never rejects because of the network. */
-export async function lookAtSource(
+/** Runs all checks of a sending IP. Problems of the network don't make it reject. */
+export async function checkSource(
   source: Pick<Source, 'ip' | 'hostname'>,
   deps: SourceCheckDeps,
 ): Promise<SourceHealth> {
   const helo = source.hostname ?? deps.hostname
   const host = await lookUpHost(deps.resolver, helo)
-  const seen = seenAddresses(source.ip, host, deps.local(), deps.isPublic)
+  const seen = determineVisibleAddresses(source.ip, host, deps.local(), deps.isPublic)
   const [here, ...others] = await Promise.all([
     lookForAddress(source.ip, deps),
     ...seen.map((address) => lookAtAddress(address, helo, deps)),
@@ -46,7 +53,7 @@ export async function lookAtSource(
 }
 
 async function lookForAddress(ip: string, { probe }: SourceCheckDeps): Promise<Finding[]> {
-  if (ip === AUTO) return []
+  if (ip === AUTO_IP) return []
   const about = { id: `here:${ip}`, title: `Sending IP ${ip}` }
   const why = await probe(ip)
   if (why === null)
@@ -55,16 +62,16 @@ async function lookForAddress(ip: string, { probe }: SourceCheckDeps): Promise<F
   return [{ ...about, status: 'failed', found: `${why}.`, advice }]
 }
 
-async function lookAtAddress(seen: SeenAddress, helo: string, deps: SourceCheckDeps): Promise<Finding[]> {
+async function lookAtAddress(seen: VisibleAddress, helo: string, deps: SourceCheckDeps): Promise<Finding[]> {
   const { resolver, blocklists, returnPaths } = deps
   const { ip, family } = seen
   const lists = blocklists.filter((list) => list.lists === 'addresses')
   const [ptr, listings, policies] = await Promise.all([
     lookUpPtr(resolver, ip),
-    Promise.all(lists.map((list) => askBlocklist(resolver, list, ip))),
+    Promise.all(lists.map((list) => queryBlocklist(resolver, list, ip))),
     family === 6 ? Promise.all(returnPaths.map((path) => lookAtPolicy(path, { ip, helo, resolver }))) : [],
   ])
-  return [judgePtr(ptr, helo), ...listings.map(judgeListing), ...policies]
+  return [evaluatePtr(ptr, helo), ...listings.map(evaluateListing), ...policies]
 }
 
 async function lookAtPolicy(
@@ -72,15 +79,15 @@ async function lookAtPolicy(
   { ip, helo, resolver }: { ip: string; helo: string } & Pick<SourceCheckDeps, 'resolver'>,
 ): Promise<Finding> {
   const facts = await evaluateSpf(resolver, { ip, domain, helo })
-  return otherTeam === null ? judgeSpfOf(facts) : explainOtherTeamSpf(facts, otherTeam)
+  return otherTeam === null ? explainSpf(facts) : explainOtherTeamSpf(facts, otherTeam)
 }
 
-/** The finding for a private IP whose public IP is unknown. */
+/** Returns the finding for a private IP whose public IP is unknown. */
 function unseen(ip: string, { name }: HostAnswers): Finding {
-  const what = ip === AUTO ? 'This machine' : ip
+  const what = ip === AUTO_IP ? 'This machine' : ip
   return {
     id: `seen:${ip}`,
-    title: `Public address of ${ip === AUTO ? 'this machine' : ip}`,
+    title: `Public address of ${ip === AUTO_IP ? 'this machine' : ip}`,
     status: 'skipped',
     found: `${what} has no public address, and ${name} resolves to none. Posthaste cannot tell which address receivers see, so it did not check reverse DNS and blocklists.`,
     advice: `Behind a router (NAT), publish the router's public address for ${name}.`,
@@ -88,12 +95,16 @@ function unseen(ip: string, { name }: HostAnswers): Finding {
 }
 
 /**
- * Decides about IPv6 from PTR and SPF, because large receivers refuse mail that lacks either. An IP that is only
- * visible in the local network may be used.
+ * Returns whether to send over IPv6, based on PTR and SPF, because large receivers refuse mail that lacks either. An IP
+ * that is visible only in the local network may be used.
  */
-function judgeIpv6(ip: string, seen: readonly SeenAddress[], findings: readonly Finding[]): boolean | null {
+function judgeIpv6(
+  ip: string,
+  seen: readonly VisibleAddress[],
+  findings: readonly Finding[],
+): boolean | null {
   const six = seen.filter(({ family }) => family === 6)
-  if (six.length === 0) return ip !== AUTO && familyOf(ip) === 6 ? true : null
+  if (six.length === 0) return ip !== AUTO_IP && getFamily(ip) === 6 ? true : null
   const deciding = findings.filter(({ id }) => six.some((one) => decidesIpv6(id, one.ip)))
   if (deciding.some(({ status }) => status === 'failed')) return false
   return deciding.some(({ status }) => status === 'skipped') ? null : true
@@ -102,10 +113,10 @@ function judgeIpv6(ip: string, seen: readonly SeenAddress[], findings: readonly 
 const decidesIpv6 = (id: string, ip: string): boolean => id === `ptr:${ip}` || id.startsWith(`spf:${ip}:`)
 
 /**
- * Merges results: where DNS gave no answer, the previous result stays. Otherwise a name server that is down for an hour
- * would put a listed IP back into use, or take a good one out.
+ * Merges results. If DNS gave no answer, the previous result is kept. Otherwise, a name server that is down for an hour
+ * would put a listed IP back into use, or suspend a good one.
  */
-export function keepKnown(before: SourceHealth | null, now: SourceHealth, ip: string): SourceHealth {
+export function mergeHealth(before: SourceHealth | null, now: SourceHealth, ip: string): SourceHealth {
   const findings = now.findings.map((finding) => {
     if (finding.status !== 'skipped') return finding
     const known = before?.findings.find(({ id }) => id === finding.id)
@@ -113,17 +124,17 @@ export function keepKnown(before: SourceHealth | null, now: SourceHealth, ip: st
   })
   if (now.ipv6 !== null) return { findings, ipv6: now.ipv6 }
   const six = findings.flatMap(({ id }) => /^ptr:(.*:.*)$/.exec(id)?.[1] ?? [])
-  const seen = six.map((one): SeenAddress => ({ ip: one, family: 6, behind: null }))
+  const seen = six.map((one): VisibleAddress => ({ ip: one, family: 6, behind: null }))
   return { findings, ipv6: judgeIpv6(ip, seen, findings) ?? null }
 }
 
-/** The consequences of a check for a source. */
+/** The state of a sending IP that a check determines. */
 export type SourceState = Pick<Source, 'state' | 'stateReason' | 'suspendedBy'>
 
 /**
- * Decides whether to use a source. One suspended by an operator stays so. A listed IP is suspended only while another
- * one can take over: mail refused by some receivers is better than mail that waits for all.
- * @param others the current state of all other sources
+ * Decides whether to use a sending IP. If an operator suspended it, it stays suspended. A listed IP is suspended only while
+ * another one can take over, because mail that some receivers refuse is better than mail that waits for all of them.
+ * @param others the current state of all other sending IPs
  */
 export function decideState(source: Source, health: SourceHealth, others: readonly Source[]): SourceState {
   const { ip, state, stateReason, suspendedBy, pool } = source
@@ -137,10 +148,10 @@ export function decideState(source: Source, health: SourceHealth, others: readon
   const gone = failed.find(({ id }) => id === `here:${ip}`)
   if (gone) return suspended(gone)
   const unfit = failed.find(({ id }) => decidesIpv6(id, ip))
-  if (unfit && familyOf(ip) === 6) return suspended(unfit)
+  if (unfit && getFamily(ip) === 6) return suspended(unfit)
   const listed = failed.find(({ id }) => id.startsWith('blocklist:'))
-  const family = ip === AUTO ? 4 : familyOf(ip)
-  if (listed && usableSources(others, pool, family).some((one) => isUsable(one, family)))
+  const family = ip === AUTO_IP ? 4 : getFamily(ip)
+  if (listed && selectUsableSources(others, pool, family).some((one) => isUsable(one, family)))
     return suspended(listed)
   return { state: 'active', stateReason: null, suspendedBy: null }
 }

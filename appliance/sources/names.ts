@@ -1,4 +1,4 @@
-/** Judges host names as receivers do. Pure. */
+/** Evaluates host names as receivers do. Pure. */
 
 /** Top-level names that receivers can't look up (RFC 6761, RFC 8375, and others used without a standard). */
 const INTERNAL = new Set([
@@ -14,7 +14,7 @@ const INTERNAL = new Set([
   'example',
 ])
 
-/** Words in host names that providers assign to customers; such names count against mail. */
+/** Matches words in host names that providers assign to customers. Receivers distrust mail from such hosts. */
 const GENERIC =
   /(^|[.-])(dyn|dynamic|dhcp|ppp|pppoe|dsl|adsl|vdsl|cable|dial|dialup|dialin|pool|pools|cust|customer|broadband|user|client)\d*([.-]|$)/i
 

@@ -1,14 +1,16 @@
-/** Judges reverse DNS: whether the PTR record of a sending IP names its EHLO name, and that resolves to the IP. */
+/**
+ * Checks reverse DNS: whether the PTR record of a sending IP names its EHLO name, and whether that name resolves to the IP.
+ */
 import { isIPv6 } from 'node:net'
 import { confirmedNames, type PtrFacts } from '../dns/reverse.ts'
 import type { Finding } from '../mail/finding.ts'
 import { looksGeneric } from './names.ts'
 
 /**
- * Judges an IP's reverse DNS.
+ * Returns the finding about an IP's reverse DNS.
  * @param helo the EHLO name used with this IP
  */
-export function judgePtr(facts: PtrFacts, helo: string): Finding {
+export function evaluatePtr(facts: PtrFacts, helo: string): Finding {
   const { ip, ptr } = facts
   const about = { id: `ptr:${ip}`, title: `Reverse DNS of ${ip}` }
   const ask = `Set the PTR record of ${ip} to ${helo}. The provider of the address can do this, often in its control panel.`

@@ -1,4 +1,4 @@
-/** Lists the domains to check, and their envelope sender domains. */
+/** Lists the domains to check, and the domains of their envelope senders. */
 import type { Domain, Storage } from '../storage/storage.ts'
 
 /** A team other than the operator's. */
@@ -7,20 +7,20 @@ export interface OtherTeam {
   name: string
 }
 
-/** A domain with its team; null for the operator's team. */
+/** A domain and its team; null for the operator's team. */
 export interface TeamDomain {
   domain: Domain
   otherTeam: OtherTeam | null
 }
 
-/** The domain of envelope senders. */
+/** A domain that is used in envelope senders. */
 export interface ReturnPath {
   domain: string
   otherTeam: OtherTeam | null
 }
 
-/** Returns the domains of the first team, which operates the server; with `everyTeam` also those of the others. */
-export async function readDomains(
+/** Returns the domains of the first team, which operates the server; with `everyTeam`, also those of other teams. */
+export async function listTeamDomains(
   storage: Pick<Storage, 'listTeams' | 'listDomains'>,
   { everyTeam }: { everyTeam: boolean },
   now: number,
@@ -34,11 +34,11 @@ export async function readDomains(
 }
 
 /** Returns the envelope sender domains of domains that may send now. Pure. */
-export function returnPathsOf(domains: readonly TeamDomain[]): ReturnPath[] {
+export function listReturnPaths(domains: readonly TeamDomain[]): ReturnPath[] {
   return domains
     .filter(({ domain }) => domain.status === 'verified')
     .map(({ domain, otherTeam }) => ({ domain: `${domain.returnPath}.${domain.name}`, otherTeam }))
 }
 
 /** For titles. */
-export const ofTeam = ({ name }: OtherTeam): string => `team "${name}"`
+export const formatTeam = ({ name }: OtherTeam): string => `team "${name}"`

@@ -1,17 +1,23 @@
-/** Sending IPs: their registry, their checks, and how receivers see them. */
+/** Sending IPs: their registry, their checks, and the IPs that receivers see. */
 export {
-  addressesOf,
-  familyOf,
+  listAddresses,
+  getFamily,
   isPublicAddress,
   lookUpHost,
-  seenAddresses,
+  determineVisibleAddresses,
   type HostAnswers,
-  type SeenAddress,
+  type VisibleAddress,
 } from './addresses.ts'
-export { askBlocklist, judgeListing, summarise } from './blocklist.ts'
-export { createSourceBook, type SourceBook } from './book.ts'
-export { lookAtSource } from './check.ts'
+export { queryBlocklist, evaluateListing, summarizeListings } from './blocklist.ts'
+export { createSourceRegistry, type SourceRegistry } from './book.ts'
+export { checkSource } from './check.ts'
 export { isInternalName, looksGeneric } from './names.ts'
-export { ofTeam, readDomains, returnPathsOf, type OtherTeam, type TeamDomain } from './return-paths.ts'
-export { evaluateSpf, judgeSpfOfHelo } from './spf.ts'
+export {
+  formatTeam,
+  listTeamDomains,
+  listReturnPaths,
+  type OtherTeam,
+  type TeamDomain,
+} from './return-paths.ts'
+export { evaluateSpf, explainHeloSpf } from './spf.ts'
 export { createSourceWatcher, type SourceWatcher } from './watcher.ts'

@@ -3,7 +3,7 @@ import type { DNSResolver } from 'mailauth'
 import { isIPv6 } from 'node:net'
 import type { RecordType, Resolver } from '../dns/dns.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
-import { ofTeam, type OtherTeam } from './return-paths.ts'
+import { formatTeam, type OtherTeam } from './return-paths.ts'
 
 /** The result: `pass`, `fail`, `softfail`, `neutral`, `none`, `temperror`, `permerror` (RFC 7208 §2.6). */
 export interface SpfFacts {
@@ -35,7 +35,7 @@ export async function evaluateSpf(
   resolver: Pick<Resolver, 'resolve'>,
   args: { ip: string; domain: string; helo: string },
 ): Promise<SpfFacts> {
-  // Loaded on first use, because few machines send over IPv6.
+  // Load it on first use, because few machines send over IPv6.
   const { spf } = await import('mailauth/lib/spf/index.js')
   const { ip, domain, helo } = args
   const { status } = await spf({
@@ -48,8 +48,8 @@ export async function evaluateSpf(
   return { ip, domain, result: status.result }
 }
 
-/** Explains a result. */
-export function judgeSpfOf({ ip, domain, result }: SpfFacts): Finding {
+/** Converts a result to a finding. */
+export function explainSpf({ ip, domain, result }: SpfFacts): Finding {
   const about = { id: `spf:${ip}:${domain}`, title: `SPF of ${domain} for ${ip}` }
   if (result === 'pass')
     return { ...about, status: 'ok', found: `${domain} allows mail from ${ip}.`, advice: null }
@@ -69,15 +69,15 @@ export function judgeSpfOf({ ip, domain, result }: SpfFacts): Finding {
 }
 
 /**
- * Explains a result for a domain of a team other than the operator's. It decides nothing: otherwise a team could
+ * Converts a result for a domain of another team to a finding. It has no effect on IPv6, because a team could otherwise
  * disable IPv6 for everyone with its own record.
  */
 export function explainOtherTeamSpf(facts: SpfFacts, team: OtherTeam): Finding {
-  const finding = judgeSpfOf(facts)
+  const finding = explainSpf(facts)
   return {
     ...finding,
     id: `${OTHER_TEAMS}${finding.id}`,
-    title: `${finding.title} (${ofTeam(team)})`,
+    title: `${finding.title} (${formatTeam(team)})`,
     status: finding.status === 'failed' ? 'warning' : finding.status,
     advice:
       finding.advice &&
@@ -86,10 +86,10 @@ export function explainOtherTeamSpf(facts: SpfFacts, team: OtherTeam): Finding {
 }
 
 /**
- * Explains the results for an EHLO name, one per IP that uses it. Receivers are advised to check it (RFC 7208 §2.3);
- * for mail with an empty reverse-path, such as bounces, it is the only identity (§2.4).
+ * Converts the results for an EHLO name, one per IP that uses it, to a finding. Receivers are advised to check this name
+ * (RFC 7208 §2.3). For mail with an empty reverse-path, such as bounces, it is the only identity (§2.4).
  */
-export function judgeSpfOfHelo(name: string, facts: readonly SpfFacts[]): Finding {
+export function explainHeloSpf(name: string, facts: readonly SpfFacts[]): Finding {
   const about = { id: `spf-helo:${name}`, title: `SPF of the EHLO name ${name}` }
   const publish = `Publish a TXT record at ${name}: v=spf1 a ${facts.map(({ ip }) => mechanism(ip)).join(' ')} -all`
   if (facts.some(({ result }) => result === 'temperror'))

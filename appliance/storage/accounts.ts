@@ -4,11 +4,11 @@ import type { Db, UsersTable } from './schema.ts'
 import { firstTeam, type Team } from './teams.ts'
 import { dropTickets } from './tickets.ts'
 
-/** How many second factors of each kind a user has. */
+/** Number of a user's second steps of each kind. */
 export interface FactorCounts {
   totp: boolean
   passkeys: number
-  /** Unused recovery codes. */
+  /** Number of unused recovery codes. */
   recoveryCodes: number
 }
 
@@ -30,7 +30,7 @@ export async function countFactors(db: Db, { userId }: { userId: string }): Prom
   return { totp: totp !== undefined, passkeys: Number(passkeys.n), recoveryCodes: Number(codes.n) }
 }
 
-/** Reports whether a user has a second factor: a confirmed authenticator app or a passkey. */
+/** Whether a user has a second step: a confirmed authenticator app or a passkey. */
 export async function hasSecondFactor(db: Db, args: { userId: string }): Promise<boolean> {
   const { totp, passkeys } = await countFactors(db, args)
   return totp || passkeys > 0
@@ -39,18 +39,18 @@ export async function hasSecondFactor(db: Db, args: { userId: string }): Promise
 export interface User {
   id: string
   email: string
-  /** argon2id in PHC string form; null: signs in only with an identity provider or a passkey. */
+  /** argon2id hash in PHC string form; null if the user signs in only with an identity provider or a passkey. */
   passwordHash: string | null
   createdAt: number
   /**
-   * When the account's owner proved that the address is theirs, through an emailed link or a provider that is
-   * authoritative for it. Null: not proven, so the account may have been created by someone else.
+   * When the account's owner proved to own the address, by an emailed link or a provider that is authoritative for it. Null
+   * if not proved, so that the account may have been created by someone else.
    */
   provenAt: number | null
 }
 
 /** Numbers of sign-in methods that the first proof of an address revoked. */
-export interface FirstProof {
+export interface RevokedSignInMethods {
   /** Number of identities that were unlinked. */
   identities: number
   /** Number of passkeys that are now only a second step. */
@@ -73,8 +73,8 @@ const toUser = (row: Selectable<Pick<UsersTable, (typeof userColumns)[number]>>)
 const emailKey = (email: string): string => email.toLowerCase()
 
 /**
- * Creates a team with its first owner. Refuses with `exists` if a user has that address, and with `onlyFirst` if there
- * is a team already. The unique key decides between two concurrent callers, so no lookup before it is needed.
+ * Creates a team with its first owner. Returns `exists` if a user already has the address or, with `onlyFirst`, if there is
+ * already a team. The unique key prevents duplicates if two callers are concurrent, so a lookup before isn't needed.
  */
 async function createOwner(
   db: Db,
@@ -105,12 +105,12 @@ async function createOwner(
 
 /**
  * Sets a user's password. In the same transaction, ends all sessions of the user except `keep` (a token hash), pending
- * second steps and links that set a password, because someone else may know the old password.
- * @param args.byMail the link came by mail, which proves the address. On the first proof, identities are unlinked and
- * passkeys can only be used as a second step, because someone else may have added them. Returns how many were affected;
+ * second steps, and links that set a password, because someone else may know the old password.
+ * @param args.byMail whether the link was emailed, which proves the address. On the first proof, identities are unlinked
+ * and passkeys can only be used as a second step, because someone else may have added them. Returns how many were affected;
  * null if it wasn't the first proof.
- * @param args.was the hash that the old password was compared with; returns `stale` and changes nothing if the stored
- * hash is a different one
+ * @param args.was the hash that the old password was compared with; returns `stale` and changes nothing if the stored hash
+ * is a different one
  */
 async function setPassword(
   db: Db,
@@ -122,7 +122,7 @@ async function setPassword(
     was,
   }: { userId: string; passwordHash: string; keep: string | null; byMail?: boolean; was?: string },
   now: number,
-): Promise<FirstProof | null | 'stale'> {
+): Promise<RevokedSignInMethods | null | 'stale'> {
   const change = db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId)
   const changed = await (
     was === undefined ? change : change.where('password_hash', '=', was)
@@ -134,15 +134,16 @@ async function setPassword(
   return byMail ? proveAddress(db, userId, now) : null
 }
 
-/** Reports whether `hash` is still the stored one. Hashing takes time, and the password may have changed meanwhile. */
-export async function isPassword(db: Db, userId: string, hash: string): Promise<boolean> {
+/** Whether `hash` is still stored. Hashing takes time, so the password may have changed meanwhile. */
+export async function isCurrentPasswordHash(db: Db, userId: string, hash: string): Promise<boolean> {
   return (await getUser(db, { id: userId }))?.passwordHash === hash
 }
 
 /**
- * Marks an address as proven. Returns null if it was proven before: then the user added all identities and passkeys.
+ * Marks an address as proved. Returns null if it was already proved, because then the user added all identities and
+ * passkeys.
  */
-async function proveAddress(db: Db, userId: string, now: number): Promise<FirstProof | null> {
+async function proveAddress(db: Db, userId: string, now: number): Promise<RevokedSignInMethods | null> {
   const proven = await db
     .updateTable('users')
     .set({ proven_at: now })
@@ -159,7 +160,7 @@ async function proveAddress(db: Db, userId: string, now: number): Promise<FirstP
   return { identities: Number(unlinked.numDeletedRows), passkeys: Number(lowered.numUpdatedRows) }
 }
 
-/** Finds a user by address, ignoring letter case. */
+/** Finds a user by address, ignoring case. */
 async function findUser(db: Db, args: { email: string }): Promise<User | undefined> {
   const row = await db
     .selectFrom('users')
@@ -169,7 +170,7 @@ async function findUser(db: Db, args: { email: string }): Promise<User | undefin
   return row && toUser(row)
 }
 
-/** Lists all users by address. */
+/** Lists all users, sorted by address. */
 async function listUsers(db: Db): Promise<(User & { hasSecondFactor: boolean })[]> {
   const rows = await db.selectFrom('users').select(userColumns).orderBy('email_key').execute()
   const users: (User & { hasSecondFactor: boolean })[] = []

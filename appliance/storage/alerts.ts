@@ -9,8 +9,8 @@ import {
   ALERT_KINDS,
   DEFAULT_ALERT_SETTINGS,
 } from '../mail/alert.ts'
-import { recordOthers } from './events.ts'
-import { type Page, type PageArgs, pageOf } from './lists.ts'
+import { recordOtherEvents } from './events.ts'
+import { type Page, type PageArgs, readPage } from './lists.ts'
 import type { AlertsTable, Db } from './schema.ts'
 
 interface AlertRef {
@@ -18,14 +18,14 @@ interface AlertRef {
   id: string
 }
 
-/** Which alerts to list; undefined: all. */
+/** Selects the alerts to list. Undefined fields match all alerts. */
 interface AlertFilter {
   status?: AlertStatus | undefined
   kind?: AlertKind | undefined
 }
 
-/** The alerts that the owners of a team are to get an email about. */
-export interface AlertMailing {
+/** The alerts that the owners of a team still have to get an email about. */
+export interface PendingAlertEmail {
   teamId: string
   opened: Alert[]
   closed: Alert[]
@@ -57,7 +57,7 @@ async function listAlerts(db: Db, args: PageArgs & AlertFilter): Promise<Page<Al
   if (status === 'open') query = query.where('closed_at', 'is', null)
   if (status === 'closed') query = query.where('closed_at', 'is not', null)
   if (kind !== undefined) query = query.where('kind', '=', kind)
-  return pageOf(query, args, toAlert)
+  return readPage(query, args, toAlert)
 }
 
 async function getAlert(db: Db, { teamId, id }: AlertRef): Promise<Alert | undefined> {
@@ -90,8 +90,8 @@ async function countOpenAlerts(db: Db): Promise<{ kind: AlertKind; scope: AlertS
 }
 
 /**
- * Opens an alert, and records its event unless it is muted. Does nothing if one about the same thing is open; returns
- * whether it opened.
+ * Opens an alert, and records its event unless it is muted. Does nothing if an alert about the same subject is open.
+ * Returns whether it was opened.
  */
 async function openAlert(
   db: Db,
@@ -124,11 +124,11 @@ async function openAlert(
     .returning('id')
     .executeTakeFirst()
   if (!inserted) return false
-  if (!muted) recordOthers(db, [{ teamId, type: 'alert.opened', data: { alert } }], now)
+  if (!muted) recordOtherEvents(db, [{ teamId, type: 'alert.opened', data: { alert } }], now)
   return true
 }
 
-/** Stores the latest finding about an open alert. */
+/** Stores the latest value of an open alert. */
 async function noteAlert(
   db: Db,
   { id, value, note, calmSince }: { id: string; value: number; note: string; calmSince: number | null },
@@ -141,7 +141,7 @@ async function noteAlert(
     .execute()
 }
 
-/** Closes an open alert once, and records its event unless it is muted. Returns whether it closed. */
+/** Closes an open alert, and records its event unless it is muted. Returns whether it was closed. */
 async function closeAlert(db: Db, { id }: { id: string }, now: number): Promise<boolean> {
   const row = await db
     .updateTable('alerts')
@@ -160,15 +160,16 @@ async function closeAlert(db: Db, { id }: { id: string }, now: number): Promise<
     .executeTakeFirst()
   if (!row) return false
   const alert = toAlert(row)
-  if (!alert.muted) recordOthers(db, [{ teamId: alert.teamId, type: 'alert.closed', data: { alert } }], now)
+  if (!alert.muted)
+    recordOtherEvents(db, [{ teamId: alert.teamId, type: 'alert.closed', data: { alert } }], now)
   return true
 }
 
-/** Maximum number of alerts in one email; the rest go into the next one. */
+/** Maximum number of alerts in one email. Further alerts go into the next email. */
 const MOST_MAILED = 50
 
-/** Returns the alerts of one team whose owners are to get an email, and got the last one before `before`. */
-async function dueAlertMail(db: Db, { before }: { before: number }): Promise<AlertMailing | undefined> {
+/** Returns the alerts of one team whose owners still have to get an email, and got the last one before `before`. */
+async function dueAlertMail(db: Db, { before }: { before: number }): Promise<PendingAlertEmail | undefined> {
   const due = db
     .selectFrom('alerts')
     .where((where) => where.or([where('mail_opened', '=', 'due'), where('mail_closed', '=', 'due')]))
@@ -200,7 +201,7 @@ async function dueAlertMail(db: Db, { before }: { before: number }): Promise<Ale
   return { teamId: team.team_id, opened: those('mail_opened'), closed: those('mail_closed') }
 }
 
-/** Marks alerts as mailed. Notifications that became due meanwhile stay due. */
+/** Marks alerts as mailed. Notifications that became due in the meantime stay due. */
 async function settleAlertMail(
   db: Db,
   { opened, closed }: { opened: readonly string[]; closed: readonly string[] },
@@ -229,7 +230,7 @@ async function alertSettings(db: Db, { teamId }: { teamId: string }): Promise<Al
   return { email: row.email === 1, muted: ALERT_KINDS.filter((kind) => muted.includes(kind)) }
 }
 
-/** Sets what a team is notified of. Applies to alerts that open from now on. */
+/** Sets which alerts a team is notified of. Applies to alerts that open from now on. */
 async function setAlertSettings(
   db: Db,
   { teamId, settings: { email, muted } }: { teamId: string; settings: AlertSettings },
@@ -242,7 +243,7 @@ async function setAlertSettings(
     .execute()
 }
 
-/** Removes alerts that closed before `before`, at most `most`; returns how many. */
+/** Removes at most `most` alerts that closed before `before`. Returns their number. */
 async function purgeAlerts(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   const old = db.selectFrom('alerts').select('id').where('closed_at', '<', before).limit(most)
   const { numDeletedRows } = await db.deleteFrom('alerts').where('id', 'in', old).executeTakeFirstOrThrow()

@@ -53,7 +53,7 @@ async function findApiKey(db: Db, args: { tokenHash: string }): Promise<ApiKey |
   return row && toApiKey(row)
 }
 
-/** Finds a key by its id alone. For listeners that the configuration binds to a key. */
+/** Finds a key by its ID alone, for listeners that the configuration binds to a key. */
 async function getApiKey(db: Db, args: { id: string }): Promise<ApiKey | undefined> {
   const row = await db.selectFrom('api_keys').selectAll().where('id', '=', args.id).executeTakeFirst()
   return row && toApiKey(row)
@@ -90,7 +90,7 @@ async function deleteApiKey(db: Db, args: { teamId: string; id: string }): Promi
 }
 
 /**
- * Records the last use of many keys at once, and the prefix of keys that have none yet. Keeps a later use that is
+ * Records the last use of many keys at once, and the prefix of keys that don't have one yet. Keeps a later use that is
  * already stored.
  */
 async function touchApiKeys(

@@ -1,15 +1,15 @@
 /** Assembles the `Storage` from the two threads of an engine and the storage for large messages. */
 import { crashPoint } from '../watch/crash-points.ts'
-import type { Bodies } from './bodies.ts'
-import type { PurgedRows } from './retention.ts'
+import type { LargeMessageStore } from './bodies.ts'
+import type { PurgeRowsResult } from './retention.ts'
 import type { StoreArgs, StoredEmail, StoreReportArgs } from './spool/put.ts'
-import { inRow, storeLarge } from './engine/large-messages.ts'
-import { createReceivedFiles } from './engine/received-files.ts'
+import { copyForRow, storeLarge } from './engine/large-messages.ts'
+import { createReceivedFileMethods } from './engine/received-files.ts'
 import type { Thread } from './engine/thread.ts'
 import type {
   NewEmail,
   PurgeArgs,
-  Purged,
+  PurgeResult,
   PutArgs,
   PutResult,
   ReadMethods,
@@ -27,9 +27,9 @@ export interface StorageLog {
 
 /** The storage of an engine, with methods that `Storage` doesn't have. */
 export interface EngineStorage extends Storage {
-  /** Write calls answered so far, the commits that they shared, and calls without a result yet. */
+  /** Number of write calls answered so far, of the commits that they shared, and of calls without a result yet. */
   stats(): { commits: number; calls: number; waiting: number }
-  /** Names of a noun's methods that write (nouns.ts). */
+  /** Returns the names of a noun's methods that write (nouns.ts). */
   writesOf(noun: string): string[]
 }
 
@@ -37,24 +37,24 @@ export interface EngineStorage extends Storage {
 interface Parts {
   writer: Thread
   reader: Thread
-  bodies: Bodies
+  bodies: LargeMessageStore
   logger: StorageLog | undefined
   databaseServer?: Storage['databaseServer']
 }
 
 /** Combines the threads and the storage for large messages. */
-export const assemble = (parts: Parts): EngineStorage => new Assembly(parts).storage
+export const assembleStorage = (parts: Parts): EngineStorage => new Assembly(parts).storage
 
 /**
- * Makes a storage of the thread that reads, for commands that must not change anything, not even the schema. There is
- * no thread that writes, and no sweep of message files.
+ * Creates a storage with only the reading thread, for commands that must not change anything, not even the schema. There is
+ * no writing thread, and no sweep of message files.
  */
-export function readOnly(reader: Thread): ReadOnlyStorage {
+export function createReadOnlyStorage(reader: Thread): ReadOnlyStorage {
   const calls = reader.methods.map(({ name }) => [
     name,
     (args: unknown, now: number): Promise<unknown> => reader.call(name, args, now),
   ])
-  // The types are right because they come from the list that the thread runs.
+  // The types match, because the names come from the list of methods that the thread runs.
   const methods = Object.fromEntries(calls) as ReadMethods
   return { ...methods, close: () => reader.close() }
 }
@@ -63,7 +63,7 @@ class Assembly {
   readonly storage: EngineStorage
   readonly #writer: Thread
   readonly #reader: Thread
-  readonly #bodies: Bodies
+  readonly #bodies: LargeMessageStore
   readonly #databaseServer: Storage['databaseServer']
   readonly #unfinished = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
@@ -78,7 +78,7 @@ class Assembly {
   }
 
   #port(): EngineStorage {
-    const received = createReceivedFiles({
+    const received = createReceivedFileMethods({
       writer: this.#writer,
       reader: this.#reader,
       bodies: this.#bodies,
@@ -107,7 +107,7 @@ class Assembly {
     }
   }
 
-  /** The types are right because they come from the same lists that each thread runs. */
+  /** The types match, because the names come from the lists of methods that the threads run. */
   #oneCalls(): ReadMethods & WriteMethods {
     const calls = [this.#reader, this.#writer].flatMap((thread) =>
       thread.methods.map(({ name }) => [
@@ -179,21 +179,21 @@ class Assembly {
   }
 
   /**
-   * Removes rows before files. A crash between the two leaves a file without a row, which the sweep removes. The other
-   * order would leave a row without its file.
+   * Removes rows before files. A crash between the two leaves a file without a row, which the sweep removes. In the
+   * opposite order, it would leave a row without its file.
    */
   async #purge(
     method: 'purgeBodies' | 'purgeUnkeptBodies' | 'purgeEmails',
     args: PurgeArgs,
     now: number,
-  ): Promise<Purged> {
-    const { files, ...purged } = await this.#writer.call<PurgedRows>(method, args, now)
+  ): Promise<PurgeResult> {
+    const { files, ...purged } = await this.#writer.call<PurgeRowsResult>(method, args, now)
     if (purged.count > 0) crashPoint('retention')
     for (const emailId of files) await this.#bodies.remove(emailId)
     return purged
   }
 
-  /** Sweeps in the background. A failure is logged and harmless. */
+  /** Sweeps in the background. A failure is harmless, so it is only logged. */
   async #sweep(logger: StorageLog | undefined): Promise<void> {
     try {
       const existing = (ids: string[]) => this.#reader.call<string[]>('messagesInFiles', { ids }, 0)
@@ -207,16 +207,16 @@ class Assembly {
   async #close(): Promise<void> {
     await Promise.resolve()
     await Promise.allSettled(this.#unfinished)
-    // Close the reader first: a checkpoint can't empty the log while another connection reads from it.
+    // Close the reader first, because a checkpoint can't empty the log while another connection reads from it.
     await this.#reader.close()
     await this.#writer.close()
   }
 }
 
-/** Converts an email for the writer. */
+/** Converts an email to the writer's form. */
 function toStored(
-  bodies: Bodies,
+  bodies: LargeMessageStore,
   { message, ...email }: NewEmail,
 ): StoredEmail & { body: Uint8Array<ArrayBuffer> | null } {
-  return { ...email, body: inRow(bodies, message), size: message.byteLength }
+  return { ...email, body: copyForRow(bodies, message), size: message.byteLength }
 }

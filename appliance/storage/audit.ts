@@ -1,24 +1,23 @@
 /**
- * The audit log. Stores every administrative action before it runs, and then its outcome. Nothing else changes an
- * entry.
+ * The audit log. Every administrative action is stored before it runs, and then its outcome. Nothing else changes an entry.
  */
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { AuditEntry, NewAuditEntry } from '../mail/audit.ts'
 import { firstIdAt } from '../mail/ids.ts'
-import { contains, like, lowered, type Page, type PageArgs, pageOf } from './lists.ts'
+import { contains, like, escapeLike, type Page, type PageArgs, readPage } from './lists.ts'
 import type { AuditLogTable, Db, Tables } from './schema.ts'
 
 /** A filter for entries. All conditions must match. */
 export interface AuditFilter {
-  /** Only entries of this team; undefined: of all teams and of the server. */
+  /** The team; undefined for the entries of all teams and of the server. */
   teamId?: string | undefined
-  /** With a team: includes entries that affect the whole server. */
+  /** With a team: whether to include entries that affect the whole server. */
   appliance?: boolean | undefined
-  /** Part of the actor or the actor's name, ignoring letter case. */
+  /** Part of the actor or of the actor's name, ignoring case. */
   actor?: string | undefined
-  /** Noun and verb (`domain.create`), or only the noun. */
+  /** Noun and verb of the action, such as `domain.create`, or only the noun. */
   action?: string | undefined
-  /** The full target (`domain 0193…`), its noun or its id alone, or a part of its name, ignoring letter case. */
+  /** The full target (`domain 0193…`), its noun or ID alone, or a part of its name, ignoring case. */
   target?: string | undefined
   /** At or after this time (Unix milliseconds). */
   since?: number | undefined
@@ -47,7 +46,7 @@ const toEntry = (row: Selectable<AuditLogTable>): AuditEntry => ({
   details: JSON.parse(row.details) as Record<string, unknown>,
 })
 
-/** Appends an entry. A long action is recorded before it begins, with `after` null. */
+/** Appends an entry. A long action is recorded before it begins, with null for `after`. */
 export async function appendAudit(db: Db, { entry }: { entry: NewAuditEntry }): Promise<void> {
   const { id, teamId, at, actor, actorKind, actorName, ip, action, target, targetName } = entry
   await db
@@ -71,8 +70,8 @@ export async function appendAudit(db: Db, { entry }: { entry: NewAuditEntry }): 
 }
 
 /**
- * Records the outcome of an action, once. Returns false if there is no such entry or it has an outcome already.
- * @param args target: replaces the recorded target if the created object got its id during the action
+ * Records the outcome of an action, once. Returns false if there is no such entry or it already has an outcome.
+ * @param args target: replaces the recorded target if the created object got its ID during the action
  */
 export async function completeAudit(
   db: Db,
@@ -108,9 +107,10 @@ function meeting(entries: Entries, { actor, action, target, since, until }: Audi
     met = met.where((e) =>
       e.or([
         e('target', '=', target),
-        // The noun: targets that begin with it and a space, which sorts right before an exclamation mark.
+        // The target is a noun, so match targets that begin with it and a space, which sorts right before an exclamation
+        // mark.
         e.and([e('target', '>=', `${target} `), e('target', '<', `${target}!`)]),
-        like('target', `% ${lowered(target)}`),
+        like('target', `% ${escapeLike(target)}`),
         contains('target_name', target),
       ]),
     )
@@ -119,7 +119,7 @@ function meeting(entries: Entries, { actor, action, target, since, until }: Audi
   return met
 }
 
-/** Finds an entry. Returns undefined for entries of other teams, if a team is given. `appliance`: as in the filter. */
+/** Finds an entry. With a team, returns undefined for entries of other teams. `appliance` is used as in the filter. */
 async function getAudit(
   db: Db,
   { id, ...whose }: { id: string } & Pick<AuditFilter, 'teamId' | 'appliance'>,
@@ -132,12 +132,12 @@ async function getAudit(
 /** Lists entries, newest first. */
 async function listAudit(db: Db, args: AuditFilter & Omit<PageArgs, 'teamId'>): Promise<Page<AuditEntry>> {
   const entries = meeting(within(db.selectFrom('audit_log'), args), args)
-  return pageOf(entries.selectAll(), args, toEntry)
+  return readPage(entries.selectAll(), args, toEntry)
 }
 
 /**
- * Deletes entries older than `before` (Unix milliseconds), oldest first, and returns their number. Keeps entries of
- * hold rules that still hold mail, because undoing needs them.
+ * Deletes entries older than `before` (Unix milliseconds), oldest first. Returns their number. Keeps entries of hold rules
+ * that still hold mail, because they are needed to undo the action.
  */
 async function purgeAudit(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   const old = db

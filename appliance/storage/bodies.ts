@@ -5,14 +5,14 @@
 import { link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isId } from '../mail/ids.ts'
-import { giveToOwnerOf, MESSAGES, syncDirectory } from './sqlite/directory.ts'
+import { transferOwnership, MESSAGES_FOLDER, syncDirectory } from './sqlite/directory.ts'
 
 /**
  * Storage for messages that are too large for a row. Rows mark such messages. Bytes are written before their row and
  * removed after it, so a crash can leave only bytes without a row, which the sweep removes.
  */
-export interface Bodies {
-  /** Size limit in bytes. Larger messages are stored here, others in rows. */
+export interface LargeMessageStore {
+  /** Maximum size of a message in a row, in bytes. Larger messages are stored here. */
   readonly largestRow: number
   /** Prepares the storage. Called once, before anything else. */
   begin(): Promise<void>
@@ -20,11 +20,11 @@ export interface Bodies {
   put(emailId: string, bytes: Uint8Array): Promise<void>
   /** Reads the bytes of an email. If they are missing, rejects with a message for the operator. */
   read(emailId: string): Promise<Uint8Array>
-  /** Does nothing if the email has no bytes. */
+  /** Removes the bytes of an email, if there are any. */
   remove(emailId: string): Promise<void>
   /**
    * Removes bytes that no row refers to. Bytes younger than an hour are kept, because their row may not be written yet.
-   * @param existing returns the subset of the given emails whose rows refer to bytes in this storage
+   * @param existing returns those of the given emails whose rows refer to bytes in this storage
    * @param stop checked between steps
    * @returns number of messages removed
    */
@@ -32,28 +32,31 @@ export interface Bodies {
 }
 
 /**
- * Maximum size of a message in a row. Larger ones are files, because in SQLite the only writer would write them twice:
- * to the log and to the table.
+ * Maximum size of a message in a row, in bytes. Larger messages are files, because SQLite would write them twice, to the
+ * log and to the table, and has only one writer.
  */
 const LARGEST_ROW = 256 * 1024
 
-/** A file is written before its row, so it may be older by the length of one commit. One hour is a safe upper bound. */
+/**
+ * Age from which on a file without a row is removed, in milliseconds. A file is written before its row, so it may be older
+ * by the length of one commit. One hour is a safe upper bound.
+ */
 const ORPHAN_MS = 60 * 60 * 1000
 
 /** Number of names per query while sweeping. */
 const SWEEP_ROUND = 500
 
 /**
- * Returns the file of a large message: `messages/<xx>/<email id>`, `xx` being the last two digits of the id, which are
- * random. Throws for anything but an id, because it becomes part of a path.
+ * Returns the path of a large message: `messages/<xx>/<email id>`, where `xx` is the last two digits of the ID, which are
+ * random. Throws for anything but an ID, because it becomes part of a path.
  */
 export function messagePath(dataDir: string, emailId: string): string {
   if (!isId(emailId)) throw new RangeError('The id of an email must be a UUID.')
-  return join(dataDir, MESSAGES, emailId.slice(-2), emailId)
+  return join(dataDir, MESSAGES_FOLDER, emailId.slice(-2), emailId)
 }
 
-/** Large messages as files of the data directory. */
-export class MessageFiles implements Bodies {
+/** Stores large messages as files in the data directory. */
+export class MessageFiles implements LargeMessageStore {
   readonly largestRow = LARGEST_ROW
   readonly #root: string
   readonly #dataDir: string
@@ -63,13 +66,13 @@ export class MessageFiles implements Bodies {
 
   constructor(dataDir: string) {
     this.#dataDir = dataDir
-    this.#root = join(dataDir, MESSAGES)
+    this.#root = join(dataDir, MESSAGES_FOLDER)
   }
 
-  /** Creates the directory. From then on, it shows that the data directory has a database (sqlite/connection.ts). */
+  /** Creates the directory. From then on, it indicates that the data directory has a database (sqlite/connection.ts). */
   async begin(): Promise<void> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
-    await giveToOwnerOf(this.#dataDir, this.#root)
+    await transferOwnership(this.#dataDir, this.#root)
   }
 
   /** Resolves when both the bytes and the file name are on disk. */
@@ -85,8 +88,8 @@ export class MessageFiles implements Bodies {
       } finally {
         await file.close()
       }
-      await giveToOwnerOf(this.#dataDir, temporary)
-      // A link fails if the name exists. A rename would silently replace the message of another email.
+      await transferOwnership(this.#dataDir, temporary)
+      // A link fails if the name exists. A rename would silently replace another email's message.
       await link(temporary, path)
     } finally {
       await rm(temporary, { force: true })
@@ -111,8 +114,8 @@ export class MessageFiles implements Bodies {
   }
 
   /**
-   * Removes files that a crash left behind, without a row or temporary, if they are older than an hour. Ages use the
-   * machine's clock, as the file system does.
+   * Removes files without a row and temporary files that a crash left behind, if they are older than an hour. Their age is
+   * measured with the machine's clock, which the file system uses.
    */
   async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {
     let removed = 0
@@ -131,15 +134,15 @@ export class MessageFiles implements Bodies {
     return removed
   }
 
-  /** Returns where the message of an email is stored. */
+  /** Returns the path for the message of an email. */
   #place(emailId: string): { directory: string; path: string } {
     const path = messagePath(this.#dataDir, emailId)
     return { directory: dirname(path), path }
   }
 
   /**
-   * Creates and syncs a directory, once per process. An existing directory may not be durable: its creator may have
-   * crashed before the sync.
+   * Creates and syncs a directory, once per process. An existing directory may not be durable, because the process that
+   * created it may have crashed before the sync.
    */
   #prepare(directory: string): Promise<void> {
     const known = this.#ready.get(directory)
@@ -152,8 +155,8 @@ export class MessageFiles implements Bodies {
 
   async #make(directory: string): Promise<void> {
     await mkdir(directory, { recursive: true, mode: 0o700 })
-    await giveToOwnerOf(this.#dataDir, this.#root)
-    await giveToOwnerOf(this.#dataDir, directory)
+    await transferOwnership(this.#dataDir, this.#root)
+    await transferOwnership(this.#dataDir, directory)
     await syncDirectory(this.#root)
     await syncDirectory(this.#dataDir)
   }
@@ -164,7 +167,7 @@ async function names(directory: string): Promise<string[]> {
     return await readdir(directory)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // No large message yet, or a stray file among the directories.
+    // There are no large messages yet, or there is a stray file among the directories.
     if (code === 'ENOENT' || code === 'ENOTDIR') return []
     throw error
   }
@@ -174,7 +177,7 @@ async function olderThan(directory: string, files: string[], time: number): Prom
   const old: string[] = []
   for (const file of files) {
     const found = await stat(join(directory, file)).catch((error: NodeJS.ErrnoException) => {
-      // Gone since it was listed: a temporary file that was linked to its final name.
+      // The file was removed after it was listed: a temporary file that was linked to its final name.
       if (error.code === 'ENOENT') return undefined
       throw error
     })

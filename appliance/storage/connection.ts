@@ -1,6 +1,6 @@
 /**
- * The database connection of an engine: for plain statements, with the part of better-sqlite3's interface that the hot
- * methods need, and for Kysely.
+ * The database connection of an engine: for plain statements, with those parts of better-sqlite3's interface that
+ * performance-critical methods need, and for Kysely.
  */
 import {
   Kysely,
@@ -12,7 +12,9 @@ import {
 } from 'kysely'
 import type { Db, Tables } from './schema.ts'
 
-/** A prepared statement. Parameters are values for each `?` in order, or one object whose keys stand for `@name`. */
+/**
+ * A prepared statement. Parameters are a value for each `?` in order, or one object whose keys are the names in `@name`.
+ */
 export interface Statement<P extends unknown[], R> {
   run(...values: P): { changes: number }
   get(...values: P): R | undefined
@@ -22,7 +24,7 @@ export interface Statement<P extends unknown[], R> {
 }
 
 export interface Connection {
-  /** Absent on SQLite. */
+  /** Undefined on SQLite. */
   readonly engine?: 'postgres'
   readonly inTransaction: boolean
   prepare<P extends unknown[] | object = unknown[], R = unknown>(
@@ -30,18 +32,18 @@ export interface Connection {
   ): P extends unknown[] ? Statement<P, R> : Statement<[P], R>
 }
 
-/** Reports whether statements run on PostgreSQL, for the few that differ between engines. */
+/** Whether statements run on PostgreSQL, for the few that differ between engines. */
 export const isPostgres = (db: Connection | Db): boolean =>
   'prepare' in db ? db.engine === 'postgres' : db.getExecutor().adapter instanceof PostgresAdapter
 
-/** The connection of each Kysely instance, and the objects created on it by `preparedOn`. */
+/** The connection of each Kysely instance, and the objects that `getPrepared` created on it. */
 const connections = new WeakMap<Db, { db: Connection; prepared: Map<unknown, unknown> }>()
 
 /**
- * Returns the result of `create` for the underlying connection, and calls it only once. For Kysely methods that need
- * prepared statements of hot methods.
+ * Returns the result of `create` for the underlying connection. Calls it only once. For Kysely methods that use prepared
+ * statements of performance-critical methods.
  */
-export function preparedOn<T>(kysely: Db, create: (db: Connection) => T): T {
+export function getPrepared<T>(kysely: Db, create: (db: Connection) => T): T {
   const known = connections.get(kysely)
   if (!known) throw new Error('This Kysely stands on no connection of ours.')
   const { db, prepared } = known
@@ -55,10 +57,10 @@ export interface Engine extends Omit<Dialect, 'createDriver'> {
 }
 
 /**
- * Creates a Kysely instance on a connection whose transactions someone else manages. Every query resolves within
- * microtasks, so a method that awaits only queries finishes before the next message is handled.
+ * Creates a Kysely instance on a connection whose transactions the caller manages. Every query resolves within microtasks,
+ * so a method that awaits only queries finishes before the next message is handled.
  */
-export function kyselyWith(db: Connection, engine: Engine, plugins: KyselyPlugin[]): Db {
+export function createKysely(db: Connection, engine: Engine, plugins: KyselyPlugin[]): Db {
   const connection = {
     executeQuery: async <R>(query: CompiledQuery) => engine.execute(query) as QueryResult<R>,
     streamQuery(): never {

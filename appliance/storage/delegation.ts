@@ -1,24 +1,24 @@
-/** What the DNS server publishes for sending domains: their keys, and the serial of its zones. */
+/** The data that the DNS server publishes for sending domains: their keys, and the serial of its zones. */
 import { sql } from 'kysely'
 import type { DkimKey } from './dkim-keys.ts'
-import { HOLDING, toDomain, type Domain } from './domains.ts'
+import { NAME_HOLDING_STATUSES, toDomain, type Domain } from './domains.ts'
 import type { Db } from './schema.ts'
 
-/** What DNS needs to know of a key. */
+/** The fields of a key that the DNS server needs. */
 type ServedKey = Pick<DkimKey, 'domainId' | 'selector' | 'algorithm' | 'publicKey' | 'state' | 'retireAt'>
 
 /** A domain whose records the DNS server publishes. */
 export interface ServedDomain {
   domain: Domain
-  /** Oldest first, without retired ones. */
+  /** The keys, oldest first, without retired ones. */
   keys: ServedKey[]
-  /** Whether this team has verified the name. Others may have added it, too. */
+  /** Whether this team has verified the name. Other teams may have added it, too. */
   holds: boolean
 }
 
 /**
- * Lists the domains of all teams that delegate records, or have a key with one of these selectors that isn't retired:
- * those that have just stopped. Oldest first.
+ * Lists the domains of all teams that delegate records, or that have just stopped: they still have a key with one of these
+ * selectors that isn't retired. Oldest first.
  */
 async function servedDomains(db: Db, { selectors }: { selectors: string[] }): Promise<ServedDomain[]> {
   const rows = await db
@@ -45,11 +45,11 @@ async function servedDomains(db: Db, { selectors }: { selectors: string[] }): Pr
   return rows.map((row) => ({
     domain: toDomain(row),
     keys: keys.get(row.id)!,
-    holds: HOLDING.some((status) => status === row.status),
+    holds: NAME_HOLDING_STATUSES.some((status) => status === row.status),
   }))
 }
 
-/** Domains whose keys are read at once. */
+/** Number of domains whose keys are read at once. */
 const CHUNK = 500
 
 function keysOf(db: Db, domains: readonly { id: string }[]): Promise<ServedKey[]> {
@@ -74,8 +74,8 @@ function keysOf(db: Db, domains: readonly { id: string }[]): Promise<ServedKey[]
 }
 
 /**
- * Returns the serial of zones with this content: a new, higher one when the content has changed (RFC 1982). All nodes of
- * one storage get the same.
+ * Returns the serial of zones with this content. If the content has changed, this is a new, higher serial (RFC 1982). All
+ * nodes of one storage get the same serial.
  */
 async function zoneSerial(db: Db, { digest }: { digest: string }, now: number): Promise<number> {
   const serial = Math.floor(now / 1000)

@@ -1,4 +1,4 @@
-/** Deliveries: rows that `put` creates, `lease` takes and `settle` ends, and the transcripts of their attempts. */
+/** Deliveries, which `put` creates, `lease` leases and `settle` ends, and the transcripts of their attempts. */
 import { sql, type SqlBool } from 'kysely'
 import type { Notify } from '../mail/dsn.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
@@ -14,8 +14,8 @@ export interface Delivery {
   recipient: string
   field: RecipientField
   /**
-   * Where the delivery is queued, or was last queued: the pool of sending IPs, and the mailbox provider, or `?domain`
-   * before the first lookup.
+   * The queue of the delivery, or its last queue: the pool of sending IPs, and the mailbox provider, or `?domain` before
+   * the first lookup.
    */
   pool: string
   provider: string
@@ -24,19 +24,19 @@ export interface Delivery {
   createdAt: number
   updatedAt: number
   /**
-   * When the next attempt is due; null when it is final. While an attempt runs, when the next one would start after a
-   * crash.
+   * When the next attempt is due; null if the delivery is final. While an attempt runs, the time of the next one in case of
+   * a crash.
    */
   dueAt: number | null
-  /** When it expires; null when it is final. */
+  /** When the delivery expires; null if it is final. */
   expiresAt: number | null
-  /** The time that the sender chose; null: immediately. */
+  /** The time that the sender chose; null to send immediately. */
   scheduledAt: number | null
-  /** Why it is in this state; null before the first attempt. */
+  /** Why the delivery is in this state; null before the first attempt. */
   cause: Cause | null
 }
 
-/** Starts every query that shows deliveries. Aliases: `d` is `deliveries`, `e` is `emails`. */
+/** Returns the base of every query that returns deliveries. Aliases: `d` is `deliveries`, `e` is `emails`. */
 export function selectDeliveries(db: Db) {
   return db
     .selectFrom('deliveries as d')
@@ -70,13 +70,13 @@ export function toDelivery(row: DeliveryRow): Delivery {
 }
 
 /**
- * The delivery is waiting or held. Written as a literal, not bound: the planner uses a partial index only if it can
- * read the condition.
+ * Matches deliveries that are waiting or held. Written as a literal, because the planner uses a partial index only if the
+ * condition isn't a bound parameter.
  */
-export const queued = sql<SqlBool>`deliveries.expires_at is not null`
+export const isQueued = sql<SqlBool>`deliveries.expires_at is not null`
 
-/** The values of the queue columns once a delivery is final. */
-export const ended = {
+/** The values of the queue columns of a final delivery. */
+export const finalQueueColumns = {
   queue: null,
   stream: null,
   domain: null,
@@ -88,18 +88,18 @@ export const ended = {
   pool_before: null,
 }
 
-/** The values of `ended` as SQL for plain statements. */
-export const ENDED = Object.keys(ended)
+/** SQL that sets the values of `finalQueueColumns`, for plain statements. */
+export const FINAL_QUEUE_COLUMNS_SQL = Object.keys(finalQueueColumns)
   .map((column) => `${column} = null`)
   .join(', ')
 
 /** Formats NOTIFY for its column: null, `NEVER`, or keywords separated by commas. */
-export function toNotify(notify: Notify | null): string | null {
+export function formatNotify(notify: Notify | null): string | null {
   return Array.isArray(notify) ? notify.join(',') : notify
 }
 
-/** Parses what `toNotify` wrote. */
-export function fromNotify(column: string | null): Notify | null {
+/** Parses the output of `formatNotify`. */
+export function parseNotify(column: string | null): Notify | null {
   if (column === null || column === 'NEVER') return column
   return column.split(',') as Exclude<Notify, 'NEVER'>
 }
@@ -110,7 +110,7 @@ type StoredStep = Pick<Step, 'name' | 'at' | 'ms'> & Partial<Step>
  * Formats a transcript as JSON. Omits fields that are often null, and the host and IP if they are the same as in the
  * previous step.
  */
-export function writeTranscript(transcript: Transcript): string {
+export function serializeTranscript(transcript: Transcript): string {
   let [lastHost, lastIp] = [null, null] as [string | null, string | null]
   const steps = transcript.steps.map(({ name, host, ip, sent, reply, note, at, ms }) => {
     const stored = {
@@ -129,8 +129,8 @@ export function writeTranscript(transcript: Transcript): string {
   return JSON.stringify({ ...transcript, steps })
 }
 
-/** Parses what `writeTranscript` wrote, or the older format with all fields. */
-export function readTranscript(json: string): Transcript {
+/** Parses the output of `serializeTranscript`, or the older format with all fields. */
+export function parseTranscript(json: string): Transcript {
   const { steps, ...rest } = JSON.parse(json) as Omit<Transcript, 'steps'> & { steps: StoredStep[] }
   let [lastHost, lastIp] = [null, null] as [string | null, string | null]
   const whole = steps.map(

@@ -1,4 +1,4 @@
-/** DKIM keys of sending domains. Their states are decided in senders/rotation.ts. */
+/** DKIM keys of sending domains. senders/rotation.ts decides their states. */
 import type { Selectable } from 'kysely'
 import type { Db, DkimKeysTable } from './schema.ts'
 import type { DkimAlgorithm, DkimKeyState } from './values.ts'
@@ -16,7 +16,7 @@ export interface DkimKey {
   createdAt: number
   state: DkimKeyState
   stateSince: number
-  /** When a retiring key is retired; null otherwise. */
+  /** When a retiring key will be retired; null for other keys. */
   retireAt: number | null
 }
 
@@ -69,11 +69,11 @@ export async function insertKeys(db: Db, keys: readonly DkimKey[]): Promise<void
 }
 
 /**
- * Adds the keys of a rotation. Replaces pending ones. `rotating`: a key already waits for its record, so nothing
+ * Adds the keys of a rotation. Replaces pending keys. `rotating`: a pending key already waits for its record, so nothing
  * changes. `gone`: the domain doesn't exist.
  *
- * With `restart`, a key that waits is replaced, too. If the domain was never verified, nothing was signed: then all keys are
- * replaced, and the RSA key signs from the start.
+ * With `restart`, a key that waits for its record is replaced, too. If the domain was never verified, no mail was signed,
+ * so all keys are replaced, and the RSA key signs from the start.
  */
 async function addDkimKeys(
   db: Db,
@@ -97,14 +97,14 @@ async function addDkimKeys(
     return 'added'
   }
   const pending = (await dkimKeys(db, { domainId })).filter(({ state }) => state === 'pending')
-  // A pending Ed25519 key alone is not a rotation. It can be replaced.
+  // A pending Ed25519 key alone is not a rotation, so it can be replaced.
   if (!restart && pending.some(({ algorithm }) => algorithm === 'rsa-sha256')) return 'rotating'
   for (const { id } of pending) await db.deleteFrom('dkim_keys').where('id', '=', id).execute()
   await insertKeys(db, keys)
   return 'added'
 }
 
-/** An RSA key signs from the start. */
+/** Makes an RSA key active, so that it signs from the start. */
 const startOf = (key: DkimKey): DkimKey =>
   key.algorithm === 'rsa-sha256' ? { ...key, state: 'active' } : key
 

@@ -1,14 +1,14 @@
-/** The verification of sending domains: results of DNS checks, and when the next check is due. */
+/** The verification of sending domains: results of DNS checks, and the times of the next checks. */
 import { sql } from 'kysely'
 import type { EventDomain } from '../mail/event.ts'
 import type { DkimKeyChange } from './dkim-keys.ts'
 import {
   type Domain,
-  type DomainWatch,
-  fromWatch,
-  HOLDING,
+  type VerificationSchedule,
+  toVerificationColumns,
+  NAME_HOLDING_STATUSES,
   type RecordCheck,
-  tell,
+  recordDomainEvent,
   toDomain,
 } from './domains.ts'
 import type { Db } from './schema.ts'
@@ -20,19 +20,22 @@ export interface DomainCheck {
   id: string
   status: DomainStatus
   checks: RecordCheck[]
-  /** Unchanged if absent. */
-  watch?: DomainWatch | undefined
+  /** The new verification schedule; undefined leaves it unchanged. */
+  watch?: VerificationSchedule | undefined
   keys?: DkimKeyChange[] | undefined
-  /** The data of `domain.updated`; undefined if nothing changed that concerns an app. */
+  /** The data of the event `domain.updated`; undefined if nothing changed that matters to an app. */
   told?: EventDomain | undefined
-  /** Writes nothing unless the domain still has these values: something else may have changed it during the check. */
+  /**
+   * Values that the domain must still have, otherwise nothing is written. Something else may have changed it during the
+   * check.
+   */
   seen?: Pick<Domain, 'status' | 'nextCheckAt'> | undefined
 }
 
 const since = (status: string, now: number) =>
   sql<number>`case when status = ${status} then status_since else ${now} end`
 
-/** Reports whether another team has verified the name of this domain. Then this team can't verify it. */
+/** Whether another team has verified the name of this domain, so that this team can't verify it. */
 async function isDomainHeld(db: Db, { id }: { id: string }): Promise<boolean> {
   const holder = await db
     .selectFrom('domains as d')
@@ -40,21 +43,21 @@ async function isDomainHeld(db: Db, { id }: { id: string }): Promise<boolean> {
     .select('other.id')
     .where('d.id', '=', id)
     .where('other.id', '!=', id)
-    .where('other.status', 'in', HOLDING)
+    .where('other.status', 'in', NAME_HOLDING_STATUSES)
     .executeTakeFirst()
   return holder !== undefined
 }
 
 /**
- * Stores the results of a check and returns whether it did. Stores no status that allows sending while another team
- * holds the name.
+ * Stores the results of a check and returns whether they were stored. Doesn't store a status that allows sending while
+ * another team has verified the name.
  */
 async function saveDomainCheck(
   db: Db,
   { teamId, id, status, checks, watch, keys = [], told, seen }: DomainCheck,
   now: number,
 ): Promise<boolean> {
-  if (HOLDING.some((one) => one === status) && (await isDomainHeld(db, { id }))) return false
+  if (NAME_HOLDING_STATUSES.some((one) => one === status) && (await isDomainHeld(db, { id }))) return false
   let update = db
     .updateTable('domains')
     .set({
@@ -62,7 +65,7 @@ async function saveDomainCheck(
       status,
       checks: JSON.stringify(checks),
       checked_at: now,
-      ...(watch ? fromWatch(watch) : {}),
+      ...(watch ? toVerificationColumns(watch) : {}),
     })
     .where('id', '=', id)
     .where('team_id', '=', teamId)
@@ -75,7 +78,7 @@ async function saveDomainCheck(
   }
   const saved = await update.executeTakeFirstOrThrow()
   if (saved.numUpdatedRows === 0n) return false
-  await tell(db, teamId, 'domain.updated', told, now)
+  await recordDomainEvent(db, teamId, 'domain.updated', told, now)
   for (const key of keys)
     await db
       .updateTable('dkim_keys')
@@ -83,7 +86,7 @@ async function saveDomainCheck(
         state: key.state,
         state_since: now,
         retire_at: key.retireAt,
-        // A retired key signs nothing any more, so keeping its private half is only a risk.
+        // Erase the private key of a retired key: it no longer signs anything, so keeping it would only be a risk.
         ...(key.state === 'retired' ? { private_key: new Uint8Array() } : {}),
       })
       .where('id', '=', key.id)
@@ -93,8 +96,8 @@ async function saveDomainCheck(
 }
 
 /**
- * Starts or postpones a verification. Returns false and writes nothing if the status is no longer `seen`: a check has
- * changed it.
+ * Starts or postpones a verification. Returns false and writes nothing if the status is no longer `seen`, because a check
+ * has changed it.
  */
 async function scheduleDomainCheck(
   db: Db,
@@ -110,24 +113,24 @@ async function scheduleDomainCheck(
     id: string
     status: DomainStatus
     seen: DomainStatus
-    watch: DomainWatch
+    watch: VerificationSchedule
     told?: EventDomain | undefined
   },
   now: number,
 ): Promise<boolean> {
   const scheduled = await db
     .updateTable('domains')
-    .set({ status_since: since(status, now), status, ...fromWatch(watch) })
+    .set({ status_since: since(status, now), status, ...toVerificationColumns(watch) })
     .where('id', '=', id)
     .where('team_id', '=', teamId)
     .where('status', '=', seen)
     .executeTakeFirstOrThrow()
   if (scheduled.numUpdatedRows === 0n) return false
-  await tell(db, teamId, 'domain.updated', told, now)
+  await recordDomainEvent(db, teamId, 'domain.updated', told, now)
   return true
 }
 
-/** Makes the next check due now or at `at`, unless no verification was ever requested. Changes nothing else. */
+/** Makes the next check due at `at`, by default now, unless no verification was ever requested. Changes nothing else. */
 async function hastenDomainCheck(
   db: Db,
   { teamId, id, at }: { teamId: string; id: string; at?: number | undefined },
@@ -154,7 +157,7 @@ async function dueDomains(db: Db, args: { limit: number }, now: number): Promise
   return rows.map(toDomain)
 }
 
-/** Returns when the next check of any domain is due; undefined if none is. */
+/** Returns when the next check of any domain is due; undefined if no check is scheduled. */
 async function nextDomainCheck(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom('domains')

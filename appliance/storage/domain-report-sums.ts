@@ -1,10 +1,10 @@
 /** Sums of the DMARC and TLS reports about a domain in a period. */
 import { sql } from 'kysely'
 import type { DmarcRow, DomainReportKind, TlsRow } from '../mail/domain-report.ts'
-import { toDmarc, toTls } from './domain-reports.ts'
+import { toDmarcRow, toTlsRow } from './domain-reports.ts'
 import type { Db } from './schema.ts'
 
-/** A range of reports, in Unix milliseconds. A report belongs to the time when its period begins. */
+/** Selects reports by time, in Unix milliseconds. The start of a report's period counts. */
 export interface ReportPeriod {
   teamId: string
   domainId: string
@@ -23,7 +23,7 @@ export interface ReportDay {
   failed: number
 }
 
-/** Messages or sessions in the reports about a domain, and how many failed. */
+/** Number of messages or sessions in the reports about a domain, and number of those that failed. */
 export interface ReportTotal {
   domainId: string
   kind: DomainReportKind
@@ -32,9 +32,9 @@ export interface ReportTotal {
 }
 
 const DAY = 86_400_000
-/** Limit on the groups in a summary. Groups with the most messages come first. */
+/** Maximum number of groups in a summary. Groups with the most messages come first. */
 const MOST_GROUPS = 2000
-/** Limit on the days of reporters. */
+/** Maximum number of reporter days to return. */
 const MOST_DAYS = 20_000
 
 /** The columns that DMARC rows are grouped by. */
@@ -52,8 +52,8 @@ const DMARC_SAME = [
 ] as const
 
 /**
- * Sums the rows of all DMARC reports in a period, grouped by content. Returns at most 2,000 groups, those with the most
- * messages first.
+ * Sums the rows of all DMARC reports in a period, grouped by content. Returns at most 2,000 groups, starting with those
+ * that have the most messages.
  */
 async function sumDmarc(db: Db, { teamId, domainId, since, until }: ReportPeriod): Promise<DmarcRow[]> {
   const same = DMARC_SAME.map((column) => `d.${column}` as const)
@@ -72,7 +72,7 @@ async function sumDmarc(db: Db, { teamId, domainId, since, until }: ReportPeriod
     .orderBy('d.source_ip')
     .limit(MOST_GROUPS)
     .execute()
-  return rows.map(toDmarc)
+  return rows.map(toDmarcRow)
 }
 
 /** Sums TLS reports in the same way, by sessions. */
@@ -93,7 +93,7 @@ async function sumTls(db: Db, { teamId, domainId, since, until }: ReportPeriod):
     .orderBy('t.failure')
     .limit(MOST_GROUPS)
     .execute()
-  return rows.map(toTls)
+  return rows.map(toTlsRow)
 }
 
 /** Lists the totals of each reporter for each UTC day, oldest first. */

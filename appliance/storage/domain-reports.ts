@@ -1,32 +1,32 @@
-/** DMARC and TLS reports from other servers about a domain: their content, without the messages that carried them. */
+/** DMARC and TLS reports from other servers about a domain: their content, without the messages that they arrived in. */
 import { type Selectable, sql } from 'kysely'
 import type { PublishedPolicy } from '../mail/dmarc-report.ts'
-import type { DmarcRow, DomainReportKind, ReadDomainReport, TlsRow } from '../mail/domain-report.ts'
+import type { DmarcRow, DomainReportKind, ParsedDomainReport, TlsRow } from '../mail/domain-report.ts'
 import { firstIdAt } from '../mail/ids.ts'
-import { type Page, type PageArgs, pageOf } from './lists.ts'
+import { type Page, type PageArgs, readPage } from './lists.ts'
 import type { Db, DmarcRowsTable, DomainReportsTable, TlsRowsTable } from './schema.ts'
 import type { DomainStatus } from './values.ts'
 
 /** A stored report. */
-export interface DomainReport extends Omit<ReadDomainReport, 'dmarc' | 'tls'> {
+export interface DomainReport extends Omit<ParsedDomainReport, 'dmarc' | 'tls'> {
   id: string
   teamId: string
   domainId: string
   receivedAt: number
-  /** The domain of the message's From field, which was authenticated. */
+  /** The authenticated domain in the From field of the report's message. */
   submitter: string
 }
 
 /** Limits on the reports that are stored for one domain in 24 hours. */
 export interface DomainReportLimits {
-  /** Reports of one submitter, and of all submitters. */
+  /** Maximum number of reports of one submitter, and of all submitters. */
   submitter: number
   reports: number
   rows: number
 }
 
 /** A domain that receives reports. */
-export interface ReportedDomain {
+export interface ReportReceivingDomain {
   id: string
   teamId: string
   name: string
@@ -35,7 +35,7 @@ export interface ReportedDomain {
 }
 
 const DAY = 86_400_000
-/** Rows that one statement inserts. */
+/** Number of rows per insert statement. */
 const CHUNK = 100
 
 const toReport = (row: Selectable<DomainReportsTable>): DomainReport => ({
@@ -58,7 +58,7 @@ const toReport = (row: Selectable<DomainReportsTable>): DomainReport => ({
 
 type DmarcColumns = Omit<Selectable<DmarcRowsTable>, 'report' | 'position'>
 
-export const toDmarc = (row: DmarcColumns): DmarcRow => ({
+export const toDmarcRow = (row: DmarcColumns): DmarcRow => ({
   sourceIp: row.source_ip,
   headerFrom: row.header_from,
   disposition: row.disposition,
@@ -113,7 +113,7 @@ const fromTls = (row: TlsRow): Omit<Selectable<TlsRowsTable>, 'report' | 'positi
   sessions: row.sessions,
 })
 
-export const toTls = (row: Omit<Selectable<TlsRowsTable>, 'report' | 'position'>): TlsRow => ({
+export const toTlsRow = (row: Omit<Selectable<TlsRowsTable>, 'report' | 'position'>): TlsRow => ({
   policyType: row.policy_type,
   failure: row.failure,
   receivingMx: row.receiving_mx,
@@ -122,11 +122,11 @@ export const toTls = (row: Omit<Selectable<TlsRowsTable>, 'report' | 'position'>
 })
 
 /**
- * Finds the domains whose return path is this host (lower case, A-labels). More than one only while several teams claim
- * the name.
+ * Finds the domains whose return path is this host (lower case, A-labels). There is more than one only while several teams
+ * claim the name.
  */
-async function findReportedDomains(db: Db, { host }: { host: string }): Promise<ReportedDomain[]> {
-  // A return path is one label.
+async function findReportedDomains(db: Db, { host }: { host: string }): Promise<ReportReceivingDomain[]> {
+  // The return path host is one label below the domain.
   const dot = host.indexOf('.')
   const rows = await db
     .selectFrom('domains')
@@ -144,15 +144,15 @@ async function findReportedDomains(db: Db, { host }: { host: string }): Promise<
 }
 
 /**
- * Stores a report. `known`: it is stored already. `full`: the domain has reached its limit. `unknown`: the domain
- * doesn't exist. Stores nothing unless the result is `kept`.
+ * Stores a report. `known`: it is already stored. `full`: the domain has reached its limit. `unknown`: the domain doesn't
+ * exist. Stores nothing unless the result is `kept`.
  */
 async function keepDomainReport(
   db: Db,
   {
     report,
     limits,
-  }: { report: DomainReport & Pick<ReadDomainReport, 'dmarc' | 'tls'>; limits: DomainReportLimits },
+  }: { report: DomainReport & Pick<ParsedDomainReport, 'dmarc' | 'tls'>; limits: DomainReportLimits },
   now: number,
 ): Promise<'kept' | 'known' | 'full' | 'unknown'> {
   const domain = await db
@@ -180,7 +180,7 @@ async function keepDomainReport(
   return 'kept'
 }
 
-/** Splits rows into chunks for one statement each, with the index of the first row. */
+/** Splits rows into chunks, each for one statement. Yields the index of the first row with each chunk. */
 function* chunks<T>(rows: readonly T[]): Generator<[number, T[]]> {
   for (let at = 0; at < rows.length; at += CHUNK) yield [at, rows.slice(at, at + CHUNK)]
 }
@@ -229,14 +229,14 @@ async function listDomainReports(
     .where('team_id', '=', args.teamId)
     .where('domain_id', '=', args.domainId)
   if (args.kind !== undefined) query = query.where('kind', '=', args.kind)
-  return pageOf(query, args, toReport)
+  return readPage(query, args, toReport)
 }
 
 /** Returns a report with its rows, in the order in which they were stored. */
 async function getDomainReport(
   db: Db,
   { teamId, domainId, id }: { teamId: string; domainId: string; id: string },
-): Promise<(DomainReport & Pick<ReadDomainReport, 'dmarc' | 'tls'>) | undefined> {
+): Promise<(DomainReport & Pick<ParsedDomainReport, 'dmarc' | 'tls'>) | undefined> {
   const row = await db
     .selectFrom('domain_reports')
     .selectAll()
@@ -257,7 +257,7 @@ async function getDomainReport(
     .where('report', '=', id)
     .orderBy('position')
     .execute()
-  return { ...toReport(row), dmarc: dmarc.map(toDmarc), tls: tls.map(toTls) }
+  return { ...toReport(row), dmarc: dmarc.map(toDmarcRow), tls: tls.map(toTlsRow) }
 }
 
 /** Deletes reports received before a time and returns their number. */

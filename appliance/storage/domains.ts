@@ -2,57 +2,60 @@
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { EventDomain } from '../mail/event.ts'
 import { insertKeys, type DkimKey } from './dkim-keys.ts'
-import { recordOthers } from './events.ts'
+import { recordOtherEvents } from './events.ts'
 import type { Db, DomainsTable } from './schema.ts'
 import type { Delegation, DomainStatus, RecordStatus, TlsRequirement } from './values.ts'
 
 /** The result of the last check of one DNS record. The records themselves are computed (senders/records.ts). */
 export interface RecordCheck {
-  /** `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `Tracking <name>`, `MTA-STS`, `TLS-RPT`, `BIMI`. */
+  /**
+   * Identifies the record: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `Tracking <name>`, `MTA-STS`,
+   * `TLS-RPT`, `BIMI`.
+   */
   key: string
   status: RecordStatus
-  /** The values that were found instead or in addition, as text. */
+  /** Values that were found in place of the expected one or in addition, as text. */
   found: string[]
-  /** One sentence on what is wrong and how to fix it; null if nothing is. */
+  /** A sentence about the problem and how to fix it; null if there is none. */
   note: string | null
-  /** When it was checked, and since when it has this `status` (Unix milliseconds). */
+  /** When the record was checked, and since when it has this `status` (Unix milliseconds). */
   checkedAt: number
   since: number
 }
 
 /** The settings of a domain. */
 export interface DomainSettings {
-  /** `enforced`: mail is sent only over TLS, and queued until that works. */
+  /** `enforced`: mail is sent only over TLS, and stays in the queue until TLS works. */
   tls: TlsRequirement
   sending: boolean
   receiving: boolean
   openTracking: boolean
   clickTracking: boolean
-  /** One or more labels below the domain. */
+  /** One or more labels below the domain; null if there is no tracking subdomain. */
   trackingSubdomain: string | null
   delegation: Delegation
 }
 
-/** The schedule of automatic verification. Times in Unix milliseconds. */
-export interface DomainWatch {
+/** The schedule of automatic verification. Times are in Unix milliseconds. */
+export interface VerificationSchedule {
   /** When an unfinished verification is abandoned; null if none is running. */
   verifyUntil: number | null
-  /** A worse status since that time. It doesn't count until it is confirmed. */
+  /** A worse status that was seen since that time, but doesn't apply until it is confirmed. */
   suspect: { status: DomainStatus; since: number } | null
-  /** When the next check is due; null: no automatic check. */
+  /** When the next check is due; null if there is no automatic check. */
   nextCheckAt: number | null
 }
 
-export interface Domain extends DomainSettings, DomainWatch {
+export interface Domain extends DomainSettings, VerificationSchedule {
   id: string
   teamId: string
-  /** In A-labels, lower case. */
+  /** The domain name, in A-labels and lower case. */
   name: string
   status: DomainStatus
-  /** Since when it has this `status`. */
+  /** Time since which the domain has this `status`. */
   statusSince: number
   region: string
-  /** The label of the return path: `send` makes `send.example.com`. */
+  /** The label of the return path: `send` results in `send.example.com`. */
   returnPath: string
   checks: RecordCheck[]
   createdAt: number
@@ -84,7 +87,7 @@ export const toDomain = (row: Selectable<DomainsTable>): Domain => {
         ? null
         : { status: row.suspect, since: row.suspect_since },
     nextCheckAt: row.next_check_at,
-    // Checks stored by the first version have no times of their own.
+    // Checks stored by the first version have no times.
     checks: checks.map((check) => ({
       ...check,
       checkedAt: check.checkedAt ?? seen,
@@ -97,7 +100,7 @@ export const toDomain = (row: Selectable<DomainsTable>): Domain => {
 
 const fromSettings = (settings: Partial<DomainSettings>): Updateable<DomainsTable> => {
   const flag = (value: boolean | undefined) => (value === undefined ? undefined : Number(value))
-  // Kysely omits undefined values.
+  // Kysely omits columns whose value is undefined.
   return {
     tls: settings.tls,
     sending: flag(settings.sending),
@@ -110,7 +113,7 @@ const fromSettings = (settings: Partial<DomainSettings>): Updateable<DomainsTabl
 }
 
 /** Returns the columns of a verification schedule. */
-export const fromWatch = ({ verifyUntil, suspect, nextCheckAt }: DomainWatch) => ({
+export const toVerificationColumns = ({ verifyUntil, suspect, nextCheckAt }: VerificationSchedule) => ({
   verify_until: verifyUntil,
   suspect: suspect?.status ?? null,
   suspect_since: suspect?.since ?? null,
@@ -135,27 +138,30 @@ const fromDomain = (domain: Domain): Insertable<DomainsTable> => ({
   click_tracking: Number(domain.clickTracking),
   tracking_subdomain: domain.trackingSubdomain,
   delegation: domain.delegation,
-  ...fromWatch(domain),
+  ...toVerificationColumns(domain),
 })
 
-/** Records an event about a domain in the transaction that changes the domain. Does nothing without `domain`. */
-export async function tell(
+/** Records an event about a domain in the transaction that changes the domain. Does nothing if `domain` is undefined. */
+export async function recordDomainEvent(
   db: Db,
   teamId: string,
   type: 'domain.created' | 'domain.updated' | 'domain.deleted',
   domain: EventDomain | undefined,
   now: number,
 ): Promise<void> {
-  if (domain) recordOthers(db, [{ teamId, type, data: { domain } }], now)
+  if (domain) recordOtherEvents(db, [{ teamId, type, data: { domain } }], now)
 }
 
-/** Statuses in which a team holds a name. The index `domains_holder` allows one such domain for each name. */
-export const HOLDING = ['verified', 'partially_failed'] as const
+/**
+ * Statuses in which a domain's name belongs to its team. The index `domains_holder` allows only one such domain for each
+ * name.
+ */
+export const NAME_HOLDING_STATUSES = ['verified', 'partially_failed'] as const
 
 /**
- * Creates a domain. A name can belong to only one team of the server: `taken` if it has an owner. `told` is the data of
- * the event that this and the following methods record; without it, they record none. The unique name within the team
- * decides between two callers.
+ * Creates a domain. A name can belong to only one team of the server; returns `taken` if it belongs to another team. `told`
+ * is the data of the event that this method and the following ones record; if it is undefined, they record none. If two
+ * callers use the same name, its unique index decides.
  */
 async function createDomain(
   db: Db,
@@ -169,7 +175,7 @@ async function createDomain(
     .executeTakeFirstOrThrow()
   if (inserted.numInsertedOrUpdatedRows === 0n) return 'taken'
   await insertKeys(db, keys)
-  await tell(db, domain.teamId, 'domain.created', told, now)
+  await recordDomainEvent(db, domain.teamId, 'domain.created', told, now)
   return 'created'
 }
 
@@ -216,7 +222,7 @@ async function findDomain(db: Db, args: { teamId: string; name: string }): Promi
 }
 
 /**
- * Changes the given settings. Returns false if the domain doesn't exist, or would be left without a capability because
+ * Changes the given settings. Returns false if the domain doesn't exist, or if it would have no capability left because
  * another process has switched off the other one.
  */
 async function updateDomain(
@@ -240,7 +246,7 @@ async function updateDomain(
   if (settings.receiving === false && !settings.sending) update = update.where('sending', '=', 1)
   const updated = await update.executeTakeFirstOrThrow()
   if (updated.numUpdatedRows === 0n) return false
-  await tell(db, teamId, 'domain.updated', told, now)
+  await recordDomainEvent(db, teamId, 'domain.updated', told, now)
   return true
 }
 
@@ -256,7 +262,7 @@ async function deleteDomain(
     .where('team_id', '=', args.teamId)
     .executeTakeFirstOrThrow()
   if (deleted.numDeletedRows === 0n) return false
-  await tell(db, args.teamId, 'domain.deleted', args.told, now)
+  await recordDomainEvent(db, args.teamId, 'domain.deleted', args.told, now)
   return true
 }
 

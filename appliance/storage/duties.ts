@@ -1,21 +1,25 @@
 /** Leases for work that only one node may do at a time. */
 import type { Db } from './schema.ts'
 import { sql } from 'kysely'
-import { nodeOf } from '../mail/ids.ts'
+import { getOwnerNode } from '../mail/ids.ts'
 
-/** The range of owner names of the same node: `0` is the character after `/`. */
-export const runsOf = (owner: string) => ({ first: `${nodeOf(owner)}/`, end: `${nodeOf(owner)}0` })
+/** Returns the range of owner names of the same node. `0` is the character after `/`. */
+export const getOwnerRange = (owner: string) => ({
+  first: `${getOwnerNode(owner)}/`,
+  end: `${getOwnerNode(owner)}0`,
+})
 
 /**
- * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, or if its owner is a run of the same node, of
- * which only one is alive. Returns the term, which grows with each change of owner, or null if another node has the duty.
+ * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, or if its owner is a run of the
+ * same node, since only one run of a node can be alive. Returns the term, which increases with each change of owner, or
+ * null if another node has the duty.
  */
 async function takeDuty(
   db: Db,
   { name, owner, forMs }: { name: string; owner: string; forMs: number },
   now: number,
 ): Promise<number | null> {
-  const { first, end } = runsOf(owner)
+  const { first, end } = getOwnerRange(owner)
   const until = now + forMs
   const taken = await db
     .insertInto('duties')
@@ -40,7 +44,7 @@ async function takeDuty(
   return taken?.term ?? null
 }
 
-/** Releases all duties of an owner, so that the next owner who asks gets them. Their terms stay. */
+/** Releases all duties of an owner, so that the next owner can take them. Their terms are kept. */
 async function releaseDuties(db: Db, { owner }: { owner: string }): Promise<void> {
   await db.updateTable('duties').set({ until: 0 }).where('owner', '=', owner).execute()
 }

@@ -1,96 +1,93 @@
 /**
- * Searches emails by their fields and events. There is no index for each kind of search, because indexes would slow
- * down accepting mail.
+ * Searches emails by their fields and events. There is no index for each kind of search, because indexes would make
+ * accepting mail slower.
  */
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
-import type { Category } from '../mail/bounce.ts'
-import { bouncedAbout, type Counted, type LastEvent } from '../mail/event.ts'
+import type { BounceCategory } from '../mail/bounce.ts'
+import { getBounceCategoryCounter, type EventCounter, type LastEvent } from '../mail/event.ts'
 import { firstIdAt } from '../mail/ids.ts'
-import { countStatuses, type RecipientCounts, recipientStatus } from '../mail/recipient-status.ts'
+import { countStatuses, type RecipientCounts, deriveRecipientStatus } from '../mail/recipient-status.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
-import { type EmailSummary, ofTeam, summaryColumns, toSummary } from './emails.ts'
+import { type EmailSummary, selectTeamEmails, summaryColumns, toSummary } from './emails.ts'
 import { selectDeliveries, toDelivery } from './deliveries.ts'
 import type { Db, Tables } from './schema.ts'
-import { contains, like, lowered, lowest, madeWith } from './lists.ts'
+import { contains, like, escapeLike, minId, isCreatedWithKey } from './lists.ts'
 
 /**
- * A filter for emails. All given conditions must match. Texts ignore the case of ASCII letters and match anywhere
- * unless noted.
+ * A filter for emails. All given conditions must match. Texts match anywhere unless noted, ignoring the case of ASCII
+ * letters.
  */
 export interface EmailFilter {
   id?: string | undefined
-  /** The status is one of these. */
+  /** Statuses, of which the email must have one. */
   status?: readonly LastEvent[] | undefined
   /** The full domain of the From address. */
   domain?: string | undefined
   from?: string | undefined
-  /** A recipient in To, Cc or Bcc: the full address, or a part of it if there is no local part before the @. */
+  /** A recipient in To, Cc or Bcc: the full address, or a part of it if there is no text before the @. */
   to?: string | undefined
   /** The full domain of a recipient. */
   toDomain?: string | undefined
-  /** `value` null: any value. */
+  /** A tag of the email. With a `value` of null, any value matches. */
   tag?: { name: string; value: string | null } | undefined
   /** Id or name of the API key. */
   apiKey?: string | undefined
-  /** The subject contains all of these. */
+  /** Texts that the subject must all contain. */
   subject?: readonly string[] | undefined
   /** The full Message-ID, with angle brackets. */
   messageId?: string | undefined
   /** Id of the email's broadcast. */
   broadcast?: string | undefined
-  /** Part of a recipient's last reply, such as the remote server's queue id. */
+  /** Text in the last reply to a recipient, such as the remote server's queue ID. */
   reply?: string | undefined
-  /** One event of the email meets all of these conditions. */
+  /** Conditions that a single event of the email must all meet. */
   happened?: Happened | undefined
-  /** Accepted at or after `since` and before `until` (Unix milliseconds). */
+  /** Time of acceptance: at or after `since` and before `until` (Unix milliseconds). */
   since?: number | undefined
   until?: number | undefined
 }
 
-/** A filter for events, with the same counters as the metrics. Absent conditions match any event. */
+/** A filter for events, with the same counters as the metrics. Conditions that are undefined match any event. */
 interface Happened {
-  event?: Counted | undefined
-  /** At or after `since` and before `until` (Unix milliseconds). */
+  event?: EventCounter | undefined
+  /** Time of the event: at or after `since` and before `until` (Unix milliseconds). */
   since?: number | undefined
   until?: number | undefined
   /** Id of the recipient's mailbox provider. */
   provider?: string | undefined
-  /** The category of a bounce; `undetermined`: it has none. */
-  bounce?: Category | 'undetermined' | undefined
+  /** The category of a bounce; `undetermined` if it has none. */
+  bounce?: BounceCategory | 'undetermined' | undefined
 }
 
 export interface FoundEmail extends EmailSummary {
   apiKeyId: string | null
   /** Number of attempts for the recipient with the most attempts. */
   attempts: number
-  /** How many recipients are in which state. */
+  /** Number of recipients in each state. */
   recipients: RecipientCounts
   /** Whether a person opened the email or followed a link, regardless of later events. */
   opened: boolean
   clicked: boolean
-  /** The recipient with the latest news; null before any. */
+  /** The recipient whose delivery changed last; null before any change. */
   last: { recipient: string; state: DeliveryState; cause: Cause } | null
 }
 
-/** One chunk of a search, newest first. */
-export interface EmailsFound {
+/** One chunk of search results, newest first. */
+export interface EmailSearchChunk {
   items: FoundEmail[]
-  /** Where to continue: older than this id. Null: the search is complete. */
+  /** Continue with emails older than this ID; null if the search is complete. */
   next: string | null
 }
 
 type Where = ExpressionBuilder<Tables, 'emails'>
 
-/** Emails that one step examines. Takes the reading thread about 20 ms. */
+/** Number of emails that one step examines, which takes the reading thread about 20 ms. */
 const LOOK = 4000
 
-/** Must match the condition of the partial index `emails_trouble` exactly. */
+/** Statuses in the condition of the partial index `emails_trouble`, which they must match exactly. */
 const TROUBLE = ['delivery_delayed', 'bounced', 'complained', 'failed', 'canceled', 'suppressed'] as const
 
-/**
- * The set of emails that a chunk is taken from: all of a team or of a broadcast, or those with one of the indexed
- * statuses.
- */
+/** The emails that a chunk is read from: all emails of a team or broadcast, or those with one of the indexed statuses. */
 interface Scope {
   teamId: string
   broadcastId: string | undefined
@@ -100,13 +97,13 @@ interface Scope {
 const troubleOf = (status: LastEvent): Scope['trouble'] => TROUBLE.find((one) => one === status) ?? null
 
 /**
- * Searches one chunk. Examines at most a few thousand emails, so that other reads don't wait long. It may find fewer
- * than `limit`, or none, and still have more to examine. Excludes reports, which the server created itself.
+ * Searches one chunk. Examines at most a few thousand emails, so that other reads don't have to wait long. It may find
+ * fewer than `limit`, or none, although there are more to examine. Excludes reports, which the server created itself.
  */
 async function searchEmails(
   db: Db,
   args: { teamId: string; filter: EmailFilter; limit: number; after?: string | undefined },
-): Promise<EmailsFound> {
+): Promise<EmailSearchChunk> {
   const { teamId, filter, limit } = args
   const broadcastId = filter.broadcast
   const troubles = broadcastId === undefined ? (filter.status?.map(troubleOf) ?? []) : []
@@ -114,7 +111,7 @@ async function searchEmails(
     troubles.length === 0 || troubles.includes(null)
       ? [await searchChunk(db, { teamId, broadcastId, trouble: null }, args)]
       : await Promise.all(troubles.map((trouble) => searchChunk(db, { teamId, broadcastId, trouble }, args)))
-  // Every scope was searched back to this id.
+  // The ID down to which all scopes were searched.
   const floor = found.flatMap(({ next }) => next ?? []).reduce((a, b) => (a > b ? a : b), '')
   const all = found
     .flatMap(({ rows }) => rows)
@@ -132,7 +129,7 @@ async function searchEmails(
   return { items, next: all.length > limit ? rows.at(-1)!.id : floor || null }
 }
 
-/** Reads the next chunk of a scope: an index range that ends with the id. */
+/** Reads the next chunk of a scope: an index range whose last column is the ID. */
 async function searchChunk(
   db: Db,
   scope: Scope,
@@ -142,7 +139,7 @@ async function searchChunk(
     after,
   }: { teamId: string; filter: EmailFilter; limit: number; after?: string | undefined },
 ) {
-  const upper = lowest(after, filter.until === undefined ? undefined : firstIdAt(filter.until))
+  const upper = minId(after, filter.until === undefined ? undefined : firstIdAt(filter.until))
   const lower = filter.since === undefined ? undefined : firstIdAt(filter.since)
   const floor = filter.id === undefined ? await floorOf(db, scope, lower, upper) : undefined
   const rows = await db
@@ -162,9 +159,9 @@ async function searchChunk(
   return { rows, next: rows.length === limit ? rows.at(-1)!.id : (floor ?? null) }
 }
 
-/** Written as literals, not bound: the planners use a partial index only if they can read the condition. */
+/** Written as literals, because the planners use a partial index only if the condition isn't a bound parameter. */
 const inScope = (where: Where, { teamId, broadcastId, trouble }: Scope): Expression<SqlBool>[] => [
-  ...ofTeam(where, { teamId, broadcastId }),
+  ...selectTeamEmails(where, { teamId, broadcastId }),
   ...(trouble === null
     ? []
     : [
@@ -183,7 +180,7 @@ const range = (where: Where, lower: string | undefined, upper: string | undefine
   ...(upper === undefined ? [] : [where('id', '<', upper)]),
 ]
 
-/** Finds the last id of the next chunk; undefined if fewer rows are left. Reads only the index. */
+/** Finds the last ID of the next chunk; undefined if fewer rows are left. Reads only the index. */
 async function floorOf(
   db: Db,
   scope: Scope,
@@ -213,10 +210,13 @@ function conditions(where: Where, filter: EmailFilter, teamId: string): Expressi
   if (from !== undefined) found.push(contains('from_header', from))
   if (domain !== undefined)
     found.push(
-      where.or([like('from_header', `%@${lowered(domain)}`), like('from_header', `%@${lowered(domain)}>`)]),
+      where.or([
+        like('from_header', `%@${escapeLike(domain)}`),
+        like('from_header', `%@${escapeLike(domain)}>`),
+      ]),
     )
   if (tag !== undefined) found.push(like('tags', tagPattern(tag)))
-  if (apiKey !== undefined) found.push(madeWith(apiKey, teamId))
+  if (apiKey !== undefined) found.push(isCreatedWithKey(apiKey, teamId))
   if (filter.to !== undefined) found.push(addressed(filter.to))
   if (filter.toDomain !== undefined) found.push(addressed(`@${filter.toDomain}`, true))
   if (filter.happened !== undefined) found.push(happenedTo(where, filter.happened))
@@ -235,19 +235,19 @@ function conditions(where: Where, filter: EmailFilter, teamId: string): Expressi
   return found
 }
 
-/** Matches a tag as `put` stored it. */
+/** Returns a pattern that matches a tag as `put` stored it. */
 function tagPattern({ name, value }: NonNullable<EmailFilter['tag']>): string {
   const start = `{"name":"${inJson(name)}","value":"`
-  return `%${lowered(value === null ? start : `${start}${inJson(value)}"}`)}%`
+  return `%${escapeLike(value === null ? start : `${start}${inJson(value)}"}`)}%`
 }
 
 /**
- * Matches the fields that name recipients: JSON lists of `address` or `Name <address>`. Together they name every
- * recipient. Reading `deliveries` for each email takes four times as long.
- * @param ends whether the text is the end of an address; a text with a local part is the beginning of one
+ * Matches the fields with recipients: JSON lists of `address` or `Name <address>`. Together they contain every recipient.
+ * Reading `deliveries` for each email would take four times as long.
+ * @param ends whether the text is the end of an address; a text with a local part is the start of one
  */
 function addressed(text: string, ends = false): Expression<SqlBool> {
-  const part = lowered(inJson(text))
+  const part = escapeLike(inJson(text))
   const begins = text.indexOf('@') > 0
   const patterns = begins
     ? [`%"${part}%`, `%<${part}%`]
@@ -262,17 +262,17 @@ type Recipients = Awaited<ReturnType<ReturnType<typeof selectDeliveries>['execut
 
 /** The recipients and events of one email. */
 interface Known {
-  /** The recipient with the latest news comes first. */
+  /** The recipients. The one whose delivery changed last comes first. */
   recipients: Recipients
   /** Ids of the deliveries with a complaint. */
   complained: ReadonlySet<string>
-  /** Types of the events that people caused. */
+  /** Types of the events that were caused by people. */
   seen: ReadonlySet<string>
 }
 
 const NOBODY: Known = { recipients: [], complained: new Set(), seen: new Set() }
 
-/** Reads the recipients of all these emails at once, and their opens, clicks and complaints. */
+/** Reads the recipients of these emails, and their opens, clicks and complaints, for all of them at once. */
 async function standingOf(db: Db, ids: string[]): Promise<Map<string, Known>> {
   if (ids.length === 0) return new Map()
   const rows = await selectDeliveries(db)
@@ -281,7 +281,7 @@ async function standingOf(db: Db, ids: string[]): Promise<Map<string, Known>> {
     .orderBy('d.id', 'desc')
     .execute()
   const recipients = Map.groupBy(rows, ({ email_id: id }) => id)
-  // For an email with one recipient, the last event says the same. Only emails with several are looked up.
+  // For an email with one recipient, `last_event` has this information. Look up only emails with several recipients.
   const several = [...recipients].filter(([, { length }]) => length > 1).map(([id]) => id)
   const events = Map.groupBy(await reactions(db, several), ({ email_id: id }) => id ?? '')
   return new Map(
@@ -300,7 +300,7 @@ async function standingOf(db: Db, ids: string[]): Promise<Map<string, Known>> {
   )
 }
 
-/** Finds the complaints about these emails, and their first open and click by a person. */
+/** Finds the complaints about these emails, and the first open and click of each by a person. */
 async function reactions(db: Db, ids: string[]) {
   if (ids.length === 0) return []
   return db
@@ -323,7 +323,7 @@ function summarize({ lastEvent }: EmailSummary, { recipients, complained, seen }
   const deliveries = recipients.map((row) => toDelivery({ ...row, cause: null }))
   const alone = deliveries.length === 1
   const statuses = deliveries.map(({ id, state, attempts, scheduledAt }, at) =>
-    recipientStatus({
+    deriveRecipientStatus({
       state,
       attempts,
       heard: recipients[at]?.cause !== null,
@@ -348,10 +348,7 @@ function lastWord(row: Parameters<typeof toDelivery>[0]): FoundEmail['last'] {
 /** Suffix of the counters for bots. */
 const BY_ROBOTS = '_by_robots'
 
-/**
- * Matches emails with one event that meets all conditions. An index reads the events of each examined email in a few
- * microseconds.
- */
+/** Matches emails with an event that meets all conditions. An index makes this take only a few microseconds per email. */
 function happenedTo(where: ExpressionBuilder<Tables, 'emails'>, of: Happened): Expression<SqlBool> {
   let events = where.selectFrom('events as e').select('e.seq').whereRef('e.email_id', '=', 'emails.id')
   if (of.event !== undefined) events = events.where(isCounted(of.event))
@@ -362,7 +359,7 @@ function happenedTo(where: ExpressionBuilder<Tables, 'emails'>, of: Happened): E
   return where.exists(events)
 }
 
-function isCounted(event: Counted): Expression<SqlBool> {
+function isCounted(event: EventCounter): Expression<SqlBool> {
   const robots = event.endsWith(BY_ROBOTS)
   const type = `email.${robots ? event.slice(0, -BY_ROBOTS.length) : event}`
   if (!robots && event !== 'opened' && event !== 'clicked') return sql<SqlBool>`e.type = ${type}`
@@ -371,11 +368,13 @@ function isCounted(event: Counted): Expression<SqlBool> {
     : sql<SqlBool>`e.type = ${type} and e.counted <> ${event + BY_ROBOTS}`
 }
 
-/** The counters of an event are words separated by spaces. The category comes last. */
+/**
+ * Matches bounces of a category. The counters of an event are words separated by spaces, of which the category is the last.
+ */
 const isAbout = (category: NonNullable<Happened['bounce']>): Expression<SqlBool> =>
   category === 'undetermined'
-    ? sql<SqlBool>`e.counted not like ${`% ${bouncedAbout('%')}`}`
-    : sql<SqlBool>`e.counted like ${`% ${bouncedAbout(category)}`}`
+    ? sql<SqlBool>`e.counted not like ${`% ${getBounceCategoryCounter('%')}`}`
+    : sql<SqlBool>`e.counted like ${`% ${getBounceCategoryCounter(category)}`}`
 
 export const methods = {
   reads: { searchEmails },

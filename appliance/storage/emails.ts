@@ -1,12 +1,19 @@
 /** Accepted emails: lists, details, and changes to scheduled ones. */
 import { type Expression, type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
-import { type EmailEventType, type EventData, type LastEvent, lastEventOf } from '../mail/event.ts'
+import { type EmailEventType, type EventData, type LastEvent, toLastEvent } from '../mail/event.ts'
 import type { Transcript } from '../mail/transcript.ts'
 import type { Cause } from '../mail/verdict.ts'
-import { type Page, type PageArgs, pageOf } from './lists.ts'
-import { type Delivery, ended, queued, readTranscript, selectDeliveries, toDelivery } from './deliveries.ts'
+import { type Page, type PageArgs, readPage } from './lists.ts'
+import {
+  type Delivery,
+  finalQueueColumns,
+  isQueued,
+  parseTranscript,
+  selectDeliveries,
+  toDelivery,
+} from './deliveries.ts'
 import type { Db, EmailsTable, Tables } from './schema.ts'
-import type { ContentPlace, Via } from './values.ts'
+import type { ContentLocation, SubmissionChannel } from './values.ts'
 
 export interface Tag {
   name: string
@@ -25,10 +32,10 @@ export interface AttachmentInfo {
 /** Where the HTML and text of an email are stored. */
 export interface StoredContent {
   /**
-   * `row`: in these fields, and null means that there is none. `message`: parts that are null here are in the message.
-   * `unfinished`: like `message`, but the line end at the very end of the message isn't the app's.
+   * Where the content is stored. `row`: in these fields; null means that there is none. `message`: parts that are null here
+   * are in the message. `unfinished`: like `message`, but the line end at the end of the message isn't the app's.
    */
-  place: ContentPlace
+  place: ContentLocation
   html: string | null
   text: string | null
 }
@@ -54,7 +61,7 @@ export interface EmailSummary {
 export interface Email extends EmailSummary {
   domainId: string
   apiKeyId: string | null
-  via: Via
+  via: SubmissionChannel
   content: StoredContent
   headers: { name: string; value: string }[]
   tags: Tag[]
@@ -87,15 +94,15 @@ export interface EmailEvent {
   data: EventData
 }
 
-/** Everything stored about one email, in one read. */
+/** All stored data about one email, in one read. */
 export interface EmailHistory {
   deliveries: Delivery[]
   attempts: Attempt[]
   events: EmailEvent[]
 }
 
-/** The result of changing a scheduled email. Any other result than success means that nothing changed. */
-export type ScheduleChange =
+/** The result of changing a scheduled email. Nothing was changed unless it is `changed`. */
+export type ScheduleChangeResult =
   { kind: 'changed' } | { kind: 'unknown' } | { kind: 'not_scheduled'; lastEvent: LastEvent }
 
 /** The columns that lists show. */
@@ -137,10 +144,10 @@ export const toSummary = (
 })
 
 /**
- * Selects the emails of a team or of one of its broadcasts. The second doesn't use the team's index: the planners would
- * have to guess which index is more selective.
+ * Selects the emails of a team or of one of its broadcasts. For a broadcast, the condition doesn't use the team's index,
+ * because the planners would have to guess which index is more selective.
  */
-export const ofTeam = (
+export const selectTeamEmails = (
   where: ExpressionBuilder<Tables, 'emails'>,
   { teamId, broadcastId }: { teamId: string; broadcastId?: string | undefined },
 ): Expression<SqlBool>[] =>
@@ -149,7 +156,7 @@ export const ofTeam = (
     : [where('broadcast_id', '=', broadcastId), sql<SqlBool>`team_id || '' = ${teamId}`]
 
 /**
- * Lists emails, newest first, without reports, which the server created itself.
+ * Lists emails, newest first, except reports, which the server created itself.
  * @param args broadcastId: only emails of this broadcast
  */
 export async function listEmails(
@@ -160,9 +167,9 @@ export async function listEmails(
   const emails = db
     .selectFrom('emails')
     .select(summaryColumns)
-    .where((where) => where.and(ofTeam(where, { teamId, broadcastId })))
+    .where((where) => where.and(selectTeamEmails(where, { teamId, broadcastId })))
     .where('via', '!=', 'report')
-  return pageOf(emails, args, toSummary)
+  return readPage(emails, args, toSummary)
 }
 
 async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<Email | undefined> {
@@ -180,7 +187,7 @@ async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<E
     domainId: row.domain_id,
     apiKeyId: row.api_key_id,
     via: row.via,
-    // Once its message is deleted, an email has no content.
+    // An email whose message was deleted has no content.
     content: { place: row.content ?? 'row', html: row.html, text: row.text },
     headers: JSON.parse(row.headers) as Email['headers'],
     tags: JSON.parse(row.tags) as Tag[],
@@ -193,7 +200,7 @@ async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<E
   }
 }
 
-/** Returns the team of an email; undefined if there is none. */
+/** Returns the team of an email; undefined if the email doesn't exist. */
 async function teamOfEmail(db: Db, { emailId }: { emailId: string }): Promise<string | undefined> {
   const found = db.selectFrom('emails').select('team_id').where('id', '=', emailId)
   return (await found.executeTakeFirst())?.team_id
@@ -228,7 +235,7 @@ async function attemptsOf(db: Db, args: { teamId: string; id: string }): Promise
     deliveryIds: strings(row.delivery_ids),
     startedAt: row.started_at,
     endedAt: row.ended_at,
-    transcript: readTranscript(row.transcript),
+    transcript: parseTranscript(row.transcript),
   }))
 }
 
@@ -244,16 +251,14 @@ async function eventsOf(db: Db, args: { teamId: string; id: string }): Promise<E
     id: row.id,
     emailId: args.id,
     deliveryId: row.delivery_id,
-    // Events of an email have no other types.
+    // Events of an email have only these types.
     type: row.type as EmailEventType,
     createdAt: row.created_at,
     data: JSON.parse(row.data) as EventData,
   }))
 }
 
-/**
- * Returns the stored bytes of a message; null if the engine keeps them in a file; undefined if there is no such email.
- */
+/** Returns the stored bytes of a message; null if they are in a file; undefined if the email doesn't exist. */
 async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Array | null | undefined> {
   const row = await db
     .selectFrom('messages')
@@ -263,7 +268,7 @@ async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Arra
   return row?.body
 }
 
-/** Filters emails, sent or received, whose message is in a file. A sweep of message files must keep these. */
+/** Returns the emails, sent or received, whose message is in a file. A sweep of message files must keep these files. */
 async function messagesInFiles(db: Db, { ids }: { ids: string[] }): Promise<string[]> {
   if (ids.length === 0) return []
   const sent = db.selectFrom('messages').select('email_id as id').where('email_id', 'in', ids)
@@ -276,16 +281,16 @@ async function messagesInFiles(db: Db, { ids }: { ids: string[] }): Promise<stri
 }
 
 /**
- * This row decides between a lease and a change at the same time: `lease` turns `scheduled` into `sent` in the
- * transaction that takes the first delivery, so only one of them finds `scheduled`.
+ * The email's status decides if a lease and a change run at the same time: `lease` turns `scheduled` into `sent` in the
+ * transaction that leases the first delivery, so only one of them finds `scheduled`.
  */
-const scheduled = lastEventOf('email.scheduled')
+const scheduled = toLastEvent('email.scheduled')
 
-/** Reschedules a scheduled email. Either this or the first lease of one of its deliveries can succeed, not both. */
+/** Reschedules a scheduled email. Only one of this and the first lease of its deliveries can succeed. */
 async function reschedule(
   db: Db,
   args: { teamId: string; id: string; scheduledAt: number; expiresAt: number },
-): Promise<ScheduleChange> {
+): Promise<ScheduleChangeResult> {
   const { numUpdatedRows } = await db
     .updateTable('emails')
     .set({ scheduled_at: args.scheduledAt })
@@ -298,7 +303,7 @@ async function reschedule(
     .updateTable('deliveries')
     .set({ due_at: args.scheduledAt, expires_at: args.expiresAt })
     .where('email_id', '=', args.id)
-    .where(queued)
+    .where(isQueued)
     .execute()
   return { kind: 'changed' }
 }
@@ -312,8 +317,12 @@ const cause: Cause = {
   note: 'canceled by its sender',
 }
 
-/** Cancels a scheduled email and its queued deliveries. Either this or a lease can succeed, not both. */
-async function cancel(db: Db, args: { teamId: string; id: string }, now: number): Promise<ScheduleChange> {
+/** Cancels a scheduled email and its queued deliveries. Only one of this and a lease can succeed. */
+async function cancel(
+  db: Db,
+  args: { teamId: string; id: string },
+  now: number,
+): Promise<ScheduleChangeResult> {
   const { numUpdatedRows } = await db
     .updateTable('emails')
     .set({ last_event: 'canceled' })
@@ -324,14 +333,14 @@ async function cancel(db: Db, args: { teamId: string; id: string }, now: number)
   if (numUpdatedRows === 0n) return refusal(db, args)
   await db
     .updateTable('deliveries')
-    .set({ ...ended, state: 'canceled', cause: JSON.stringify(cause), updated_at: now })
+    .set({ ...finalQueueColumns, state: 'canceled', cause: JSON.stringify(cause), updated_at: now })
     .where('email_id', '=', args.id)
-    .where(queued)
+    .where(isQueued)
     .execute()
   return { kind: 'changed' }
 }
 
-async function refusal(db: Db, args: { teamId: string; id: string }): Promise<ScheduleChange> {
+async function refusal(db: Db, args: { teamId: string; id: string }): Promise<ScheduleChangeResult> {
   const row = await db
     .selectFrom('emails')
     .select('last_event')

@@ -1,4 +1,4 @@
-/** Second factors: authenticator apps, passkeys and recovery codes. */
+/** Second steps of the sign-in: authenticator apps, passkeys and recovery codes. */
 import type { Selectable } from 'kysely'
 import { type Identity, listIdentities } from './identities.ts'
 import type { Db, PasskeysTable, TotpFactorsTable } from './schema.ts'
@@ -11,10 +11,12 @@ export interface TotpFactor {
   /** The shared secret. */
   secret: Uint8Array
   createdAt: number
-  /** Null until the user enters a first code. Until then, the factor doesn't count. */
+  /**
+   * When the user confirmed the app by entering a code; null until then. An unconfirmed app doesn't count as a second step.
+   */
   confirmedAt: number | null
   lastUsedAt: number | null
-  /** The time step of the newest accepted code. */
+  /** The time step of the newest code that was accepted. */
   lastStep: number
 }
 
@@ -22,20 +24,20 @@ export interface TotpFactor {
 export interface Passkey {
   id: string
   userId: string
-  /** In base64url, as in browsers. Unique on the server. */
+  /** The credential ID in base64url, as in browsers. Unique on the server. */
   credentialId: string
-  /** The host name that the browser bound it to. It works on no other host. */
+  /** The host name that the browser bound the passkey to. It doesn't work on other hosts. */
   rpId: string
   name: string
   /** In COSE format. */
   publicKey: Uint8Array
-  /** The signature counter; 0 if the device doesn't count. */
+  /** The signature counter; 0 if the device has none. */
   counter: number
   transports: string[]
-  /** Whether it is synced to an account, not bound to one device. */
+  /** Whether the passkey is synced to an account instead of bound to one device. */
   synced: boolean
   /**
-   * Whether the passkey alone is enough to sign in. False if it is older than the proof of the address, because someone
+   * Whether the passkey alone is enough to sign in. False if it was added before the address was proved, because someone
    * else may have added it.
    */
   alone: boolean
@@ -44,8 +46,8 @@ export interface Passkey {
 }
 
 /**
- * Updates a user after a factor was removed. If none is left, deletes the recovery codes and makes all sessions
- * single-factor. Sessions that a trusted provider vouches for keep their state.
+ * Updates a user after a second step was removed. If none is left, deletes the recovery codes and makes no session count as
+ * two-step. Sessions that a trusted provider vouches for keep their state.
  */
 async function weaken(db: Db, userId: string): Promise<void> {
   if (await hasSecondFactor(db, { userId })) return
@@ -62,7 +64,9 @@ const toTotp = (row: Selectable<TotpFactorsTable>): TotpFactor => ({
   lastStep: row.last_step,
 })
 
-/** Starts enrolling an authenticator app. Replaces a secret that was never confirmed; `exists` if one is in use. */
+/**
+ * Starts to set up an authenticator app. Replaces a secret that was never confirmed. Returns `exists` if an app is in use.
+ */
 async function startTotp(
   db: Db,
   { userId, secret }: { userId: string; secret: Uint8Array },
@@ -88,8 +92,8 @@ async function findTotp(db: Db, { userId }: { userId: string }): Promise<TotpFac
 }
 
 /**
- * Confirms an authenticator app. From then on it counts. Returns false if there is nothing to confirm, so only one of
- * several concurrent calls succeeds.
+ * Confirms an authenticator app, which counts as a second step from then on. Returns false if there is nothing to confirm,
+ * so only one of several concurrent calls succeeds.
  * @param args startedAt: when the secret that the code was checked against was created; no other secret is confirmed
  */
 async function confirmTotp(
@@ -107,7 +111,7 @@ async function confirmTotp(
   return updated.numUpdatedRows > 0n
 }
 
-/** Uses up the code of a time step. Returns false if this or a later step was used before. */
+/** Marks the code of a time step as used. Returns false if this or a later code was already used. */
 async function useTotp(
   db: Db,
   { userId, step }: { userId: string; step: number },
@@ -132,7 +136,7 @@ async function removeTotp(db: Db, { userId }: { userId: string }): Promise<boole
 }
 
 /**
- * Replaces all recovery codes of a user. Stores nothing and returns `no_factor` if there is no second factor that they
+ * Replaces all recovery codes of a user. Stores nothing and returns `no_factor` if there is no second step that the codes
  * could replace.
  * @param args keep: if there are unused codes, keep them and store nothing
  */
@@ -153,8 +157,8 @@ async function replaceRecoveryCodes(
 }
 
 /**
- * Uses up a recovery code. Returns false if it doesn't exist or was used. Only one of several concurrent calls
- * succeeds.
+ * Marks a recovery code as used. Returns false if it doesn't exist or was already used. Only one of several concurrent
+ * calls succeeds.
  */
 async function useRecoveryCode(db: Db, { userId, hash }: { userId: string; hash: string }): Promise<boolean> {
   const used = await db
@@ -166,8 +170,8 @@ async function useRecoveryCode(db: Db, { userId, hash }: { userId: string; hash:
 }
 
 /**
- * Removes all factors and recovery codes, with `unlink` also the linked identities, and ends the user's sessions and
- * tickets. Returns what there was.
+ * Removes all second steps and recovery codes and, with `unlink`, the linked identities. Ends the user's sessions and
+ * tickets. Returns what was removed.
  */
 async function resetFactors(
   db: Db,
@@ -197,7 +201,7 @@ const toPasskey = (row: Selectable<PasskeysTable>): Passkey => ({
 })
 
 /**
- * Adds a passkey. Returns `exists` if any user has the credential, `full` if the user has `most` passkeys, and
+ * Adds a passkey. Returns `exists` if any user has the credential, `full` if the user already has `most` passkeys, and
  * `signed_out` if the session that adds it has ended.
  */
 async function addPasskey(
@@ -251,8 +255,8 @@ async function findPasskey(db: Db, { credentialId }: { credentialId: string }): 
 }
 
 /**
- * Records a signature. Returns false if its counter isn't larger than the stored one: a copy of the key may be in use
- * (WebAuthn §6.1.1). Devices without a counter always report 0.
+ * Records a signature. Returns false if its counter isn't larger than the stored one, because a copy of the key may be in
+ * use (WebAuthn §6.1.1). Devices without a counter always report 0.
  */
 async function usePasskey(
   db: Db,
@@ -269,7 +273,7 @@ async function usePasskey(
   return updated.numUpdatedRows > 0n
 }
 
-/** Renames a passkey; undefined if the user has no such passkey. */
+/** Renames a passkey. Returns undefined if the user has no such passkey. */
 async function renamePasskey(
   db: Db,
   { userId, id, name }: { userId: string; id: string; name: string },
@@ -297,7 +301,7 @@ async function removePasskey(
   return 'removed'
 }
 
-/** Reports whether the user can sign in without any passkey. */
+/** Whether the user can sign in without a passkey. */
 async function entersWithout(db: Db, userId: string): Promise<boolean> {
   const user = await db
     .selectFrom('users as u')

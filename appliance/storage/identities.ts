@@ -12,17 +12,17 @@ export interface Identity {
   userId: string
   /** Name of the provider in `sign_in.providers`. */
   provider: string
-  /** With `subject`, identifies the account at the provider. Never reassigned to someone else. */
+  /** Identifies, together with `subject`, the account at the provider. Never reassigned to another person. */
   issuer: string
   subject: string
-  /** The last address that the provider reported. Only for display. */
+  /** The last address that the provider reported, used only for display. */
   email: string
   createdAt: number
-  /** The last sign-in with it; null: none yet. */
+  /** The last sign-in with this identity; null if there was none. */
   lastUsedAt: number | null
 }
 
-/** The team and role of a new user: from an invitation, or from `join` in the configuration. */
+/** The team and role of a new user, from an invitation or from `join` in the configuration. */
 export interface Admission {
   teamId: string
   role: Role
@@ -75,9 +75,9 @@ export async function listIdentities(db: Db, { userId }: { userId: string }): Pr
 }
 
 /**
- * Links an identity to a user. Returns `taken` if it belongs to another user. If it is already linked, only the address
- * is updated. The unique key of issuer and subject decides.
- * @param args tokenHash: of the session that links it; returns `signed_out` if that has ended
+ * Links an identity to a user. Returns `taken` if it belongs to another user. If it is already linked, updates only the
+ * address. The unique key of issuer and subject prevents duplicates.
+ * @param args tokenHash: identifies the session that links the identity; returns `signed_out` if it has ended
  */
 async function linkIdentity(
   db: Db,
@@ -106,9 +106,9 @@ async function useIdentity(db: Db, { id, email }: { id: string; email: string },
 }
 
 /**
- * Removes an identity and ends the sessions that its provider started, except `keep` (a token hash), which the provider
- * then no longer vouches for. Returns `last` and removes nothing if the user has no password, no passkey and no other
- * identity of `providers`.
+ * Removes an identity and ends the sessions that its provider started, except `keep` (a token hash). The provider no longer
+ * vouches for that session. Returns `last` and removes nothing if the user has no password, no passkey and no other
+ * identity at one of `providers`.
  */
 async function unlinkIdentity(
   db: Db,
@@ -128,7 +128,7 @@ async function unlinkIdentity(
   return 'unlinked'
 }
 
-/** Reports whether the user can sign in without any provider. */
+/** Whether the user can sign in without an identity provider. */
 async function entersWithout(db: Db, userId: string): Promise<boolean> {
   const user = await db
     .selectFrom('users')
@@ -146,9 +146,9 @@ async function entersWithout(db: Db, userId: string): Promise<boolean> {
 }
 
 /**
- * Creates a user without a password, linked to the identity. The user joins every team that invited the address, or
- * `join` if none did; the invitations are used up. Returns undefined and creates nothing if there is no invitation and
- * no `join`, if the team of `join` is gone, or if the address or identity already belongs to a user.
+ * Creates a user without a password, linked to the identity. The user joins every team that invited the address, or `join`
+ * if none did. The invitations are deleted. Returns undefined and creates nothing if there is no invitation and no `join`,
+ * if the team of `join` no longer exists, or if the address or identity already belongs to a user.
  */
 async function admitNewcomer(
   db: Db,

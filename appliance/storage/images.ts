@@ -20,13 +20,13 @@ const toInfo = (row: InfoRow): ImageInfo => ({
 export interface NewImage extends Omit<ImageInfo, 'bytes' | 'createdAt'> {
   teamId: string
   body: Uint8Array
-  /** Whether it is needed outside of documents. Then it is never removed automatically. */
+  /** Whether the image is used outside of documents. Then it is never removed automatically. */
   used: boolean
 }
 
 /**
  * Stores an image. Images with the same bytes are stored once.
- * @param most the limit in bytes for all images of the team
+ * @param most maximum number of bytes for all images of the team
  * @returns null if the limit would be exceeded
  */
 async function putImage(
@@ -72,7 +72,7 @@ async function listImages(db: Db, { teamId }: { teamId: string }): Promise<Image
   return rows.map(toInfo)
 }
 
-/** Reads an image with its bytes, of any team: readers of an email know only its URL. */
+/** Reads an image with its bytes, of any team, because readers of an email know only its URL. */
 async function readImage(
   db: Db,
   { id }: { id: string },
@@ -80,7 +80,7 @@ async function readImage(
   return db.selectFrom('images').select(['type', 'body']).where('id', '=', id).limit(1).executeTakeFirst()
 }
 
-/** Marks images as used by documents. From then on they are kept. */
+/** Marks images as used by documents, so that they are kept. */
 async function useImages(
   db: Db,
   { teamId, ids }: { teamId: string; ids: string[] },
@@ -105,10 +105,7 @@ async function deleteImage(db: Db, { teamId, id }: { teamId: string; id: string 
   return numDeletedRows > 0n
 }
 
-/**
- * Removes at most `most` images that were uploaded before `before` and that no document has used since. Returns their
- * number.
- */
+/** Removes at most `most` images that were uploaded before `before` and that no document has used. Returns their number. */
 async function purgeImages(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   const unused = await db
     .selectFrom('images')

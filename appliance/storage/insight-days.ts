@@ -1,19 +1,19 @@
-/** How many sent emails of a domain failed each check, by day. Counted in the background from the events. */
+/** Number of sent emails of a domain that failed each check, by day. Counted in the background from the events. */
 import { sql } from 'kysely'
 import { type EventCursor, isAfter } from './event-cursor.ts'
-import { afterCursor, cursorFor, cursorOf, eventOrder, moveCursor, upToCursor } from './events.ts'
+import { isAfterCursor, getReaderCursor, toCursor, eventOrder, moveCursor, isUpToCursor } from './events.ts'
 import type { Db } from './schema.ts'
 
-/** A sent email that isn't checked yet. */
+/** A sent email that hasn't been checked yet. */
 export interface UncheckedEmail {
   id: string
   teamId: string
   domainId: string
-  /** When its first attempt began (Unix milliseconds). */
+  /** When the first attempt of the email began (Unix milliseconds). */
   sentAt: number
 }
 
-/** A number to add. `check` is empty for the emails that were checked. */
+/** A number to add to a day. `check` is empty for the number of checked emails. */
 export interface InsightCount {
   teamId: string
   domainId: string
@@ -27,8 +27,8 @@ export interface InsightCount {
 const EVENTS = 250
 
 /**
- * Reads the next events and returns the emails among them that apps sent. Skips broadcasts, which have a review, and
- * the server's own mail.
+ * Reads the next events and returns those emails among them that apps sent. Skips broadcasts, which are reviewed before
+ * sending, and the server's own mail.
  */
 async function readUnchecked(db: Db): Promise<{
   from: EventCursor
@@ -37,22 +37,22 @@ async function readUnchecked(db: Db): Promise<{
   /** Whether there are more events. */
   more: boolean
 }> {
-  const from = await cursorFor(db, 'insights')
+  const from = await getReaderCursor(db, 'insights')
   const events = await db
     .selectFrom('events')
     .select(['seq'])
-    .where(afterCursor('events', from))
+    .where(isAfterCursor('events', from))
     .orderBy(eventOrder('events'))
     .limit(EVENTS + 1)
     .execute()
   if (events.length === 0) return { from, to: from, emails: [], more: false }
-  const to = cursorOf(events.slice(0, EVENTS).at(-1)!)
+  const to = toCursor(events.slice(0, EVENTS).at(-1)!)
   const rows = await db
     .selectFrom('events as v')
     .innerJoin('emails as e', 'e.id', 'v.email_id')
     .select(['e.id', 'e.team_id', 'e.domain_id', 'v.created_at'])
-    .where(afterCursor('v', from))
-    .where(upToCursor('v', to))
+    .where(isAfterCursor('v', from))
+    .where(isUpToCursor('v', to))
     .where('v.type', '=', 'email.sent')
     .where('e.via', 'in', ['rest', 'smtp', 'dashboard'])
     .where('e.broadcast_id', 'is', null)
@@ -64,10 +64,10 @@ async function readUnchecked(db: Db): Promise<{
     domainId: domain_id,
     sentAt: created_at,
   }))
-  return { from, to, emails, more: isAfter(cursorOf(events.at(-1)!), to) }
+  return { from, to, emails, more: isAfter(toCursor(events.at(-1)!), to) }
 }
 
-/** Adds numbers and moves the cursor. Returns false and adds nothing if another process was faster. */
+/** Adds numbers and moves the cursor. Returns false and adds nothing if another process has already moved it. */
 async function addInsightDays(
   db: Db,
   { from, to, counts }: { from: EventCursor; to: EventCursor; counts: readonly InsightCount[] },
@@ -103,7 +103,7 @@ async function listInsightDays(
   return rows.map(({ day, check_id: check, n }) => ({ day, check, n: Number(n) }))
 }
 
-/** Removes days before `before` (`YYYY-MM-DD`) and returns how many rows. */
+/** Removes days before `before` (`YYYY-MM-DD`). Returns the number of rows. */
 async function purgeInsightDays(db: Db, { before }: { before: string }): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('insight_days')

@@ -10,7 +10,7 @@ export interface Invitation {
   teamName: string
   email: string
   role: Role
-  /** Address of the inviter; null: the command line, or a user who was deleted. */
+  /** Address of the inviter; null if the command line created the invitation, or if the inviter was deleted. */
   invitedBy: string | null
   createdAt: number
   expiresAt: number
@@ -18,7 +18,7 @@ export interface Invitation {
 
 /** An invitation, and which of its two links was used. */
 export interface FoundInvitation extends Invitation {
-  /** The link from the mail was used. */
+  /** Whether the link from the email was used. */
   byMail: boolean
 }
 
@@ -28,20 +28,20 @@ export interface NewInvitation {
   teamId: string
   email: string
   role: Role
-  /** User id of the inviter; null: the command line. */
+  /** User ID of the inviter; null for the command line. */
   invitedBy: string | null
   tokenHash: string
-  /** Hash for the mailed link, which proves that its user reads mail to that address. Null: none is mailed. */
+  /** Hash for the link in the email, which proves that its user reads mail to that address. Null if no email is sent. */
   mailedHash: string | null
   createdAt: number
   expiresAt: number
 }
 
 /**
- * joined: is a member now · member: already was one, role unchanged · absent: gone or expired · exists: a user has that
- * address
+ * joined: is a member now · member: was already a member, role unchanged · absent: the invitation doesn't exist or has
+ * expired · exists: a user already has the address
  */
-export type Joining = 'joined' | 'member' | 'absent' | 'exists'
+export type JoinResult = 'joined' | 'member' | 'absent' | 'exists'
 
 const keyOf = (email: string): string => email.toLowerCase()
 
@@ -69,10 +69,10 @@ const toInvitation = (row: Row): Invitation => ({
 })
 
 /**
- * Creates an invitation. Replaces an earlier one of that address to that team; `member` if the address belongs to a
- * member.
- * @param args most: limit on the open invitations of a team; `full` beyond it
- * @param args spareOwners: don't replace an invitation as an owner; `owner` if there is one
+ * Creates an invitation. Replaces an earlier invitation of the same address to the team. Returns `member` if the address
+ * belongs to a member.
+ * @param args most: maximum number of open invitations of a team; returns `full` if it is reached
+ * @param args spareOwners: don't replace an invitation as an owner; returns `owner` if there is one
  */
 async function invite(
   db: Db,
@@ -122,7 +122,7 @@ async function invite(
   return 'invited'
 }
 
-/** Reports whether the address is invited to the team as an owner. */
+/** Whether the address is invited to the team as an owner. */
 async function invitesOwner(
   db: Db,
   { teamId, email }: Pick<NewInvitation, 'teamId' | 'email'>,
@@ -146,7 +146,7 @@ async function listInvitations(db: Db, { teamId }: { teamId: string }, now: numb
   return rows.map(toInvitation)
 }
 
-/** Lists the open invitations of an address, ignoring letter case. */
+/** Lists the open invitations of an address, ignoring case. */
 export async function openInvitations(
   db: Db,
   { email }: { email: string },
@@ -184,16 +184,16 @@ async function revokeInvitation(db: Db, { teamId, id }: { teamId: string; id: st
 }
 
 /**
- * Makes the invited person a member and deletes the invitation. Only one of several concurrent calls succeeds. The
- * caller has checked that the person owns the address.
- * @param args who: a new user, who is stored in the same transaction, or the id of a user. The unique key of users
- * decides about a new user, the deletion about the invitation.
+ * Makes the invited person a member and deletes the invitation. Only one of several concurrent calls succeeds. The caller
+ * must have checked that the person owns the address.
+ * @param args who: a new user, who is stored in the same transaction, or the ID of a user. If calls are concurrent, the
+ * unique key of users decides who is created, and the deletion who uses the invitation.
  */
 export async function acceptInvitation(
   db: Db,
   { id, who }: { id: string; who: { user: User } | { userId: string } },
   now: number,
-): Promise<Joining> {
+): Promise<JoinResult> {
   const found = await holding(db, now).where('i.id', '=', id).executeTakeFirst()
   if (!found) return 'absent'
   if ('user' in who && !(await addUser(db, who.user))) return 'exists'
@@ -207,7 +207,7 @@ export async function acceptInvitation(
   return joined.numInsertedOrUpdatedRows === 0n ? 'member' : 'joined'
 }
 
-/** Stores a new user; false if the address belongs to a user. */
+/** Stores a new user. Returns false if the address already belongs to a user. */
 export async function addUser(db: Db, user: User): Promise<boolean> {
   const added = await db
     .insertInto('users')

@@ -1,16 +1,16 @@
-/** State of the lanes across restarts, their settings and their statistics. */
+/** The state of lanes, which is kept across restarts, their settings and their statistics. */
 import type { Db } from './schema.ts'
 
-/** The state of one lane, as it was last saved. */
+/** The last saved state of a lane. */
 export interface LaneRecord {
   /** The sending IP, or `auto` if the system chooses it. */
   source: string
   provider: string
-  /** JSON in a format that only the lanes know. */
+  /** JSON in a format that only the lanes use. */
   state: string
-  /** Sends nothing before this time; null if it isn't paused. */
+  /** Time until which the lane is paused; null if it isn't. */
   pausedUntil: number | null
-  /** One sentence that explains the current pace; null for a lane without problems so far. */
+  /** A sentence that explains the current pace; null if the lane has had no problems. */
   reason: string | null
   reasonAt: number | null
   updatedAt: number
@@ -35,7 +35,7 @@ export interface LaneDay {
   bounced: number
 }
 
-/** Saves lanes. Replaces records with the same source and provider. */
+/** Saves lanes. Replaces those with the same source and provider. */
 async function saveLanes(db: Db, { lanes }: { lanes: LaneRecord[] }): Promise<void> {
   for (const lane of lanes) {
     const changing = {
@@ -67,7 +67,7 @@ async function listLanes(db: Db): Promise<LaneRecord[]> {
   }))
 }
 
-/** Saves the settings of a provider; null resets them. */
+/** Saves the settings of a provider. Null deletes them, so that the defaults apply. */
 async function saveProviderSettings(
   db: Db,
   { provider, settings }: { provider: string; settings: Record<string, unknown> | null },
@@ -95,7 +95,7 @@ async function listProviderSettings(db: Db): Promise<ProviderSettings[]> {
   }))
 }
 
-/** Adds numbers to the stored ones. */
+/** Adds numbers to the stored statistics. */
 async function addLaneDays(db: Db, { days }: { days: LaneDay[] }): Promise<void> {
   for (const { day, source, provider, sent, delivered, deferred, bounced } of days) {
     await db
@@ -113,7 +113,7 @@ async function addLaneDays(db: Db, { days }: { days: LaneDay[] }): Promise<void>
   }
 }
 
-/** Lists the days of one sending IP from `since` on (`YYYY-MM-DD`), by day and provider. */
+/** Lists the days of one sending IP from `since` on (`YYYY-MM-DD`), sorted by day and provider. */
 async function listLaneDays(
   db: Db,
   { source, since }: { source: string; since: string },
@@ -128,7 +128,7 @@ async function listLaneDays(
     .execute()
 }
 
-/** Removes days before `before` (`YYYY-MM-DD`) and returns how many rows. */
+/** Removes days before `before` (`YYYY-MM-DD`). Returns the number of rows. */
 async function purgeLaneDays(db: Db, { before }: { before: string }): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('lane_days')

@@ -2,7 +2,7 @@
 import { type Expression, type SelectQueryBuilder, sql, type SqlBool } from 'kysely'
 import type { Db, Tables } from './schema.ts'
 
-/** Arguments of a page. Pages run newest first. `after` and `before` are exclusive ids. */
+/** Arguments of a page of a list, newest first. `after` and `before` are exclusive IDs. */
 export interface PageArgs {
   teamId: string
   limit: number
@@ -16,12 +16,12 @@ export interface Page<T> {
 }
 
 /**
- * Reads one page, newest first. With only `before`, reads upward from the cursor and reverses the rows; `hasMore` then
- * refers to newer rows.
+ * Reads one page, newest first. With only `before`, reads in the opposite direction from the cursor and reverses the rows;
+ * `hasMore` then refers to newer rows.
  * @param query all rows with their columns, unordered, of one table with an `id`, unless `by` names the column of the
  * cursors
  */
-export async function pageOf<T extends keyof Tables, Row, Item>(
+export async function readPage<T extends keyof Tables, Row, Item>(
   query: SelectQueryBuilder<Tables, T, Row>,
   { after, before, limit }: Omit<PageArgs, 'teamId'>,
   toItem: (row: Row) => Item,
@@ -41,11 +41,11 @@ export async function pageOf<T extends keyof Tables, Row, Item>(
 }
 
 /**
- * Deletes the oldest versions of something.
- * @param args table and owner: the table of versions, and its column with the id of what they are versions of. keep: how
- * many stay. except: a version that also stays
+ * Deletes the oldest versions of an object.
+ * @param args table and owner: the table of versions, and its column with the ID of the object. keep: number of versions to
+ * keep. except: a version that is also kept
  */
-export async function dropOldVersions(
+export async function deleteOldVersions(
   db: Db,
   { table, owner, id, keep, except }: OldVersions,
 ): Promise<void> {
@@ -65,10 +65,10 @@ interface OldVersions {
 }
 
 /**
- * Rows for a statement's VALUES. The first row declares the types, because PostgreSQL treats untyped parameters as
- * text.
+ * Returns rows for the VALUES of a statement. The first row declares the types, because PostgreSQL treats untyped
+ * parameters as text.
  */
-export const valuesOf = (
+export const buildValues = (
   types: readonly ('bigint' | 'text')[],
   rows: readonly (readonly (string | number)[])[],
 ) => {
@@ -77,32 +77,32 @@ export const valuesOf = (
   return sql`(values ${sql.join(rows.map((row, i) => sql`(${sql.join(i === 0 ? typed(row) : row)})`))})`
 }
 
-/** Returns the smaller id; undefined means no bound. */
-export const lowest = (a: string | undefined, b: string | undefined): string | undefined =>
+/** Returns the smaller ID; undefined is ignored. */
+export const minId = (a: string | undefined, b: string | undefined): string | undefined =>
   a !== undefined && b !== undefined && b < a ? b : (a ?? b)
 
 /** Converts ASCII letters to lower case, as `lower` does in SQLite. */
-export const asciiLower = (text: string): string =>
+export const toAsciiLowerCase = (text: string): string =>
   text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 
-/** Prepares a text for a LIKE pattern: lower case, with wildcards escaped. */
-export const lowered = (text: string): string => asciiLower(text).replaceAll(/[\\%_]/g, '\\$&')
+/** Escapes a text for a LIKE pattern, and converts it to lower case. */
+export const escapeLike = (text: string): string => toAsciiLowerCase(text).replaceAll(/[\\%_]/g, '\\$&')
 
 /**
  * Matches a LIKE pattern.
- * @param pattern the result of `lowered`, with wildcards around it
+ * @param pattern the result of `escapeLike`, with wildcards around it
  */
 export const like = (column: string, pattern: string): Expression<SqlBool> =>
   sql<SqlBool>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`
 
 /** Matches columns that contain the text, ignoring the case of ASCII letters. */
 export const contains = (column: string, text: string): Expression<SqlBool> =>
-  like(column, `%${lowered(text)}%`)
+  like(column, `%${escapeLike(text)}%`)
 
 /**
- * Matches rows made with an API key.
- * @param key id or name of an API key of the team
+ * Matches rows created with an API key.
+ * @param key ID or name of an API key of the team
  */
-export const madeWith = (key: string, teamId: string): Expression<SqlBool> =>
+export const isCreatedWithKey = (key: string, teamId: string): Expression<SqlBool> =>
   sql<SqlBool>`(api_key_id = ${key}
     or api_key_id in (select id from api_keys where team_id = ${teamId} and name = ${key}))`

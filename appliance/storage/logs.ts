@@ -1,10 +1,10 @@
 /**
- * The log of API requests and their responses. There is no index for each kind of search, because indexes would slow
- * down every request.
+ * The log of API requests and their responses. There is no index for each kind of search, because indexes would make every
+ * request slower.
  */
 import { type Expression, type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import { firstIdAt } from '../mail/ids.ts'
-import { contains, lowest, madeWith, type Page, type PageArgs, pageOf } from './lists.ts'
+import { contains, minId, isCreatedWithKey, type Page, type PageArgs, readPage } from './lists.ts'
 import type { Db, RequestLogsTable, Tables } from './schema.ts'
 import type { Connection } from './connection.ts'
 
@@ -16,7 +16,7 @@ export interface RequestLogSummary {
   apiKeyId: string
   method: string
   /**
-   * The path without the query; for SMTP, the listener and the command that decided: `smtp://587 MAIL
+   * The path without the query; for SMTP, the listener and the command that determined the result: `smtp://587 MAIL
    * FROM:<a@b.example>`.
    */
   endpoint: string
@@ -26,7 +26,7 @@ export interface RequestLogSummary {
   status: number
   /** The enhanced status code of the SMTP reply (RFC 3463); null for HTTP or if there is none. */
   enhanced: string | null
-  /** Why it failed: the message of the HTTP error, or the text of the SMTP reply; null: it succeeded. */
+  /** Why the request failed: the message of the HTTP error, or the text of the SMTP reply; null if it succeeded. */
   message: string | null
   durationMs: number
   ip: string
@@ -34,14 +34,14 @@ export interface RequestLogSummary {
   createdAt: number
 }
 
-/** An element of a list. */
+/** A request in a list. */
 export interface ListedRequest extends RequestLogSummary {
   /** For SMTP, the stored body with the envelope; null for HTTP. */
   smtpRequest: string | null
 }
 
 export interface RequestLog extends RequestLogSummary {
-  /** JSON of an object, truncated and without secrets; null if there was no readable body. */
+  /** The request body as a JSON object, truncated and without secrets; null if there was no readable body. */
   requestBody: string | null
   responseBody: string | null
   /** The emails that the request created, oldest first. */
@@ -50,30 +50,30 @@ export interface RequestLog extends RequestLogSummary {
 
 /** A filter for requests. All given conditions must match. Texts ignore the case of ASCII letters. */
 export interface LogFilter {
-  /** The request created this email. */
+  /** ID of an email that the request created. */
   emailId?: string | undefined
-  /** One of these HTTP methods, or SMTP. */
+  /** HTTP methods, or SMTP. */
   methods?: readonly string[] | undefined
-  /** The status is in one of these ranges (inclusive), … */
+  /** Ranges of statuses (inclusive). Either the status is in one of them, or the code matches `enhanced`. */
   statuses?: readonly { from: number; to: number }[] | undefined
-  /** … or the enhanced code is one of these (`5.7.1`); `5.7.x` matches any detail. */
+  /** Enhanced codes, such as `5.7.1`; `5.7.x` matches any detail. */
   enhanced?: readonly string[] | undefined
   /** Id or name of the API key. */
   apiKey?: string | undefined
-  /** Part of the path, the query or the SMTP command. */
+  /** Text in the path, the query or the SMTP command. */
   endpoint?: string | undefined
   ip?: string | undefined
-  /** Part of the user agent. */
+  /** Text in the user agent. */
   userAgent?: string | undefined
-  /** At or after `since` and before `until` (Unix milliseconds). */
+  /** Time of the request: at or after `since` and before `until` (Unix milliseconds). */
   since?: number | undefined
   until?: number | undefined
 }
 
-/** One chunk of a search, newest first. */
-export interface LogsFound {
+/** One chunk of search results, newest first. */
+export interface LogSearchChunk {
   items: ListedRequest[]
-  /** Where to continue: older than this id. Null: the search is complete. */
+  /** Continue with requests older than this ID; null if the search is complete. */
   next: string | null
 }
 
@@ -93,7 +93,7 @@ const summaryColumns = [
   'created_at',
 ] as const
 
-/** The columns of lists. Bodies are long, so only those of SMTP are read, for the envelope. */
+/** The columns for lists. Bodies are long, so only those of SMTP messages are read, for the envelope. */
 const listedColumns = (row: ExpressionBuilder<Tables, 'request_logs'>) => [
   ...summaryColumns,
   row.case().when('method', '=', 'SMTP').then(row.ref('request_body')).end().as('smtp_request'),
@@ -123,8 +123,8 @@ const toListed = (row: SummaryRow & { smtp_request: string | null }): ListedRequ
   smtpRequest: row.smtp_request,
 })
 
-/** Selects the ids of the requests that created these emails. */
-export const requestsOf = (emailIds: readonly string[]) =>
+/** Returns a subquery for the IDs of the requests that created these emails. */
+export const selectRequestIds = (emailIds: readonly string[]) =>
   sql<string>`(select id from request_logs where email_id in (${sql.join(emailIds)})
     union all select log_id from request_log_emails where email_id in (${sql.join(emailIds)}))`
 
@@ -135,8 +135,8 @@ async function listLogs(
 ): Promise<Page<ListedRequest>> {
   const { teamId, emailId } = args
   let query = db.selectFrom('request_logs').select(listedColumns).where('team_id', '=', teamId)
-  if (emailId !== undefined) query = query.where('id', 'in', requestsOf([emailId]))
-  return pageOf(query, args, toListed)
+  if (emailId !== undefined) query = query.where('id', 'in', selectRequestIds([emailId]))
+  return readPage(query, args, toListed)
 }
 
 async function getLog(db: Db, args: { teamId: string; id: string }): Promise<RequestLog | undefined> {
@@ -162,8 +162,8 @@ async function getLog(db: Db, args: { teamId: string; id: string }): Promise<Req
 }
 
 /**
- * Deletes at most `most` requests from before `before`, oldest first, and returns their number. Ids sort by the end of
- * their requests, so the oldest come first in the primary key. No index by age is needed.
+ * Deletes at most `most` requests from before `before`, oldest first. Returns their number. IDs sort by the end of their
+ * requests, so the primary key has the oldest ones first, and no index by age is needed.
  */
 async function purgeLogs(db: Db, args: { before: number; most: number }): Promise<number> {
   const first = db.selectFrom('request_logs').select(['id', 'created_at']).orderBy('id').limit(args.most)
@@ -177,18 +177,18 @@ async function purgeLogs(db: Db, args: { before: number; most: number }): Promis
 
 type Where = ExpressionBuilder<Tables, 'request_logs'>
 
-/** Requests that one step examines. */
+/** Number of requests that one step examines. */
 const LOOK = 4000
 
 /**
- * Maximum duration of an SMTP message in milliseconds: from its start, which its row stores, to its end, when its ID is
- * created.
+ * Maximum duration of an SMTP message in milliseconds, from its start, which is stored in the row, to its end, when the ID
+ * is created.
  */
 const LONGEST_SESSION = 24 * 3600 * 1000
 
 /**
- * Searches one chunk. Examines at most a few thousand requests, so that other reads don't wait long. It may find fewer
- * than `limit`, or none, and still have more to examine.
+ * Searches one chunk. Examines at most a few thousand requests, so that other reads don't have to wait long. It may find
+ * fewer than `limit`, or none, although there are more to examine.
  */
 async function searchLogs(
   db: Db,
@@ -198,9 +198,9 @@ async function searchLogs(
     limit,
     after,
   }: { teamId: string; filter: LogFilter; limit: number; after?: string | undefined },
-): Promise<LogsFound> {
+): Promise<LogSearchChunk> {
   const lower = filter.since === undefined ? undefined : firstIdAt(filter.since)
-  const upper = lowest(
+  const upper = minId(
     after,
     filter.until === undefined ? undefined : firstIdAt(filter.until + LONGEST_SESSION),
   )
@@ -230,7 +230,7 @@ async function searchLogs(
 
 /**
  * Matches an enhanced status code.
- * @param code digits and dots; a final `x` matches any number
+ * @param code digits and dots; an `x` at the end matches any number
  */
 const withEnhanced = (where: Where, code: string): Expression<SqlBool> =>
   code.endsWith('.x') ? where('enhanced', 'like', `${code.slice(0, -1)}%`) : where('enhanced', '=', code)
@@ -246,16 +246,16 @@ function conditions(where: Where, filter: LogFilter, teamId: string): Expression
     ...(filter.enhanced ?? []).map((code) => withEnhanced(where, code)),
   ]
   if (answers.length > 0) found.push(where.or(answers))
-  if (apiKey !== undefined) found.push(madeWith(apiKey, teamId))
+  if (apiKey !== undefined) found.push(isCreatedWithKey(apiKey, teamId))
   if (endpoint !== undefined)
     found.push(where.or([contains('endpoint', endpoint), contains('query', endpoint)]))
   if (userAgent !== undefined) found.push(contains('user_agent', userAgent))
   if (ip !== undefined) found.push(where('ip', '=', ip))
-  if (emailId !== undefined) found.push(where('id', 'in', requestsOf([emailId])))
+  if (emailId !== undefined) found.push(where('id', 'in', selectRequestIds([emailId])))
   return found
 }
 
-/** Stores many requests at once. Hot: runs for every request of an app. */
+/** Stores many requests at once. Performance-critical, because it runs for every request of an app. */
 function createSaveLogs(db: Connection): (args: { logs: RequestLog[] }, now: number) => void {
   const insertLog = db.prepare(
     `insert into request_logs (id, team_id, api_key_id, method, endpoint, status, duration_ms, ip, user_agent,

@@ -1,12 +1,12 @@
 /**
- * Nodes: installations that share one storage. On SQLite there is one, and only its id is used. On PostgreSQL, each has
- * a row that its daemon renews. Times of nodes come from the database's clock, so that all nodes use the same clock.
+ * Nodes: installations that share one storage. On SQLite there is only one, and only its ID is used. On PostgreSQL, each
+ * has a row that its daemon renews. Times of nodes come from the database's clock, so that all nodes use the same clock.
  */
 import { sql, type SqlBool } from 'kysely'
 import type { Cause } from '../mail/verdict.ts'
-import { runsOf } from './duties.ts'
+import { getOwnerRange } from './duties.ts'
 import type { Db } from './schema.ts'
-import { voidLeasesWhere } from './spool/settle.ts'
+import { voidMatchingLeases } from './spool/settle.ts'
 
 /** Returns the ID of the only node of a SQLite database, which its backups share. */
 async function thisNode(db: Db): Promise<string> {
@@ -14,7 +14,7 @@ async function thisNode(db: Db): Promise<string> {
   return id
 }
 
-/** A node that has joined at least once. Times in Unix milliseconds, by the clock of the database. */
+/** A node that has joined at least once. Times are in Unix milliseconds, by the clock of the database. */
 export interface StoredNode {
   id: string
   name: string
@@ -23,7 +23,7 @@ export interface StoredNode {
   heartbeatAt: number
   /** JSON, as the node wrote it. */
   facts: string | null
-  /** Its sending IPs. */
+  /** The sending IPs of the node. */
   sources: string[]
 }
 
@@ -34,12 +34,12 @@ export interface NodeRun {
 }
 
 /** The result of renewing a node's row. */
-export interface Renewed {
+export interface RenewalResult {
   /** The clock of the database, in Unix milliseconds. */
   at: number
-  /** Number of nodes that are not lost, including this one. */
+  /** Number of nodes that aren't lost, including this one. */
   alive: number
-  /** Whether the leases of a stopped or lost node are still to be freed. */
+  /** Whether the leases of a stopped or lost node still have to be freed. */
   lost: boolean
 }
 
@@ -79,8 +79,8 @@ async function listNodes(db: Db): Promise<StoredNode[]> {
 }
 
 /**
- * Adds the node, or starts a new run of it. Takes over the sources of nodes that have never joined: those of a database
- * that was moved from SQLite. Returns the clock of the database.
+ * Adds the node, or starts a new run of it. Takes over the sending IPs of nodes that have never joined, which come from a
+ * database that was moved from SQLite. Returns the database's time.
  */
 async function joinNode(
   db: Db,
@@ -100,7 +100,7 @@ async function joinNode(
   return at
 }
 
-/** Renews the row of a run. Returns undefined if it is gone, or belongs to another run. */
+/** Renews the row of a run. Returns undefined if the row was deleted or belongs to another run. */
 async function renewNode(
   db: Db,
   {
@@ -114,7 +114,7 @@ async function renewNode(
     facts: string
     lostAfter: number
   },
-): Promise<Renewed | undefined> {
+): Promise<RenewalResult | undefined> {
   const at = await readClock(db)
   const renewed = await db
     .updateTable('nodes')
@@ -148,8 +148,9 @@ async function stopNode(db: Db, { id, run }: NodeRun): Promise<void> {
 }
 
 /**
- * Frees the leases and duties of stopped and lost nodes, once each. Returns the names of those that had leases, and how
- * many. In one transaction with the decision, so a node that renews its row at the same moment keeps its leases.
+ * Frees the leases and duties of stopped and lost nodes, once for each node. Returns the names of nodes that had leases,
+ * and their numbers of deliveries. Decides and frees in one transaction, so a node that renews its row at the same moment
+ * keeps its leases.
  */
 async function freeLostNodes(db: Db, args: FreeLeasesArgs): Promise<{ name: string; deliveries: number }[]> {
   const at = await readClock(db)
@@ -172,14 +173,14 @@ async function freeLostNodes(db: Db, args: FreeLeasesArgs): Promise<{ name: stri
 }
 
 async function freeNode(db: Db, id: string, { cause, firstDueAt }: Omit<FreeLeasesArgs, 'lostAfter'>) {
-  const { first, end } = runsOf(`${id}/`)
+  const { first, end } = getOwnerRange(`${id}/`)
   await db
     .updateTable('duties')
     .set({ until: 0 })
     .where('owner', '>=', first)
     .where('owner', '<', end)
     .execute()
-  return voidLeasesWhere(
+  return voidMatchingLeases(
     db,
     sql<SqlBool>`lease_owner >= ${first} and lease_owner < ${end}`,
     JSON.stringify(cause),
@@ -188,7 +189,7 @@ async function freeNode(db: Db, id: string, { cause, firstDueAt }: Omit<FreeLeas
 }
 
 /**
- * Removes a node that will not return, and its sources, and frees its leases. Returns undefined if there is none, and
+ * Removes a node that won't return and its sending IPs, and frees its leases. Returns undefined if it doesn't exist, and
  * false if it is alive.
  */
 async function forgetNode(
@@ -211,8 +212,8 @@ async function forgetNode(
 }
 
 /**
- * Gives sources to a node if the node that had them is stopped, lost or unknown, because its machine was replaced.
- * Returns their number.
+ * Moves sending IPs to a node if the node that had them is stopped, lost or unknown, because its machine was replaced.
+ * Returns the number of IPs moved.
  */
 async function adoptSources(
   db: Db,

@@ -1,8 +1,8 @@
 /**
- * Everything that is stored, by noun. A noun's `reads` run on the reading thread and its `writes` on the writing one, each as a transaction of its
- * own. `prepared` are writes whose statements the engine prepares once, because they are hot. The engine makes methods of its own out of
- * `innerReads` and `innerWrites`, which know nothing of the files that hold large messages.
- * Only the storage threads load this file: the rest of the program takes types from it (storage.ts).
+ * Everything that is stored, by noun. A noun's `reads` run on the reading thread and its `writes` on the writing thread,
+ * each in a separate transaction. `prepared` are performance-critical writes, whose statements the engine prepares once.
+ * `innerReads` and `innerWrites` don't handle the files with large messages; the engine builds its own methods on them.
+ * Only the storage threads load this file. The rest of the program uses the types in storage.ts.
  */
 import { methods as accounts } from './accounts.ts'
 import { methods as alerts } from './alerts.ts'
@@ -97,7 +97,7 @@ import { methods as outbox } from './webhooks/outbox.ts'
 import { methods as webhookQueue } from './webhooks/queue.ts'
 import { methods as webhooks } from './webhooks/webhooks.ts'
 
-export const nouns = {
+export const methodsByNoun = {
   accounts,
   alerts,
   apiKeys,
@@ -195,7 +195,7 @@ export const nouns = {
 /** How a method runs. */
 type Kind = 'reads' | 'writes' | 'prepared' | 'innerReads' | 'innerWrites'
 
-/** A listed method. `F` is its type in the engine: a function of a connection. */
+/** A method in this list. `F` is its type in the engine: a function of a connection. */
 interface ListedMethod<F> {
   noun: string
   name: string
@@ -203,10 +203,10 @@ interface ListedMethod<F> {
 }
 
 /** Returns the methods of one kind, of all nouns. */
-export const methodsOf = <F>(kind: Kind): ListedMethod<F>[] =>
-  Object.entries<Partial<Record<Kind, object>>>(nouns).flatMap(([noun, methods]) =>
+export const listMethods = <F>(kind: Kind): ListedMethod<F>[] =>
+  Object.entries<Partial<Record<Kind, object>>>(methodsByNoun).flatMap(([noun, methods]) =>
     Object.entries(methods[kind] ?? {}).map(([name, run]) => ({ noun, name, run: run as F })),
   )
 
 /** Returns the serializable part of a method, for another thread. */
-export const refOf = ({ noun, name }: ListedMethod<unknown>) => ({ noun, name })
+export const toMethodRef = ({ noun, name }: ListedMethod<unknown>) => ({ noun, name })

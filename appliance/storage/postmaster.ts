@@ -1,7 +1,14 @@
 /** The mailbox for mail to postmaster and abuse, and its forwarding. */
 import { type Selectable, sql } from 'kysely'
-import { type Page, type PageArgs, pageOf } from './lists.ts'
-import { COLUMNS, type ReceivedMessage, ROW_BYTES, toMessage, toRow, type WithBytes } from './received.ts'
+import { type Page, type PageArgs, readPage } from './lists.ts'
+import {
+  ENVELOPE_COLUMNS,
+  type ReceivedMessage,
+  ROW_BYTES,
+  toMessage,
+  toRow,
+  type MessageBytes,
+} from './received.ts'
 import type { Db, PostmasterMessagesTable } from './schema.ts'
 
 /** What happens to a postmaster message in addition to being stored. */
@@ -13,7 +20,7 @@ export interface PostmasterMessage extends ReceivedMessage {
   forwarding: Forwarding
 }
 
-/** Messages and bytes of the postmaster mailbox. The oldest are removed. */
+/** Maximum number of messages and bytes in the postmaster mailbox. Above it, the oldest messages are removed. */
 export interface PostmasterLimits {
   messages: number
   bytes: number
@@ -25,7 +32,7 @@ async function keepPostmaster(
     message,
     forward,
     limits,
-  }: { message: ReceivedMessage & WithBytes; forward: 'off' | 'due'; limits: PostmasterLimits },
+  }: { message: ReceivedMessage & MessageBytes; forward: 'off' | 'due'; limits: PostmasterLimits },
 ): Promise<void> {
   await db
     .insertInto('postmaster_messages')
@@ -51,7 +58,7 @@ async function keepPostmaster(
     .execute()
 }
 
-const FORWARD_COLUMNS = [...COLUMNS, 'forward', 'forwarded_as', 'reason'] as const
+const FORWARD_COLUMNS = [...ENVELOPE_COLUMNS, 'forward', 'forwarded_as', 'reason'] as const
 
 const toPostmaster = (
   row: Pick<Selectable<PostmasterMessagesTable>, (typeof FORWARD_COLUMNS)[number]>,
@@ -68,7 +75,7 @@ function toForwarding({
 
 /** Lists postmaster messages, newest first. */
 async function listPostmaster(db: Db, args: Omit<PageArgs, 'teamId'>): Promise<Page<PostmasterMessage>> {
-  return pageOf(db.selectFrom('postmaster_messages').select(FORWARD_COLUMNS), args, toPostmaster)
+  return readPage(db.selectFrom('postmaster_messages').select(FORWARD_COLUMNS), args, toPostmaster)
 }
 
 async function getPostmaster(db: Db, { id }: { id: string }): Promise<Uint8Array | undefined> {
@@ -77,7 +84,7 @@ async function getPostmaster(db: Db, { id }: { id: string }): Promise<Uint8Array
 }
 
 /** Returns the oldest message that is due to be forwarded. */
-async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | undefined> {
+async function duePostmaster(db: Db): Promise<(PostmasterMessage & MessageBytes) | undefined> {
   const row = await db
     .selectFrom('postmaster_messages')
     .select([...FORWARD_COLUMNS, 'body'])
@@ -88,7 +95,7 @@ async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | 
   return row && { ...toPostmaster(row), bytes: row.body }
 }
 
-/** Marks a message as no longer due, once. */
+/** Marks a message as no longer due, if it is due. */
 async function settlePostmaster(
   db: Db,
   { id, forwarding }: { id: string; forwarding: Exclude<Forwarding, { state: 'off' | 'due' }> },

@@ -1,15 +1,15 @@
-/** Sending limits of teams, and how much they have sent. */
+/** Sending limits of teams, and their usage. */
 import type { Db } from './schema.ts'
 import type { Connection } from './connection.ts'
-import { gatheringOn } from './engine/group-commit.ts'
+import { getPendingCounters } from './engine/group-commit.ts'
 
-/** Recipients accepted in the UTC day and month of a point in time. */
+/** Number of recipients accepted in the current UTC day and month. */
 export interface Usage {
   daily: number
   monthly: number
 }
 
-/** Recipients accepted in one UTC day (`2026-11-20`) or month (`2026-11`). */
+/** Number of recipients accepted in one UTC day (`2026-11-20`) or month (`2026-11`). */
 export interface PeriodUsage {
   period: string
   used: number
@@ -23,9 +23,9 @@ export interface UsageHistory {
 /** The limits for one `put`. Every recipient counts, including suppressed ones. */
 export interface QuotaLimit {
   teamId: string
-  /** Limit per UTC day; null: unlimited. Counted in both cases. */
+  /** Limit per UTC day; null if unlimited. Recipients are counted in both cases. */
   daily: number | null
-  /** Limit per UTC month; null: unlimited. */
+  /** Limit per UTC month; null if unlimited. */
   monthly: number | null
 }
 
@@ -78,7 +78,7 @@ async function usage(db: Db, args: { teamId: string }, now: number): Promise<Usa
   return { daily: used(day), monthly: used(month) }
 }
 
-/** Returns the usage in the last UTC days and months up to `now`, oldest first, including those with none. */
+/** Returns the usage in the last UTC days and months up to `now`, oldest first, including periods without usage. */
 async function usageHistory(
   db: Db,
   { teamId, days, months }: { teamId: string; days: number; months: number },
@@ -97,8 +97,8 @@ async function usageHistory(
 }
 
 /**
- * Counts test emails of the UTC hour of `now`, if that makes at most `most`. Returns whether it did. Forgets earlier
- * hours.
+ * Counts test emails in the UTC hour of `now`, unless their number would exceed `most`. Returns whether they were counted.
+ * Deletes the counts of earlier hours.
  */
 async function countTests(
   db: Db,
@@ -126,11 +126,15 @@ async function countTests(
   return counted !== undefined
 }
 
-/** Part of `put`: counts recipients, or returns the period whose limit they exceed. Then nothing is counted. */
-export type Count = (quota: QuotaLimit, recipients: number, now: number) => Usage | 'daily' | 'monthly'
+/** Part of `put`: counts recipients. If they exceed a limit, counts nothing and returns its period. */
+export type CountRecipients = (
+  quota: QuotaLimit,
+  recipients: number,
+  now: number,
+) => Usage | 'daily' | 'monthly'
 
-export function createCount(db: Connection): Count {
-  const gathering = gatheringOn(db)
+export function createRecipientCounter(db: Connection): CountRecipients {
+  const gathering = getPendingCounters(db)
   const counters = gathering.of(createCounters)
 
   return ({ teamId, daily, monthly }, recipients, now) => {
@@ -138,7 +142,7 @@ export function createCount(db: Connection): Count {
     const [ofMonth, ofDay] = [counters.of(teamId, month), counters.of(teamId, day)]
     const isOver = (counter: Counter, limit: number | null) =>
       limit !== null && counter.used + recipients > limit
-    // Check the month first: a team that is over both limits need not come back tomorrow.
+    // Check the month first, because a team over both limits can't send tomorrow either.
     if (isOver(ofMonth, monthly)) return 'monthly'
     if (isOver(ofDay, daily)) return 'daily'
     for (const counter of [ofDay, ofMonth]) {
@@ -150,7 +154,7 @@ export function createCount(db: Connection): Count {
   }
 }
 
-/** The recipients of a team in a period: in total, and since the last write. */
+/** Number of recipients of a team in a period: in total, and since the last write. */
 interface Counter {
   teamId: string
   period: string
@@ -158,7 +162,7 @@ interface Counter {
   added: number
 }
 
-/** Creates the counters of a commit. Each is read once and written once. */
+/** Creates the counters of a commit. Each counter is read once and written once. */
 function createCounters(db: Connection) {
   const read = db
     .prepare<[string, string], number>('select used from quotas where team_id = ? and period = ?')

@@ -5,16 +5,16 @@ import type { Db } from './schema.ts'
 /** Identifies a receipt. A key is valid only for one team, method and path. */
 export interface ReceiptName {
   teamId: string
-  /** Method and path: `POST /emails`. */
+  /** Method and path, such as `POST /emails`. */
   scope: string
-  /** As the app sent it, 1–256 characters. */
+  /** The key as the app sent it, 1–256 characters. */
   key: string
 }
 
 export interface Receipt {
   /** Hash that identifies the request body. */
   fingerprint: string
-  /** The response body, JSON. */
+  /** The response body, as JSON. */
   body: string
   /** Emails that the request created, in order. */
   emailIds: string[]
@@ -22,7 +22,7 @@ export interface Receipt {
 
 /** A receipt to store in the same transaction as the emails of its request. */
 export interface NewReceipt extends ReceiptName, Receipt {
-  /** From this time on, the key can be reused (Unix milliseconds). */
+  /** Time from which the key can be reused (Unix milliseconds). */
   expiresAt: number
 }
 

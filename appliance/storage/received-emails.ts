@@ -3,9 +3,9 @@ import { type Selectable, sql } from 'kysely'
 import type { Authentication, AuthResult, AuthVerdict, SpamVerdict } from '../mail/inbound.ts'
 import type { ReceivingRule } from '../mail/receiving-rules.ts'
 import type { AttachmentInfo } from './emails.ts'
-import { recordOthers } from './events.ts'
-import { contains, type Page, type PageArgs, pageOf } from './lists.ts'
-import type { ReceivedMessage, WithBytes } from './received.ts'
+import { recordOtherEvents } from './events.ts'
+import { contains, type Page, type PageArgs, readPage } from './lists.ts'
+import type { ReceivedMessage, MessageBytes } from './received.ts'
 import type { Db, ReceivedEmailsTable } from './schema.ts'
 import type { DomainStatus } from './values.ts'
 
@@ -15,35 +15,35 @@ export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   domainId: string
   /** The recipients of the transaction that belong to this team. */
   receivedFor: string[]
-  /** The address fields, decoded. */
+  /** The address fields of the header, decoded. */
   from: string
   to: string[]
   cc: string[]
   bcc: string[]
   replyTo: string[]
   subject: string
-  /** With angle brackets; generated if the message has none. */
+  /** The Message-ID with angle brackets; generated if the message has none. */
   messageId: string
   attachments: AttachmentInfo[]
   authentication: Authentication
-  /** The spam filter's verdict; null: no filter was asked. */
+  /** The spam filter's verdict; null if no filter was used. */
   spam: SpamVerdict | null
-  /** ID of the team's email that this one replies to; null if there is none. */
+  /** ID of the team's email that this email replies to; null if there is none. */
   answers: string | null
-  /** False if only this row is stored, because the domain doesn't keep content. */
+  /** Whether the content is stored. False if only this row is stored, because the domain doesn't keep content. */
   hasContent: boolean
 }
 
 /** The decisions of receiving rules about an email. */
 interface Routed {
-  /** Addresses to forward it to. Default: none. */
+  /** Addresses to forward the email to; none by default. */
   forwardTo?: readonly string[] | undefined
-  /** Whether to store only its event. Default: no. */
+  /** Whether to store only the event of the email; false by default. */
   eventOnly?: boolean | undefined
 }
 
 /** A received email to store. */
-export type NewReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & WithBytes & Routed
+export type NewReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & MessageBytes & Routed
 
 /** A received email for the writer. `body` is null if the message is already in a file. */
 export type StoredReceivedEmail = Omit<ReceivedEmail, 'hasContent'> & Routed & { body: Uint8Array | null }
@@ -54,12 +54,12 @@ export interface ReceivedLimits {
   bytes: number
 }
 
-/** A domain that receives under a name. */
+/** A domain that receives mail under a name. */
 export interface Receiver {
   teamId: string
   domainId: string
   status: DomainStatus
-  /** The first matching rule decides (mail/receiving-rules.ts). */
+  /** Receiving rules, of which the first match applies (mail/receiving-rules.ts). */
   rules: ReceivingRule[]
 }
 
@@ -90,7 +90,7 @@ const toEmail = (row: Selectable<ReceivedEmailsTable>): ReceivedEmail => ({
   hasContent: Boolean(row.has_content),
 })
 
-/** Puts the fields in the order that the filter of `listReceivedEmails` expects. */
+/** Returns the results with their fields in the order that the filter of `listReceivedEmails` expects. */
 function inOrder({ spf, dkim, dmarc, arc }: Authentication): Authentication {
   const verdict = ({ result, domain }: AuthVerdict) => ({ result, domain })
   return { spf: verdict(spf), dkim: verdict(dkim), dmarc: verdict(dmarc), arc: verdict(arc) }
@@ -124,7 +124,8 @@ const toRow = (email: ReceivedEmail, inFile: boolean): Selectable<ReceivedEmails
 })
 
 /**
- * Finds the domains that receive under `name` (lower case, A-labels). More than one only while several teams claim it.
+ * Finds the domains that receive mail under `name` (lower case, A-labels). There is more than one only while several teams
+ * claim the name.
  */
 async function findReceivers(db: Db, { name }: { name: string }): Promise<Receiver[]> {
   const rows = await db
@@ -169,8 +170,8 @@ async function setReceivingRules(
 }
 
 /**
- * Stores a message for each of its teams, with the event about it: all or, unless the result is `kept`, nothing.
- * `unknown`: a domain doesn't exist or no longer receives. `full`: a team has reached its limit.
+ * Stores a message for each of its teams, with the event about it. Stores nothing unless the result is `kept`. `unknown`: a
+ * domain doesn't exist or no longer receives. `full`: a team has reached its limit.
  */
 async function keepReceivedEmails(
   db: Db,
@@ -204,7 +205,7 @@ async function keepReceivedEmails(
         .values({ received_id: email.id, recipient, state: 'pending', email_id: null, reason: null })
         .execute()
   }
-  recordOthers(db, emails.map(eventOf), now)
+  recordOtherEvents(db, emails.map(eventOf), now)
   return 'kept'
 }
 
@@ -234,13 +235,13 @@ const eventOf = ({ id, teamId, receivedAt, from, ...email }: Omit<ReceivedEmail,
 
 /** A filter for received emails. Undefined conditions match all. */
 export interface ReceivedFilter {
-  /** Part of the sender, of a recipient or of the subject. */
+  /** Text in the sender, a recipient or the subject. */
   search?: string | undefined
-  /** ID of the email that they reply to. */
+  /** ID of the email that the received emails reply to. */
   answers?: string | undefined
   domainId?: string | undefined
   dmarc?: AuthResult | undefined
-  /** Whether the spam filter marked them. */
+  /** Whether the spam filter marked the received emails as spam. */
   isSpam?: boolean | undefined
   hasAttachments?: boolean | undefined
 }
@@ -251,7 +252,7 @@ async function listReceivedEmails(db: Db, args: PageArgs & ReceivedFilter): Prom
   const { search, answers, domainId, dmarc, isSpam, hasAttachments } = args
   if (answers !== undefined) query = query.where('answers_email_id', '=', answers)
   if (domainId !== undefined) query = query.where('domain_id', '=', domainId)
-  // `toRow` writes the JSON, and no domain contains a quotation mark.
+  // The pattern matches exactly, because `toRow` writes the JSON and no domain contains a quotation mark.
   if (dmarc !== undefined) query = query.where('authentication', 'like', `%"dmarc":{"result":"${dmarc}"%`)
   if (isSpam !== undefined) query = query.where('is_spam', '=', Number(isSpam))
   if (hasAttachments !== undefined) query = query.where('attachments', hasAttachments ? '!=' : '=', '[]')
@@ -259,7 +260,7 @@ async function listReceivedEmails(db: Db, args: PageArgs & ReceivedFilter): Prom
     query = query.where((where) =>
       where.or(['from_header', 'subject', 'received_for'].map((column) => contains(column, search))),
     )
-  return pageOf(query, args, toEmail)
+  return readPage(query, args, toEmail)
 }
 
 async function getReceivedEmail(
@@ -275,7 +276,7 @@ async function getReceivedEmail(
   return row && toEmail(row)
 }
 
-/** Returns the stored message; null if it is in a file; undefined if there is none or its content isn't kept. */
+/** Returns the stored message; null if it is in a file; undefined if it doesn't exist or its content isn't kept. */
 async function receivedBody(
   db: Db,
   { teamId, id }: { teamId: string; id: string },

@@ -4,10 +4,10 @@ import type { Db } from './schema.ts'
 /** The result of forwarding to one address. */
 export type ForwardResult = { state: 'sent'; emailId: string } | { state: 'skipped'; reason: string }
 
-/** A received email and one address that it is forwarded to. */
+/** A received email's forward to one address. */
 export type ReceivedForward = { to: string } & ({ state: 'pending' } | ForwardResult)
 
-/** Finds the oldest pending forward; undefined: none. */
+/** Finds the oldest pending forward; undefined if there is none. */
 async function nextForward(db: Db): Promise<{ teamId: string; receivedId: string; to: string } | undefined> {
   const row = await db
     .selectFrom('received_forwards as f')
@@ -21,7 +21,7 @@ async function nextForward(db: Db): Promise<{ teamId: string; receivedId: string
   return row && { teamId: row.team_id, receivedId: row.received_id, to: row.recipient }
 }
 
-/** Ends a pending forward, once. */
+/** Stores the result of a forward, if it is pending. */
 async function settleForward(
   db: Db,
   { receivedId, to, result }: { receivedId: string; to: string; result: ForwardResult },
@@ -40,7 +40,7 @@ async function settleForward(
     .execute()
 }
 
-/** Lists all forwards of a received email by address. */
+/** Lists all forwards of a received email, sorted by address. */
 async function listForwards(
   db: Db,
   { teamId, receivedId }: { teamId: string; receivedId: string },

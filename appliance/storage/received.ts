@@ -1,7 +1,7 @@
 /** Mail that port 25 accepts from clients that haven't signed in. Nothing in it is verified. */
 import { type Selectable, sql } from 'kysely'
 import { isPseudonym } from '../mail/erasure.ts'
-import type { ReturnedReport } from '../mail/returned.ts'
+import type { ReturnedMailReport } from '../mail/returned.ts'
 import { firstIdAt } from '../mail/ids.ts'
 import type { Db, PostmasterMessagesTable } from './schema.ts'
 import type { DomainStatus } from './values.ts'
@@ -10,10 +10,10 @@ import type { DomainStatus } from './values.ts'
 export interface ReceivedMessage {
   id: string
   receivedAt: number
-  /** MAIL FROM; empty for the null sender. */
+  /** The MAIL FROM; empty for the null sender. */
   mailFrom: string
   rcptTo: string
-  /** The client's address and the name that it gave. */
+  /** The client's IP, and the name that the client gave. */
   ip: string
   helo: string
   /** TLS version; null for plaintext. */
@@ -24,25 +24,25 @@ export interface ReceivedMessage {
 
 /** A message to the return path of an email. */
 export interface ReturnedMessage extends ReceivedMessage {
-  /** False if only the envelope is stored, because the email's content isn't kept. */
+  /** Whether the message is stored. False if only the envelope is stored, because the email's content isn't kept. */
   hasContent: boolean
-  /** The content of the report and its effects; null: no valid report, or not read yet. */
-  report: ReturnedReport | null
+  /** The content of the report and its effects; null if there is no valid report, or if it hasn't been read yet. */
+  report: ReturnedMailReport | null
 }
 
 /** The bytes as received, with CRLF line ends, dots unstuffed. */
-export interface WithBytes {
+export interface MessageBytes {
   bytes: Uint8Array
 }
 
-/** Storage limits. Every row counts as 1024 bytes more than its content. */
-export interface ReturnedLimits {
-  /** Messages and bytes for one email. Further ones are refused. */
+/** Storage limits. Every row counts as its content plus 1024 bytes. */
+export interface ReturnedMailLimits {
+  /** Maximum number of messages and bytes for one email. Further messages are refused. */
   emailMessages: number
   emailBytes: number
   /**
-   * Limits in bytes for one team and for all teams. The oldest messages are removed; above the total, the messages of
-   * the largest team.
+   * Maximum bytes for one team and for all teams. Above it, the oldest messages are removed; above the total, those of the
+   * largest team.
    */
   teamBytes: number
   allBytes: number
@@ -51,13 +51,22 @@ export interface ReturnedLimits {
 /** Overhead of a row, as counted by the triggers of the migration. */
 export const ROW_BYTES = 1024
 
-/** Rows removed per step while there are too many. */
+/** Number of rows to remove per step while there are too many. */
 const ROUND = 100
 
 /** The columns of an envelope. */
-export const COLUMNS = ['id', 'received_at', 'mail_from', 'rcpt_to', 'ip', 'helo', 'tls', 'size'] as const
+export const ENVELOPE_COLUMNS = [
+  'id',
+  'received_at',
+  'mail_from',
+  'rcpt_to',
+  'ip',
+  'helo',
+  'tls',
+  'size',
+] as const
 
-type Row = Pick<Selectable<PostmasterMessagesTable>, (typeof COLUMNS)[number]>
+type Row = Pick<Selectable<PostmasterMessagesTable>, (typeof ENVELOPE_COLUMNS)[number]>
 
 /** Converts a row to a message. */
 export const toMessage = (row: Row): ReceivedMessage => ({
@@ -98,7 +107,7 @@ async function findReturnPath(
 
 /** Lists the statuses of domains with `name` (lower case, A-labels) as their name or return path host. */
 async function domainsServedAs(db: Db, { name }: { name: string }): Promise<DomainStatus[]> {
-  // A return path is one label.
+  // The return path host is one label below the domain.
   const dot = name.indexOf('.')
   const [label, parent] = [name.slice(0, dot), name.slice(dot + 1)]
   const rows = await db
@@ -122,8 +131,8 @@ async function keepReturned(
     proven = false,
   }: {
     emailId: string
-    message: ReceivedMessage & WithBytes
-    limits: ReturnedLimits
+    message: ReceivedMessage & MessageBytes
+    limits: ReturnedMailLimits
     /** Whether the return path has a valid MAC. */
     proven?: boolean
   },
@@ -170,7 +179,7 @@ async function heldOf(db: Db, emailId: string): Promise<{ count: number; bytes: 
   return { count: Number(row.count), bytes: Number(row.bytes) }
 }
 
-/** Reports whether a recipient of the email was erased. Returned mail would contain that address again. */
+/** Whether a recipient of the email was erased. Returned mail would contain that address again. */
 async function isErased(db: Db, emailId: string): Promise<boolean> {
   const rows = await db
     .selectFrom('deliveries')
@@ -201,13 +210,13 @@ async function trimAll(db: Db, most: number): Promise<void> {
   }
 }
 
-/** Removes up to `ROUND` messages. Returns false if there is none. */
+/** Removes up to `ROUND` messages, oldest first. Returns false if there are none. */
 async function removeOldest(db: Db, teamId: string, excess: number): Promise<boolean> {
   const rows = await db
     .selectFrom('returned_messages')
     .select(['id', sql<number>`coalesce(length(body), 0)`.as('bytes')])
     .where('team_id', '=', teamId)
-    // The client got a 250, so keep unread messages until they are read.
+    // Keep unread messages until they are read, because the client got a 250.
     .where('id', 'not in', db.selectFrom('returned_unread').select('id'))
     .orderBy('id')
     .limit(ROUND)
@@ -217,21 +226,21 @@ async function removeOldest(db: Db, teamId: string, excess: number): Promise<boo
   return true
 }
 
-/** Takes ids from the first on until their bytes add up to enough. */
+/** Returns the first IDs, until their bytes reach `enough`. */
 function oldestOf(rows: { id: string; bytes: number }[], enough: number): string[] {
   let sum = 0
   const last = rows.findIndex(({ bytes }) => (sum += bytes + ROW_BYTES) >= enough)
   return rows.slice(0, last < 0 ? rows.length : last + 1).map(({ id }) => id)
 }
 
-/** Lists all returned messages of an email, newest first. `ReturnedLimits` bounds their number. */
+/** Lists all returned messages of an email, newest first. `ReturnedMailLimits` limits their number. */
 async function listReturned(
   db: Db,
   { teamId, emailId }: { teamId: string; emailId: string },
 ): Promise<ReturnedMessage[]> {
   const rows = await db
     .selectFrom('returned_messages')
-    .select(COLUMNS)
+    .select(ENVELOPE_COLUMNS)
     .select('report')
     .select(sql<number>`(body is not null)`.as('has_content'))
     .where('email_id', '=', emailId)
@@ -241,11 +250,11 @@ async function listReturned(
   return rows.map((row) => ({
     ...toMessage(row),
     hasContent: Boolean(row.has_content),
-    report: row.report === null ? null : (JSON.parse(row.report) as ReturnedReport),
+    report: row.report === null ? null : (JSON.parse(row.report) as ReturnedMailReport),
   }))
 }
 
-/** Returns the bytes of a message; undefined if there is none or its content isn't kept. */
+/** Returns the bytes of a message; undefined if it doesn't exist or its content isn't kept. */
 async function getReturned(
   db: Db,
   { teamId, emailId, id }: { teamId: string; emailId: string; id: string },
@@ -260,7 +269,7 @@ async function getReturned(
   return row?.body ?? undefined
 }
 
-/** Deletes messages received before a time. `most` bounds the rows of each kind. */
+/** Deletes messages received before a time. `most` limits the rows of each kind. */
 async function purgeReceived(
   db: Db,
   { before, most }: { before: number; most: number },

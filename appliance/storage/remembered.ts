@@ -1,15 +1,15 @@
 /**
- * A short-lived cache for the lookups of every request: API key, domain, plan and pool. Each lookup is a round trip to
- * the reading thread, and an email that costs little else needs four.
+ * A short-lived cache for the lookups of every request: API key, domain, plan and pool. Each lookup is a round trip to the
+ * reading thread. An email needs four of them, which is a large part of its cost.
  */
 import type { SqliteStorage } from './sqlite/sqlite.ts'
 
 /**
- * Lifetime of an entry in milliseconds. Changes through this storage take effect at once, and changes by other
- * processes (the command line) after this time. A key that the command line revokes can send for that much longer.
+ * Lifetime of an entry in milliseconds. Changes through this storage take effect immediately, changes by other processes
+ * (the command line) after this time. A key that the command line revokes can send for that much longer.
  */
 const BELIEVED = 1000
-/** Entries of each kind. When there are more, all are dropped to limit memory. */
+/** Maximum number of entries of each kind. When there are more, all are dropped to limit memory. */
 const MOST = 10_000
 
 /** The cached methods. */
@@ -19,9 +19,9 @@ const NOUNS = ['apiKeys', 'domains', 'domainChecks', 'quotas', 'sources']
 
 type Method = (args: object, now: number) => Promise<unknown>
 
-/** Wraps a storage with the cache. Caches only successful lookups, so a new key works at once everywhere. */
-export function remembered<S extends SqliteStorage>(storage: S): S {
-  // Grows with each change, so that an older answer isn't cached after it.
+/** Wraps a storage with the cache. Caches only successful lookups, so a new key works immediately everywhere. */
+export function cacheLookups<S extends SqliteStorage>(storage: S): S {
+  // Increases with each change, so that a result that was read before a change isn't cached after it.
   let generation = 0
   const memories: Map<string, unknown>[] = []
   const forget = (): void => {

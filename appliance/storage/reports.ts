@@ -1,7 +1,10 @@
-/** Reports to senders. Each becomes due in the transaction that decided its delivery, and is created once. */
+/**
+ * Reports to senders. Each report becomes due in the transaction that decided the outcome of its delivery, and is created
+ * once.
+ */
 import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../mail/dsn.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
-import { fromNotify } from './deliveries.ts'
+import { parseNotify } from './deliveries.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './connection.ts'
 import type { RequireTls } from '../mail/tls-policy.ts'
@@ -20,12 +23,12 @@ export interface DueReport {
   /** When the email was accepted. */
   createdAt: number
   dsn: EnvelopeDsn
-  /** The sender's TLS requirement (RFC 8689). It also applies to the report. */
+  /** The sender's TLS requirement (RFC 8689), which also applies to the report. */
   requireTls: RequireTls
   deliveries: ReportedDelivery[]
 }
 
-/** A delivery in its state when the report is made. */
+/** A delivery in its state at the time the report is created. */
 export interface ReportedDelivery {
   id: string
   recipient: string
@@ -34,7 +37,7 @@ export interface ReportedDelivery {
   attempts: number
   /** When the last attempt ended or the delivery expired. */
   updatedAt: number
-  /** When it expires; null when it is final. */
+  /** When the delivery expires; null if it is final. */
   expiresAt: number | null
   cause: Cause | null
 }
@@ -108,8 +111,8 @@ async function deliveriesOf(
   return rows.map((row) => ({
     id: row.id,
     recipient: row.recipient,
-    dsn: { notify: fromNotify(row.notify), orcpt: row.orcpt },
-    // Senders don't learn that an operator holds a delivery.
+    dsn: { notify: parseNotify(row.notify), orcpt: row.orcpt },
+    // Don't tell senders that an operator holds a delivery.
     state: row.state === 'held' ? 'waiting' : row.state,
     attempts: row.attempts,
     updatedAt: row.updated_at,
@@ -118,7 +121,7 @@ async function deliveriesOf(
   }))
 }
 
-/** Drops due reports without creating them, because there is nothing left to report. */
+/** Drops due reports without creating them, because there is nothing to report anymore. */
 async function dropReports(db: Db, { kind, emailId, deliveryIds }: ReportRef, now: number): Promise<void> {
   if (deliveryIds.length === 0) return
   await db
@@ -132,7 +135,7 @@ async function dropReports(db: Db, { kind, emailId, deliveryIds }: ReportRef, no
 }
 
 /** A report to send. */
-interface Owed {
+interface OwedReport {
   deliveryId: string
   kind: ReportKind
   teamId: string
@@ -140,7 +143,7 @@ interface Owed {
 }
 
 /** Part of `put` and `settle`: marks a report as due, once for each delivery and kind. */
-export function createOwe(db: Connection): (owed: Owed, now: number) => void {
+export function createDueReportRecorder(db: Connection): (owed: OwedReport, now: number) => void {
   const insert = db.prepare(
     `insert into reports (delivery_id, kind, team_id, email_id, created_at) values (?, ?, ?, ?, ?)
      on conflict (email_id, delivery_id, kind) do nothing`,

@@ -1,57 +1,55 @@
-/**
- * Deletes data after its retention period, in steps that never block the writer for long. Deletes only data that is
- * final.
- */
+/** Deletes data after its retention period, in steps that never block the writer for long. Deletes only final data. */
 import { sql } from 'kysely'
 import { isPostgres } from './connection.ts'
 import { firstIdAt } from '../mail/ids.ts'
 import { isRead } from './events.ts'
-import { requestsOf } from './logs.ts'
+import { selectRequestIds } from './logs.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
 
 /** One step of deleting data older than `before` (Unix milliseconds), oldest first. */
 export interface PurgeArgs {
   before: number
-  /** Limit on the examined rows. */
+  /** Maximum number of rows to examine. */
   most: number
-  /** Where the previous step ended; absent for the first. */
+  /** Position at which the previous step ended; undefined for the first step. */
   after?: string | undefined
-  /** For `purgeBodies`: stop after this many bytes of messages. */
+  /** For `purgeBodies`: number of bytes of messages after which the step stops. */
   enough?: number | undefined
 }
 
-export interface Purged {
-  /** Emails, attempts or events that were deleted, or whose bodies were. */
+export interface PurgeResult {
+  /** Number of emails, attempts or events that were deleted, or of emails whose bodies were deleted. */
   count: number
   /** Bytes of deleted messages. */
   bytes: number
-  /** Where the next step begins; null when there is none. */
+  /** Position at which the next step begins; null if there are no more steps. */
   next: string | null
 }
 
 /** The server's disk usage in bytes. */
-export interface DiskUse {
-  /** The database without free pages. */
+export interface DiskUsage {
+  /** Size of the database without free pages. */
   database: number
-  /** Free pages of the database. */
+  /** Size of the database's free pages. */
   free: number
-  /** Messages in files. */
+  /** Size of messages in files. */
   files: number
 }
 
 /** The result of a step, and the emails whose messages are in files. The engine deletes those after the commit. */
-export interface PurgedRows extends Purged {
+export interface PurgeRowsResult extends PurgeResult {
   files: string[]
 }
 
-/** Bytes of messages per step. Deleting a row touches each of its pages. */
+/** Maximum bytes of messages per step. Deleting a row touches each of its pages. */
 const MOST_BYTES = 2_000_000
 
 const flag = (value: number | boolean): boolean => Boolean(value)
 
 /**
- * Evaluates to 1 if no delivery of an email is queued and no report about it is due. A report would quote the email.
+ * Returns an expression that is 1 if no delivery of an email is queued and no report about it is due, because a report
+ * would quote the email.
  */
 const final = (emailId: string) => sql<number>`(
   not exists (select 1 from deliveries d where d.email_id = ${sql.ref(emailId)} and d.expires_at is not null)
@@ -65,7 +63,7 @@ interface Candidate {
   final: number
 }
 
-/** Takes candidates in order until their bytes are enough. Returns them and the last position. */
+/** Selects candidates in order until their bytes reach `enough`. Returns them and the last position. */
 function choose(
   rows: Candidate[],
   most: number,
@@ -95,9 +93,13 @@ async function dropBodies(db: Db, emailIds: string[]): Promise<void> {
 }
 
 /**
- * Deletes HTML, text and message of final emails. `most` bounds emails; a step ends early at two megabytes of messages.
+ * Deletes HTML, text and message of final emails. `most` limits the number of emails; a step ends early at two megabytes of
+ * messages.
  */
-async function purgeBodies(db: Db, { before, most, after = '', enough }: PurgeArgs): Promise<PurgedRows> {
+async function purgeBodies(
+  db: Db,
+  { before, most, after = '', enough }: PurgeArgs,
+): Promise<PurgeRowsResult> {
   const rows: Candidate[] = await db
     .selectFrom('messages as m')
     .innerJoin('emails as e', 'e.id', 'm.email_id')
@@ -117,10 +119,10 @@ async function purgeBodies(db: Db, { before, most, after = '', enough }: PurgeAr
 }
 
 /**
- * For emails of domains that don't keep bodies, deletes HTML, text, message, subject, headers, attachment names and
- * logged requests. `before`: the time of acceptance; `after` is unused.
+ * For emails of domains that don't keep bodies, deletes HTML, text, message, subject, headers, attachment names and logged
+ * requests. `before` is compared with the time of acceptance; `after` is unused.
  */
-async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<PurgedRows> {
+async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<PurgeRowsResult> {
   const rows: Candidate[] = await db
     .selectFrom('bodies_due as b')
     .innerJoin('emails as e', 'e.id', 'b.email_id')
@@ -128,11 +130,11 @@ async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<P
     .select(['b.email_id', 'e.size', sql<number>`(m.email_id is not null and m.body is null)`.as('in_file')])
     .select(final('b.email_id').as('final'))
     .where('e.created_at', '<', before)
-    // Content that a report will quote stays until the report is made.
+    // Keep content that a report will quote until the report is created.
     .where(
       sql<boolean>`not exists (select 1 from reports r where r.email_id = b.email_id and r.done_at is null)`,
     )
-    // Rows of an erasure stay until nothing is queued, because no trigger adds them again.
+    // Keep rows of an erasure until nothing is queued, because no trigger adds them again.
     .where((where) =>
       where.or([
         where('b.erased', '=', 0),
@@ -154,10 +156,10 @@ async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<P
     await db
       .updateTable('request_logs')
       .set({ request_body: null })
-      .where('id', 'in', requestsOf(ids))
+      .where('id', 'in', selectRequestIds(ids))
       .execute()
   }
-  // Emails that are still queued are added again when their last delivery ends.
+  // Emails that are still queued are removed here, too: they are added again when their last delivery ends.
   const looked = next === null ? rows : rows.filter((row) => row.email_id <= next)
   if (looked.length > 0)
     await db
@@ -171,7 +173,7 @@ async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<P
   return { count: chosen.length, bytes, next, files: filesOf(chosen) }
 }
 
-async function purgeAttempts(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
+async function purgeAttempts(db: Db, { before, most, after = '' }: PurgeArgs): Promise<PurgeResult> {
   const rows = await db
     .selectFrom('attempts as a')
     .select(['a.id', final('a.email_id').as('final')])
@@ -185,8 +187,8 @@ async function purgeAttempts(db: Db, { before, most, after = '' }: PurgeArgs): P
   return { count: ids.length, bytes: 0, next: rows.length < most ? null : rows.at(-1)!.id }
 }
 
-/** Deletes events, but keeps those that a consumer hasn't read yet. */
-async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
+/** Deletes events, except those that a consumer hasn't read yet. */
+async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Promise<PurgeResult> {
   const rows = await db
     .selectFrom('events as v')
     .select(['v.id', final('v.email_id').as('final')])
@@ -202,20 +204,20 @@ async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Pro
 }
 
 /**
- * Evaluates to 1 if all events of an email are counted by tag. After its deletion, the remaining events could never be
- * counted.
+ * An expression that is 1 if all events of an email are counted by tag. After the email's deletion, the remaining events
+ * could never be counted.
  */
 const countedByTag = sql<number>`(e.tags = '[]' or not exists (
   select 1 from events v where v.email_id = e.id and not ${isRead('v', 'tags')}))`.as('counted_by_tag')
 
-/** Emails per step, regardless of how many rows belong to them. */
+/** Maximum number of emails per step, regardless of the number of their rows. */
 const MOST_EMAILS = 100
 
 /**
- * Deletes final emails with everything that belongs to them. `most` bounds the rows of recipients and events, but at
- * least one email is deleted.
+ * Deletes final emails with all related data. `most` limits the number of rows of recipients and events, but at least one
+ * email is deleted.
  */
-async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArgs): Promise<PurgedRows> {
+async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArgs): Promise<PurgeRowsResult> {
   const rows = await db
     .selectFrom('emails as e')
     .leftJoin('messages as m', 'm.email_id', 'e.id')
@@ -302,7 +304,7 @@ interface Pages {
   free: number
 }
 
-async function diskUse(db: Db): Promise<DiskUse> {
+async function diskUse(db: Db): Promise<DiskUsage> {
   const pages = isPostgres(db)
     ? await sql<Pages>`select pg_database_size(current_database()) as used, 0 as free`.execute(db)
     : await sql<Pages>`
@@ -325,8 +327,8 @@ async function diskUse(db: Db): Promise<DiskUse> {
 }
 
 /**
- * Returns at most `pages` free pages to the file system, and returns their number. Does nothing in a database created
- * without `auto_vacuum`. Databases from before version 0.1 keep their free pages for reuse.
+ * Releases at most `pages` free pages to the file system. Returns the number of released pages. Does nothing in a database
+ * created without `auto_vacuum`: databases from before version 0.1 keep their free pages for reuse.
  */
 function createShrink(db: Connection): (args: { pages: number }) => number {
   const free = db.prepare<[], number>('pragma freelist_count').pluck()

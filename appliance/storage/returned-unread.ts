@@ -1,30 +1,30 @@
-/** Returned messages that are still to be read, and the effects of reading them. */
+/** Returned messages that haven't been read yet, and the effects of reading them. */
 import { sql } from 'kysely'
-import { reportWanted } from '../mail/dsn.ts'
-import { lastEventOf, type EventData } from '../mail/event.ts'
+import { isReportWanted } from '../mail/dsn.ts'
+import { toLastEvent, type EventData } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
-import type { ReturnedReport } from '../mail/returned.ts'
+import type { ReturnedMailReport } from '../mail/returned.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
-import { heedComplaint } from './audience/complaints.ts'
-import { fromNotify } from './deliveries.ts'
-import { createRecordEvents } from './events.ts'
-import { createOwe } from './reports.ts'
+import { applyComplaint } from './audience/complaints.ts'
+import { parseNotify } from './deliveries.ts'
+import { createEventRecorder } from './events.ts'
+import { createDueReportRecorder } from './reports.ts'
 import type { Db } from './schema.ts'
-import { preparedOn } from './connection.ts'
-import { createComplain, createHeedBounce } from './suppressions.ts'
+import { getPrepared } from './connection.ts'
+import { createComplaintRecorder, createBounceSuppressor } from './suppressions.ts'
 
 /** A delivery of the returned email. */
 export interface ReturnedDelivery {
   id: string
   recipient: string
   state: DeliveryState
-  /** Whether an attempt is running. Its result isn't known here yet. */
+  /** Whether an attempt is running, whose result isn't known here yet. */
   leased: boolean
   complained: boolean
 }
 
 /** A message to read. */
-export interface UnreadReturned {
+export interface UnreadReturnedMessage {
   id: string
   teamId: string
   emailId: string
@@ -32,7 +32,7 @@ export interface UnreadReturned {
   returnPath: string
   rcptTo: string
   receivedAt: number
-  /** Number of times reading was started, including this one. */
+  /** Number of times that reading the message was started, including this one. */
   attempts: number
   bytes: Uint8Array
   deliveries: ReturnedDelivery[]
@@ -46,16 +46,16 @@ export interface LateBounce {
 }
 
 /** The effects of a message. */
-export interface SettleReturned {
+export interface SettleReturnedArgs {
   id: string
-  report: ReturnedReport
+  report: ReturnedMailReport
   bounces: LateBounce[]
-  /** Deliveries with a complaint, and one sentence on who reported it. */
+  /** Deliveries with a complaint, each with a sentence that says who reported it. */
   complaints: { deliveryId: string; reason: string }[]
 }
 
-/** Returns the oldest due message after counting the attempt; undefined: none. */
-async function beginReturned(db: Db, _args: object, now: number): Promise<UnreadReturned | undefined> {
+/** Returns the oldest due message and counts the attempt to read it; undefined if there is none. */
+async function beginReturned(db: Db, _args: object, now: number): Promise<UnreadReturnedMessage | undefined> {
   const row = await db
     .selectFrom('returned_unread as u')
     .innerJoin('returned_messages as m', 'm.id', 'u.id')
@@ -104,7 +104,7 @@ async function deliveriesOf(db: Db, emailId: string): Promise<ReturnedDelivery[]
   }))
 }
 
-/** Postpones a message until `dueAt`, without counting the attempt. */
+/** Postpones a message until `computeRequestTime`, without counting the attempt. */
 async function postponeReturned(db: Db, { id, dueAt }: { id: string; dueAt: number }): Promise<void> {
   await db
     .updateTable('returned_unread')
@@ -113,7 +113,7 @@ async function postponeReturned(db: Db, { id, dueAt }: { id: string; dueAt: numb
     .execute()
 }
 
-/** Returns when the next message is due (Unix milliseconds); undefined: none. */
+/** Returns when the next message is due (Unix milliseconds); undefined if there is none. */
 async function nextReturned(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom('returned_unread')
@@ -125,10 +125,10 @@ async function nextReturned(db: Db): Promise<number | undefined> {
 }
 
 /**
- * Ends the reading of a message. Stores states, events, suppressions and the report in one transaction, once. Returns
- * false and changes nothing if it was ended before. Only deliveries in state `delivered` become `bounced`.
+ * Finishes a message. Stores states, events, suppressions and the report in one transaction. Returns false and changes
+ * nothing if the message was already finished. Only deliveries in state `delivered` become `bounced`.
  */
-async function settleReturned(db: Db, settled: SettleReturned, now: number): Promise<boolean> {
+async function settleReturned(db: Db, settled: SettleReturnedArgs, now: number): Promise<boolean> {
   const { id, report, complaints } = settled
   const unread = await db.deleteFrom('returned_unread').where('id', '=', id).executeTakeFirst()
   if (unread.numDeletedRows === 0n) return false
@@ -140,11 +140,11 @@ async function settleReturned(db: Db, settled: SettleReturned, now: number): Pro
   const lost = new Set<string>()
   for (const bounce of settled.bounces)
     if (!(await bounceLate(db, { teamId, emailId, ...bounce }, now))) lost.add(bounce.deliveryId)
-  const complain = preparedOn(db, createComplain)
+  const complain = getPrepared(db, createComplaintRecorder)
   for (const { deliveryId, reason } of complaints) {
     const about = { teamId, emailId, deliveryId }
     if (complain({ ...about, reason, suppress: true }, now) === 'recorded')
-      await heedComplaint(db, about, now)
+      await applyComplaint(db, about, now)
     else lost.add(deliveryId)
   }
   const entries = report.entries.map((entry) =>
@@ -155,7 +155,7 @@ async function settleReturned(db: Db, settled: SettleReturned, now: number): Pro
   return true
 }
 
-/** Applies a bounce as `settle` does during an attempt. Returns false if the delivery isn't `delivered` any more. */
+/** Applies a bounce as `settle` does after an attempt. Returns false if the delivery isn't `delivered` anymore. */
 async function bounceLate(
   db: Db,
   { teamId, emailId, deliveryId, cause, data }: LateBounce & { teamId: string; emailId: string },
@@ -172,16 +172,16 @@ async function bounceLate(
   if (!row) return false
   const type = 'email.bounced'
   const event = { id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data } as const
-  preparedOn(db, createRecordEvents)([{ event }])
+  getPrepared(db, createEventRecorder)([{ event }])
   const email = await db
     .updateTable('emails')
-    .set({ last_event: lastEventOf(type) })
+    .set({ last_event: toLastEvent(type) })
     .where('id', '=', emailId)
     .returning('report_to')
     .executeTakeFirstOrThrow()
-  preparedOn(db, createHeedBounce)({ teamId, emailId, cause, data }, now)
-  if (email.report_to !== null && reportWanted(fromNotify(row.notify), 'failed'))
-    preparedOn(db, createOwe)({ teamId, emailId, deliveryId, kind: 'failed' }, now)
+  getPrepared(db, createBounceSuppressor)({ teamId, emailId, cause, data }, now)
+  if (email.report_to !== null && isReportWanted(parseNotify(row.notify), 'failed'))
+    getPrepared(db, createDueReportRecorder)({ teamId, emailId, deliveryId, kind: 'failed' }, now)
   return true
 }
 

@@ -1,6 +1,6 @@
 /**
- * Refuses new mail while disk space is low, so that accepted mail can still be delivered and its results stored. The
- * reserve is a file that is deleted to free space when another program fills the disk.
+ * Refuses new mail while disk space is low, so that accepted mail can still be delivered and its results stored. If another
+ * program fills the disk, a reserve file is deleted to free space.
  */
 import { refuse } from '../mail/refusals.ts'
 import type { StorageFailure } from './engine/failures.ts'
@@ -11,33 +11,33 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** Options for watching disk space. */
-export interface RoomOptions {
+export interface DiskSpaceOptions {
   /** Returns the free bytes in the file system of the data directory; null if unknown. */
   freeBytes: () => Promise<number | null>
-  /** Refuse mail below this many free bytes; 0: only when the disk itself is full. */
+  /** Number of free bytes below which mail is refused; with 0, only if the disk itself is full. */
   leastFree: number
   log: {
     info(fields: object, message: string): void
     error(fields: object, message: string): void
   }
-  /** A monotonic clock in milliseconds; for tests. */
+  /** Returns a monotonic time in milliseconds; replaced in tests. */
   monotonic?: () => number
 }
 
 /**
- * How long a measurement is valid (milliseconds). In that time, a fast disk can take a few hundred megabytes, and a
- * mail server writes a few.
+ * How long a measurement is valid, in milliseconds. In that time, a program can write a few hundred megabytes to a fast
+ * disk; a mail server writes a few.
  */
 const LOOK_MS = 500
 /**
- * Mail is accepted again, and the reserve restored, at this multiple of the limit, so that neither changes with every
+ * Multiple of the limit at which mail is accepted again and the reserve is restored, so that neither changes with every
  * checkpoint.
  */
 const AGAIN = 1.25
-/** Minimum time between two log lines about the same problem (milliseconds). */
+/** Minimum time between two log lines about the same problem, in milliseconds. */
 const TELL_MS = 60_000
 
-/** A failure of the storage, of any engine. */
+/** A failure of the storage, with any engine. */
 type Failed = Partial<Pick<StorageFailure, 'kind'>>
 
 /** The methods that accept mail. */
@@ -47,9 +47,9 @@ type Accepting = 'put' | 'keepReturned' | 'keepPostmaster'
  * Wraps a storage so that it refuses new mail with `disk_full`, `outcome_unknown` or `unavailable` if the disk can't
  * store it.
  */
-export function withRoom<S extends Pick<Storage, Accepting | 'saveLogs'>>(
+export function guardDiskSpace<S extends Pick<Storage, Accepting | 'saveLogs'>>(
   storage: S,
-  options: RoomOptions,
+  options: DiskSpaceOptions,
 ): S {
   const room = new Room(options)
   const guarded =
@@ -65,7 +65,8 @@ export function withRoom<S extends Pick<Storage, Accepting | 'saveLogs'>>(
   const put: Storage['put'] = guarded((args, now) => storage.put(args, now))
   const keepReturned: Storage['keepReturned'] = guarded((args, now) => storage.keepReturned(args, now))
   const keepPostmaster: Storage['keepPostmaster'] = guarded((args, now) => storage.keepPostmaster(args, now))
-  // Logged requests aren't mail. On a full disk, they would take the space that settling needs.
+  // Don't store logged requests, which aren't mail. On a full disk, they would use the space that results of deliveries
+  // need.
   const saveLogs: Storage['saveLogs'] = async (args, now) => {
     if (!(await room.isLow())) await storage.saveLogs(args, now)
   }
@@ -73,22 +74,19 @@ export function withRoom<S extends Pick<Storage, Accepting | 'saveLogs'>>(
 }
 
 class Room {
-  readonly #options: RoomOptions
+  readonly #options: DiskSpaceOptions
   readonly #monotonic: () => number
   #low = false
   #lookedAt = -Infinity
   #looking: Promise<void> | null = null
   #toldAt = -Infinity
 
-  constructor(options: RoomOptions) {
+  constructor(options: DiskSpaceOptions) {
     this.#options = options
     this.#monotonic = options.monotonic ?? (() => performance.now())
   }
 
-  /**
-   * Reports whether space is low. Waits for the disk only the first time, so that a hanging disk doesn't delay every
-   * refusal.
-   */
+  /** Whether space is low. Waits for the disk only the first time, so that a hanging disk doesn't delay every refusal. */
   async isLow(): Promise<boolean> {
     const first = this.#lookedAt === -Infinity
     if (!this.#looking && this.#monotonic() - this.#lookedAt >= LOOK_MS) {
@@ -135,15 +133,15 @@ class Room {
 }
 
 /** Options for the reserve. */
-export interface ReserveOptions {
+export interface DiskReserveOptions {
   dataDir: string
-  /** Size of the reserve in bytes; 0: none, and an existing one is deleted. */
+  /** Size of the reserve in bytes. With 0, there is none, and an existing one is deleted. */
   bytes: number
-  /** Refuse mail below this many free bytes (`storage.min_free_mb`, in bytes). */
+  /** Number of free bytes below which mail is refused (`storage.min_free_mb`, in bytes). */
   leastFree: number
   /** Returns the free bytes in the file system of the data directory; null if unknown. */
   freeOnDisk: () => Promise<number | null>
-  /** Calls back after that many milliseconds; the returned function cancels. */
+  /** Calls `callback` after `ms` milliseconds. Returns a function that cancels the call. */
   clock: { after(ms: number, callback: () => void): () => void }
   log: {
     info(fields: object, message: string): void
@@ -153,20 +151,20 @@ export interface ReserveOptions {
 }
 
 /** The reserve of a running daemon. */
-export interface Reserve {
+export interface DiskReserve {
   /** Returns the free bytes for new mail, minus the space that the reserve still needs; null if unknown. */
   freeBytes(): Promise<number | null>
   /** Checks disk space, and deletes or restores the reserve. The daemon also does this every second. */
   look(): Promise<void>
-  /** Stops the checks. The file stays for the next start. */
+  /** Stops the checks. The file is kept for the next start. */
   close(): Promise<void>
 }
 
-/** File name in the data directory. */
+/** File name of the reserve in the data directory. */
 const RESERVE = 'reserve'
 /**
- * The reserve is deleted below this many free bytes, before settling fails. SQLite's log grows by a few kilobytes per
- * result.
+ * Number of free bytes below which the reserve is deleted, before results can't be stored anymore. SQLite's log grows by a
+ * few kilobytes per result.
  */
 const TIGHT = 2_000_000
 /** Time between two checks in milliseconds. A result that couldn't be stored is also retried after a second. */
@@ -179,10 +177,10 @@ const GIVEN_BACK =
   'the disk under data_dir is full: the reserve (storage.reserve_mb) was released so that delivery outcomes can still be stored. New mail is refused. Free disk space soon: the program that filled the disk can use up the reserve, too'
 
 /**
- * Deletes the reserve if the disk is too full to start, even to lock the data directory. Call it before anything is
- * opened.
+ * Deletes the reserve if the disk is so full that the daemon couldn't start, or even lock the data directory. Call it
+ * before anything is opened.
  */
-export async function makeRoomToStart({ dataDir, freeOnDisk, log }: ReserveOptions): Promise<void> {
+export async function freeSpaceToStart({ dataDir, freeOnDisk, log }: DiskReserveOptions): Promise<void> {
   const free = await freeOnDisk()
   if (free === null || free >= TIGHT) return
   const path = join(dataDir, RESERVE)
@@ -193,14 +191,14 @@ export async function makeRoomToStart({ dataDir, freeOnDisk, log }: ReserveOptio
 }
 
 /** Opens the reserve. Fills it a second later, so that it doesn't delay the start. */
-export async function openReserve(options: ReserveOptions): Promise<Reserve> {
+export async function openDiskReserve(options: DiskReserveOptions): Promise<DiskReserve> {
   const reserve = new ReserveFile(options)
   await reserve.begin()
   return reserve
 }
 
-class ReserveFile implements Reserve {
-  readonly #options: ReserveOptions
+class ReserveFile implements DiskReserve {
+  readonly #options: DiskReserveOptions
   readonly #path: string
   #held = false
   #closed = false
@@ -208,13 +206,13 @@ class ReserveFile implements Reserve {
   #looking: Promise<void> = Promise.resolve()
   #cancel: () => void = () => undefined
 
-  constructor(options: ReserveOptions) {
+  constructor(options: DiskReserveOptions) {
     this.#options = options
     this.#path = join(options.dataDir, RESERVE)
   }
 
   async begin(): Promise<void> {
-    // Left over if the process was killed while creating the reserve.
+    // The file is left over if the process was killed while it created the reserve.
     await rm(`${this.#path}.partial`, { force: true })
     this.#held = await this.#isThere()
     if (!this.#held) await rm(this.#path, { force: true })
@@ -227,7 +225,7 @@ class ReserveFile implements Reserve {
   }
 
   look(): Promise<void> {
-    // A failing check must not end the daemon. The next one is in a second.
+    // A failing check must not end the daemon, since the next one follows in a second.
     const look = (): Promise<void> =>
       this.#look().catch((error: unknown) => this.#tellFailure(error, 'could not be checked'))
     return (this.#looking = this.#looking.then(look))
@@ -248,7 +246,7 @@ class ReserveFile implements Reserve {
     const { bytes, leastFree, freeOnDisk } = this.#options
     const free = await freeOnDisk()
     if (free === null || this.#closed || bytes === 0) return
-    // Someone may have deleted it to free space.
+    // Somebody may have deleted the file to free space.
     this.#held = await this.#isThere()
     if (this.#held) return free < TIGHT ? await this.#giveBack(free) : undefined
     if (free - bytes >= AGAIN * Math.max(leastFree, 2 * TIGHT)) await this.#take()
@@ -266,7 +264,9 @@ class ReserveFile implements Reserve {
     log.error({ free_bytes: free, reserve_bytes: bytes }, GIVEN_BACK)
   }
 
-  /** Writes bytes that no file system can compress or share, and syncs them before the file gets its name. */
+  /**
+   * Creates the reserve from bytes that no file system can compress or share, and syncs them before the file gets its name.
+   */
   async #take(): Promise<void> {
     const { bytes, log } = this.#options
     const partial = `${this.#path}.partial`

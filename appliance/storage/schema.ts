@@ -25,13 +25,13 @@ import type { AutomationTables } from './automations/tables.ts'
 import type { TemplateTables } from './templates/tables.ts'
 import type { BroadcastTables } from './broadcasts/tables.ts'
 import type {
-  AlertMail,
+  AlertMailState,
   TlsRequirement,
   Delegation,
   DkimAlgorithm,
   DkimKeyState,
-  Via,
-  ContentPlace,
+  SubmissionChannel,
+  ContentLocation,
   RecipientField,
   ForwardingState,
   DomainStatus,
@@ -67,7 +67,7 @@ export interface UsersTable {
   email_key: string
   password_hash: string
   created_at: number
-  /** When the address was proven; null: not yet. */
+  /** When the user proved the address; null if not yet. */
   proven_at: number | null
 }
 
@@ -88,7 +88,7 @@ export interface InvitationsTable {
   token_hash: string
   created_at: number
   expires_at: number
-  /** Hash for the link that only the mail contains. */
+  /** Hash for the link that only the email contains. */
   mailed_hash: string | null
 }
 
@@ -102,9 +102,9 @@ export interface SessionsTable {
   last_seen_at: number
   proved_at: number
   method: SignInMethod
-  /** The user proved a second factor. */
+  /** Whether the user completed a second step. */
   strong: number
-  /** A trusted provider vouched for the second factor. */
+  /** Whether a trusted identity provider vouched for the second step. */
   vouched: number
   ip: string | null
   user_agent: string | null
@@ -115,7 +115,7 @@ export interface TotpFactorsTable {
   user_id: string
   secret: Uint8Array
   created_at: number
-  /** Null: not usable yet. */
+  /** Null if the app can't be used yet. */
   confirmed_at: number | null
   last_used_at: number | null
   last_step: number
@@ -139,7 +139,7 @@ export interface PasskeysTable {
   /** JSON: string[]. */
   transports: string
   synced: number
-  /** 1: enough to sign in; 0: a second step only. */
+  /** 1 if the passkey is enough to sign in; 0 if it is only a second step. */
   alone: number
   created_at: number
   last_used_at: number | null
@@ -165,7 +165,7 @@ export interface TicketsTable {
   data: string
   created_at: number
   expires_at: number
-  /** Failed attempts. */
+  /** Number of failed attempts. */
   attempts: number
 }
 
@@ -176,7 +176,7 @@ export interface ApiKeysTable {
   permission: Permission
   domain_id: string | null
   token_hash: string
-  /** Null: created before prefixes were stored, and not used since. */
+  /** Null if the key was created before prefixes were stored, and hasn't been used since. */
   prefix: string | null
   created_at: number
   last_used_at: number | null
@@ -204,7 +204,7 @@ export interface DomainsTable {
   suspect: DomainStatus | null
   suspect_since: number | null
   next_check_at: number | null
-  /** 0: bodies of its emails are deleted once they are final. */
+  /** 0 if bodies of the domain's emails are deleted once the emails are final. */
   keep_bodies: Generated<number>
   /** JSON: ReceivingRule[]. */
   receiving_rules: Generated<string>
@@ -234,7 +234,7 @@ export interface DkimKeysTable {
 export interface SuppressionsTable {
   id: string
   team_id: string
-  /** The address as `suppressionKey` normalizes it. */
+  /** The address, normalized by `toSuppressionKey`. */
   address: string
   email: string
   origin: SuppressionOrigin
@@ -246,7 +246,7 @@ export interface SuppressionsTable {
   removed_at: number | null
 }
 
-/** When an address was last removed from the list. */
+/** Addresses that were removed from the suppression list, and when they last were. */
 export interface UnsuppressedTable {
   team_id: string
   address: string
@@ -259,9 +259,9 @@ export interface EmailsTable {
   team_id: string
   domain_id: string
   api_key_id: string | null
-  via: Via
+  via: SubmissionChannel
   from_header: string
-  /** JSON: string[], like the three after it. */
+  /** JSON: string[], like the next three columns. */
   to_header: string
   cc_header: string
   bcc_header: string
@@ -279,7 +279,7 @@ export interface EmailsTable {
   size: number
   last_event: LastEvent
   scheduled_at: number | null
-  /** Time of the first attempt. Not null once `email.sent` was recorded. */
+  /** Time of the first attempt; not null once `email.sent` is recorded. */
   sent_at: number | null
   created_at: number
   report_to: string | null
@@ -289,7 +289,7 @@ export interface EmailsTable {
   topic_id: string | null
   template_id: string | null
   template_version_id: string | null
-  /** The broadcast of the email and the contact that it goes to. */
+  /** The email's broadcast, and the contact that it goes to. */
   broadcast_id: string | null
   contact_id: string | null
 }
@@ -301,39 +301,39 @@ export interface EmailsTable {
 export interface MessagesTable {
   email_id: string
   team_id: string
-  content: ContentPlace
+  content: ContentLocation
   html: string | null
   text: string | null
   body: Uint8Array | null
 }
 
-/** One recipient of an email and its state. The queue columns are null once it is final. */
+/** One recipient of an email and its state. The queue columns are null if the delivery is final. */
 export interface DeliveriesTable {
   email_id: string
   id: string
   team_id: string
   recipient: string
   field: RecipientField
-  /** Where it is queued, or was at its last attempt. */
+  /** Pool and provider of the queue, or of the last attempt. */
   pool: string
   provider: string
   state: DeliveryState
   attempts: number
   created_at: number
   updated_at: number
-  /** `formatQueue` of the pool, provider, stream and team. `lease` searches by it. */
+  /** `formatQueueName` of the pool, provider, stream and team. `lease` searches by this column. */
   queue: string | null
   stream: Stream | null
   /** Recipient domain in A-labels, lower case. */
   domain: string | null
   due_at: number | null
-  /** Not null: it is waiting or held. */
+  /** Not null if the delivery is waiting or held. */
   expires_at: number | null
   lease_owner: string | null
   lease_until: number | null
-  /** The audit entry that last held, released or rerouted it. */
+  /** The audit entry that last held, released or rerouted the delivery. */
   touched_by: string | null
-  /** The pool before the last reroute. */
+  /** The pool that the delivery was in before the last reroute. */
   pool_before: string | null
   /** `NEVER`, or keywords separated by commas. */
   notify: string | null
@@ -355,7 +355,7 @@ export interface AttemptsTable {
 }
 
 export interface EventsTable {
-  /** Grows with every event. Readers use cursors instead of comparing it (events.ts). */
+  /** Increases with every event. Readers use cursors instead of comparing it (events.ts). */
   seq: Generated<number>
   id: string
   team_id: string
@@ -366,7 +366,7 @@ export interface EventsTable {
   created_at: number
   /** JSON: EventData. */
   data: string
-  /** What the event added to the metrics: counter names separated by spaces, the amount, and the keys. */
+  /** The event's contribution to the metrics: counter names separated by spaces, the amount, and the keys. */
   counted: Generated<string>
   amount: Generated<number>
   domain_id: Generated<string>
@@ -393,13 +393,13 @@ export interface MetricsBroadcastsTable {
   n: number
 }
 
-/** Quarter hours with deleted events. Their roll-ups can't be recomputed. */
+/** 15-minute periods whose events were deleted, so that their roll-ups can't be recomputed. */
 export interface MetricsKeptTable {
   team_id: string
   at: number
 }
 
-/** Sums of the roll-ups per hour, day and week, for periods that are over (storage/counters.ts). */
+/** Sums of the roll-ups per hour, day and week, for past periods (storage/counters.ts). */
 export interface MetricsSumsTable {
   team_id: string
   dimension: 'all' | 'domain' | 'provider'
@@ -412,13 +412,13 @@ export interface MetricsSumsTable {
   n: number
 }
 
-/** The sums of a team are complete before this midnight (UTC). */
+/** The UTC midnight up to which the sums of a team are complete. */
 export interface MetricsSummedTable {
   team_id: string
   until: number
 }
 
-/** Roll-ups by tag per 15 minutes, of the events up to the cursor `tags`. */
+/** Roll-ups by tag per 15 minutes, from the events up to the cursor `tags`. */
 export interface MetricsTagsTable {
   team_id: string
   at: number
@@ -448,15 +448,15 @@ export interface DiskDaysTable {
   bytes: number
 }
 
-/** Emails that may be final, of domains that don't keep bodies. */
+/** Emails of domains that don't keep bodies, to be checked for whether they are final. */
 export interface BodiesDueTable {
   email_id: string
   team_id: string
-  /** 1: part of an erasure; stays here until the email is final. */
+  /** 1 if the row is part of an erasure; then it stays until the email is final. */
   erased: Generated<number>
 }
 
-/** Erasures of personal data. The row is also the receipt. */
+/** Erasures of personal data. The row also serves as the receipt. */
 export interface ErasuresTable {
   id: string
   team_id: string
@@ -475,7 +475,7 @@ export interface ErasuresTable {
   files: string
 }
 
-/** How far each consumer has read the events, for the whole server. */
+/** The position up to which each consumer has read the events, for the whole server. */
 export interface CursorsTable {
   name: string
   xid: Generated<number>
@@ -495,11 +495,11 @@ export interface WebhooksTable {
   created_at: number
   succeeded_at: number | null
   failing_since: number | null
-  /** Consecutive failures since the last success. */
+  /** Number of consecutive failures since the last success. */
   failures: number
   disabled_at: number | null
   disabled_reason: string | null
-  /** Whether events of emails of broadcasts are sent to it. */
+  /** Whether events about emails of broadcasts are sent to the webhook. */
   broadcasts: Generated<0 | 1>
 }
 
@@ -511,12 +511,12 @@ export interface WebhookDeliveriesTable {
   event_id: string | null
   email_id: string | null
   type: string
-  /** JSON as it is sent. */
+  /** The JSON that is sent. */
   payload: string
   created_at: number
   status: WebhookDeliveryState
   attempts: number
-  /** Null when it is final. While an attempt runs, when the next one would start after a crash. */
+  /** Null if the delivery is final. While an attempt runs, the time of the next one in case of a crash. */
   due_at: number | null
   settled_at: number | null
 }
@@ -531,7 +531,7 @@ export interface WebhookAttemptsTable {
   status: number | null
   error: string | null
   ip: string | null
-  /** JSON: an object of strings, like the one after it. */
+  /** JSON: an object of strings, like the next column. */
   request_headers: string
   response_headers: string
   response: string
@@ -551,16 +551,16 @@ export interface ReturnedMessagesTable {
   size: number
   /** Null if the content of the email isn't kept. */
   body: Uint8Array | null
-  /** JSON (`ReturnedReport`); null if it wasn't read. */
+  /** JSON (`ReturnedMailReport`); null if the message wasn't read. */
   report: string | null
 }
 
-/** Messages to return paths with a valid MAC that are still to be read. */
+/** Messages to return paths with a valid MAC that haven't been read yet. */
 export interface ReturnedUnreadTable {
   id: string
   due_at: number
   attempts: number
-  /** Null if `returned_messages` has it. */
+  /** Null if the body is in `returned_messages`. */
   body: Uint8Array | null
 }
 
@@ -571,7 +571,7 @@ export interface ReceivedEmailsTable {
   domain_id: string
   received_at: number
   mail_from: string
-  /** JSON: a list of addresses, like the header fields below but From. */
+  /** JSON: a list of addresses, like the header fields below except From. */
   received_for: string
   ip: string
   helo: string
@@ -592,7 +592,7 @@ export interface ReceivedEmailsTable {
   spam: string | null
   is_spam: number
   answers_email_id: string | null
-  /** 0 if neither `received_sources` nor a file has its message. */
+  /** 0 if the message is neither in `received_sources` nor in a file. */
   has_content: number
   in_file: number
 }
@@ -623,7 +623,7 @@ export interface DomainReportsTable {
   organization: string
   report_id: string
   policy_domain: string
-  /** JSON: `PublishedPolicy`, or null. */
+  /** JSON: `PublishedPolicy`, or the text `null`. */
   policy: string
   begin_at: number
   end_at: number
@@ -650,7 +650,7 @@ export interface DmarcRowsTable {
   messages: number
 }
 
-/** Rows of TLS reports; `failure` is empty for successful sessions. */
+/** Rows of TLS reports. `failure` is empty for successful sessions. */
 export interface TlsRowsTable {
   report: string
   position: number
@@ -678,7 +678,7 @@ export interface PostmasterMessagesTable extends Omit<
   reason: string | null
 }
 
-/** Reports to senders, both due and made, so that each is made only once. */
+/** Reports to senders, both due and already created, so that each is created only once. */
 export interface ReportsTable {
   delivery_id: string
   kind: ReportKind
@@ -686,7 +686,7 @@ export interface ReportsTable {
   email_id: string
   created_at: number
   done_at: number | null
-  /** Id of the email with the report; null while it is due, and if it was dropped. */
+  /** ID of the report's email; null while the report is due, or if it was dropped. */
   report_id: string | null
 }
 
@@ -701,7 +701,7 @@ export interface DestinationsTable {
 export interface LanesTable {
   source: string
   provider: string
-  /** JSON; only the lanes know its format. */
+  /** JSON in a format that only the lanes use. */
   state: string
   paused_until: number | null
   reason: string | null
@@ -709,7 +709,7 @@ export interface LanesTable {
   updated_at: number
 }
 
-/** Settings of operators for a provider. */
+/** Operators' settings for a provider. */
 export interface ProviderSettingsTable {
   provider: string
   /** JSON: an object. */
@@ -767,25 +767,25 @@ export interface RequestLogsTable {
   duration_ms: number
   ip: string
   user_agent: string | null
-  /** JSON: an object, like the one after it. */
+  /** JSON: an object, like the next column. */
   request_body: string | null
   response_body: string | null
   created_at: number
   query: string | null
   enhanced: string | null
   message: string | null
-  /** The email that it created; null: none or several. */
+  /** ID of the email that the request created; null if it created none or several. */
   email_id: string | null
 }
 
-/** The emails of requests that created several. */
+/** The emails of requests that created more than one. */
 export interface RequestLogEmailsTable {
   log_id: string
   email_id: string
   team_id: string
 }
 
-/** MTA-STS policies of recipient domains. Not tied to a team. */
+/** MTA-STS policies of recipient domains. They don't belong to a team. */
 export interface StsPoliciesTable {
   domain: string
   policy_id: string
@@ -796,7 +796,7 @@ export interface StsPoliciesTable {
   expires_at: number
 }
 
-/** Results of TLS sessions. Not tied to a team, because TLS reports describe the sending server. */
+/** Results of TLS sessions. They don't belong to a team, because TLS reports describe the sending server. */
 export interface TlsResultsTable {
   day: string
   domain: string
@@ -823,12 +823,12 @@ export interface TlsReportsTable {
 export interface DutiesTable {
   name: string
   owner: string
-  /** Grows with every change of owner. */
+  /** Increases each time the owner changes. */
   term: number
   until: number
 }
 
-/** Installations of the program that share one storage. */
+/** Nodes: installations of the program that share one storage. */
 export interface NodesTable {
   id: string
   created_at: number
@@ -843,7 +843,7 @@ export interface NodesTable {
 
 export interface SourcesTable {
   ip: string
-  /** The node that sends from it. */
+  /** The node that sends from this IP. */
   node_id: string
   pool: string
   hostname: string | null
@@ -857,7 +857,7 @@ export interface SourcesTable {
   checked_at: number | null
 }
 
-/** Null means any team, domain or stream. */
+/** Which mail uses which pool. Null means any team, domain or stream. */
 export interface PoolAssignmentsTable {
   id: string
   team_id: string | null
@@ -869,7 +869,7 @@ export interface PoolAssignmentsTable {
 /** Audit log entries. */
 export interface AuditLogTable {
   id: string
-  /** Null: affects the whole server. */
+  /** Null if the action affects the whole server. */
   team_id: string | null
   at: number
   actor: string
@@ -879,7 +879,7 @@ export interface AuditLogTable {
   action: string
   target: string
   target_name: string | null
-  /** JSON, like the two after it. */
+  /** JSON, like the next two columns. */
   before: string | null
   after: string | null
   details: string
@@ -928,29 +928,29 @@ export interface AlertsTable {
   calm_since: number | null
   closed_at: number | null
   muted: number
-  /** Whether the owners are still to get an email about it. */
-  mail_opened: AlertMail
-  mail_closed: AlertMail
-  /** When they got the last one. */
+  /** Whether the owners still have to get an email about the alert. */
+  mail_opened: AlertMailState
+  mail_closed: AlertMailState
+  /** When the owners got the last email about the alert. */
   mailed_at: number | null
 }
 
-/** How many sent emails of a domain failed each check, by UTC day. */
+/** Number of sent emails of a domain that failed each check, by UTC day. */
 export interface InsightDaysTable {
   team_id: string
   domain_id: string
   /** `2026-11-20`. */
   day: string
-  /** Empty for all that were checked. */
+  /** Empty for the number of emails that were checked. */
   check_id: string
   n: number
 }
 
-/** The settings of teams that chose what they are notified of. */
+/** Alert settings of the teams that changed them. */
 export interface AlertSettingsTable {
   team_id: string
   email: number
-  /** Kinds, separated by spaces. */
+  /** Muted kinds of alerts, separated by spaces. */
   muted: string
 }
 

@@ -3,7 +3,7 @@
  * encryption itself is implemented elsewhere.
  */
 import { type Connection, isPostgres } from './connection.ts'
-import { secretPlace, type Resealing, type Sealing, type SecretCount } from './secrets.ts'
+import { secretLocations, type Resealing, type Sealing, type SecretCount } from './secrets.ts'
 
 /** A column that contains secrets. */
 interface Column {
@@ -23,9 +23,9 @@ const COLUMNS: readonly Column[] = [
     key: 'id',
     column: 'private_key',
     type: 'blob',
-    // The private half of a retired key is erased.
+    // The private key of a retired key is erased.
     where: 'length(private_key) > 0',
-    place: secretPlace.dkimKey,
+    place: secretLocations.dkimKey,
   },
   {
     table: 'webhooks',
@@ -33,7 +33,7 @@ const COLUMNS: readonly Column[] = [
     column: 'secret',
     type: 'text',
     where: 'true',
-    place: secretPlace.webhook,
+    place: secretLocations.webhook,
   },
   {
     table: 'webhooks',
@@ -41,7 +41,7 @@ const COLUMNS: readonly Column[] = [
     column: 'old_secret',
     type: 'text',
     where: 'old_secret is not null',
-    place: secretPlace.webhook,
+    place: secretLocations.webhook,
   },
   {
     table: 'totp_factors',
@@ -49,27 +49,27 @@ const COLUMNS: readonly Column[] = [
     column: 'secret',
     type: 'blob',
     where: 'true',
-    place: secretPlace.totp,
+    place: secretLocations.totp,
   },
   {
     table: 'secrets',
     key: 'name',
     column: 'value',
     type: 'blob',
-    // SQL uses this key to hash erased addresses.
+    // SQL uses this secret to hash erased addresses.
     where: "name <> 'erasures'",
-    place: secretPlace.named,
+    place: secretLocations.named,
   },
 ]
 
 /** The tables with secrets. */
 export const SECRET_TABLES: readonly string[] = [...new Set(COLUMNS.map(({ table }) => table))]
 
-/** Rows read at a time. A key has 1.7 KB. */
+/** Number of rows read at a time. A key has 1.7 KB. */
 const STEP = 500
 
 /** Returns the key that encrypts an open database; undefined if nothing is encrypted, or the schema is too old. */
-export function sealingOf(db: Connection): Sealing | undefined {
+export function getSealing(db: Connection): Sealing | undefined {
   const table = isPostgres(db)
     ? "select 1 from pg_tables where schemaname = current_schema() and tablename = 'master_key'"
     : "select 1 from sqlite_schema where type = 'table' and name = 'master_key'"
@@ -82,11 +82,11 @@ export function sealingOf(db: Connection): Sealing | undefined {
 }
 
 /**
- * Rewrites every secret within a transaction of the caller. Returns false and changes nothing if the database isn't
- * encrypted with `from`.
+ * Rewrites every secret within the caller's transaction. Returns false and changes nothing if the database isn't encrypted
+ * with `from`.
  */
 export function resealAll(db: Connection, { from, to, rewrite }: Resealing, now: number): boolean {
-  if ((sealingOf(db)?.keyId ?? null) !== from) return false
+  if ((getSealing(db)?.keyId ?? null) !== from) return false
   // Write this row first: from then on, the triggers refuse values encrypted with another key.
   db.prepare(
     `insert into master_key ("only", id, sealed_at, cleaned_at) values (1, ?, ?, null)
@@ -96,7 +96,7 @@ export function resealAll(db: Connection, { from, to, rewrite }: Resealing, now:
     rewriteColumn(db, column, rewrite),
   )
   const rewritten = changes.reduce((sum, more) => sum + more, rewriteWebhooks(db, rewrite))
-  // A database without secrets has nothing to wipe.
+  // If no secret was rewritten, there is nothing to wipe.
   if (rewritten === 0) db.prepare('update master_key set cleaned_at = ?').run(now)
   return true
 }
@@ -122,7 +122,7 @@ function rewriteWebhooks(db: Connection, rewrite: Resealing['rewrite']): number 
   )
   const write = db.prepare('update webhooks set secret = ?, old_secret = ? where id = ?')
   const changed = (text: string, id: string): string =>
-    Buffer.from(rewrite(Buffer.from(text), secretPlace.webhook(id))).toString()
+    Buffer.from(rewrite(Buffer.from(text), secretLocations.webhook(id))).toString()
   let sum = 0
   for (let rows = read.all(''); rows.length > 0; rows = read.all(rows.at(-1)!.id)) {
     for (const { id, secret, old } of rows)

@@ -5,7 +5,8 @@
 import type { Db } from './schema.ts'
 
 /**
- * Returns the secret with this name. If there is none yet, stores `fresh`. All nodes of one storage get the same one.
+ * Returns the secret with this name. If there is none yet, stores `fresh`. All nodes that share a storage get the same
+ * secret.
  */
 async function secret(db: Db, args: { name: string; fresh: Uint8Array }, now: number): Promise<Uint8Array> {
   await db
@@ -65,28 +66,28 @@ export const methods = {
   writes: { secret, replaceSecret, removeSecret },
 }
 
-/** The key that encrypts all secrets. */
+/** The master key that encrypts all secrets, and when it was applied. */
 export interface Sealing {
   keyId: string
   /** Unix milliseconds. */
   sealedAt: number
-  /** When older forms of the secrets were wiped from the free space of the database; null: not yet. */
+  /** When older forms of the secrets were wiped from the free space of the database; null if that hasn't happened yet. */
   cleanedAt: number | null
 }
 
 /** A change from one master key to another. */
 export interface Resealing {
   dataDir: string
-  /** The master key that the database must currently use; null: nothing is encrypted yet. */
+  /** ID of the master key that the database must currently use; null if nothing is encrypted yet. */
   from: string | null
   to: string
   /** Returns the new stored form of a value. */
   rewrite: (value: Uint8Array, place: string) => Uint8Array
 }
 
-/** Number of stored secrets of one kind. */
+/** The number of stored secrets of one kind. */
 export interface SecretCount {
-  /** Table and column. */
+  /** Table and column of the secrets. */
   kind: string
   sealed: number
   plain: number
@@ -96,7 +97,7 @@ export interface SecretCount {
  * Operations on all secrets at once. Not part of `Storage`, because they run before a daemon serves or while none runs.
  */
 export interface SealingStorage {
-  /** Returns undefined if nothing is encrypted yet, or if there is no database. */
+  /** Returns the current master key; undefined if nothing is encrypted yet, or if there is no database. */
   readSealing(dataDir: string): Sealing | undefined
   /**
    * Rewrites every secret in one transaction. Returns false and changes nothing if the database isn't encrypted with
@@ -105,17 +106,17 @@ export interface SealingStorage {
   reseal(args: Resealing, now: number): boolean
   /**
    * Wipes older forms of the secrets from the free space of the database file and from its log. Needs as much free disk
-   * space as the database, and takes a while.
+   * space as the size of the database, and takes a while.
    */
   cleanSecrets(dataDir: string, now: number): void
   countSecrets(dataDir: string): SecretCount[]
 }
 
 /**
- * Names of the places of secrets. An encrypted value can be decrypted only in its own place, so it can't be moved to
- * another row.
+ * Names of the places where secrets are stored. An encrypted value can be decrypted only in its own place, so it can't be
+ * moved to another row.
  */
-export const secretPlace = {
+export const secretLocations = {
   dkimKey: (id: string): string => `dkim_keys.private_key:${id}`,
   /** The same place for the current and the previous secret, because a rotation moves the value in SQL. */
   webhook: (id: string): string => `webhooks.secret:${id}`,

@@ -1,6 +1,6 @@
 /** Sessions of the dashboard. */
 import type { Role } from '../mail/roles.ts'
-import { isPassword, toHash, type User, hasSecondFactor } from './accounts.ts'
+import { isCurrentPasswordHash, toHash, type User, hasSecondFactor } from './accounts.ts'
 import type { Db, SessionsTable } from './schema.ts'
 import type { Team } from './teams.ts'
 import type { SignInMethod } from './values.ts'
@@ -14,19 +14,19 @@ export interface Session {
   userId: string
   createdAt: number
   expiresAt: number
-  /** Accurate to a few minutes. */
+  /** When the session was last used, accurate to a few minutes. */
   lastSeenAt: number
-  /** When the user last proved the password or a second factor. */
+  /** When the user last confirmed the password or a second step. */
   provedAt: number
   method: SignInMethod
   /**
-   * Whether it was authenticated by more than a password: a second factor, a passkey, or a provider that is trusted
-   * with it.
+   * Whether the session was authenticated by more than a password: a second step, a passkey, or a provider that is trusted
+   * to require one.
    */
   strong: boolean
   /**
-   * Whether it is strong because the sign-in provider vouched for it. Stays true when the user's own factors are
-   * removed.
+   * Whether the session is strong because the identity provider vouched for it. Stays true when the user's own second steps
+   * are removed.
    */
   vouched: boolean
   ip: string | null
@@ -38,24 +38,25 @@ export interface FoundSession {
   session: Session
   user: User
   team: Team
-  /** Role in that team. */
+  /** Role of the user in the team. */
   role: Role
   hasSecondFactor: boolean
-  /** Whether the team requires a second factor. */
+  /** Whether the team requires two-step sign-in. */
   mfaRequired: boolean
 }
 
 /**
- * Creates a session. A session is strong because of a factor only while the user has one. The factor may have been
- * removed since it was proved, so this checks in the same transaction.
- * @param args.passwordHash the hash that the sign-in password was compared with; returns false and creates nothing if
- * the stored hash is a different one
+ * Creates a session. A second step makes a session strong only while the user has one. It may have been removed since the
+ * user completed it, so this checks in the same transaction.
+ * @param args.passwordHash the hash that the sign-in password was compared with; returns false and creates nothing if the
+ * stored hash is a different one
  */
 async function createSession(
   db: Db,
   { passwordHash, ...session }: Session & { passwordHash?: string | undefined },
 ): Promise<boolean> {
-  if (passwordHash !== undefined && !(await isPassword(db, session.userId, passwordHash))) return false
+  if (passwordHash !== undefined && !(await isCurrentPasswordHash(db, session.userId, passwordHash)))
+    return false
   const shown = session.strong && !session.vouched && (await hasSecondFactor(db, session))
   await db
     .insertInto('sessions')
@@ -78,7 +79,7 @@ async function createSession(
   return true
 }
 
-/** Finds an unexpired session with its user and team. Joins `members`, so that a session ends with the membership. */
+/** Finds an unexpired session with its user and team. Joins `members`, so that a session ends when the membership ends. */
 export async function findSession(
   db: Db,
   { tokenHash }: { tokenHash: string },
@@ -139,8 +140,8 @@ async function touchSession(db: Db, args: { tokenHash: string }, now: number): P
 }
 
 /**
- * Records that the user proved the password or a factor. Sets `strong` if it was a factor and the user still has one;
- * see `createSession`. Proving the password later never unsets it.
+ * Records that the user confirmed the password or a second step. Sets `strong` if it was a second step and the user still
+ * has one; see `createSession`. Confirming the password later never unsets it.
  */
 async function proveSession(
   db: Db,

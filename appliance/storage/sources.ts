@@ -3,7 +3,7 @@ import { type Selectable, sql, type Updateable } from 'kysely'
 import type { Assignment, Source, SourceHealth } from '../mail/source.ts'
 import type { Db, PoolAssignmentsTable, SourcesTable } from './schema.ts'
 
-/** The changeable fields of a sending IP. Absent fields stay unchanged. */
+/** The changeable fields of a sending IP. Absent fields are left unchanged. */
 export type SourceChange = Partial<Omit<Source, 'ip' | 'origin'>>
 
 const toSource = (row: Selectable<SourcesTable>): Source => ({
@@ -21,7 +21,7 @@ const toSource = (row: Selectable<SourcesTable>): Source => ({
 
 const text = (health: SourceHealth | null): string | null => health && JSON.stringify(health)
 
-/** Returns the columns of the given fields only. */
+/** Returns the columns of only the given fields. */
 function columnsOf({ health, ...change }: SourceChange): Updateable<SourcesTable> {
   const columns = {
     pool: change.pool,
@@ -61,7 +61,7 @@ async function addSource(db: Db, { source, nodeId }: { source: Source; nodeId: s
 }
 
 /**
- * Adds a sending IP if its pool has no other one, and removes it otherwise. Decided within the transaction, because
+ * Adds a sending IP if its pool has no other one; otherwise removes it. This is decided within the transaction, because
  * other processes may change the pool at any time.
  */
 async function keepWayOut(db: Db, args: { source: Source; nodeId: string }): Promise<void> {
@@ -78,8 +78,8 @@ async function keepWayOut(db: Db, args: { source: Source; nodeId: string }): Pro
 }
 
 /**
- * Changes a sending IP. Returns false if there is none. With `seen`, changes it only if its state and who suspended it
- * are still the same: a check must not undo an operator's change made meanwhile.
+ * Changes a sending IP. Returns false if it doesn't exist. With `seen`, changes it only if its state and who suspended it
+ * are still the same, because a check must not undo an operator's change made meanwhile.
  */
 async function saveSource(
   db: Db,
@@ -89,7 +89,7 @@ async function saveSource(
     seen,
   }: { ip: string; change: SourceChange; seen?: Pick<Source, 'state' | 'suspendedBy'> | undefined },
 ): Promise<boolean> {
-  // SQL has no empty update, so this sets the row's own address.
+  // SQL has no empty update, so set the row's own address.
   let query = db
     .updateTable('sources')
     .set({ ip, ...columnsOf(change) })
@@ -102,7 +102,7 @@ async function saveSource(
   return updated.numUpdatedRows > 0n
 }
 
-/** Removes a sending IP. Returns false if there is none. */
+/** Removes a sending IP. Returns false if it doesn't exist. */
 async function removeSource(db: Db, { ip }: { ip: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('sources').where('ip', '=', ip).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n
@@ -116,13 +116,13 @@ const toAssignment = (row: Selectable<PoolAssignmentsTable>): Assignment => ({
   pool: row.pool,
 })
 
-/** All assignments, oldest first. */
+/** Lists all assignments, oldest first. */
 async function listAssignments(db: Db): Promise<Assignment[]> {
   const rows = await db.selectFrom('pool_assignments').selectAll().orderBy('id').execute()
   return rows.map(toAssignment)
 }
 
-/** The key of an assignment, as in the unique index `pool_assignments_about`. */
+/** The columns that identify an assignment, as in the unique index `pool_assignments_about`. */
 const ABOUT = sql`coalesce(team_id, ''), coalesce(domain_id, ''), coalesce(stream, '')`
 
 /**
@@ -154,7 +154,7 @@ async function ownersExist(db: Db, { teamId, domainId }: Assignment): Promise<bo
   return (await db.selectFrom('teams').select('id').where('id', '=', teamId).executeTakeFirst()) !== undefined
 }
 
-/** Removes an assignment. Returns false if there is none. */
+/** Removes an assignment. Returns false if it doesn't exist. */
 async function removeAssignment(db: Db, { id }: { id: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('pool_assignments').where('id', '=', id).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n

@@ -1,35 +1,35 @@
 /** The suppression list of a team. */
 import type { Selectable } from 'kysely'
-import { addressHash, erasedSuppressionKey } from '../mail/erasure.ts'
-import { type EventData, lastEventOf } from '../mail/event.ts'
+import { hashAddress, createErasedSuppressionKey } from '../mail/erasure.ts'
+import { type EventData, toLastEvent } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { formatReply } from '../mail/reply.ts'
-import { suppressionKey } from '../mail/suppression.ts'
+import { toSuppressionKey } from '../mail/suppression.ts'
 import type { Cause, SuppressionOrigin } from '../mail/verdict.ts'
-import { createRecordEvents, type OtherEvent, recordOthers } from './events.ts'
-import { contains, type Page, type PageArgs, pageOf } from './lists.ts'
+import { createEventRecorder, type OtherEvent, recordOtherEvents } from './events.ts'
+import { contains, type Page, type PageArgs, readPage } from './lists.ts'
 import type { Db, SuppressionsTable } from './schema.ts'
 import type { Connection } from './connection.ts'
-import { erasureKey } from './erasures/scan.ts'
+import { getErasureKey } from './erasures/scan.ts'
 
 export interface Suppression {
   id: string
   teamId: string
-  /** The address as first given, with its domain in A-labels. */
+  /** The address as first added, with its domain in A-labels. */
   email: string
   origin: SuppressionOrigin
-  /** The email that bounced or had a complaint; null if it was added manually. */
+  /** ID of the email that bounced or had a complaint; null if the address was added manually. */
   sourceId: string | null
-  /** One sentence; null if no reason was given. */
+  /** The reason as one sentence; null if none was given. */
   reason: string | null
-  /** The reply of the mail server as one line; null: there was none. */
+  /** The reply of the mail server as one line; null if there was none. */
   reply: string | null
-  /** When the address was last removed before it was added again (Unix milliseconds); null: never. */
+  /** When the address was last removed before it was added again (Unix milliseconds); null if never. */
   removedAt: number | null
   createdAt: number
 }
 
-/** An entry to add. The storage knows whether the address was on the list before. */
+/** An entry to add. The storage sets `removedAt` if the address was on the list before. */
 export type NewSuppression = Omit<Suppression, 'removedAt' | 'reason' | 'reply'> &
   Partial<Pick<Suppression, 'reason' | 'reply'>>
 
@@ -39,13 +39,13 @@ export interface Complaint {
   /** The email that was complained about. */
   emailId: string
   deliveryId: string
-  /** One sentence on who reported it. */
+  /** One sentence that says who reported it. */
   reason: string
   /** Whether to add the address to the list. */
   suppress: boolean
 }
 
-/** Identifies an entry by id, or by address in any case. */
+/** Identifies an entry by ID, or by address ignoring case. */
 export type SuppressionRef = { id: string } | { email: string }
 
 const toSuppression = (row: Selectable<SuppressionsTable>): Suppression => ({
@@ -63,7 +63,7 @@ const toSuppression = (row: Selectable<SuppressionsTable>): Suppression => ({
 const toRow = (one: NewSuppression, teamId: string, removedAt: number | null): SuppressionsTable => ({
   id: one.id,
   team_id: teamId,
-  address: suppressionKey(one.email),
+  address: toSuppressionKey(one.email),
   email: one.email,
   origin: one.origin,
   source_id: one.sourceId,
@@ -82,9 +82,9 @@ const tellOf =
   })
 
 /**
- * Adds the missing entries, all or none, at most 500. Returns the stored entry for each address, in the order given;
- * for an address that was already suppressed, the older entry. Records `suppression.added` for each unless `quiet`. The
- * unique address decides.
+ * Adds the missing entries, all or none, at most 500. Returns the stored entry for each address, in the order given; for an
+ * address that was already suppressed, this is the older entry. Records `suppression.added` for each new entry unless
+ * `quiet`. The unique address prevents duplicates.
  */
 async function addSuppressions(
   db: Db,
@@ -96,7 +96,7 @@ async function addSuppressions(
   now: number,
 ): Promise<Suppression[]> {
   if (suppressions.length === 0) return []
-  const keys = suppressions.map(({ email }) => suppressionKey(email))
+  const keys = suppressions.map(({ email }) => toSuppressionKey(email))
   const removed = await db
     .selectFrom('unsuppressed')
     .select(['address', 'removed_at'])
@@ -112,14 +112,16 @@ async function addSuppressions(
   const stored = await storedOf(db, teamId, keys)
   const fresh = new Set(suppressions.map(({ id }) => id))
   const added = [...stored.values()].filter(({ id }) => fresh.has(id))
-  if (!quiet) recordOthers(db, added.map(tellOf('suppression.added')), now)
+  if (!quiet) recordOtherEvents(db, added.map(tellOf('suppression.added')), now)
   return keys.map((key) => stored.get(key)!)
 }
 
-/** Reads the entries of some addresses by `suppressionKey`, in one read of the unique index. */
+/** Reads the entries of some addresses by `toSuppressionKey`, in one read of the unique index. */
 async function storedOf(db: Db, teamId: string, keys: string[]): Promise<Map<string, Suppression>> {
-  const secret = await erasureKey(db)
-  const hashed = new Map(keys.map((key) => [erasedSuppressionKey(addressHash(secret, teamId, key)), key]))
+  const secret = await getErasureKey(db)
+  const hashed = new Map(
+    keys.map((key) => [createErasedSuppressionKey(hashAddress(secret, teamId, key)), key]),
+  )
   const rows = await db
     .selectFrom('suppressions')
     .selectAll()
@@ -129,15 +131,15 @@ async function storedOf(db: Db, teamId: string, keys: string[]): Promise<Map<str
   return new Map(rows.map((row) => [hashed.get(row.address) ?? row.address, toSuppression(row)]))
 }
 
-/** Returns which of `addresses` (A-label domains, any case) are suppressed, as given. */
+/** Returns which of `addresses` are suppressed, as given. Their domains must be A-labels; case is ignored. */
 async function findSuppressed(
   db: Db,
   { teamId, addresses }: { teamId: string; addresses: string[] },
 ): Promise<(Suppression & { address: string })[]> {
   if (addresses.length === 0) return []
-  const found = await storedOf(db, teamId, addresses.map(suppressionKey))
+  const found = await storedOf(db, teamId, addresses.map(toSuppressionKey))
   return addresses.flatMap((address) => {
-    const suppression = found.get(suppressionKey(address))
+    const suppression = found.get(toSuppressionKey(address))
     return suppression ? [{ ...suppression, address }] : []
   })
 }
@@ -147,7 +149,7 @@ async function getSuppression(
   { teamId, ref }: { teamId: string; ref: SuppressionRef },
 ): Promise<Suppression | undefined> {
   if ('email' in ref) {
-    const key = suppressionKey(ref.email)
+    const key = toSuppressionKey(ref.email)
     return (await storedOf(db, teamId, [key])).get(key)
   }
   const row = await db
@@ -159,7 +161,7 @@ async function getSuppression(
   return row && toSuppression(row)
 }
 
-/** Lists entries. `search`: only addresses that contain this, in any case. */
+/** Lists entries. `search` selects addresses that contain this text, ignoring case. */
 async function listSuppressions(
   db: Db,
   {
@@ -171,13 +173,13 @@ async function listSuppressions(
 ): Promise<Page<Suppression>> {
   let query = db.selectFrom('suppressions').selectAll().where('team_id', '=', teamId)
   if (origin !== undefined) query = query.where('origin', '=', origin)
-  if (search !== undefined) query = query.where(contains('address', suppressionKey(search)))
-  return pageOf(query, page, toSuppression)
+  if (search !== undefined) query = query.where(contains('address', toSuppressionKey(search)))
+  return readPage(query, page, toSuppression)
 }
 
 /**
- * Removes existing entries in one transaction and returns them in the order given. Stores the time of removal for when
- * the address is added again. Records `suppression.removed`.
+ * Removes existing entries in one transaction and returns them in the order given. Stores the time of removal, in case the
+ * address is added again. Records `suppression.removed`.
  */
 async function removeSuppressions(
   db: Db,
@@ -191,26 +193,26 @@ async function removeSuppressions(
     await db.deleteFrom('suppressions').where('id', '=', found.id).execute()
     await db
       .insertInto('unsuppressed')
-      .values({ team_id: teamId, address: suppressionKey(found.email), removed_at: now })
+      .values({ team_id: teamId, address: toSuppressionKey(found.email), removed_at: now })
       .onConflict((conflict) => conflict.columns(['team_id', 'address']).doUpdateSet({ removed_at: now }))
       .execute()
     removed.push(found)
   }
-  recordOthers(db, removed.map(tellOf('suppression.removed')), now)
+  recordOtherEvents(db, removed.map(tellOf('suppression.removed')), now)
   return removed
 }
 
-/** An address and a team, whether it is suppressed or not. */
+/** An address of a team to look up on the suppression list. */
 interface Listed {
   teamId: string
   address: string
 }
 
 /**
- * Looks up addresses on the suppression lists of their teams, by address and, for erased ones, by hash. Returns the
- * reason for each in the order given; undefined: not suppressed.
+ * Looks up addresses on the suppression lists of their teams, by address and, for erased ones, by hash. Returns the reason
+ * for each in the order given; undefined if it isn't suppressed.
  */
-export function createListed(
+export function createSuppressionLookup(
   db: Connection,
 ): (asked: readonly Listed[]) => (SuppressionOrigin | undefined)[] {
   const one = db
@@ -222,27 +224,27 @@ export function createListed(
     `select cast(asked.value ->> 0 as integer) as at, origin from json_each(?) as asked
      cross join suppressions where team_id = asked.value ->> 1 and address = asked.value ->> 2`,
   )
-  // Hashes are hexadecimal, so none sorts after this letter. Few teams have any, and computing one takes 25
-  // microseconds.
+  // Checks whether teams have erased entries. Hashes are hexadecimal, so all sort before this letter. Few teams have any,
+  // and computing a hash takes 25 microseconds.
   const withErased = db
     .prepare<[string, string, string], string>(
       `select value from json_each(?) where exists (
          select 1 from suppressions where team_id = value and address >= ? and address < ?)`,
     )
     .pluck()
-  const erased = [erasedSuppressionKey(''), erasedSuppressionKey('g')] as const
-  // Created by a migration and never changed.
+  const erased = [createErasedSuppressionKey(''), createErasedSuppressionKey('g')] as const
+  // The key was created by a migration and never changes.
   const key = db.prepare<[], Buffer>("select value from secrets where name = 'erasures'").pluck().get()!
   return (asked) => {
     const teams = withErased.all(JSON.stringify([...new Set(asked.map(({ teamId }) => teamId))]), ...erased)
     const [only] = asked
     if (asked.length === 1 && teams.length === 0)
-      return [one.get(only!.teamId, suppressionKey(only!.address))]
+      return [one.get(only!.teamId, toSuppressionKey(only!.address))]
     const keys = asked.flatMap(({ teamId, address }, at) => {
       const hashed = teams.includes(teamId)
-        ? [[at, teamId, erasedSuppressionKey(addressHash(key, teamId, address))]]
+        ? [[at, teamId, createErasedSuppressionKey(hashAddress(key, teamId, address))]]
         : []
-      return [[at, teamId, suppressionKey(address)], ...hashed]
+      return [[at, teamId, toSuppressionKey(address)], ...hashed]
     })
     const origins = new Map(many.all(JSON.stringify(keys)).map(({ at, origin }) => [at, origin]))
     return asked.map((_, at) => origins.get(at))
@@ -250,7 +252,7 @@ export function createListed(
 }
 
 /** An address to suppress, and why: it doesn't exist, or its owner complained. */
-export interface Suppress {
+export interface AddressToSuppress {
   teamId: string
   /** The domain in A-labels. */
   email: string
@@ -259,15 +261,15 @@ export interface Suppress {
   emailId: string
   /** One sentence. */
   reason: string
-  /** The reply of the server as one line; null: there was none. */
+  /** The reply of the server as one line; null if there was none. */
   reply: string | null
 }
 
 /**
- * Part of `settle` and `complain`: adds an address to the list of its team. An existing entry stays, except that a
- * complaint replaces a weaker reason: a person who removes the address must see the complaint.
+ * Part of `settle` and `complain`: adds an address to the list of its team. An existing entry stays, but a complaint
+ * replaces a weaker reason, so that a person who removes the address sees the complaint.
  */
-function createSuppress(db: Connection): (suppress: Suppress, now: number) => void {
+function createSuppress(db: Connection): (suppress: AddressToSuppress, now: number) => void {
   const insert = db.prepare<unknown[], { id: string; email: string; createdAt: number }>(
     `insert into suppressions (id, team_id, address, email, origin, source_id, created_at, reason, reply, removed_at)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, (select removed_at from unsuppressed where team_id = ? and address = ?))
@@ -276,9 +278,9 @@ function createSuppress(db: Connection): (suppress: Suppress, now: number) => vo
        where excluded.origin = 'complaint' and suppressions.origin <> 'complaint'
      returning id, email, created_at as "createdAt"`,
   )
-  const recordEvents = createRecordEvents(db)
+  const recordEvents = createEventRecorder(db)
   return ({ teamId, email, origin, emailId, reason, reply }, now) => {
-    const address = suppressionKey(email)
+    const address = toSuppressionKey(email)
     const id = newId(now)
     const stored = insert.get(
       id,
@@ -293,7 +295,7 @@ function createSuppress(db: Connection): (suppress: Suppress, now: number) => vo
       teamId,
       address,
     )
-    // An existing entry with a new reason was already reported when it was added.
+    // An existing entry that gets a new reason was already reported when it was added.
     if (stored?.id !== id) return
     const data = { suppression: { ...stored, origin, sourceId: emailId } }
     const about = { emailId: null, deliveryId: null, createdAt: now }
@@ -301,7 +303,7 @@ function createSuppress(db: Connection): (suppress: Suppress, now: number) => vo
   }
 }
 
-/** The result of one delivery. */
+/** The result of one delivery that may suppress its address. */
 interface News {
   teamId: string
   emailId: string
@@ -310,10 +312,10 @@ interface News {
 }
 
 /**
- * Part of `settle`: suppresses a dead address in the same transaction as the bounce, so that no email accepted after
- * this commit is sent there.
+ * Part of `settle`: suppresses an address that doesn't exist in the same transaction as the bounce, so that no email
+ * accepted after this commit is sent there.
  */
-export function createHeedBounce(db: Connection): (news: News, now: number) => void {
+export function createBounceSuppressor(db: Connection): (news: News, now: number) => void {
   const suppress = createSuppress(db)
   return ({ teamId, emailId, cause, data }, now) => {
     if (data.bounce?.suppress !== true || data.recipient === undefined) return
@@ -325,10 +327,10 @@ export function createHeedBounce(db: Connection): (news: News, now: number) => v
 
 /**
  * Records `email.complained` for a delivery and, if requested, suppresses its address, in one transaction. Also part of
- * `settle`. `known`: there was a complaint already; `unknown`: the team has no such delivery. In both cases nothing
+ * `settle`. `known`: there was already a complaint; `unknown`: the team has no such delivery. In both cases, nothing
  * changes.
  */
-export function createComplain(
+export function createComplaintRecorder(
   db: Connection,
 ): (complaint: Complaint, now: number) => 'recorded' | 'known' | 'unknown' {
   const find = db
@@ -339,19 +341,19 @@ export function createComplain(
   const before = db.prepare<[string, string]>(
     `select 1 from events where email_id = ? and delivery_id = ? and type = 'email.complained'`,
   )
-  const recordEvents = createRecordEvents(db)
+  const recordEvents = createEventRecorder(db)
   const updateEmail = db.prepare('update emails set last_event = ? where id = ?')
   const suppress = createSuppress(db)
 
   return ({ teamId, emailId, deliveryId, reason, suppress: listed }, now) => {
     const recipient = find.get(emailId, deliveryId, teamId)
     if (recipient === undefined) return 'unknown'
-    // Providers may send the same report again.
+    // Providers may send the same report more than once.
     if (before.get(emailId, deliveryId)) return 'known'
     const type = 'email.complained'
     const data: EventData = { recipient, complaint: { source: reason } }
     recordEvents([{ event: { id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data } }])
-    updateEmail.run(lastEventOf(type), emailId)
+    updateEmail.run(toLastEvent(type), emailId)
     if (listed) suppress({ teamId, email: recipient, origin: 'complaint', emailId, reason, reply: null }, now)
     return 'recorded'
   }
@@ -360,5 +362,5 @@ export function createComplain(
 export const methods = {
   reads: { findSuppressed, getSuppression, listSuppressions },
   writes: { addSuppressions, removeSuppressions },
-  prepared: { complain: createComplain },
+  prepared: { complain: createComplaintRecorder },
 }

@@ -1,5 +1,5 @@
 /** Teams, their settings, and the roles of their members. */
-import { may, type Role, ROLES } from '../mail/roles.ts'
+import { hasRight, type Role, ROLES } from '../mail/roles.ts'
 import type { RuleMode } from '../mail/provider-rules.ts'
 import type { Db } from './schema.ts'
 
@@ -11,9 +11,9 @@ export interface Team {
 
 /** A team with its settings. */
 export interface TeamDetails extends Team {
-  /** Members without a second factor can only manage their own account. */
+  /** Whether members without two-step sign-in can only manage their own account. */
   mfaRequired: boolean
-  /** A plan in config/plans.toml. */
+  /** Name of a plan in config/plans.toml. */
   plan: string
   /** What happens to bulk mail that breaks rules of mailbox providers. */
   providerRules: RuleMode
@@ -25,7 +25,7 @@ export interface Membership extends Team {
   role: Role
 }
 
-/** Returns the oldest team; undefined before set-up. */
+/** Returns the oldest team; undefined before the setup. */
 export async function firstTeam(db: Db): Promise<Team | undefined> {
   const row = await db
     .selectFrom('teams')
@@ -90,7 +90,7 @@ async function getTeam(db: Db, { id }: { id: string }): Promise<TeamDetails | un
   return team
 }
 
-/** Lists the teams of a user, the one joined first at the top. */
+/** Lists the teams of a user, in the order in which the user joined. */
 async function membershipsOf(db: Db, { userId }: { userId: string }): Promise<Membership[]> {
   const rows = await db
     .selectFrom('members as m')
@@ -165,13 +165,16 @@ export interface Member {
   userId: string
   email: string
   role: Role
-  /** When the user joined (Unix milliseconds). */
+  /** When the user joined the team (Unix milliseconds). */
   createdAt: number
   hasSecondFactor: boolean
 }
 
-/** last_owner: the team would have no owner · owner: owners must not be changed · absent: no such member */
-export type MemberChange = 'done' | 'last_owner' | 'owner' | 'absent'
+/**
+ * The result of a change. last_owner: the team would have no owner · owner: owners must not be changed · absent: no such
+ * member
+ */
+export type MemberChangeResult = 'done' | 'last_owner' | 'owner' | 'absent'
 
 const inTeam = (db: Db, teamId: string) =>
   db
@@ -221,15 +224,15 @@ interface Touched {
   teamId: string
   userId: string
   spareOwners: boolean
-  /** The new role; null: remove the member. */
+  /** The new role; null to remove the member. */
   role: Role | null
 }
 
 /**
- * Returns why a change of a member isn't allowed; null: it is allowed. Write transactions run one after the other, so
- * the answer stays valid within one.
+ * Returns why a change of a member isn't allowed; null if it is. Write transactions run one after the other, so the result
+ * stays valid within a transaction.
  */
-async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChange, 'done'> | null> {
+async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChangeResult, 'done'> | null> {
   const { teamId, userId } = touched
   const rows = await db
     .selectFrom('members')
@@ -245,7 +248,7 @@ async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChange,
 
 /**
  * Deletes the open invitations that a member sent.
- * @param to the offered role; undefined: any
+ * @param to the offered role; undefined for any
  */
 async function dropInvitationsBy(
   db: Db,
@@ -257,14 +260,14 @@ async function dropInvitationsBy(
 }
 
 /**
- * Changes a role. A team always keeps an owner. A member who may no longer invite loses all sent invitations; one who
- * is no longer an owner loses those for owners.
+ * Changes a role. A team always keeps an owner. If the new role can't invite members, deletes all open invitations that the
+ * member sent; if a member is no longer an owner, deletes those for owners.
  * @param args spareOwners: don't change owners
  */
 async function setRole(
   db: Db,
   args: { teamId: string; userId: string; role: Role; spareOwners: boolean },
-): Promise<MemberChange> {
+): Promise<MemberChangeResult> {
   const { teamId, userId, role } = args
   const against = await obstacle(db, args)
   if (against) return against
@@ -274,20 +277,20 @@ async function setRole(
     .where('team_id', '=', teamId)
     .where('user_id', '=', userId)
     .execute()
-  if (!may(role, 'members')) await dropInvitationsBy(db, args)
-  // Only owners can create owners. A former owner's invitation could make that member an owner again.
+  if (!hasRight(role, 'members')) await dropInvitationsBy(db, args)
+  // Only owners can create owners. A former owner's invitation could make the member an owner again.
   else if (role !== 'owner') await dropInvitationsBy(db, args, 'owner')
   return 'done'
 }
 
 /**
- * Removes a member, with the sessions in that team and the invitations that the member sent. A team always keeps an
+ * Removes a member, the member's sessions in the team, and the invitations that the member sent. A team always keeps an
  * owner.
  */
 async function removeMember(
   db: Db,
   args: { teamId: string; userId: string; spareOwners: boolean },
-): Promise<MemberChange> {
+): Promise<MemberChangeResult> {
   const { teamId, userId } = args
   const against = await obstacle(db, { ...args, role: null })
   if (against) return against

@@ -1,10 +1,10 @@
 /** Text that both engines can store. Pure. */
 
 /**
- * Replaces U+0000, which PostgreSQL can't store, with U+FFFD in every text of a value of plain data. Returns the same
- * value if there is none, which is nearly always so. Bytes stay as they are.
+ * Replaces U+0000, which PostgreSQL can't store, with U+FFFD in every text of a value of plain data. Returns the same value
+ * if there is none, which is almost always the case. Bytes are left unchanged.
  */
-export function withoutNul<T>(value: T): T {
+export function replaceNul<T>(value: T): T {
   return clean(value) as T
 }
 
@@ -24,7 +24,7 @@ function cleanList(list: unknown[]): unknown[] {
   return cleaned ?? list
 }
 
-/** Without `Object.entries`, which takes half of the time: each accepted email passes here. */
+/** Avoids `Object.entries`, which would double the time, because this runs for each accepted email. */
 function cleanTable(table: object): object {
   const given = table as Record<string, unknown>
   let cleaned: Record<string, unknown> | undefined

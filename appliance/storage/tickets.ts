@@ -1,4 +1,4 @@
-/** Short-lived, single-use tokens: for a pending second step, a challenge, or a link in a mail. */
+/** Short-lived, single-use tokens: for a pending second step, a challenge, or a link in an email. */
 import type { Selectable } from 'kysely'
 import type { Db, TicketsTable } from './schema.ts'
 import type { TicketKind } from './values.ts'
@@ -8,7 +8,7 @@ export interface Ticket {
   /** SHA-256 of the token, in hex. */
   tokenHash: string
   kind: TicketKind
-  /** The user that it belongs to; deleted with the user. Null: none yet. */
+  /** The user that the ticket belongs to; deleted with the user. Null if there is none yet. */
   userId: string | null
   /** Plain JSON. */
   data: unknown
@@ -57,8 +57,8 @@ async function peekTicket(
 }
 
 /**
- * Takes a ticket: like `peekTicket`, but deletes it. Only one of several concurrent calls gets it: the deletion
- * decides, not a lookup before it.
+ * Takes a ticket: like `peekTicket`, but also deletes it. Only one of several concurrent calls gets the ticket, because the
+ * deletion decides, not an earlier lookup.
  */
 async function takeTicket(
   db: Db,
@@ -75,7 +75,7 @@ async function takeTicket(
   return row && toTicket(row)
 }
 
-/** Finds a ticket like `peekTicket` and counts the attempt. Deletes the ticket with the attempt after `most`. */
+/** Finds a ticket like `peekTicket` and counts the attempt. Deletes the ticket on the attempt after `most`. */
 async function tryTicket(
   db: Db,
   { tokenHash, kind, most }: { tokenHash: string; kind: TicketKind; most: number },

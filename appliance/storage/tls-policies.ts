@@ -15,20 +15,20 @@ export interface StsPolicy {
 /** A policy and its fetch times. */
 export interface StoredStsPolicy {
   domain: string
-  /** The id in the TXT record when it was fetched (RFC 8461 §3.1). */
+  /** The ID in the TXT record when the policy was fetched (RFC 8461 §3.1). */
   id: string
   policy: StsPolicy
-  /** When it was last fetched. */
+  /** When the policy was last fetched. */
   checkedAt: number
   usedAt: number
-  /** Until when it is valid. */
+  /** When the policy expires. */
   expiresAt: number
 }
 
-/** The policy that applied to a session, as reports show it (RFC 8460 §4.4). */
+/** The policy that applied to a session, in the form used by reports (RFC 8460 §4.4). */
 export interface ReportedPolicy {
   type: 'sts' | 'tlsa' | 'no-policy-found'
-  /** For DANE the TLSA base domain, else the recipient domain (RFC 8460 §1.1). */
+  /** For DANE, the TLSA base domain; otherwise the recipient domain (RFC 8460 §1.1). */
   domain: string
   /** Lines of the policy file, or TLSA records in presentation format. */
   strings: string[]
@@ -36,7 +36,7 @@ export interface ReportedPolicy {
   mxHosts: string[]
 }
 
-/** A number of sessions with the same result. */
+/** The number of sessions with the same result. */
 export interface TlsCount {
   /** YYYY-MM-DD, UTC. */
   day: string
@@ -45,7 +45,7 @@ export interface TlsCount {
   policy: ReportedPolicy
   /** A result type of RFC 8460 §4.3. */
   result: string
-  /** Empty if unknown or not counted separately, as are the next two. */
+  /** Empty if unknown or not counted separately. The same applies to the next two fields. */
   sourceIp: string
   mxHost: string
   mxIp: string
@@ -95,7 +95,7 @@ async function saveStsPolicy(db: Db, args: StoredStsPolicy): Promise<void> {
     .execute()
 }
 
-/** Records that the policy was used now. */
+/** Records that the policy was used. */
 async function useStsPolicy(db: Db, { domain }: { domain: string }, now: number): Promise<void> {
   await db.updateTable('sts_policies').set({ used_at: now }).where('domain', '=', domain).execute()
 }
@@ -141,8 +141,8 @@ function toRow(result: TlsCount): Row {
 const KEY = ['day', 'domain', 'policy_key', 'result', 'source_ip', 'mx_host', 'mx_ip'] as const
 
 /**
- * Adds to the counts. A domain has at most `most` rows per day. Beyond that, sessions are counted without source, host
- * and address, and, if that is not enough, not at all.
+ * Adds to the counts. A domain has at most `most` rows per day. Beyond that, sessions are counted without sending IP, host
+ * and IP and, if that isn't enough, not at all.
  */
 async function addTlsResults(
   db: Db,
@@ -159,7 +159,7 @@ async function addTlsResults(
       .where('day', '=', result.day)
       .where('domain', '=', result.domain)
       .executeTakeFirstOrThrow()
-    // The last tenth is reserved for the undetailed counts, so that new kinds of failures are still counted.
+    // The last tenth is reserved for counts without details, so that new kinds of failures are still counted.
     const count = Number(rows.count)
     if (count >= most) continue
     const row = count >= most * 0.9 ? short : whole
@@ -170,7 +170,7 @@ async function addTlsResults(
   }
 }
 
-/** Adds to an existing row. Returns false if there is none. */
+/** Adds to an existing row. Returns false if it doesn't exist. */
 async function bump(db: Db, row: Row, sessions: number): Promise<boolean> {
   let query = db.updateTable('tls_results').set({ sessions: sql`sessions + ${sessions}` })
   for (const column of KEY) query = query.where(column, '=', row[column])
@@ -227,7 +227,7 @@ async function tlsResultsOf(db: Db, { day, domain }: { day: string; domain: stri
 }
 
 /**
- * Lists days from `since` (inclusive) to `before` (exclusive), and domains, that have results but no report yet, oldest
+ * Lists domains and days from `since` (inclusive) to `before` (exclusive) that have results but no report yet, oldest
  * first.
  */
 async function dueTlsReports(
@@ -253,8 +253,8 @@ async function dueTlsReports(
 }
 
 /**
- * Marks a report as done. Returns false and changes nothing if it was marked before, because another node sends it. The
- * primary key decides.
+ * Marks a report as done. Returns false and changes nothing if it was already marked, because then another node sends it.
+ * The primary key decides.
  */
 async function saveTlsReport(db: Db, args: TlsReportRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
@@ -280,8 +280,8 @@ async function listTlsReports(
 }
 
 /**
- * Deletes results and reports of days before `before`, and expired policies. Returns the number of rows. Deletes whole
- * days of one domain at a time, so that no report covers half a day.
+ * Deletes results and reports of days before `before`, and expired policies. Returns the number of rows. Deletes whole days
+ * of one domain at a time, so that no report covers part of a day.
  */
 async function purgeTlsResults(
   db: Db,

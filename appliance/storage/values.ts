@@ -1,8 +1,9 @@
-/** Values that columns contain, for the schema and the nouns. */
+/** Values of columns, for the schema and the nouns. */
 
 /**
- * pending: its record was not found yet · active: signs · retiring: no longer signs, but mail that it signed may still
- * be in transit, so its record is needed · retired: its record can be removed, and its private half is erased
+ * State of a DKIM key. pending: its record hasn't been found yet · active: signs · retiring: no longer signs, but mail that
+ * it signed may still be in transit, so its record is needed · retired: its record can be removed, and its private key is
+ * erased
  */
 export type DkimKeyState = 'pending' | 'active' | 'retiring' | 'retired'
 
@@ -17,8 +18,8 @@ export type Permission = 'full_access' | 'sending_access'
 export type SignInMethod = 'password' | 'passkey' | `oidc:${string}`
 
 /**
- * second_factor: the password was correct · passkey: a WebAuthn challenge · oidc: the user is at an identity provider ·
- * reset: a link that sets a new password · set_up: the link that creates the first owner
+ * Purpose of a ticket. second_factor: the second step after a correct password · passkey: a WebAuthn challenge · oidc: a
+ * sign-in at an identity provider · reset: a link to set a new password · set_up: the link to create the first owner
  */
 export type TicketKind = 'second_factor' | 'passkey' | 'oidc' | 'reset' | 'set_up'
 
@@ -52,15 +53,18 @@ export type Delegation = 'none' | 'cname' | 'ns'
 
 export type DkimAlgorithm = 'rsa-sha256' | 'ed25519-sha256'
 
-/** How an email was submitted. `report`: made by the server about another email. `notice`: from the server itself. */
-export type Via = 'rest' | 'smtp' | 'dashboard' | 'report' | 'notice'
+/** How an email was submitted. `report`: created by the server about another email. `notice`: from the server itself. */
+export type SubmissionChannel = 'rest' | 'smtp' | 'dashboard' | 'report' | 'notice'
 
 /** Where the content of an email is stored (emails.ts). */
-export type ContentPlace = 'row' | 'message' | 'unfinished'
+export type ContentLocation = 'row' | 'message' | 'unfinished'
 
 export type RecipientField = 'to' | 'cc' | 'bcc'
 
 export type ForwardingState = 'off' | 'due' | 'done' | 'skipped'
 
-/** off: no email is wanted · due: the owners are to get one · done: they did, or none could be sent */
-export type AlertMail = 'off' | 'due' | 'done'
+/**
+ * Whether an email about an alert is sent. off: no email is wanted · due: the owners still have to get one · done: they got
+ * one, or none could be sent
+ */
+export type AlertMailState = 'off' | 'due' | 'done'

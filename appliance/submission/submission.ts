@@ -1,11 +1,11 @@
 /** Message submission (RFC 6409): turns messages of authenticated clients and trusted networks into emails. */
 import type { Clock } from '../clock/clock.ts'
-import { readArrival, type Intake } from '../intake/intake.ts'
+import { parseArrival, type Intake } from '../intake/intake.ts'
 import { needsSmtpUtf8 } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { RateLimiter, Senders } from '../senders/senders.ts'
-import type { Client, MailCommand, Recipient, SubmissionHandler, Taken } from '../smtp/smtp.ts'
+import type { Client, MailCommand, Recipient, SubmissionHandler, StoredMessage } from '../smtp/smtp.ts'
 
 export interface SubmissionDeps {
   senders: Pick<Senders, 'authenticate' | 'authorize' | 'callerOf'>
@@ -15,16 +15,16 @@ export interface SubmissionDeps {
   clock: Clock
   config: {
     hostname: string
-    /** Largest message, in octets. */
+    /** Maximum size of a message, in octets. */
     messageBytes: number
     /** Whether to hide the name and address of the submitting client from recipients. */
     hideClient: boolean
   }
 }
 
-/** Time limit for a message: 40 MB at 256 kbit/s take 21 minutes. */
+/** Time limit for a message, in milliseconds. A message of 40 MB takes 21 minutes at 256 kbit/s. */
 const MESSAGE_MS = 1_800_000
-/** Maximum line length (RFC 5321 §4.5.3.1.6: 1000 octets with CRLF). */
+/** Maximum line length (RFC 5321 §4.5.3.1.6: 1000 octets, including CRLF). */
 const LINE_OCTETS = 998
 
 export function createSubmission(deps: SubmissionDeps): SubmissionHandler {
@@ -58,8 +58,8 @@ async function accept(
   { from, dsn, smtpUtf8, requireTls }: MailCommand,
   recipients: readonly Recipient[],
   bytes: Buffer,
-): Promise<Taken> {
-  // The S stands for TLS, the A for AUTH (RFC 3848; RFC 6531 §4.3).
+): Promise<StoredMessage> {
+  // In the protocol name, S stands for TLS and A for AUTH (RFC 3848; RFC 6531 §4.3).
   const base = smtpUtf8 ? 'UTF8SMTP' : client.extended ? 'ESMTP' : 'SMTP'
   const protocol =
     base === 'SMTP' ? base : `${base}${client.tls === null ? '' : 'S'}${client.trusted ? '' : 'A'}`
@@ -67,7 +67,7 @@ async function accept(
   const trace = { hostname, helo: client.helo, ip: client.ip, protocol, hideClient }
   const { teamId } = client.caller!
   const arrival = { teamId, bytes, from, recipients: [...recipients], dsn, requireTls, trace }
-  const { submission, ...same } = await readArrival(arrival, mime, clock.now())
+  const { submission, ...same } = await parseArrival(arrival, mime, clock.now())
   const { ids } = await intake.accept({ submissions: [submission], scope: 'SMTP', ...same }, client.caller!)
   const id = ids[0]!
   return { emailId: id, reply: { code: 250, enhanced: '2.0.0', text: `Queued as ${id}` } }

@@ -1,11 +1,11 @@
-/** Fills the template of a request with values. Uses the published version. */
+/** Fills the template of a request with values. Uses its published version. */
 import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
 import {
   ARCHIVE_KEY,
   checkValues,
-  contactValues,
+  createContactValues,
   type MergeContact,
   type MergeKind,
   type MergeProperty,
@@ -13,13 +13,13 @@ import {
   type MergeValues,
   parseMerge,
   renderMerge,
-  tagsOf,
-  variableValues,
+  listTags,
+  createVariableValues,
 } from '../merge/merge.ts'
 import type { Storage, Template } from '../storage/storage.ts'
-import { templateRef } from './input.ts'
+import { parseTemplateRef } from './input.ts'
 
-/** The fields of a send request that concern templates. */
+/** The fields of a send request that are related to templates. */
 export interface TemplateRequest {
   template?: { id: string; variables?: Record<string, unknown> | null } | null
   from?: string | null
@@ -32,8 +32,8 @@ export interface TemplateRequest {
   text?: string | null
 }
 
-/** A request with its content and its template; null if there is none. */
-export interface Filled<T> {
+/** A request with the filled content, and its template; null if it uses none. */
+export interface FilledRequest<T> {
   body: T
   template: { id: string; versionId: string } | null
 }
@@ -45,16 +45,20 @@ type Sent = 'published' | 'draft'
  * Fills a request. Its From, subject and reply_to override those of the template. Refuses: `template_and_content`,
  * `missing_field`, `not_found`, `template_unpublished`, `invalid_field`, `merge_missing`, `merge_too_large`.
  */
-export type Fill = <T extends TemplateRequest>(body: T, teamId: string, sent?: Sent) => Promise<Filled<T>>
+export type FillTemplate = <T extends TemplateRequest>(
+  body: T,
+  teamId: string,
+  sent?: Sent,
+) => Promise<FilledRequest<T>>
 
 interface FillDeps {
   storage: Pick<Storage, 'getTemplate' | 'getContact' | 'listContactProperties'>
   clock: Clock
 }
 
-export function createFill({ storage, clock }: FillDeps): Fill {
+export function createTemplateFiller({ storage, clock }: FillDeps): FillTemplate {
   const find = async (teamId: string, which: string, sent: Sent): Promise<Template> => {
-    const asked = { teamId, ref: templateRef(which) }
+    const asked = { teamId, ref: parseTemplateRef(which) }
     const draft = await storage.getTemplate(asked, clock.now())
     if (draft && sent === 'draft') return draft
     const found = await storage.getTemplate({ ...asked, published: true }, clock.now())
@@ -85,9 +89,9 @@ export function createFill({ storage, clock }: FillDeps): Fill {
 }
 
 const isUnsubscribeTag = (key: string): boolean => ['UNSUBSCRIBE_URL', 'RESEND_UNSUBSCRIBE_URL'].includes(key)
-/** Stays a tag, because the link is only known when the email is composed (intake/unsubscribe-tag.ts). */
+/** This tag is kept, because the link is known only when the email is composed (intake/unsubscribe-tag.ts). */
 const UNSUBSCRIBE = { text: '{{{UNSUBSCRIBE_URL}}}', fallback: null, raw: true }
-/** In a test, the link does nothing. */
+/** In a test email, the link leads nowhere. */
 const NOWHERE = { text: '#', fallback: null, raw: true }
 
 /** Only broadcasts have a page in the archive. */
@@ -96,7 +100,7 @@ const NO_PAGE = { text: null, fallback: null, raw: false }
 const isGiven = (value: string | null | undefined): boolean =>
   value !== null && value !== undefined && value !== ''
 
-/** Never refuses: the sources were already parsed when they were stored. */
+/** Parses the sources of a template. Never refuses them, because they were parsed before they were stored. */
 function sourcesOf(
   { version }: Template,
   { subject }: TemplateRequest,
@@ -111,7 +115,7 @@ function sourcesOf(
 }
 
 function valuesOf({ version }: Template, given: Record<string, unknown>): MergeValues {
-  return variableValues(version.variables, checkValues(version.variables, given))
+  return createVariableValues(version.variables, checkValues(version.variables, given))
 }
 
 function contentFor(
@@ -131,14 +135,20 @@ function contentFor(
   }
 }
 
-/** Keys of contact fields. Properties need their prefix; without it, the key is a variable and refused if missing. */
+/**
+ * Whether a key is a contact field. Properties need their prefix; a key without it is a variable, and refused if it is
+ * missing.
+ */
 const isOfContact = (key: string): boolean =>
   key.startsWith('contact.') || ['FIRST_NAME', 'LAST_NAME', 'EMAIL'].includes(key)
 
 const readsContact = (sources: ReturnType<typeof sourcesOf>): boolean =>
-  tagsOf(...Object.values(sources).filter((source) => source !== null)).some(({ key }) => isOfContact(key))
+  listTags(...Object.values(sources).filter((source) => source !== null)).some(({ key }) => isOfContact(key))
 
-/** Returns the values of the only recipient. Undefined if there are several, because nobody may see another's name. */
+/**
+ * Returns the contact values of the only recipient. Undefined if there are several recipients, because nobody may see
+ * another's name.
+ */
 async function readerOf(
   { storage, clock }: FillDeps,
   { to, cc, bcc }: TemplateRequest,
@@ -156,5 +166,5 @@ async function readerOf(
   }
   const { firstName = null, lastName = null } = found ?? {}
   const contact: MergeContact = { email, firstName, lastName, properties }
-  return contactValues(contact, known satisfies MergeProperty[], null)
+  return createContactValues(contact, known satisfies MergeProperty[], null)
 }

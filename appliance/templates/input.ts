@@ -1,18 +1,18 @@
 /** Reads and checks templates in requests. Pure. */
 import { parseMailbox } from '../mail/address.ts'
-import { fieldValueProblem } from '../mail/headers.ts'
+import { findFieldValueProblem } from '../mail/headers.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import { parseMerge, readVariables, type WrittenVariable } from '../merge/merge.ts'
+import { parseMerge, parseVariables, type VariableInput } from '../merge/merge.ts'
 import type { TemplateChange, TemplateContent, TemplateRef, TemplateVersion } from '../storage/storage.ts'
 
 /** Limits in characters. Mail programs display a few hundred kilobytes. */
 const MAX = { name: 255, alias: 100, subject: 998 }
-/** Limit on the characters of the HTML, and of the text. */
-export const MAX_CONTENT = 1_000_000
+/** Maximum length of the HTML and of the text, in characters. */
+export const MAX_CONTENT_LENGTH = 1_000_000
 const MAX_REPLY_TO = 10
 
-/** A template in a request. Undefined fields stay; null and empty text remove optional ones. */
+/** A template in a request. Undefined fields are left unchanged; null and empty text remove optional fields. */
 export interface TemplateInput {
   name?: string | undefined
   alias?: string | null | undefined
@@ -21,20 +21,20 @@ export interface TemplateInput {
   reply_to?: string | string[] | null | undefined
   html?: string | undefined
   text?: string | null | undefined
-  /** Null: HTML and text are written as code from now on. */
+  /** The document; null means that HTML and text are written as code from now on. */
   document?: unknown
-  variables?: WrittenVariable[] | null | undefined
+  variables?: VariableInput[] | null | undefined
 }
 
-/** Reads a reference to a template in a path or request: an id or alias. */
-export const templateRef = (text: string): TemplateRef =>
+/** Parses a reference to a template in a path or request: an ID or alias. */
+export const parseTemplateRef = (text: string): TemplateRef =>
   isId(text) ? { id: text.toLowerCase() } : { alias: text }
 
 /**
  * Reads a change. Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`.
  * @param old the version before the change: existing variables keep their ids
  */
-export function readTemplate(
+export function parseTemplate(
   input: TemplateInput,
   old: Pick<TemplateVersion, 'variables'> | null,
   now: number,
@@ -56,7 +56,7 @@ export function readTemplate(
 function readName(given: string): string {
   const name = given.trim()
   if (name === '') throw refuse('missing_field', { field: 'name' })
-  const problem = name.length > MAX.name ? `at most ${MAX.name} characters` : fieldValueProblem(name)
+  const problem = name.length > MAX.name ? `at most ${MAX.name} characters` : findFieldValueProblem(name)
   if (problem !== undefined) throw refuse('invalid_field', { field: 'name', expected: problem })
   return name
 }
@@ -86,8 +86,8 @@ function readText(text: string | null): string | null {
 }
 
 function checkContent(field: 'html' | 'text', content: string): void {
-  if (content.length > MAX_CONTENT)
-    throw refuse('invalid_field', { field, expected: `at most ${MAX_CONTENT} characters` })
+  if (content.length > MAX_CONTENT_LENGTH)
+    throw refuse('invalid_field', { field, expected: `at most ${MAX_CONTENT_LENGTH} characters` })
   if (content.includes('\0'))
     throw refuse('invalid_field', { field, expected: 'text without NUL characters' })
   parseMerge(field, content, field)
@@ -97,7 +97,7 @@ function readSubject(given: string | null): string | null {
   const subject = given?.trim() ?? ''
   if (subject === '') return null
   const problem =
-    subject.length > MAX.subject ? `at most ${MAX.subject} characters` : fieldValueProblem(subject)
+    subject.length > MAX.subject ? `at most ${MAX.subject} characters` : findFieldValueProblem(subject)
   if (problem !== undefined) throw refuse('invalid_field', { field: 'subject', expected: problem })
   parseMerge('header', subject, 'subject')
   return subject
@@ -119,12 +119,12 @@ function readReplyTo(given: string | string[] | null): string[] | null {
 }
 
 function readDeclared(
-  given: WrittenVariable[],
+  given: VariableInput[],
   old: Pick<TemplateVersion, 'variables'> | null,
   now: number,
 ): TemplateContent['variables'] {
   const known = new Map(old?.variables.map((variable) => [variable.key, variable]))
-  return readVariables(given).map((variable) => {
+  return parseVariables(given).map((variable) => {
     const before = known.get(variable.key)
     const same = before?.type === variable.type && before.fallback === variable.fallback
     const made = { id: before?.id ?? newId(now), createdAt: before?.createdAt ?? now }

@@ -4,13 +4,13 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
-import { imagesIn } from '../mail/image.ts'
+import { findImageIds } from '../mail/image.ts'
 import { refuse } from '../mail/refusals.ts'
 import type {
   Page,
   PageArgs,
   Storage,
-  StorageOf,
+  StorageSubset,
   Template,
   TemplateChange,
   TemplateContent,
@@ -19,31 +19,34 @@ import type {
   TemplateVersion,
   TemplateVersionSummary,
 } from '../storage/storage.ts'
-import { createFill, type Fill } from './fill.ts'
-import { withDocument } from './designed.ts'
-import { readTemplate, type TemplateInput, templateRef } from './input.ts'
+import { createTemplateFiller, type FillTemplate } from './fill.ts'
+import { addDocument } from './designed.ts'
+import { parseTemplate, type TemplateInput, parseTemplateRef } from './input.ts'
 
-export { createFill } from './fill.ts'
+export { createTemplateFiller } from './fill.ts'
 export type { TemplateInput } from './input.ts'
 
 const DAY = 86_400_000
 /** Period for counting the emails of a template, in milliseconds. */
 const COUNTED = 30 * DAY
-/** Limit on the templates of a team. */
+/** Maximum number of templates per team. */
 const MOST = 1000
 /** Versions of a template to keep, besides the published one. */
 const KEPT = 100
-/** Limit on the characters of a name. */
+/** Maximum length of a name, in characters. */
 const MAX_NAME = 255
 
-/** Limit on what is counted for a template in a list: a list must not read millions of entries. */
+/** Maximum number of uses that are counted for a template in a list, because a list must not read millions of rows. */
 const MOST_COUNTED = 10_000
 
-/** A template in a list, with what uses it: emails are those of the last 30 days. Each counts at most 10,000. */
+/**
+ * A template in a list, with the number of its uses: emails of the last 30 days, automations and drafts. Each number is at
+ * most 10,000.
+ */
 export interface ListedTemplate extends TemplateSummary, Omit<TemplateUses, 'templateId'> {}
 
 /** Identifies a template: `which` is its id or alias. */
-export interface TemplateName {
+export interface TemplateIdentifier {
   teamId: string
   which: string
 }
@@ -51,55 +54,58 @@ export interface TemplateName {
 export interface Templates {
   /**
    * Lists templates, newest first.
-   * @param args text: part of the name or the alias
+   * @param args text: part of the name or alias
    */
   list(
     args: PageArgs & { text?: string | undefined; status?: 'draft' | 'published' | undefined },
   ): Promise<Page<ListedTemplate>>
   /** Returns a template with its current version. Refuses: `not_found`. */
-  get(args: TemplateName): Promise<Template>
+  get(args: TemplateIdentifier): Promise<Template>
   /**
    * Creates a template. Refuses: `missing_field`, `invalid_field`, `invalid_address`, `merge_tag`, `alias_taken`,
    * `too_many`.
    */
   create(args: { teamId: string; input: TemplateInput; author: string }): Promise<Template>
-  /** Checks a new template like `create`, without storing it. Refuses the same, except `alias_taken` and `too_many`. */
+  /**
+   * Checks a new template like `create`, but doesn't store it. Refuses for the same reasons, except `alias_taken` and
+   * `too_many`.
+   */
   check(input: TemplateInput): void
   /**
    * Changes a template.
-   * @param args revision: the one that the caller read; undefined: any
-   * Refuses: `not_found`, `template_changed`, and what `create` refuses.
+   * @param args revision: the revision that the caller read; undefined to skip this check
+   * Refuses: `not_found`, `template_changed`, and the reasons of `create`.
    */
   update(
-    args: TemplateName & { input: TemplateInput; author: string; revision?: number | undefined },
+    args: TemplateIdentifier & { input: TemplateInput; author: string; revision?: number | undefined },
   ): Promise<Template>
   /** Deletes a template. Refuses: `not_found`; `template_in_use` while an enabled automation sends it. */
-  remove(args: TemplateName): Promise<TemplateSummary>
+  remove(args: TemplateIdentifier): Promise<TemplateSummary>
   /** Publishes the draft. Refuses: `not_found`. */
-  publish(args: TemplateName): Promise<TemplateSummary>
+  publish(args: TemplateIdentifier): Promise<TemplateSummary>
   /** Creates a draft with the same content and no alias. Refuses: `not_found`, `too_many`. */
-  duplicate(args: TemplateName & { author: string }): Promise<Template>
+  duplicate(args: TemplateIdentifier & { author: string }): Promise<Template>
   /** Lists versions, newest first. Refuses: `not_found`. */
-  versions(args: TemplateName & Omit<PageArgs, 'teamId'>): Promise<Page<TemplateVersionSummary>>
+  versions(args: TemplateIdentifier & Omit<PageArgs, 'teamId'>): Promise<Page<TemplateVersionSummary>>
   /** Returns a version. Refuses: `not_found`. */
-  version(args: TemplateName & { id: string }): Promise<TemplateVersion>
+  version(args: TemplateIdentifier & { id: string }): Promise<TemplateVersion>
   /** Creates a draft with the content of an older version. Refuses: `not_found`. */
-  restore(args: TemplateName & { id: string; author: string }): Promise<Template>
-  fill: Fill
+  restore(args: TemplateIdentifier & { id: string; author: string }): Promise<Template>
+  fill: FillTemplate
 }
 
 export interface TemplatesDeps {
-  storage: StorageOf<'templates' | 'templateRows' | 'templateUses'> &
+  storage: StorageSubset<'templates' | 'templateRows' | 'templateUses'> &
     Pick<Storage, 'automationsSending' | 'getContact' | 'listContactProperties' | 'useImages'>
   clock: Clock
 }
 
 const notFound = () => refuse('not_found', { resource: 'Template' })
-const storedRef = ({ teamId, which }: TemplateName) => ({ teamId, ref: templateRef(which) })
+const storedRef = ({ teamId, which }: TemplateIdentifier) => ({ teamId, ref: parseTemplateRef(which) })
 
 export function createTemplates(deps: TemplatesDeps): Templates {
   const { storage, clock } = deps
-  const get = async (name: TemplateName): Promise<Template> => {
+  const get = async (name: TemplateIdentifier): Promise<Template> => {
     const found = await storage.getTemplate(storedRef(name), clock.now())
     if (!found) throw notFound()
     return found
@@ -132,7 +138,7 @@ export function createTemplates(deps: TemplatesDeps): Templates {
     },
     ...changing(deps, get),
     ...history(deps, get),
-    fill: createFill(deps),
+    fill: createTemplateFiller(deps),
   }
 }
 
@@ -146,11 +152,11 @@ function changing(
     check: (input) => void readNew(input, clock.now()),
     async create({ teamId, input, author }) {
       const change = readNew(input, clock.now())
-      return add({ storage, clock }, { teamId, author, change: await withDocument(change, input) })
+      return add({ storage, clock }, { teamId, author, change: await addDocument(change, input) })
     },
     async update({ input, author, revision, ...name }) {
       const old = await get(name)
-      const change = await withDocument(readTemplate(input, old.version, clock.now()), input)
+      const change = await addDocument(parseTemplate(input, old.version, clock.now()), input)
       return save({ storage, clock }, name, { change, author, revision })
     },
     async duplicate({ author, ...name }) {
@@ -163,12 +169,12 @@ function changing(
   }
 }
 
-/** Reads a new template. Refuses: `missing_field`, and what `readTemplate` refuses. */
+/** Reads a new template. Refuses: `missing_field`, and what `parseTemplate` refuses. */
 function readNew(input: TemplateInput, now: number): TemplateChange {
   if (input.name === undefined) throw refuse('missing_field', { field: 'name' })
   const isWritten = input.document === undefined || input.document === null
   if (input.html === undefined && isWritten) throw refuse('missing_field', { field: 'html' })
-  return readTemplate(input, null, now)
+  return parseTemplate(input, null, now)
 }
 
 const EMPTY: TemplateContent = {
@@ -211,14 +217,14 @@ async function keepImages(
   { storage, clock }: Pick<TemplatesDeps, 'storage' | 'clock'>,
   template: Template,
 ): Promise<Template> {
-  const ids = imagesIn(template.version.html)
+  const ids = findImageIds(template.version.html)
   if (ids.length > 0) await storage.useImages({ teamId: template.teamId, ids }, clock.now())
   return template
 }
 
 async function save(
   { storage, clock }: Pick<TemplatesDeps, 'storage' | 'clock'>,
-  name: TemplateName,
+  name: TemplateIdentifier,
   args: { change: TemplateChange; author: string; revision?: number | undefined },
 ): Promise<Template> {
   const now = clock.now()

@@ -2,13 +2,13 @@
  * Edits a transfer-encoded text (RFC 2045 §6) in place, so that everything else keeps its encoding. Texts are latin1:
  * one character per octet. Pure.
  */
-import { base64 as encodeBase64 } from '../mime/transfer.ts'
+import { encodeMimeBase64 as encodeBase64 } from '../mime/transfer.ts'
 import type { Edit } from './rewrite.ts'
 
 /** A decoded text that can be edited in its encoded form. */
-export interface Encoded {
+export interface DecodedBody {
   text: string
-  /** Applies the edits to the encoded text; undefined when a line would get too long for mail. */
+  /** Applies the edits to the encoded text; undefined if a line would become too long for mail. */
   change(edits: readonly Edit[]): Buffer | undefined
 }
 
@@ -17,8 +17,8 @@ const LINE = 998
 const ENCODED_LINE = 76
 
 /** Decodes a body by its transfer encoding (in any case); undefined when the encoding is unknown. */
-export function readEncoded(body: Buffer, encoding: string): Encoded | undefined {
-  const known: Record<string, (body: Buffer) => Encoded> = {
+export function decodeBody(body: Buffer, encoding: string): DecodedBody | undefined {
+  const known: Record<string, (body: Buffer) => DecodedBody> = {
     '7bit': identity,
     '8bit': identity,
     binary: identity,
@@ -37,7 +37,7 @@ function apply(text: string, edits: readonly Edit[]): string {
   return changed + text.slice(at)
 }
 
-function identity(body: Buffer): Encoded {
+function identity(body: Buffer): DecodedBody {
   const text = body.toString('latin1')
   return {
     text,
@@ -50,7 +50,7 @@ function identity(body: Buffer): Encoded {
   }
 }
 
-function base64(body: Buffer): Encoded {
+function base64(body: Buffer): DecodedBody {
   const text = Buffer.from(body.toString('latin1'), 'base64').toString('latin1')
   const end = /[\r\n]*$/.exec(body.toString('latin1'))![0]
   return {
@@ -62,7 +62,7 @@ function base64(body: Buffer): Encoded {
 }
 
 /** Decodes quoted-printable (RFC 2045 §6.7). `from[i]` is the body offset of octet `i` of the text. */
-function quotedPrintable(body: Buffer): Encoded {
+function quotedPrintable(body: Buffer): DecodedBody {
   const source = body.toString('latin1')
   const pieces: string[] = []
   const from: number[] = []
@@ -87,7 +87,7 @@ function quotedPrintable(body: Buffer): Encoded {
   }
 }
 
-/** Puts ASCII text on lines of its own with soft line breaks, which decoding removes. */
+/** Formats ASCII text as separate lines that end with soft line breaks, which decoding removes. */
 function softly(text: string): string {
   const lines = ['']
   for (const piece of text.replaceAll('=', '=3D').match(/=3D|[^=]/g) ?? []) {

@@ -5,35 +5,35 @@ import { newId } from '../mail/ids.ts'
 import type { Storage, TrackedEmail } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { createVisitMemory, type VisitMemory } from './memory.ts'
-import type { Judge, Visit } from './robots.ts'
-import type { HitKind, Tracked } from './tokens.ts'
+import type { ClassifyVisit, Visit } from './robots.ts'
+import type { HitKind, TrackingToken } from './tokens.ts'
 
-/** Maximum time that a visitor waits for the visit to be recorded, in milliseconds. A commit takes a few. */
+/** Maximum time that a visitor waits for the visit to be recorded, in milliseconds. A commit takes a few milliseconds. */
 const PATIENCE = 250
 /** Maximum number of visits being recorded at the same time. Further visits are served but not recorded. */
 const MOST_PENDING = 500
 /** Maximum length of a stored User-Agent, in characters. */
 const MAX_USER_AGENT = 500
 
-export interface HitDeps {
+export interface HitRecorderDeps {
   storage: Pick<Storage, 'trackedEmail' | 'recordHit'>
   clock: Clock
   log: Logger
-  judge: Judge
-  /** Whether IP addresses of people are stored. */
+  judge: ClassifyVisit
+  /** Whether people's IP addresses are stored. */
   storeIp: boolean
 }
 
-export interface Hits {
+export interface HitRecorder {
   /**
-   * Records a visit unless it repeats a recent one. Never rejects, and resolves soon, because the visitor shouldn't
-   * wait for the record.
+   * Records a visit unless it repeats a recent one. Never rejects, and resolves soon, because the visitor shouldn't have to
+   * wait for it.
    */
-  note(kind: HitKind, tracked: Tracked, visit: Visit): Promise<void>
+  note(kind: HitKind, tracked: TrackingToken, visit: Visit): Promise<void>
 }
 
-/** Creates the recorder. */
-export function createHits(deps: HitDeps): Hits {
+/** Creates the recorder of opens and clicks. */
+export function createHitRecorder(deps: HitRecorderDeps): HitRecorder {
   const { clock, log } = deps
   const memory = createVisitMemory()
   let pending = 0
@@ -50,7 +50,7 @@ export function createHits(deps: HitDeps): Hits {
       pending += 1
       const recorded = record(deps, memory, kind, tracked, visit)
         .catch((err: unknown) => {
-          // Visitors must not be affected by a failing disk. The log tells the operator.
+          // A failing disk must not affect visitors. The log tells the operator.
           log.warn(
             { err, email_id: tracked.emailId },
             'could not record an open or click: the storage failed',
@@ -68,7 +68,7 @@ const patience = (): Promise<void> => new Promise((resolve) => void setTimeout(r
 function memorable(
   memory: VisitMemory,
   kind: HitKind,
-  { emailId, link }: Tracked,
+  { emailId, link }: TrackingToken,
   { method, ip, userAgent }: Visit,
   now: number,
 ): boolean {
@@ -77,10 +77,10 @@ function memorable(
 }
 
 async function record(
-  { storage, clock, judge, storeIp }: HitDeps,
+  { storage, clock, judge, storeIp }: HitRecorderDeps,
   memory: VisitMemory,
   kind: HitKind,
-  { emailId, link }: Tracked,
+  { emailId, link }: TrackingToken,
   visit: Visit,
 ): Promise<void> {
   const now = clock.now()

@@ -6,15 +6,16 @@ export interface Href {
   /** Offset of the value, without quotes. */
   start: number
   end: number
-  /** With character references resolved. */
+  /** The URL, with character references resolved. */
   url: string
 }
 
-export interface Scanned {
-  /** In document order, without links marked to be left alone. */
+export interface ScanResult {
+  /** Links in document order, without those that are marked as not to be tracked. */
   hrefs: Href[]
   /**
-   * Where an element can be inserted: before the end of the body. Null when it would become text or part of a comment.
+   * Offset at which an element can be inserted: before the end of the body. Null if the element would become text or part
+   * of a comment.
    */
   end: number | null
 }
@@ -33,10 +34,10 @@ const MARKS: Record<string, RegExp> = {
   'data-msys-unsubscribe': /^1$/,
 }
 
-/** From the end of an attribute name to the first character of its value (WHATWG HTML, 13.2.5.34–13.2.5.37). */
+/** Matches from the end of an attribute name to the first character of its value (WHATWG HTML, 13.2.5.34–13.2.5.37). */
 const TO_VALUE = /[\t\n\f\r ]*=[\t\n\f\r ]*(["']?)/y
 
-/** Appended to the HTML. If the tokenizer sees it as a tag, the HTML ends where a tag may begin. */
+/** Appended to the HTML. If the tokenizer parses it as a tag, an element can be inserted at the end of the HTML. */
 const PROBE = '<posthaste-end>'
 
 /** Used for tokenizer callbacks that aren't needed. */
@@ -52,8 +53,8 @@ const REST = {
 }
 
 /** Scans HTML as browsers do: raw text, comments and quoted values contain no links. */
-export function scanHtml(html: string): Scanned {
-  const found: Scanned = { hrefs: [], end: null }
+export function scanHtml(html: string): ScanResult {
+  const found: ScanResult = { hrefs: [], end: null }
   const ends = { body: -1, html: -1, text: false }
   let link: { href: Href | null; marked: boolean } | null = null
   let name = { text: '', end: 0 }
@@ -103,7 +104,7 @@ export function scanHtml(html: string): Scanned {
   return found
 }
 
-/** Locates an attribute's value; null when it has none. */
+/** Locates an attribute's value; null if the attribute has none. */
 function place(html: string, nameEnd: number, end: number, url: string): Href | null {
   TO_VALUE.lastIndex = nameEnd
   const before = TO_VALUE.exec(html)

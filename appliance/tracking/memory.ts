@@ -2,15 +2,15 @@
 
 /** Requests of one program for the same link or pixel within this time count as one visit (milliseconds). */
 const FOLD = 60_000
-/** The period in which followed links are counted (milliseconds). */
+/** Period in which the links followed by an IP are counted, in milliseconds. */
 const HASTE = 5000
-/** Maximum visits recorded per email and minute. More would only be an attempt to fill the disk. */
+/** Maximum number of visits recorded per email and minute. More would only be an attempt to fill the disk. */
 const MOST = 300
-/** Entries of each kind; the oldest are dropped first. */
+/** Maximum number of remembered entries of each kind. The oldest are dropped first. */
 const REMEMBERED = 20_000
 
 export interface VisitMemory {
-  /** Whether this visit was recorded within the last minute; records it otherwise. */
+  /** Whether this visit was already recorded within the last minute. If not, records it. */
   repeated(visit: string, now: number): boolean
   /** Counts the different links of this email that this address followed in the last seconds, including this one. */
   links(who: string, link: string, now: number): number

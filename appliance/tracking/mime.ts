@@ -4,15 +4,15 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { splitMessage } from '../mail/headers.ts'
-import { isSealed, partsOf, readContentType, valuesOf } from '../mime/entity.ts'
-import { readEncoded } from './encoded.ts'
-import { editsOf, type Edit, type TrackingPlan } from './rewrite.ts'
+import { isSignedOrEncrypted, splitMultipart, parseContentType, getFieldValues } from '../mime/entity.ts'
+import { decodeBody } from './encoded.ts'
+import { computeTrackingEdits, type Edit, type TrackingPlan } from './rewrite.ts'
 
-/** Maximum nesting and number of parts; real messages have a tenth of that. */
+/** Maximum nesting and maximum number of parts. Real messages have a tenth of that. */
 const MAX_DEPTH = 20
 const MAX_PARTS = 200
 /**
- * Maximum size of HTML to track, in octets. More would block other work, and mail clients cut off at a tenth of that.
+ * Maximum size of HTML to track, in octets. More would block other work, and mail clients truncate HTML at a tenth of that.
  */
 const MAX_HTML = 1024 * 1024
 
@@ -27,7 +27,7 @@ export function trackMessage(message: Uint8Array, plan: TrackingPlan): Uint8Arra
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   const { fields } = splitMessage(bytes)
   // The DKIM signature covers the body (RFC 6376 §3.7), and someone may rely on it.
-  if (valuesOf(fields, 'dkim-signature').length > 0) return message
+  if (getFieldValues(fields, 'dkim-signature').length > 0) return message
   const walk = { bytes, plan, parts: 0, pixel: plan.opens, found: [] as Replacement[] }
   trackPart(walk, 0, bytes.length, 0)
   if (walk.found.length === 0) return message
@@ -44,7 +44,7 @@ interface Walk {
   bytes: Buffer
   plan: TrackingPlan
   parts: number
-  /** Whether the pixel still has to be inserted, in the first HTML part. */
+  /** Whether the pixel still has to be inserted into the first HTML part. */
   pixel: boolean
   found: Replacement[]
 }
@@ -53,28 +53,30 @@ interface Walk {
 function trackPart(walk: Walk, start: number, end: number, depth: number): void {
   if (depth > MAX_DEPTH || ++walk.parts > MAX_PARTS) return
   const { fields, bodyOffset } = splitMessage(walk.bytes.subarray(start, end))
-  const types = valuesOf(fields, 'content-type')
-  const encodings = valuesOf(fields, 'content-transfer-encoding')
-  // Mail clients differ in which of two they use.
+  const types = getFieldValues(fields, 'content-type')
+  const encodings = getFieldValues(fields, 'content-transfer-encoding')
+  // If a header field occurs twice, mail clients differ in which one they use.
   if (types.length !== 1 || encodings.length > 1) return
-  const { type, parameters } = readContentType(types[0]!)
+  const { type, parameters } = parseContentType(types[0]!)
   const body = start + bodyOffset
   if (type.startsWith('multipart/')) {
     const boundary = parameters.get('boundary')
-    if (isSealed(type) || !boundary) return
+    if (isSignedOrEncrypted(type) || !boundary) return
     // A last part without a closing delimiter may be truncated, so it stays unchanged.
-    for (const part of partsOf(walk.bytes, [body, end], boundary, MAX_PARTS).parts)
+    for (const part of splitMultipart(walk.bytes, [body, end], boundary, MAX_PARTS).parts)
       trackPart(walk, ...part, depth + 1)
     return
   }
-  const attached = valuesOf(fields, 'content-disposition').some((value) => /^\s*attachment\b/i.test(value))
+  const attached = getFieldValues(fields, 'content-disposition').some((value) =>
+    /^\s*attachment\b/i.test(value),
+  )
   if (type !== 'text/html' || attached || end - body > MAX_HTML) return
   trackBody(walk, body, end, parameters.get('charset') ?? 'us-ascii', encodings[0] ?? '7bit')
 }
 
 function trackBody(walk: Walk, start: number, end: number, charset: string, encoding: string): void {
   if (!ASCII_COMPATIBLE.test(charset)) return
-  const encoded = readEncoded(walk.bytes.subarray(start, end), encoding)
+  const encoded = decodeBody(walk.bytes.subarray(start, end), encoding)
   if (!encoded) return
   const edits = editsIn(encoded.text, charset, { ...walk.plan, opens: walk.pixel })
   const bytes = edits.length > 0 ? encoded.change(edits) : undefined
@@ -91,7 +93,7 @@ function editsIn(html: string, charset: string, plan: TrackingPlan): Edit[] {
   const octets = Buffer.from(html, 'latin1')
   // In charsets other than UTF-8, leave non-ASCII links alone: they can't be decoded here.
   if (!isAscii(octets) && !(/^utf-?8$/i.test(charset) && isUtf8(octets)))
-    return editsOf(html, plan, (url) => (/^[\0-\x7f]*$/.test(url) ? url : undefined))
+    return computeTrackingEdits(html, plan, (url) => (/^[\0-\x7f]*$/.test(url) ? url : undefined))
   const text = octets.toString('utf8')
   let [at, octet] = [0, 0]
   const octetAt = (index: number): number => {
@@ -99,7 +101,7 @@ function editsIn(html: string, charset: string, plan: TrackingPlan): Edit[] {
     at = index
     return octet
   }
-  return editsOf(text, plan).map((edit) => ({
+  return computeTrackingEdits(text, plan).map((edit) => ({
     start: octetAt(edit.start),
     end: octetAt(edit.end),
     text: edit.text,

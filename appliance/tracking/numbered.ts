@@ -2,11 +2,11 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
 
-/** Revisions whose links are remembered: a link is often clicked many times within a day. */
+/** Number of revisions whose links are cached, because a link is often clicked many times within a day. */
 const MOST_KNOWN = 100
 
 export interface NumberedLinks {
-  /** The address of a link; undefined: the revision has no such number. Rejects when the storage fails. */
+  /** Returns the target of a link; undefined if the revision has no link with this number. Rejects if the storage fails. */
   linkOf(revisionId: string, n: string): Promise<string | undefined>
 }
 

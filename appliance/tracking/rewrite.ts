@@ -1,8 +1,8 @@
 /** Inserts signed links and the pixel into HTML. Keeps every other character. Pure. */
 import { scanHtml } from './html.ts'
-import { signReader, signToken } from './tokens.ts'
+import { signRecipientToken, signToken } from './tokens.ts'
 
-/** How to track one email. Plain data that can be posted to a thread. */
+/** How to track one email. Plain data that can be sent to a thread. */
 export interface TrackingPlan {
   secret: Uint8Array
   emailId: string
@@ -10,37 +10,37 @@ export interface TrackingPlan {
   origin: string
   opens: boolean
   clicks: boolean
-  /** Links to leave alone: those in List-Unsubscribe. */
+  /** Links that must not be tracked: those in List-Unsubscribe. */
   leave: readonly string[]
-  /** For a broadcast: links that are represented by a number. Tokens of other links contain the address. */
+  /** For a broadcast: links that are represented by a number. The tokens of all other links contain the target. */
   numbered?: { revisionId: string; numbers: ReadonlyMap<string, number> } | undefined
 }
 
-/** Paths of tracked links and pixels. Short, and without words that content blockers look for. */
+/** Paths of tracked links and pixels. They are short and contain no words that content blockers look for. */
 export const LINK_PATH = '/l/'
 export const PIXEL_PATH = '/o/'
 
-/** Longer links (octets) are left alone: in base64 they must fit in a request line through every proxy. */
+/** Maximum length of a link to track, in octets. In base64, it must fit in a request line through every proxy. */
 const LONGEST_LINK = 2000
 
 /**
- * Matches a placeholder that a template engine didn't fill in. Such a link is broken anyway, and easier to diagnose
- * unchanged.
+ * Matches a placeholder that a template engine didn't fill in. Such a link is broken anyway, and easier to diagnose if it
+ * isn't tracked.
  */
 const PLACEHOLDER = /\{\{|\{%|<%|\*\||\[\[/
 
-/** An edit of the HTML; an empty range inserts text. */
+/** A replacement in the HTML. An empty range inserts text. */
 export interface Edit {
   start: number
   end: number
   text: string
 }
 
-/** Rewrites links to lead through this server and inserts the pixel before the end of the body, as the plan says. */
+/** Rewrites links to go through this server and inserts the pixel before the end of the body, as the plan specifies. */
 export function trackHtml(html: string, plan: TrackingPlan): string {
   const pieces: string[] = []
   let at = 0
-  for (const { start, end, text } of editsOf(html, plan)) {
+  for (const { start, end, text } of computeTrackingEdits(html, plan)) {
     pieces.push(html.slice(at, start), text)
     at = end
   }
@@ -49,9 +49,9 @@ export function trackHtml(html: string, plan: TrackingPlan): string {
 
 /**
  * Returns the edits that tracking makes, in document order. Inserted text is ASCII without line ends.
- * @param read decodes a link as written in `html`; undefined to leave it alone
+ * @param read decodes a link as written in `html`; undefined means that the link isn't tracked
  */
-export function editsOf(
+export function computeTrackingEdits(
   html: string,
   plan: TrackingPlan,
   read: (url: string) => string | undefined = (url) => url,
@@ -60,39 +60,45 @@ export function editsOf(
   const reader = readerTokenOf(plan)
   const tracked = linkTracker(plan, reader)
   const edits = hrefs.flatMap(({ start, end: stop, url }): Edit[] => {
-    const link = plan.clicks ? readLink(read(url)) : undefined
+    const link = plan.clicks ? normalizeLink(read(url)) : undefined
     return link === undefined || plan.leave.includes(link) ? [] : [{ start, end: stop, text: tracked(link) }]
   })
   if (!plan.opens || end === null) return edits
-  // A tag is always entirely before or after the pixel.
+  // No edit overlaps the position of the pixel.
   const before = edits.filter((one) => one.start < end)
   const pixel = { start: end, end, text: pixelOf(plan, reader) }
   return [...before, pixel, ...edits.slice(before.length)]
 }
 
 /**
- * Normalizes a link as browsers do (WHATWG URL §4.4: removes surrounding spaces, tabs and line ends); undefined to
- * leave it alone.
+ * Normalizes a link as browsers do (WHATWG URL §4.4: removes surrounding spaces, tabs and line ends); undefined if it can't
+ * be tracked.
  */
-export function readLink(url: string | undefined): string | undefined {
+export function normalizeLink(url: string | undefined): string | undefined {
   const link = url?.replaceAll(/^[\0- ]+|[\0- ]+$/g, '').replaceAll(/[\t\n\r]/g, '') ?? ''
   if (!/^https?:\/\//i.test(link) || PLACEHOLDER.test(link)) return undefined
   if (!link.isWellFormed() || Buffer.byteLength(link) > LONGEST_LINK) return undefined
   return URL.canParse(link) ? link : undefined
 }
 
-/** Returns the links in HTML that can have numbers, each once: those that are the same for all recipients. */
-export const numberedLinks = (html: string): string[] => [
-  ...new Set(scanHtml(html).hrefs.flatMap(({ url }) => readLink(url) ?? [])),
+/** Returns the distinct links in HTML that can be numbered. */
+export const listNumberedLinks = (html: string): string[] => [
+  ...new Set(scanHtml(html).hrefs.flatMap(({ url }) => normalizeLink(url) ?? [])),
 ]
 
-/** Signs the token of an email of a broadcast when it is first asked for; undefined for other emails. */
+/**
+ * Returns a function that signs the token of a broadcast's email on the first call; it returns undefined for other emails.
+ */
 function readerTokenOf({ secret, emailId, numbered }: TrackingPlan): () => string | undefined {
   let token: string | undefined
-  return () => (token ??= numbered && signReader(secret, { revisionId: numbered.revisionId, emailId }))
+  return () =>
+    (token ??= numbered && signRecipientToken(secret, { revisionId: numbered.revisionId, emailId }))
 }
 
-/** Signs each distinct link once. Leaves links that already lead through this server, as in a forwarded email. */
+/**
+ * Returns a function that signs each distinct link once. It leaves links unchanged that already go through this server, as
+ * in a forwarded email.
+ */
 function linkTracker(
   { secret, emailId, origin, numbered }: TrackingPlan,
   reader: () => string | undefined,
@@ -118,8 +124,8 @@ function pixelOf({ secret, emailId, origin }: TrackingPlan, reader: () => string
   return `<img src="${src}" width="1" height="1" alt="" style="display:block;width:1px;height:1px;border:0">`
 }
 
-/** Returns the links of List-Unsubscribe fields, which stand between angle brackets (RFC 2369 §3.2). */
-export function unsubscribeLinks(headers: readonly { name: string; value: string }[]): string[] {
+/** Returns the links in List-Unsubscribe fields, which are enclosed in angle brackets (RFC 2369 §3.2). */
+export function listUnsubscribeLinks(headers: readonly { name: string; value: string }[]): string[] {
   return headers
     .filter(({ name }) => name.toLowerCase() === 'list-unsubscribe')
     .flatMap(({ value }) => [...value.matchAll(/<([^>]*)>/g)].map(([, url]) => url!.replaceAll(/\s/g, '')))

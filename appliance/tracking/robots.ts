@@ -1,6 +1,6 @@
 /** Distinguishes bots from people by the properties of a request. Pure. */
-import type { RobotRule } from '../mail/robot.ts'
-import { inNetworks, parseNetworks, type Cidr } from '../wire/networks.ts'
+import type { BotRule } from '../mail/robot.ts'
+import { isInNetworks, parseNetworks, type Cidr } from '../wire/networks.ts'
 
 /** A request for the pixel or a link. */
 export interface Visit {
@@ -11,18 +11,18 @@ export interface Visit {
   purpose: string
 }
 
-/** The circumstances of the visit. */
-export interface Moment {
+/** Facts about the visit besides the request. */
+export interface VisitContext {
   now: number
   /** When the first recipient's server accepted the email (Unix milliseconds); null before that. */
   deliveredAt: number | null
-  /** Different links of the email that the same address followed in the last seconds. */
+  /** Number of different links of the email that the same IP followed in the last seconds. */
   links: number
 }
 
-export interface Opinion {
+export interface VisitClassification {
   robot: boolean
-  /** The program that made the visit instead of the recipient's own; null when unknown. */
+  /** The program that made the visit in place of the recipient's own; null if unknown. */
   seenBy: string | null
 }
 
@@ -31,13 +31,16 @@ const TOO_SOON = 2000
 /** No one follows this many different links within seconds. */
 const TOO_MANY = 4
 
-export type Judge = (visit: Visit, moment: Moment) => Opinion
+export type ClassifyVisit = (visit: Visit, moment: VisitContext) => VisitClassification
 
-/** @param rules the first match decides */
-export function createBotClassifier(rules: readonly RobotRule[]): Judge {
+/**
+ * Creates a function that decides whether a visit was made by a bot.
+ * @param rules the first matching rule applies
+ */
+export function createBotClassifier(rules: readonly BotRule[]): ClassifyVisit {
   const known = rules.map((rule) => ({ rule, networks: parseNetworks(rule.networks) }))
   return (visit, { now, deliveredAt, links }) => {
-    const robot = (seenBy: string): Opinion => ({ robot: true, seenBy })
+    const robot = (seenBy: string): VisitClassification => ({ robot: true, seenBy })
     if (visit.method !== 'GET') return robot('sent a HEAD request')
     if (/prefetch|preview|prerender/i.test(visit.purpose)) return robot('prefetched the content')
     if (visit.userAgent === '') return robot('sent no User-Agent')
@@ -51,11 +54,11 @@ export function createBotClassifier(rules: readonly RobotRule[]): Judge {
 }
 
 function fits(
-  { rule, networks }: { rule: RobotRule; networks: readonly Cidr[] },
+  { rule, networks }: { rule: BotRule; networks: readonly Cidr[] },
   { userAgent, ip }: Visit,
 ): boolean {
   const agent = userAgent.toLowerCase()
   const named = rule.agents.some((part) => agent.includes(part)) || rule.exactAgents.includes(agent)
   const anyName = rule.agents.length === 0 && rule.exactAgents.length === 0
-  return (named || anyName) && (networks.length === 0 || inNetworks(ip, networks))
+  return (named || anyName) && (networks.length === 0 || isInNetworks(ip, networks))
 }

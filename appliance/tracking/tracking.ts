@@ -1,32 +1,32 @@
 /** Open and click tracking: changes to messages, and handling of visits. */
 import { isIP } from 'node:net'
-import type { RobotRule } from '../mail/robot.ts'
+import type { BotRule } from '../mail/robot.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { createHits, type HitDeps, type Hits } from './hits.ts'
-import { unsubscribeLinks, type TrackingPlan } from './rewrite.ts'
-import { createBotClassifier, type Judge } from './robots.ts'
+import { createHitRecorder, type HitRecorderDeps, type HitRecorder } from './hits.ts'
+import { listUnsubscribeLinks, type TrackingPlan } from './rewrite.ts'
+import { createBotClassifier, type ClassifyVisit } from './robots.ts'
 import { createNumberedLinks } from './numbered.ts'
-import { openReader, openToken, type HitKind, type Tracked } from './tokens.ts'
+import { verifyRecipientToken, verifyToken, type HitKind, type TrackingToken } from './tokens.ts'
 
-export { LINK_PATH, numberedLinks, PIXEL_PATH } from './rewrite.ts'
+export { LINK_PATH, listNumberedLinks, PIXEL_PATH } from './rewrite.ts'
 export { trackMessage } from './mime.ts'
 export type { Visit } from './robots.ts'
 
-/** The fields of a domain that decide about tracking. */
-export type TrackedDomain = Pick<
+/** The fields of a domain that determine tracking. */
+export type DomainTrackingFields = Pick<
   Domain,
   'name' | 'openTracking' | 'clickTracking' | 'trackingSubdomain' | 'checks'
 >
 
-export interface Tracking extends Hits {
-  /** Decides how to track an email; null for not at all. */
+export interface Tracking extends HitRecorder {
+  /** Returns how to track an email; null if it isn't tracked. */
   planFor(
-    domain: TrackedDomain,
+    domain: DomainTrackingFields,
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
   /**
-   * Decides how to track an email of a broadcast, whose revision has the settings and link numbers. Null when it isn't
+   * Returns how to track an email of a broadcast, whose revision contains the settings and link numbers. Null if it isn't
    * tracked.
    */
   planWith(
@@ -34,30 +34,30 @@ export interface Tracking extends Hits {
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
-  /** Returns the origin of links in a domain's mail, tracked or not; null when they couldn't be followed. */
-  originFor(domain: TrackedDomain): string | null
+  /** Returns the origin of links in a domain's mail, tracked or not; null if nobody could follow them. */
+  originFor(domain: DomainTrackingFields): string | null
   /**
-   * Verifies the rest of a URL after the path of a link or pixel; undefined when it wasn't made here. Rejects when the
-   * storage fails.
+   * Verifies the part of a URL after the path of a link or pixel; undefined if it wasn't created by this server. Rejects if
+   * the storage fails.
    */
-  open(kind: HitKind, rest: string): Promise<Tracked | undefined>
+  open(kind: HitKind, rest: string): Promise<TrackingToken | undefined>
 }
 
-export interface TrackingDeps extends Omit<HitDeps, 'judge'> {
-  storage: HitDeps['storage'] & Pick<Storage, 'getRevision'>
+export interface TrackingDeps extends Omit<HitRecorderDeps, 'judge'> {
+  storage: HitRecorderDeps['storage'] & Pick<Storage, 'getRevision'>
   /** At least 32 random octets, the same for all nodes that share a storage. */
   secret: Uint8Array
   /** Called on each visit, because the rules can be replaced. */
-  robots: () => readonly RobotRule[]
-  /** This server's own origin; null when it has none that is reachable. */
+  robots: () => readonly BotRule[]
+  /** Returns this server's own origin; null if it has none that others can reach. */
   origin: () => string | null
-  /** Whether HTTPS works under a domain's own name. Until then, links use this server's name. */
+  /** Whether there is a certificate for a domain's own host name. Until then, links use this server's name. */
   certified: (host: string) => boolean
 }
 
-/** Caches the judge until the rules change. */
-function judges(): (rules: readonly RobotRule[]) => Judge {
-  let last: { rules: readonly RobotRule[]; judge: Judge } | undefined
+/** Returns a function that caches the classifier until the rules change. */
+function judges(): (rules: readonly BotRule[]) => ClassifyVisit {
+  let last: { rules: readonly BotRule[]; judge: ClassifyVisit } | undefined
   return (rules) => {
     if (last?.rules !== rules) last = { rules, judge: createBotClassifier(rules) }
     return last.judge
@@ -67,10 +67,10 @@ function judges(): (rules: readonly RobotRule[]) => Judge {
 /** Creates the tracking module. */
 export function createTracking({ secret, robots, origin, certified, ...deps }: TrackingDeps): Tracking {
   const judgeBy = judges()
-  const hits = createHits({ ...deps, judge: (visit, moment) => judgeBy(robots())(visit, moment) })
-  const originFor = (domain: TrackedDomain): string | null => {
+  const hits = createHitRecorder({ ...deps, judge: (visit, moment) => judgeBy(robots())(visit, moment) })
+  const originFor = (domain: DomainTrackingFields): string | null => {
     const ours = origin()
-    return ours === null ? null : originOf(domain, ours, certified)
+    return ours === null ? null : chooseLinkOrigin(domain, ours, certified)
   }
   const planOf = (
     { opens, clicks, origin: leads, numbered }: Parameters<Tracking['planWith']>[0],
@@ -78,7 +78,7 @@ export function createTracking({ secret, robots, origin, certified, ...deps }: T
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null =>
     opens || clicks
-      ? { secret, emailId, opens, clicks, leave: unsubscribeLinks(headers), origin: leads, numbered }
+      ? { secret, emailId, opens, clicks, leave: listUnsubscribeLinks(headers), origin: leads, numbered }
       : null
   const links = createNumberedLinks(deps)
   return {
@@ -87,8 +87,8 @@ export function createTracking({ secret, robots, origin, certified, ...deps }: T
     note: (kind, tracked, visit) => hits.note(kind, tracked, visit),
     async open(kind, rest) {
       const [token = '', n] = rest.split('/')
-      const reader = openReader(secret, token)
-      if (!reader) return openToken(secret, kind, rest)
+      const reader = verifyRecipientToken(secret, token)
+      if (!reader) return verifyToken(secret, kind, rest)
       const { revisionId, emailId } = reader
       if (kind === 'open') return { emailId, link: '' }
       const link = await links.linkOf(revisionId, n ?? '')
@@ -105,14 +105,18 @@ export function createTracking({ secret, robots, origin, certified, ...deps }: T
 }
 
 /**
- * Picks the domain's own name once its record was found and, for HTTPS, it has a certificate; otherwise this server's.
- * Scheme and port are the same.
+ * Returns the origin of tracked links. It has the domain's own host name if its record was found and, for HTTPS, it has a
+ * certificate; otherwise this server's. Scheme and port are those of this server.
  */
-export function originOf(domain: TrackedDomain, ours: string, certified: TrackingDeps['certified']): string {
+export function chooseLinkOrigin(
+  domain: DomainTrackingFields,
+  ours: string,
+  certified: TrackingDeps['certified'],
+): string {
   const { name, trackingSubdomain, checks } = domain
   if (trackingSubdomain === null) return ours
   const host = `${trackingSubdomain}.${name}`
-  // The key of the record's check (senders/records.ts: `trackingKeyOf`).
+  // Key of the record's check (senders/records.ts: `getTrackingCheckKey`).
   const seen = checks.some(({ key, status }) => key === `Tracking ${host}` && status === 'verified')
   const url = new URL(ours)
   if (!seen || (url.protocol === 'https:' && !certified(host))) return ours
@@ -121,10 +125,10 @@ export function originOf(domain: TrackedDomain, ours: string, certified: Trackin
 }
 
 /**
- * Picks the origin of links when none is configured: the first listener, unless it listens on all addresses, which
- * isn't a name that anyone can follow.
+ * Returns the origin of links if none is configured: that of the first listener; null if it listens on all addresses,
+ * because nobody could follow such a link.
  */
-export function reachable(listening: string | undefined): string | null {
+export function pickReachableOrigin(listening: string | undefined): string | null {
   if (listening === undefined) return null
   const { hostname } = new URL(listening)
   const bare = hostname.replaceAll(/[[\]]/g, '')

@@ -1,5 +1,5 @@
 /** Adds and removes the header fields that a receiving server is responsible for (RFC 5321 §4.4, RFC 8601). Pure. */
-import { endsWithBlankLine, fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { endsWithBlankLine, getUnfoldedValue, splitMessage, type HeaderField } from '../mail/headers.ts'
 import type { Authentication, AuthVerdict, SpamVerdict } from '../mail/inbound.ts'
 
 /** How a message was received. */
@@ -11,19 +11,21 @@ export interface TraceArgs {
   tls: string | null
   extended: boolean
   mailFrom: string
-  /** Named in the trace only when there is one recipient, so that several don't learn of each other (RFC 5321 §7.2). */
+  /**
+   * Named in the trace only if there is a single recipient, so that recipients don't learn of each other (RFC 5321 §7.2).
+   */
   recipients: readonly string[]
   authentication: Authentication
-  /** Null: no spam filter was asked. */
+  /** The spam filter's verdict; null if no spam filter was used. */
   spam: SpamVerdict | null
   now: number
 }
 
 /**
- * Prepends Return-Path, X-Spam-Status if a filter was asked, Authentication-Results and Received. Removes older
- * fields of these names, and all results that claim to be from this server (RFC 8601 §5).
+ * Prepends Return-Path, X-Spam-Status if a filter was used, Authentication-Results and Received. Removes older fields of
+ * these names, and all results that claim to be from this server (RFC 8601 §5).
  */
-export function withTrace(bytes: Uint8Array, args: TraceArgs): Buffer {
+export function addTraceFields(bytes: Uint8Array, args: TraceArgs): Buffer {
   const { fields, bodyOffset } = splitMessage(bytes)
   const kept = fields.filter((field) => !isForged(field, args)).map(({ raw }) => raw)
   const fieldsEnd = fields.reduce((end, { raw }) => end + raw.length, 0)
@@ -39,7 +41,7 @@ function isForged(field: HeaderField, { hostname, spam }: TraceArgs): boolean {
   if (name === 'return-path') return true
   if (spam !== null && (name === 'x-spam-status' || name === 'x-spam-flag')) return true
   if (name !== 'authentication-results') return false
-  const id = /^[\s"]*([^\s";/]+)/.exec(withoutComments(fieldValue(field).slice(0, 4096)))?.[1]
+  const id = /^[\s"]*([^\s";/]+)/.exec(withoutComments(getUnfoldedValue(field).slice(0, 4096)))?.[1]
   return id?.toLowerCase() === hostname.toLowerCase()
 }
 
@@ -55,7 +57,7 @@ function withoutComments(text: string): string {
   return kept.join('')
 }
 
-/** Removes everything from a stranger's text that could end a line, comment or value. */
+/** Removes everything from untrusted text that could end a line, comment or value. */
 const safe = (text: string): string =>
   text.replaceAll(/[^\w.!#$%&'*+/=?^`{|}~@:\-\u0080-\u{10FFFF}]/gu, '').slice(0, 320)
 

@@ -1,36 +1,38 @@
 /**
- * Checks whether a received message comes from whom it claims (SPF, DKIM, DMARC, ARC), using mailauth. mailauth has no
+ * Checks whether a received message comes from its claimed sender (SPF, DKIM, DMARC, ARC), using mailauth. mailauth has no
  * limits of its own, so this file limits signatures, queries and time.
  */
 import { Readable } from 'node:stream'
 import type { AuthenticateResult, DNSResolver } from 'mailauth'
 import type { Clock } from '../clock/clock.ts'
 import type { RecordType, Resolver } from '../dns/dns.ts'
-import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { getUnfoldedValue, splitMessage, type HeaderField } from '../mail/headers.ts'
 import { AUTH_RESULTS, type Authentication, type AuthResult, type AuthVerdict } from '../mail/inbound.ts'
 
-export { withTrace } from './trace.ts'
+export { addTraceFields } from './trace.ts'
 
 /** A message and how it was received. */
 export interface VerifyArgs {
   bytes: Uint8Array
   ip: string
   helo: string
-  /** Empty for the null reverse-path. */
+  /** The envelope sender; empty for the null reverse-path. */
   mailFrom: string
 }
 
-/** Limits for one message: signatures to verify (RFC 6376 §6.1 allows a limit), DNS queries, and milliseconds. */
+/**
+ * Limits for one message: signatures and ARC seals to verify (RFC 6376 §6.1 allows a limit), DNS queries, and milliseconds.
+ */
 const MOST_SIGNATURES = 10
 const MOST_SEALS = 10
 const MOST_QUERIES = 60
 const DEADLINE_MS = 10_000
-/** Chunk size for hashing, with a yield to the event loop after each chunk. */
+/** Chunk size for hashing. The event loop runs after each chunk. */
 const PIECE = 64 * 1024
 
 const unknown = (result: AuthResult): AuthVerdict => ({ result, domain: null })
 
-/** The result when a message couldn't be checked. */
+/** The result for a message that couldn't be checked. */
 const IN_DOUBT: Authentication = {
   spf: unknown('temperror'),
   dkim: unknown('temperror'),
@@ -38,8 +40,8 @@ const IN_DOUBT: Authentication = {
   arc: unknown('temperror'),
 }
 
-/** Checks a message; never rejects. After ten seconds every result is `temperror`. */
-export async function verify(
+/** Checks a message. Never rejects. After ten seconds, every result is `temperror`. */
+export async function verifyMessage(
   args: VerifyArgs,
   { resolver, clock, hostname }: { resolver: Pick<Resolver, 'resolve'>; clock: Clock; hostname: string },
 ): Promise<Authentication> {
@@ -47,7 +49,7 @@ export async function verify(
   const late = new Promise<Authentication>((resolve) => {
     cancel = clock.after(DEADLINE_MS, () => resolve(IN_DOUBT))
   })
-  // A message may be crafted to crash the verifier. That proves nothing for or against its sender.
+  // A message may be crafted to crash the verifier, so an error proves nothing for or against its sender.
   const checked = check(args, resolver, hostname).catch(() => IN_DOUBT)
   try {
     return await Promise.race([checked, late])
@@ -69,7 +71,7 @@ async function check(
     helo,
     sender: mailFrom,
     mta: hostname,
-    resolver: mailauthResolver(resolver, MOST_QUERIES),
+    resolver: createMailauthResolver(resolver, MOST_QUERIES),
     trustReceived: false,
     disableBimi: true,
     disableArc: !sealed,
@@ -82,10 +84,10 @@ function bounded(bytes: Uint8Array): { pieces: Buffer[]; sealed: boolean } {
   const { fields, bodyOffset } = splitMessage(bytes)
   const signatures = fields.filter((field) => named(field, 'dkim-signature'))
   const from = fields.find((field) => named(field, 'from'))
-  const domain = from && /@([\w.-]+)[^@]*$/.exec(fieldValue(from).slice(-1000))?.[1]?.toLowerCase()
+  const domain = from && /@([\w.-]+)[^@]*$/.exec(getUnfoldedValue(from).slice(-1000))?.[1]?.toLowerCase()
   const isOwn = (field: HeaderField): boolean =>
     domain !== undefined &&
-    (/[;\s]d=\s*([\w.-]+)/i.exec(`;${fieldValue(field)}`)?.[1]?.toLowerCase() ?? '') === domain
+    (/[;\s]d=\s*([\w.-]+)/i.exec(`;${getUnfoldedValue(field)}`)?.[1]?.toLowerCase() ?? '') === domain
   const tried = new Set(
     signatures.toSorted((a, b) => Number(isOwn(b)) - Number(isOwn(a))).slice(0, MOST_SIGNATURES),
   )
@@ -107,7 +109,7 @@ const resultOf = (text: string | undefined): AuthResult =>
   text !== undefined && KNOWN.has(text) ? (text as AuthResult) : 'none'
 
 function summarize({ spf, dkim, dmarc, arc }: AuthenticateResult): Authentication {
-  // With `l=`, anyone can append text (RFC 6376 §8.2), so such a signature doesn't count for the whole message.
+  // With `l=`, anyone can append text (RFC 6376 §8.2), so such a signature doesn't cover the whole message.
   const whole = dkim.results.filter(({ status }) => !status.underSized)
   const best =
     whole.find(({ status }) => status.result === 'pass' && status.aligned) ??
@@ -132,10 +134,10 @@ function dnsError(code: string, name: string): Error {
 const TYPES = new Set<string>(['A', 'AAAA', 'MX', 'TXT', 'PTR', 'CNAME', 'NS'] satisfies RecordType[])
 
 /**
- * Adapts our resolver to mailauth: the interface of `dns.promises.resolve`. @param most number of queries; further ones fail as if
- * no server answered
+ * Adapts our resolver to mailauth, which expects the interface of `dns.promises.resolve`.
+ * @param most maximum number of queries; further queries fail as if no server responded
  */
-export function mailauthResolver(resolver: Pick<Resolver, 'resolve'>, most = Infinity): DNSResolver {
+export function createMailauthResolver(resolver: Pick<Resolver, 'resolve'>, most = Infinity): DNSResolver {
   let asked = 0
   const lookup = async (name: string, type: string): Promise<unknown[]> => {
     if (!TYPES.has(type)) throw dnsError('ENODATA', name)

@@ -7,10 +7,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * How the tester makes the daemon pass a point: by mail, a start, a stop, a broadcast, or a move to another database.
- * `crashtest` doesn't start the last two.
+ * What makes the daemon reach a point: mail, a start, a stop, a broadcast, or a move to another database. `crashtest`
+ * doesn't use the last two.
  */
-export type Reach = 'traffic' | 'start' | 'stop' | 'broadcast' | 'move'
+export type CrashTrigger = 'traffic' | 'start' | 'stop' | 'broadcast' | 'move'
 
 /** All crash points, each with a description of the state at that point. */
 export const CRASH_POINTS = {
@@ -56,21 +56,21 @@ export const CRASH_POINTS = {
   migration: { reach: 'start', at: 'some migrations ran, nothing is committed' },
   'storage-move': { reach: 'move', at: 'rows are copied to another database, not committed' },
   checkpoint: { reach: 'stop', at: 'a clean stop, before the log is copied into the database' },
-} as const satisfies Record<string, { reach: Reach; at: string }>
+} as const satisfies Record<string, { reach: CrashTrigger; at: string }>
 
 export type CrashPoint = keyof typeof CRASH_POINTS
 
 /** The environment variable that arms a point: `name:count` crashes at the count-th pass in a thread. */
 export const CRASH_POINT_VARIABLE = 'POSTHASTE_CRASH_POINT'
 
-/** Marks a data directory as created by `crashtest` and disposable. */
-export const SCRATCH_MARK = '.crashtest'
+/** File that marks a data directory as created by `crashtest`, and therefore disposable. */
+export const SCRATCH_MARKER = '.crashtest'
 
 let armed: { name: string; left: number } | undefined
 
 /**
- * Reads the variable; call once at the start of each thread.
- * @returns undefined, or why the daemon must not start, in a sentence that names the variable
+ * Reads the variable. Call it once at the start of each thread.
+ * @returns undefined, or the reason why the daemon must not start, in a sentence that names the variable
  */
 export function armCrashPoint(env: NodeJS.ProcessEnv, dataDir: string): string | undefined {
   const text = env[CRASH_POINT_VARIABLE]
@@ -80,7 +80,7 @@ export function armCrashPoint(env: NodeJS.ProcessEnv, dataDir: string): string |
     const known = Object.keys(CRASH_POINTS).join(', ')
     return `${CRASH_POINT_VARIABLE} must be name:count, with a name from ${known}; it is "${text}". Unset it: only posthaste crashtest uses it.`
   }
-  if (!existsSync(join(dataDir, SCRATCH_MARK)))
+  if (!existsSync(join(dataDir, SCRATCH_MARKER)))
     return `${CRASH_POINT_VARIABLE} is set, but ${dataDir} was not created by posthaste crashtest. The daemon would kill itself. Unset it.`
   armed = { name, left: Number(count) }
   return undefined
@@ -93,7 +93,7 @@ export function crashPoint(name: CrashPoint): void {
   if (armed !== undefined) strike(name)
 }
 
-/** The crash points around the commits of storage methods. */
+/** The crash points before and after the commits of storage methods. */
 const COMMITS: Record<string, 'accept' | 'claim' | 'settle' | 'receive' | 'bounce' | 'expand' | 'enqueue'> = {
   put: 'accept',
   lease: 'claim',
@@ -105,7 +105,7 @@ const COMMITS: Record<string, 'accept' | 'claim' | 'settle' | 'receive' | 'bounc
   enqueueBroadcast: 'enqueue',
 }
 
-/** Passes the crash point before or after the commit of storage calls, once per call. */
+/** Runs the crash point before or after the commit of storage calls, once per call. */
 export function crashAtCommit(calls: readonly { method: string }[], when: 'before' | 'after'): void {
   if (armed === undefined) return
   for (const { method } of calls) {

@@ -7,7 +7,7 @@ import type { Logger } from './log.ts'
 
 /** Interval between counts, in milliseconds. */
 const COUNT_MS = 2000
-/** Shares of the limit above which there is a warning, and below which recovery is reported. */
+/** Shares of the limit: a warning is logged above the first, and the recovery below the second. */
 const FEW = 0.9
 const ENOUGH = 0.8
 
@@ -20,7 +20,7 @@ function readLimit(limits: string): number | null {
   return soft === undefined ? null : Number(soft)
 }
 
-/** Counts open descriptors of this process; returns the limit when even the count fails for lack of one. */
+/** Counts open descriptors of this process. Returns the limit if no descriptor is left for counting. */
 async function count(limit: number): Promise<number> {
   try {
     return (await readdir('/proc/self/fd')).length
@@ -31,10 +31,10 @@ async function count(limit: number): Promise<number> {
   }
 }
 
-/** Starts counting; returns a function to stop. Does nothing on systems without `/proc`. */
+/** Starts counting. Returns a function that stops it. Does nothing on systems without `/proc`. */
 export function watchDescriptors(log: Logger): () => void {
   let few = false
-  // Read it now, because later there may be no descriptor left to read it with.
+  // Read the limit now, because later there may be no descriptor left for it.
   const known = readFile('/proc/self/limits', 'utf8').then(readLimit, () => null)
   const look = async (): Promise<void> => {
     const limit = await known

@@ -30,13 +30,13 @@ type DutyName =
   | 'certificates'
 
 /**
- * Reports whether this process holds the duty; takes it if it is free. Called only when there is work, so that nothing
- * is written while idle.
+ * Whether this process holds the duty; takes the duty if it is free. Called only when there is work, so that nothing is
+ * written while idle.
  */
-export type OnDuty = () => Promise<boolean>
+export type HoldsDuty = () => Promise<boolean>
 
 export interface Duties {
-  of(name: DutyName): OnDuty
+  of(name: DutyName): HoldsDuty
 }
 
 /** A duty that a process holds only while it works, so that others need not wait until it expires. */
@@ -47,8 +47,8 @@ export interface Turn {
   end(): Promise<void>
 }
 
-/** Returns a check for one duty; without duties the process is alone and holds all of them. */
-export const dutyOf = (duties: Duties | undefined, name: DutyName): OnDuty =>
+/** Returns a check for one duty. Without `duties`, this process is the only one and holds all duties. */
+export const createDutyCheck = (duties: Duties | undefined, name: DutyName): HoldsDuty =>
   duties?.of(name) ?? (() => Promise.resolve(true))
 
 /** The storage methods that duties need. A structural type, so that this folder imports no other. */
@@ -70,25 +70,25 @@ export function createDuties({
   storage: DutyStorage
   clock: Pick<Clock, 'now'>
   owner: string
-  /** Why this node must not take a duty (heartbeat.ts); null when it may. */
+  /** Returns why this node must not take a duty (heartbeat.ts); null if it may. */
   fenced?: () => string | null
 }): Duties & {
   turn(name: DutyName): Turn
   /** Releases all duties, so that no one has to wait for them to expire. */
   release(): Promise<void>
 } {
-  /** When each duty held by this process expires, as far as this process knows. */
+  /** Expiry of each duty held by this process, as far as this process knows. */
   const mine = new Map<DutyName, number>()
   return {
     of: (name) => async () => {
       if (fenced() !== null) {
-        // Other nodes may have taken over the duties.
+        // Other nodes may have taken over this node's duties.
         mine.clear()
         return false
       }
       const now = clock.now()
       const left = (mine.get(name) ?? 0) - now
-      // A larger value means that the clock was set back.
+      // If the clock was set back, the remaining time is longer than `DUTY_MS`.
       if (left > DUTY_MS / 2 && left <= DUTY_MS) return true
       const term = await storage.takeDuty({ name, owner, forMs: DUTY_MS }, now)
       if (term === null) mine.delete(name)

@@ -4,29 +4,29 @@ import type { Clock } from '../clock/clock.ts'
 /** The result of either check. */
 export interface Health {
   ok: boolean
-  /** Sentences about what is wrong and what to do. Empty when healthy. */
+  /** Sentences that describe each problem and what to do. Empty if healthy. */
   reasons: string[]
 }
 
 export interface HealthDeps {
   storage: {
     nextDue(args: { closed: string[] }, now: number): Promise<unknown>
-    /** Called with a limit of zero rows, which makes only a round trip to the writer. */
+    /** Called with a limit of zero rows, so that it is only a round trip to the writer. */
     purgeReceipts(args: { limit: number }, now: number): Promise<unknown>
   }
   clock: Clock
-  /** Free bytes on the file system of the data directory; null when unknown. */
+  /** Returns the free bytes on the file system of the data directory; null if unknown. */
   freeBytes: () => Promise<number | null>
   /** Number of free bytes below which mail is refused (`storage.min_free_mb`). */
   leastFree: number
-  /** Why the last write failed; null when it didn't fail. */
+  /** Returns why the last write failed; null if it succeeded. */
   lastFailure: () => string | null
   /**
    * Whether the storage is on a separate server. Restarting the daemon can't repair that server, and reconnecting is
    * faster, so liveness doesn't depend on it.
    */
   isRemote?: boolean
-  /** Why this node must not deliver (heartbeat.ts); null when it may. */
+  /** Returns why this node must not deliver (heartbeat.ts); null if it may. */
   fenced?: () => string | null
 }
 
@@ -42,7 +42,7 @@ export interface HealthChecks {
 /** Time limit for a response of the storage, in milliseconds. Busy storage takes tens of milliseconds. */
 const PATIENCE = 5000
 
-/** Reasons to report if a read, a write or an earlier write failed. */
+/** Reasons to report: a failed read, a failed write, and an earlier failed write. */
 type Reasons = readonly [noRead: string, noWrite: string, badWrite: string]
 
 const DISK_REASONS: Reasons = [
@@ -57,7 +57,7 @@ const SERVER_REASONS: Reasons = [
   'The last change could not be stored. See the log for the reason, and check the database server.',
 ]
 
-/** Returns the result of the work; undefined when it doesn't finish in time. */
+/** Returns the result of the work; undefined if the work doesn't finish in time. */
 async function inTime<T>(clock: Clock, work: Promise<T>): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const cancel = clock.after(PATIENCE, () => resolve(undefined))
@@ -77,12 +77,12 @@ async function answers(clock: Clock, ask: () => Promise<unknown>): Promise<boole
       )) === true
     )
   } catch {
-    // The storage logs the reason.
+    // The storage logs the reason of the failure.
     return false
   }
 }
 
-export function createHealth({
+export function createHealthChecks({
   storage,
   clock,
   freeBytes,

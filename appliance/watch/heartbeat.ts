@@ -28,26 +28,26 @@ export interface HeartbeatDeps {
   /** Real time, because the database compares it with its own time. */
   clock: Clock
   log: Logger
-  /** Identifies the node and this run of it. */
+  /** Identifies the node and its current run. */
   node: { id: string; run: string; name: string }
-  /** Returns facts that other nodes show about this one, as JSON. */
+  /** Returns information that other nodes show about this one, as JSON. */
   facts: () => string
   /** Time without a renewal after which other nodes free the node's leases, in milliseconds. */
   lostAfter: number
-  /** Frees the leases of lost nodes, and returns the nodes' names and numbers of deliveries. */
+  /** Frees the leases of lost nodes. Returns the names of these nodes and their numbers of deliveries. */
   free: () => Promise<{ name: string; deliveries: number }[]>
 }
 
-/** State of this node for the rest of the daemon. */
+/** State of this node, for the rest of the daemon. */
 export interface NodeStatus {
-  /** Why this node must not begin deliveries; null when it may. */
+  /** Returns why this node must not begin deliveries; null if it may. */
   fenced(): string | null
   /** Number of nodes that share the database, at least 1. */
   alive(): number
 }
 
-/** The only node of a SQLite database: never fenced. */
-export const ALONE: NodeStatus = { fenced: () => null, alive: () => 1 }
+/** Status of the only node of a SQLite database, which is never fenced. */
+export const SINGLE_NODE: NodeStatus = { fenced: () => null, alive: () => 1 }
 
 export interface Heartbeat extends NodeStatus {
   /**
@@ -55,7 +55,7 @@ export interface Heartbeat extends NodeStatus {
    * @throws Error with a message for people if the clocks differ too much
    */
   start(): Promise<void>
-  /** Sets the functions to call when this node was fenced, and when deliveries of other nodes were freed. */
+  /** Sets the functions to call when this node becomes fenced, and when deliveries of other nodes were freed. */
   heed(calls: { fenced: () => void; freed: () => void }): void
   /** Tells other nodes that this one is stopping. */
   leave(): Promise<void>
@@ -111,7 +111,7 @@ class Beating implements Heartbeat {
   fenced(): string | null {
     if (this.#removed) return REMOVED
     const age = this.#deps.clock.now() - this.#renewedAt
-    // If the clock was set back, the age says nothing, but the timer still watches.
+    // If the clock was set back, the age is meaningless, but the timer still detects a missing renewal.
     return age >= TERM_MS || this.#wasFenced ? NOT_RENEWED : null
   }
 
@@ -148,7 +148,7 @@ class Beating implements Heartbeat {
     try {
       if (!this.#removed) await storage.stopNode(node, clock.now())
     } catch (error) {
-      // Other nodes free its leases when its heartbeat is too old.
+      // Other nodes free this node's leases when its heartbeat is too old.
       log.warn({ err: error }, 'could not mark this node as stopped; other nodes notice in 15 seconds')
     }
   }
@@ -180,7 +180,7 @@ class Beating implements Heartbeat {
     }
   }
 
-  /** @param at when the renewal was sent, which the database can't have handled earlier */
+  /** @param at when the renewal was sent; the database can't have handled it earlier */
   #renewed(at: number): void {
     const { clock, log } = this.#deps
     this.#renewedAt = at

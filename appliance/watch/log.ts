@@ -3,9 +3,9 @@ import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'p
 export type { Logger } from 'pino'
 
 /**
- * Creates a logger that writes one JSON object per line to standard output. Lines about an email have `email_id`.
- * Callers must log ids instead of tokens; `withoutSecrets` is a second line of defense.
- * @param destination where to write instead
+ * Creates a logger that writes one JSON object per line to standard output. Lines about an email have `email_id`. Callers
+ * must log IDs instead of tokens; `redactSecrets` is a second line of defense.
+ * @param destination where to write instead of standard output
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options: LoggerOptions = {
@@ -19,17 +19,17 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
 }
 
 /** Creates a logger that writes nothing, for tests and for commands whose output is the result. */
-export function silentLogger(): Logger {
+export function createSilentLogger(): Logger {
   return pino({ level: 'silent' })
 }
 
 const SECRETS = new Set(['password', 'token', 'authorization', 'cookie'])
-/** How many levels to search for secrets: `req.headers.cookie`. */
+/** How many levels of an object to search for secrets, such as `req.headers.cookie`. */
 const DEPTH = 3
 
 /**
- * Removes secrets from a line; returns the same object when there are none. pino's own `redact` clones every line,
- * which takes longer than writing it.
+ * Removes secrets from a line; returns the same object if there are none. pino's own `redact` clones every line, which
+ * takes longer than writing it.
  */
 function withoutSecrets(line: Record<string, unknown>, depth = 1): Record<string, unknown> {
   let clean = line

@@ -1,33 +1,33 @@
 /** Prometheus metrics: counters and histograms of this process, and gauges that are read on each scrape. */
 import { collectDefaultMetrics, Registry, type Histogram } from 'prom-client'
 import type { Clock } from '../clock/clock.ts'
-import { createStandingGauges, type Standing, seriesOf, type SeriesOf } from './standing.ts'
+import { createGauges, type GaugeValues, createMetricFactory, type MetricFactory } from './standing.ts'
 
-export type { ClientUse, Standing } from './standing.ts'
+export type { ClientUsage, GaugeValues } from './standing.ts'
 
-/** What other modules report. Times in seconds. */
+/** Records the events of other modules. Times are in seconds. */
 export interface Instruments {
   httpAnswered(facts: { method: string; route: string; status: number; seconds: number }): void
   accepted(via: string, emails: number, recipients: number): void
-  /** From when an email was first due until its first attempt. */
+  /** Records the time from when an email was first due until its first attempt. */
   waited(seconds: number): void
   settled(facts: { provider: string; state: string; seconds: number }): void
   attempted(seconds: number): void
   inFlight(provider: string, change: number): void
-  /** A blocklist was asked about a server that delivers mail. */
+  /** Counts a blocklist lookup about a server that delivers mail. */
   blocklistAsked(zone: string, result: string): void
-  /** The spam filter was asked about a received message. */
+  /** Counts a check of a received message by the spam filter. */
   spamFilterAsked(result: string): void
-  /** A milter was asked about a received message. */
+  /** Counts a check of a received message by a milter. */
   milterAsked(milter: string, result: string): void
-  /** The DNS server got a query. */
+  /** Counts a query to our DNS server. */
   dnsQueried(transport: string, result: string): void
   webhookAttempted(success: boolean, seconds: number): void
   stored(method: string, seconds: number, failed: boolean): void
-  /** A recurring task succeeded. Lets a monitor detect that it stopped. */
+  /** Records that a recurring task succeeded, so that a monitor can detect when it stops succeeding. */
   succeeded(what: string): void
-  /** Sets the source of the gauges. */
-  lookAt(look: () => Promise<Standing>): void
+  /** Sets the function that returns the values of the gauges. */
+  lookAt(look: () => Promise<GaugeValues>): void
   /** Returns the metrics in the Prometheus text format. */
   page(): Promise<{ type: string; text: string }>
   close(): void
@@ -47,15 +47,15 @@ const LOOP = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]
 
 /** How often the lag of the event loop is measured, in milliseconds. */
 const LOOP_STEP = 100
-/** Minimum time between counts of the queue, each of which reads all of it (milliseconds). */
+/** Minimum time between counts of the queue, each of which reads the entire queue, in milliseconds. */
 const LOOK_AGAIN = 10_000
 
 const METHODS = new Set(['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'])
 
-/** The methods that record events; the rest of `Instruments` is for reading. */
+/** The methods of `Instruments` that record events. */
 type Told = Omit<Instruments, 'lookAt' | 'page' | 'close'>
 
-function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps): Told {
+function createTold(series: MetricFactory, { clock, knownProvider }: InstrumentsDeps): Told {
   const { counter, gauge, histogram } = series
   const acceptedEmails = counter('accepted_emails_total', 'Emails accepted', ['via'])
   const acceptedRecipients = counter('accepted_recipients_total', 'Recipients of accepted emails', ['via'])
@@ -105,10 +105,10 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
   }
 }
 
-/** Counts what others say about received mail, and their DNS queries. */
+/** Creates the counters for checks of received mail and for DNS queries. */
 function createInboundTold({
   counter,
-}: SeriesOf): Pick<Told, 'blocklistAsked' | 'spamFilterAsked' | 'milterAsked' | 'dnsQueried'> {
+}: MetricFactory): Pick<Told, 'blocklistAsked' | 'spamFilterAsked' | 'milterAsked' | 'dnsQueried'> {
   const lookups = 'Blocklist lookups about servers that deliver mail'
   const blocklists = counter('inbound_blocklist_total', lookups, ['zone', 'result'])
   const judged = 'Received messages that the spam filter was asked about'
@@ -125,7 +125,7 @@ function createInboundTold({
   }
 }
 
-/** Measures the lag of the event loop every `LOOP_STEP`. Returns a function to stop. */
+/** Measures the lag of the event loop every `LOOP_STEP`. Returns a function that stops it. */
 function watchLoop(delays: Histogram): () => void {
   let due = performance.now() + LOOP_STEP
   const ticking = setInterval(() => {
@@ -143,13 +143,13 @@ function watchLoop(delays: Histogram): () => void {
 export function createInstruments(deps: InstrumentsDeps): Instruments {
   const { clock, version, knownProvider } = deps
   const registry = new Registry()
-  const series = seriesOf(registry)
+  const series = createMetricFactory(registry)
   collectDefaultMetrics({ register: registry })
   series.gauge('info', 'The running program', ['version']).set({ version }, 1)
-  const show = createStandingGauges(series, knownProvider)
+  const show = createGauges(series, knownProvider)
   const stopLoop = watchLoop(series.histogram('event_loop_delay_seconds', 'Event loop delay', LOOP))
 
-  let look: (() => Promise<Standing>) | undefined
+  let look: (() => Promise<GaugeValues>) | undefined
   let lookedAt = -Infinity
   let looking: Promise<void> | undefined
   const refresh = async (): Promise<void> => {

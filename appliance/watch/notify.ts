@@ -7,18 +7,18 @@ import type { Clock } from '../clock/clock.ts'
 import type { Health } from './health.ts'
 import type { Logger } from './log.ts'
 
-/** Sends one notification, such as `['READY=1', 'STATUS=…']`; rejects when that failed. */
-export type Send = (assignments: readonly string[]) => Promise<void>
+/** Sends one notification, such as `['READY=1', 'STATUS=…']`. Rejects if that fails. */
+export type SendNotification = (assignments: readonly string[]) => Promise<void>
 
 export interface NotifyDeps {
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
   /** Environment of the process: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
   env: NodeJS.ProcessEnv
-  /** ID of this process. The watchdog may be meant for another one. */
+  /** ID of this process. WATCHDOG_PID may name another process, which the watchdog is then meant for. */
   pid: number
   /** Sends notifications; default: systemd-notify. */
-  send?: Send
+  send?: SendNotification
 }
 
 /** Reports the daemon's state to the service manager. Without one (no NOTIFY_SOCKET), calls do nothing. */
@@ -29,22 +29,22 @@ export interface Notifier {
   reloading(): Promise<void>
   reloaded(status: string): Promise<void>
   /**
-   * Reports that shutdown has begun. The watchdog still gets notifications, because closed storage can't pass the
-   * check; the stop has its own time limit.
+   * Reports that shutdown has begun. The watchdog is still notified without a check, because closed storage can't pass it;
+   * the service manager limits the time of the stop.
    */
   stopping(): Promise<void>
   /** Stops watchdog notifications. */
   close(): void
 }
 
-/** Time limit of a notification, in milliseconds. A manager that doesn't read must not block the daemon. */
+/** Time limit of a notification, in milliseconds. A service manager that doesn't read must not block the daemon. */
 const SEND_MS = 10_000
 
 /**
- * Returns the interval between watchdog notifications in milliseconds; null when the watchdog is off
- * (sd_watchdog_enabled(3)). A third of the period, so that one late notification does no harm. Pure.
+ * Returns the interval between watchdog notifications in milliseconds; null if the watchdog is off
+ * (sd_watchdog_enabled(3)). It is a third of the watchdog period, so that one late notification does no harm. Pure.
  */
-export function watchdogPause(env: NodeJS.ProcessEnv, pid: number): number | null {
+export function getWatchdogInterval(env: NodeJS.ProcessEnv, pid: number): number | null {
   const { WATCHDOG_USEC: period, WATCHDOG_PID: meant } = env
   if (period === undefined || !/^[1-9]\d*$/.test(period)) return null
   if (meant !== undefined && meant !== String(pid)) return null
@@ -54,7 +54,7 @@ export function watchdogPause(env: NodeJS.ProcessEnv, pid: number): number | nul
 /** Connects to the service manager that started this process, if there is one. */
 export function createNotifier({ clock, log, env, pid, send = systemdNotify }: NotifyDeps): Notifier {
   const supervised = env.NOTIFY_SOCKET !== undefined && env.NOTIFY_SOCKET !== ''
-  const pause = supervised ? watchdogPause(env, pid) : null
+  const pause = supervised ? getWatchdogInterval(env, pid) : null
   let last = Promise.resolve()
   let cancel: () => void = () => undefined
   let stage: 'running' | 'stopping' | 'closed' = 'running'
@@ -75,7 +75,7 @@ export function createNotifier({ clock, log, env, pid, send = systemdNotify }: N
 
   const feed = async (alive: () => Promise<Health>): Promise<void> => {
     const { ok, reasons } = stage === 'running' ? await alive() : { ok: true, reasons: [] }
-    // Storage may have been closed during the check.
+    // Storage may have been closed during the check, which then failed.
     if (ok || stage !== 'running') await tell('WATCHDOG=1')
     else
       log.error(

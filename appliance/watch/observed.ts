@@ -1,4 +1,4 @@
-/** Wraps storage to collect metrics, because every event of mail is stored through it. */
+/** Wraps the storage to collect metrics there, because every event of an email is stored. */
 import type { Clock } from '../clock/clock.ts'
 import type { Instruments } from './metrics.ts'
 
@@ -11,7 +11,7 @@ interface Leased {
 }
 
 /** The measured storage methods. A structural type, so that this folder imports no other. */
-export interface Measured {
+export interface MeasuredStorage {
   put(
     args: { emails: readonly { via: string; deliveries: readonly unknown[] }[] },
     now: number,
@@ -31,12 +31,12 @@ export interface Measured {
   ): Promise<unknown>
 }
 
-/** Result of the last write, for GET /readyz: why it failed, or null. */
+/** The result of the last write, for GET /readyz. */
 export interface WriteState {
   lastFailure(): string | null
 }
 
-/** Measures the duration of calls and remembers how the last one ended. */
+/** Creates a function that measures the duration of storage calls, and the result of the last write. */
 function createTimer(instruments: Instruments) {
   let lastFailure: string | null = null
   const timed = async <T>(method: string, work: () => Promise<T>): Promise<T> => {
@@ -56,8 +56,8 @@ function createTimer(instruments: Instruments) {
   return { timed, writes }
 }
 
-/** Returns the same storage with metrics. Counters of a delivery's attempts start over when the process restarts. */
-export function observed<S extends Measured>(
+/** Wraps a storage to collect metrics. Counters of a delivery's attempts start over when the process restarts. */
+export function measureStorage<S extends MeasuredStorage>(
   storage: S,
   instruments: Instruments,
   clock: Clock,
@@ -69,7 +69,7 @@ export function observed<S extends Measured>(
     if (leased && leases.delete(id)) instruments.inFlight(leased.provider, -1)
     return leased
   }
-  const measured: Measured = {
+  const measured: MeasuredStorage = {
     async put(args, now) {
       const result = await timed('put', () => storage.put(args, now))
       if (result.kind !== 'stored') return result

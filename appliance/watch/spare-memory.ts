@@ -1,5 +1,5 @@
 /**
- * Returns memory to the system that a thread's heap keeps after a burst or after startup. V8 collects garbage only when
+ * Returns memory to the system that a thread's heap retains after a burst or after startup. V8 collects garbage only when
  * it needs memory, which an idle thread doesn't. Each thread handles its own heap.
  */
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
@@ -11,8 +11,8 @@ const MEGABYTE = 2 ** 20
 /** How often to check, in milliseconds. */
 const LOOK_MS = 5000
 /**
- * Minimum time between collections (milliseconds), each of which stops the thread for 30 to 150 ms, and the minimum
- * gain (bytes).
+ * Minimum time between collections in milliseconds, because each stops the thread for 30 to 150 ms; and the minimum amount
+ * of memory that makes a collection worthwhile, in bytes.
  */
 const REST_MS = 10 * 60_000
 const ENOUGH = 8 * MEGABYTE
@@ -23,19 +23,19 @@ const BURST = 64 * MEGABYTE
 const IDLE = 0.02
 
 /** The state of a thread's heap. */
-export interface HeapLook {
-  /** Share of the time since the last check in which the thread was busy, 0 to 1. */
+export interface HeapState {
+  /** Share of the time since the last check in which the thread was busy, from 0 to 1. */
   busy: number
   /** Heap size in bytes. */
   held: number
-  /** Heap size after the last collection; null before the first. */
+  /** Heap size after the last collection; null before the first one. */
   heldThen: number | null
   /** Milliseconds since the last collection. */
   since: number
 }
 
 /** Whether a collection delays no one and is likely to free enough memory. */
-export function worthCollecting({ busy, held, heldThen, since }: HeapLook): boolean {
+export function shouldCollectGarbage({ busy, held, heldThen, since }: HeapState): boolean {
   if (busy > IDLE) return false
   if (heldThen === null) return true
   const more = held - heldThen
@@ -43,7 +43,7 @@ export function worthCollecting({ busy, held, heldThen, since }: HeapLook): bool
 }
 
 /**
- * Number of collections after which V8 drops the bytecode of a function that wasn't called: the default, and the value
+ * Number of collections after which V8 drops the bytecode of a function that wasn't called: V8's default, and the value
  * used here.
  */
 const FORGOTTEN_AFTER = { usually: 6, now: 1 }
@@ -53,13 +53,12 @@ const FORGOTTEN_AFTER = { usually: 6, now: 1 }
  * run at startup, so bytecode unused since the collection before last is dropped, too. It is compiled again when
  * needed.
  */
-export function giveMemoryBack(): void {
+export function releaseMemory(): void {
   // The only way to get this function in Node: a context created after setting the flag has it.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('globalThis.gc') as NodeJS.GCFunction | undefined
   setFlagsFromString('--no-expose-gc')
-  // Flags belong to the process, so another thread may have cleared this one at the same time. The next check tries
-  // again.
+  // Flags belong to the process, so another thread may have cleared this one at the same time. The next check retries.
   if (collect === undefined) return
   setFlagsFromString(`--bytecode-old-age=${FORGOTTEN_AFTER.now}`)
   collect({ type: 'major', execution: 'sync', flavor: 'regular' })
@@ -67,7 +66,7 @@ export function giveMemoryBack(): void {
   setFlagsFromString(`--bytecode-old-age=${FORGOTTEN_AFTER.usually}`)
 }
 
-/** Starts to check the heap of the calling thread, in real time. Returns a function to stop. */
+/** Starts checking the heap of the calling thread, in real time. Returns a function that stops it. */
 export function watchSpareMemory(lookMs = LOOK_MS): () => void {
   let seen: EventLoopUtilization = performance.eventLoopUtilization()
   let heldThen: number | null = null
@@ -77,8 +76,8 @@ export function watchSpareMemory(lookMs = LOOK_MS): () => void {
     const busy = performance.eventLoopUtilization(now, seen).utilization
     seen = now
     const held = getHeapStatistics().total_heap_size
-    if (!worthCollecting({ busy, held, heldThen, since: performance.now() - collected })) return
-    giveMemoryBack()
+    if (!shouldCollectGarbage({ busy, held, heldThen, since: performance.now() - collected })) return
+    releaseMemory()
     collected = performance.now()
     heldThen = getHeapStatistics().total_heap_size
   }, lookMs).unref()

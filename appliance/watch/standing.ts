@@ -1,8 +1,8 @@
 /** Gauges that are updated when metrics are read. */
 import { Gauge, Counter, Histogram, type Registry } from 'prom-client'
 
-/** The values of the gauges. Every list is bounded by the configuration, never by the mail. */
-export interface Standing {
+/** The values of the gauges. The length of every list is limited by the configuration, and doesn't depend on the mail. */
+export interface GaugeValues {
   spool: { waiting: number; held: number; inFlight: number; oldestSeconds: number; dueSeconds: number }
   lanes: { source: string; provider: string; connections: number; perMinute: number; paused: boolean }[]
   sources: { source: string; pool: string; active: boolean }[]
@@ -12,22 +12,22 @@ export interface Standing {
   broadcasts: { scheduled: number; sending: number; paused: number }
   /** Open alerts of all teams. */
   alerts: { kind: string; scope: string; count: number }[]
-  /** Free and total bytes of the file system with the data directory; null when unknown. */
+  /** Free and total bytes of the file system with the data directory; null if unknown. */
   disk: { free: number; size: number } | null
   storage: { commits: number; calls: number; waiting: number } | null
   /**
-   * Number of Posthaste's connections to its database server, of all connections in use, and their maximum; null with
-   * SQLite.
+   * Number of Posthaste's connections to its database server, number of all connections in use, and their maximum; null
+   * with SQLite.
    */
   database: { own: number; used: number; most: number } | null
   /** Number of nodes that share the database, by state; empty with SQLite. */
   nodes: Record<string, number>
-  /** Current usage by clients, and number of refusals since the start, per limited resource. */
-  capacity: ClientUse
+  /** Usage of each limited resource by clients. */
+  capacity: ClientUsage
 }
 
-/** Current usage by the clients of all listeners, and number of refusals since the start. */
-export interface ClientUse {
+/** Current usage by the clients of all listeners, and the number of refusals since the start. */
+export interface ClientUsage {
   connections: { listener: string; open: number; unknown: number; senders: number; limit: number }[]
   /** Octets. */
   bytes: { what: string; used: number; limit: number }[]
@@ -42,7 +42,7 @@ function setAll<L extends string>(gauge: Gauge<L>, rows: [labels: Record<L, stri
 
 function createStorageGauges({
   gauge,
-}: Pick<SeriesOf, 'gauge'>): (standing: Pick<Standing, 'storage' | 'database' | 'nodes'>) => void {
+}: Pick<MetricFactory, 'gauge'>): (standing: Pick<GaugeValues, 'storage' | 'database' | 'nodes'>) => void {
   const commits = gauge('storage_commits', 'Commits since startup')
   const committed = gauge('storage_committed_calls', 'Writes since startup; one commit can hold several')
   const waitingCalls = gauge('storage_waiting_calls', 'Storage calls without a result yet')
@@ -73,9 +73,9 @@ function createStorageGauges({
 }
 
 function createLaneGauges(
-  { gauge }: Pick<SeriesOf, 'gauge'>,
+  { gauge }: Pick<MetricFactory, 'gauge'>,
   known: (provider: string) => boolean,
-): (all: Standing['lanes']) => void {
+): (all: GaugeValues['lanes']) => void {
   const laneConnections = gauge('lane_connections', 'Connections allowed for a lane', ['source', 'provider'])
   const lanePerMinute = gauge('lane_messages_per_minute', 'Messages a minute allowed for a lane', [
     'source',
@@ -84,7 +84,7 @@ function createLaneGauges(
   const lanePaused = gauge('lane_paused', '1 while a lane is paused', ['source', 'provider'])
   return (all) => {
     const lanes = all.filter(({ provider }) => known(provider))
-    const of = ({ source, provider }: Standing['lanes'][number]) => ({ source, provider })
+    const of = ({ source, provider }: GaugeValues['lanes'][number]) => ({ source, provider })
     setAll(
       laneConnections,
       lanes.map((lane) => [of(lane), lane.connections]),
@@ -100,7 +100,9 @@ function createLaneGauges(
   }
 }
 
-function createCapacityGauges({ gauge }: Pick<SeriesOf, 'gauge'>): (standing: Standing['capacity']) => void {
+function createCapacityGauges({
+  gauge,
+}: Pick<MetricFactory, 'gauge'>): (standing: GaugeValues['capacity']) => void {
   const connections = gauge('client_connections', 'Open client connections', ['listener', 'what'])
   const bytes = gauge('client_bytes', 'Memory and disk space used by client requests', ['what'])
   const byteLimits = gauge('client_bytes_limit', 'Upper limit of memory and disk space for client requests', [
@@ -132,7 +134,7 @@ function createCapacityGauges({ gauge }: Pick<SeriesOf, 'gauge'>): (standing: St
   }
 }
 
-function createAlertGauge({ gauge }: Pick<SeriesOf, 'gauge'>): (all: Standing['alerts']) => void {
+function createAlertGauge({ gauge }: Pick<MetricFactory, 'gauge'>): (all: GaugeValues['alerts']) => void {
   const alerts = gauge('alerts', 'Open alerts of all teams, and of the server', ['kind', 'scope'])
   return (all) =>
     setAll(
@@ -141,11 +143,11 @@ function createAlertGauge({ gauge }: Pick<SeriesOf, 'gauge'>): (all: Standing['a
     )
 }
 
-/** @param known providers whose lanes have series; there are as many others as recipient domains */
-export function createStandingGauges(
-  { gauge }: SeriesOf,
+/** @param known whether a provider's lanes have their own series; there are as many other providers as recipient domains */
+export function createGauges(
+  { gauge }: MetricFactory,
   known: (provider: string) => boolean,
-): (standing: Standing) => void {
+): (standing: GaugeValues) => void {
   const spool = gauge('spool_deliveries', 'Queued deliveries', ['state'])
   const oldest = gauge(
     'spool_oldest_seconds',
@@ -202,7 +204,7 @@ export function createStandingGauges(
   }
 }
 
-export interface SeriesOf {
+export interface MetricFactory {
   counter: <L extends string>(name: string, help: string, labels?: L[]) => Counter<L>
   gauge: <L extends string>(name: string, help: string, labels?: L[]) => Gauge<L>
   /** @param buckets upper bounds, in seconds */
@@ -210,7 +212,7 @@ export interface SeriesOf {
 }
 
 /** Creates counters, gauges and histograms in a registry. */
-export function seriesOf(registry: Registry): SeriesOf {
+export function createMetricFactory(registry: Registry): MetricFactory {
   const registers = [registry]
   return {
     counter: (name, help, labelNames = []) =>

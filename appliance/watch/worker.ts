@@ -1,4 +1,4 @@
-/** A periodic task that can also be woken. */
+/** A task that runs periodically, and earlier if it is woken. */
 import { setTimeout as rest } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger } from './log.ts'
@@ -16,8 +16,8 @@ const TROUBLE_MS = 5000
 
 export interface WorkerDeps {
   /**
-   * Does a part of the work. Returns true if there is more, and is then called again. A long step calls `going` between
-   * its parts, and ends when that is false.
+   * Does a part of the work. Returns true if there is more work, and is then called again. A long step calls `going`
+   * between its parts, and ends when that returns false.
    */
   step: (going: () => boolean) => Promise<boolean>
   clock: Clock
@@ -25,13 +25,13 @@ export interface WorkerDeps {
   /** How often to run without being woken, in milliseconds. */
   pollMs: number
   /**
-   * Called after each run. Returns when the next work is due for which no one calls `wake` (Unix milliseconds);
-   * undefined for none.
+   * Called after each run. Returns when the next work is due that nobody calls `wake` for (Unix milliseconds); undefined if
+   * there is none.
    */
   next?: () => Promise<number | undefined>
   /**
-   * Pause between runs in real milliseconds; default: none. Work that arrives during the pause is handled together,
-   * which saves CPU time.
+   * Pause between runs in real milliseconds; none by default. Work that arrives during the pause is handled together, which
+   * saves CPU time.
    */
   restMs?: number
   /** Minimum pause after a failed step, in milliseconds. */

@@ -8,14 +8,14 @@ import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Clock } from '../clock/clock.ts'
-import { CannotStart } from './listeners.ts'
-import { selfSignedPair, type CertificatePair } from './self-signed.ts'
+import { StartupError } from './listeners.ts'
+import { createSelfSignedPair, type CertificatePair } from './self-signed.ts'
 
 /**
- * Options for every TLS server. Renegotiation is disabled, because a client could otherwise renegotiate TLS 1.2
- * endlessly, which costs the server more than the client. Node only limits this for servers that it created itself.
+ * Options for every TLS server. Renegotiation is disabled, because a TLS 1.2 client could otherwise renegotiate endlessly,
+ * which costs the server more than the client. Node limits it only for servers that it created itself.
  */
-export const TLS_SERVER = {
+export const TLS_SERVER_OPTIONS = {
   minVersion: 'TLSv1.2',
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 } as const
@@ -34,30 +34,33 @@ export interface CertificatesOptions {
   dataDir: string
   hostname: string
   clock: Clock
-  /** Called after each reload: null, or why the old certificates stay in use. */
+  /** Called after each reload, with null or with the error due to which the old certificates stay in use. */
   onReload?: (error: Error | null) => void
 }
 
 export interface Certificates {
-  /** Returns the certificate for a requested name; the host's own for an unknown name or none. */
+  /** Returns the certificate for a requested name, or the host's own if the name is unknown or missing. */
   contextFor(name?: string): SecureContext
-  /** Whether there is a currently valid certificate for the name, other than a self-signed one. */
+  /** Whether there is a currently valid certificate for the name that isn't self-signed. */
   covers(name: string): boolean
   /**
-   * Replaces the certificates from the ACME server. The host's own comes first if no file is configured. Throws when
+   * Replaces the certificates issued by the ACME server. If no file is configured, the host's own must be first. Throws if
    * one can't be used, and keeps the old ones.
    */
   use(issued: readonly CertificatePair[]): void
-  /** Reloads the files. Rejects with a sentence when they don't match, and keeps the old ones. */
+  /**
+   * Reloads the files. If they don't match, keeps the old certificates and rejects with an error whose message is a
+   * sentence.
+   */
   reload(): Promise<void>
   close(): void
 }
 
 /** How often to check the files, in milliseconds, because watching misses changes on network file systems. */
 const POLL_MS = 30_000
-/** How long to wait after a change, in milliseconds: tools write the chain and the key one after the other. */
+/** How long to wait after a change, in milliseconds, because tools write the chain and the key one after the other. */
 const SETTLE_MS = 500
-/** A self-signed pair is replaced when it expires within this time. */
+/** Remaining lifetime below which a self-signed certificate is replaced, in milliseconds. */
 const RENEW_MS = 30 * 24 * 3_600_000
 
 interface Loaded {
@@ -65,7 +68,9 @@ interface Loaded {
   context: SecureContext
 }
 
-/** Loads the certificates and watches their files. Rejects with a sentence when they can't be used. */
+/**
+ * Loads the certificates and watches their files. If they can't be used, rejects with an error whose message is a sentence.
+ */
 export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
   const { files, additional = [], clock, hostname, onReload = () => undefined } = options
   const load = async (): Promise<Loaded[]> => {
@@ -123,7 +128,7 @@ function watchFiles(files: string[], clock: Clock, check: () => Promise<void>): 
   const poll = (): void => {
     polling = clock.after(POLL_MS, () => void check().finally(poll))
   }
-  // Watch the folder: tools replace files, and a watch on a file would stay on the old file.
+  // Watch the folder, because tools replace files, and a watch on a file would stay on the old file.
   const watchers = [...new Set(files.map(dirname))].flatMap((folder): FSWatcher[] => {
     try {
       const watcher = watch(folder, { persistent: false }, () => {
@@ -165,7 +170,7 @@ async function loadFiles({ cert, key }: CertificateFiles): Promise<Loaded> {
       return await readFile(file, 'utf8')
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      throw new CannotStart(
+      throw new StartupError(
         `${setting}: ${file} cannot be read (${code}). Correct the path or the file's permissions.`,
         { cause: error },
       )
@@ -180,12 +185,12 @@ async function loadFiles({ cert, key }: CertificateFiles): Promise<Loaded> {
 function toLoaded(pair: CertificatePair, what: string): Loaded {
   try {
     const certificate = new X509Certificate(pair.cert)
-    // OpenSSL accepts an RSA key with an ECDSA certificate, but then no handshake succeeds.
+    // OpenSSL accepts an RSA key with an ECDSA certificate, but no handshake would succeed with them.
     if (!certificate.checkPrivateKey(createPrivateKey(pair.key))) throw new Error('key values mismatch')
-    return { certificate, context: createSecureContext({ ...pair, ...TLS_SERVER }) }
+    return { certificate, context: createSecureContext({ ...pair, ...TLS_SERVER_OPTIONS }) }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new CannotStart(
+    throw new StartupError(
       `${what} is not usable (${reason}). Both files must be PEM, with the certificate first in its chain, and the key must match it.`,
       { cause: error },
     )
@@ -202,10 +207,11 @@ async function ownPair({ dataDir, hostname, clock }: CertificatesOptions): Promi
     const usable = certificate.checkHost(hostname) && Date.parse(certificate.validTo) - RENEW_MS > clock.now()
     if (usable) return pair
   } catch (error) {
-    // No file, or an incomplete one after a crash: generate a new pair, which no one has pinned.
+    // The file is missing, or incomplete after a crash. Generate a new pair, which is safe because nobody has pinned the
+    // old certificate.
     if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
   }
-  const pair = await selfSignedPair([hostname], clock.now())
+  const pair = await createSelfSignedPair([hostname], clock.now())
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await writeFile(`${file}.new`, JSON.stringify(pair), { mode: 0o600 })
   await rename(`${file}.new`, file)

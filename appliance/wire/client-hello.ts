@@ -23,7 +23,7 @@ class Fields {
     this.#at += length
     return this.#bytes.subarray(this.#at - length, this.#at)
   }
-  /** Reads a field preceded by its length in `octets` octets. */
+  /** Reads a field that is preceded by its length in `octets` octets. */
   field(octets: number): Buffer {
     return this.take(this.number(octets))
   }
@@ -56,10 +56,10 @@ function protocolsOf(hello: Buffer): string[] {
 
 /**
  * Returns the protocols that a client offers (ALPN), from the first octets of its connection. Pure.
- * @returns undefined while the message is incomplete; empty when it isn't a ClientHello or offers none. One that is
- * split over several TLS records counts as offering none.
+ * @returns undefined while the message is incomplete; empty if it isn't a ClientHello or offers no protocols. A ClientHello
+ * that is split over several TLS records counts as offering none.
  */
-export function offeredProtocols(bytes: Buffer): string[] | undefined {
+export function parseOfferedProtocols(bytes: Buffer): string[] | undefined {
   if (bytes.length === 0) return undefined
   if (bytes[0] !== 22) return [] // RFC 8446 §5.1: 22 is a handshake
   if (bytes.length < 5) return undefined
@@ -69,7 +69,7 @@ export function offeredProtocols(bytes: Buffer): string[] | undefined {
   try {
     return protocolsOf(bytes.subarray(5, 5 + length))
   } catch (error) {
-    // Malformed: the TLS stack responds with its alert.
+    // The message is malformed, so the TLS stack responds with an alert.
     if (error instanceof RangeError) return []
     throw error
   }

@@ -20,7 +20,7 @@ export const TAG = {
 export const contextTag = (n: number): number => 0xa0 | n
 
 /** Encodes a tag, length and value (X.690 §8.1). */
-export function der(tag: number, ...parts: Uint8Array[]): Buffer {
+export function encodeDer(tag: number, ...parts: Uint8Array[]): Buffer {
   const value = Buffer.concat(parts)
   if (value.length < 0x80) return Buffer.concat([Buffer.of(tag, value.length), value])
   const hex = value.length.toString(16)
@@ -30,24 +30,24 @@ export function der(tag: number, ...parts: Uint8Array[]): Buffer {
 
 /** The object identifiers in use, encoded. */
 export const OID = {
-  ecdsaWithSha256: der(TAG.OID, Buffer.from('2a8648ce3d040302', 'hex')),
-  commonName: der(TAG.OID, Buffer.from('550403', 'hex')),
-  subjectAltName: der(TAG.OID, Buffer.from('551d11', 'hex')),
-  authorityKeyIdentifier: der(TAG.OID, Buffer.from('551d23', 'hex')),
+  ecdsaWithSha256: encodeDer(TAG.OID, Buffer.from('2a8648ce3d040302', 'hex')),
+  commonName: encodeDer(TAG.OID, Buffer.from('550403', 'hex')),
+  subjectAltName: encodeDer(TAG.OID, Buffer.from('551d11', 'hex')),
+  authorityKeyIdentifier: encodeDer(TAG.OID, Buffer.from('551d23', 'hex')),
   /** The extensions requested in a CSR (RFC 2985 §5.4.2). */
-  extensionRequest: der(TAG.OID, Buffer.from('2a864886f70d01090e', 'hex')),
+  extensionRequest: encodeDer(TAG.OID, Buffer.from('2a864886f70d01090e', 'hex')),
   /** id-pe-acmeIdentifier (RFC 8737 §3). */
-  acmeIdentifier: der(TAG.OID, Buffer.from('2b0601050507011f', 'hex')),
+  acmeIdentifier: encodeDer(TAG.OID, Buffer.from('2b0601050507011f', 'hex')),
 } as const
 
 /** Encodes the subjectAltName extension with DNS names (RFC 5280 §4.2.1.6). */
-export function altNames(names: readonly string[]): Buffer {
-  const list = der(TAG.SEQUENCE, ...names.map((name) => der(0x82, Buffer.from(name))))
-  return der(TAG.SEQUENCE, OID.subjectAltName, der(TAG.OCTET_STRING, list))
+export function encodeAltNames(names: readonly string[]): Buffer {
+  const list = encodeDer(TAG.SEQUENCE, ...names.map((name) => encodeDer(0x82, Buffer.from(name))))
+  return encodeDer(TAG.SEQUENCE, OID.subjectAltName, encodeDer(TAG.OCTET_STRING, list))
 }
 
 /** Encodes DER as PEM (RFC 7468). */
-export const pem = (label: string, bytes: Uint8Array): string =>
+export const encodePem = (label: string, bytes: Uint8Array): string =>
   `-----BEGIN ${label}-----\n${Buffer.from(bytes)
     .toString('base64')
     .replaceAll(/.{64}/g, '$&\n')

@@ -1,6 +1,6 @@
 /**
- * Fetches a URL chosen by an outsider, without being led into our own networks (SSRF). Looks up the name, checks every
- * IP, and connects only to a checked IP, so that DNS rebinding has no effect. No cookies, credentials, proxy or
+ * Fetches a URL that an untrusted party chose, without letting it reach our own networks (SSRF). Looks up the name, checks
+ * every IP, and connects only to a checked IP, so that DNS rebinding has no effect. No cookies, credentials, proxy or
  * decompression.
  */
 import { request as requestHttp, type ClientRequest, type IncomingMessage } from 'node:http'
@@ -16,7 +16,7 @@ const MAX_URL = 8192
 
 /** Dependencies of a guarded fetch. */
 export interface FetchDeps {
-  /** Returns every IP of a name, IPv4 and IPv6; empty when there is none. Rejects when the lookup failed. */
+  /** Returns every IP of a name, IPv4 and IPv6; empty if there is none. Rejects if the lookup fails. */
   lookup: (name: string) => Promise<string[]>
   clock: Clock
   /** Networks that are allowed although they aren't public. */
@@ -31,7 +31,7 @@ export interface FetchDeps {
   ca?: string | undefined
 }
 
-export type Fetched =
+export type FetchResult =
   | {
       kind: 'fetched'
       content: Uint8Array
@@ -40,16 +40,16 @@ export type Fetched =
       disposition: string | null
     }
   /**
-   * Why it failed, as the rest of a sentence that begins with what was to be fetched. Reveals nothing about our
+   * Why the fetch failed, worded as the rest of a sentence whose subject is the URL's resource. Reveals nothing about our
    * networks. `certificate`: the host's certificate is the problem.
    */
   | { kind: 'failed'; note: string; certificate?: true }
 
 /** Options beyond a plain GET. */
 export interface FetchRequest {
-  /** Makes it a POST, for which any 2xx response is a success. */
+  /** Makes the request a POST, for which any 2xx response is a success. */
   post?: { body: Uint8Array; contentType: string }
-  /** Maximum number of redirects. Default 3; a POST follows none. */
+  /** Maximum number of redirects. The default is 3, and 0 for a POST. */
   redirects?: number
 }
 
@@ -57,9 +57,9 @@ export type GuardedFetch = (
   url: URL,
   count: (bytes: number) => void,
   request?: FetchRequest,
-) => Promise<Fetched>
+) => Promise<FetchResult>
 
-/** Ends a fetch with a message for the caller. */
+/** An error that ends a fetch, with a message for the caller. */
 class Failed extends Error {
   readonly certificate: boolean
 
@@ -75,19 +75,19 @@ class Failed extends Error {
  */
 const notPublic = () => new Failed('must be on a host with a public address')
 
-/** Returns why a URL can't be fetched at all, as the rest of a sentence; undefined when it may be tried. */
-export function urlProblem(url: URL): string | undefined {
+/** Returns why a URL can't be fetched at all, worded as the rest of a sentence; undefined if it can be tried. */
+export function findUrlProblem(url: URL): string | undefined {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http:// or https:// URL'
   if (url.href.length > MAX_URL) return `must be at most ${MAX_URL} characters long`
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or a password'
-  // Servers for mail and other old protocols listen on these ports, and would read a request as commands.
+  // Mail servers and servers of other old protocols listen on these ports, and would parse a request as commands.
   if (url.port !== '' && Number(url.port) < 1024) return 'must use port 80, 443 or one above 1023'
   return undefined
 }
 
 /**
- * Creates the fetcher. A fetch resolves with the body of a 200 response, or with the reason of a failure. It rejects
- * only with what `count` throws; that is called for every chunk before it is stored, and thus sets the limit.
+ * Creates the fetcher. A fetch resolves with the body of a 200 response, or with the reason of a failure. It rejects only
+ * with errors that `count` throws. `count` is called for every chunk before it is stored, so it can limit the size.
  */
 export function createGuardedFetch(deps: FetchDeps): GuardedFetch {
   return async (url, count, request = {}) => {
@@ -116,7 +116,7 @@ type Deps = FetchDeps & { request: FetchRequest; signal: AbortSignal }
 
 interface Answer {
   response: IncomingMessage
-  /** Closes the connection in any state. */
+  /** Closes the connection, whatever its state. */
   end: () => void
 }
 
@@ -125,7 +125,7 @@ async function follow(first: URL, deps: Deps): Promise<Answer> {
   const { post, redirects = post ? 0 : MAX_REDIRECTS } = deps.request
   let url = first
   for (let hops = 0; ; hops++) {
-    const problem = urlProblem(url)
+    const problem = findUrlProblem(url)
     if (problem !== undefined) throw new Failed(problem)
     const answer = await askAny(url, await addressesOf(url, deps), deps)
     const { statusCode = 0, headers } = answer.response
@@ -150,20 +150,20 @@ async function addressesOf({ hostname }: URL, deps: Deps): Promise<string[]> {
   return allowed.slice(0, MAX_ADDRESSES)
 }
 
-/** Whether DNS can contain a name (RFC 1035 §2.3.4). If not, no lookup is needed, and a retry would not help. */
+/** Whether a name can exist in DNS (RFC 1035 §2.3.4). If not, a lookup isn't needed, and a retry wouldn't help. */
 const isName = (host: string): boolean =>
   host.length <= 253 && host.split('.').every((label) => label.length >= 1 && label.length <= 63)
 
 async function lookUp(host: string, { lookup, signal }: Deps): Promise<string[]> {
   if (!isName(host)) return []
   const found = lookup(host).catch(() => {
-    // The resolver's message names our servers.
+    // Use a fixed message, because the resolver's message contains the names of our servers.
     throw new Failed('is on a host that cannot be resolved right now')
   })
   return orAbort(found, signal)
 }
 
-/** Tries one IP after the other until one responds. */
+/** Tries the IPs one after the other until one responds. */
 async function askAny(url: URL, addresses: string[], deps: Deps): Promise<Answer> {
   let problem = notPublic()
   for (const ip of addresses) {
@@ -215,7 +215,7 @@ function ask(url: URL, ip: string, { agent, ca, signal, request: { post } }: Dep
   )
 }
 
-/** Waits for `work` until the signal aborts, then destroys the request. */
+/** Waits for `work` until the signal aborts. On abort, destroys the request and rejects. */
 async function orAbort<T>(work: Promise<T>, signal: AbortSignal, request?: ClientRequest): Promise<T> {
   signal.throwIfAborted()
   return new Promise<T>((resolve, reject) => {
@@ -229,7 +229,7 @@ async function orAbort<T>(work: Promise<T>, signal: AbortSignal, request?: Clien
   })
 }
 
-/** Explains an error without IPs; a socket's error names the IP. */
+/** Explains an error without naming IPs, which the messages of socket errors contain. */
 function explain(error: NodeJS.ErrnoException): Failed {
   const code = error.code ?? ''
   if (code === 'ECONNREFUSED') return new Failed('is on a host that refuses connections')
@@ -239,12 +239,12 @@ function explain(error: NodeJS.ErrnoException): Failed {
   return new Failed('is on a host that cannot be reached')
 }
 
-/** Reads a body; `count` throws when it is too large. */
+/** Reads a body. `count` throws if the body is too large. */
 async function read(
   response: IncomingMessage,
   count: (bytes: number) => void,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchResult> {
   const { headers } = response
   // Refuse compressed responses. They weren't requested, and a kilobyte could inflate to a gigabyte.
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''

@@ -7,10 +7,10 @@ import { connect, type NetConnectOpts, type Socket } from 'node:net'
 
 const VERSION = 6
 
-/** What a filter may do with a message. Bodies, recipients and the sender can't be changed. */
+/** Actions that a filter may request for a message. Bodies, recipients and the sender can't be changed. */
 const ACTIONS = { addHeaders: 0x01, changeHeaders: 0x10, quarantine: 0x20 } as const
 
-/** Steps that a filter can do without (`no`), and steps to which it doesn't reply (`quiet`). */
+/** Flags of the protocol's steps: `no` if the filter doesn't want a step, `quiet` if it doesn't reply to it. */
 export const STEPS = {
   connect: { no: 0x01, quiet: 0x1000 },
   helo: { no: 0x02, quiet: 0x2000 },
@@ -24,14 +24,14 @@ export const STEPS = {
 export type Step = keyof typeof STEPS
 /** Flag: the filter may ask to skip the rest of the body. */
 const SKIP = 0x400
-/** Flag: both sides send field values with the white space after the colon. */
+/** Flag: both sides send field values including the white space after the colon. */
 const LEADING_SPACE = 0x100000
 const OFFERED_STEPS = Object.values(STEPS).reduce(
   (all, { no, quiet }) => all | no | quiet,
   SKIP | LEADING_SPACE,
 )
 
-/** Longest packet that a filter may send: a header value of 64 KB, with room. */
+/** Maximum length of a packet that a filter may send. It leaves space for a header value of 64 KB. */
 const MOST_BYTES = 128 * 1024
 
 export interface Packet {
@@ -39,19 +39,19 @@ export interface Packet {
   data: Buffer
 }
 
-/** Encodes a text with the NUL that ends it. A NUL in the text would end it early, so it is removed. */
-export const text = (value: string, encoding: 'utf8' | 'latin1' = 'utf8'): Buffer =>
+/** Encodes a text, terminated by a NUL. Removes NULs inside the text, which would end it early. */
+export const encodeTerminatedText = (value: string, encoding: 'utf8' | 'latin1' = 'utf8'): Buffer =>
   Buffer.from(`${value.replaceAll('\0', '')}\0`, encoding)
-/** Encodes a number of four octets. */
+/** Encodes a number as four octets. */
 const number = (value: number): Buffer => {
   const encoded = Buffer.alloc(4)
   encoded.writeUInt32BE(value)
   return encoded
 }
-/** Splits data into the texts that it consists of. */
-export const textsOf = (data: Buffer): string[] => data.toString('utf8').replace(/\0$/, '').split('\0')
+/** Splits data into its NUL-terminated texts. */
+export const decodeTexts = (data: Buffer): string[] => data.toString('utf8').replace(/\0$/, '').split('\0')
 
-/** One connection to a filter. */
+/** A connection to a filter. */
 export class MilterConnection {
   readonly #socket: Socket
   readonly #chunks: AsyncIterator<Buffer>
@@ -64,10 +64,10 @@ export class MilterConnection {
     this.#chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Buffer>
   }
 
-  /** Connects and agrees on the protocol; see `openMilter`. */
+  /** Connects and negotiates the protocol; see `openMilter`. */
   static async open(target: NetConnectOpts, signal: AbortSignal): Promise<MilterConnection> {
     const socket = connect(target)
-    // Code that waits for the connection or a packet gets the error.
+    // Errors are reported to the code that waits for the connection or a packet.
     socket.on('error', () => undefined)
     const abort = (): void => void socket.destroy(signal.reason as Error)
     signal.addEventListener('abort', abort)
@@ -84,7 +84,7 @@ export class MilterConnection {
     return connection
   }
 
-  /** Whether values of fields have the white space after the colon. Otherwise one space is implied. */
+  /** Whether field values include the white space after the colon. Otherwise, one space is implied. */
   get hasSpace(): boolean {
     return (this.steps & LEADING_SPACE) !== 0
   }
@@ -106,7 +106,7 @@ export class MilterConnection {
     this.#socket.write(Buffer.concat([number(length), Buffer.from(letter), ...parts]))
   }
 
-  /** Returns the next packet. Throws if the connection ends before. */
+  /** Returns the next packet. Throws if the connection ends before it is complete. */
   async receive(): Promise<Packet> {
     await this.#fill(4)
     const length = this.#buffered.readUInt32BE()
@@ -118,13 +118,13 @@ export class MilterConnection {
     return { letter, data }
   }
 
-  /** Ends the session, and the connection once that is sent. */
+  /** Ends the session, and closes the connection once the command is sent. */
   close(): void {
     this.send('Q')
     this.#socket.destroySoon()
   }
 
-  /** Ends the connection at once. */
+  /** Closes the connection immediately. */
   destroy(): void {
     this.#socket.destroy()
   }
@@ -141,8 +141,8 @@ export class MilterConnection {
 /**
  * Opens a session with a filter.
  * @param milter `host:port`, or `unix:` with the path of a socket
- * @param signal ends the connection at once
- * @throws if it can't be reached, isn't a milter, or needs changes of messages that aren't offered
+ * @param signal closes the connection immediately
+ * @throws if the filter can't be reached, isn't a milter, or requires changes of messages that aren't offered
  */
 export const openMilter = (milter: string, signal: AbortSignal): Promise<MilterConnection> =>
   MilterConnection.open(targetOf(milter), signal)

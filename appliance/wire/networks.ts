@@ -15,8 +15,8 @@ export interface Cidr {
 }
 
 /**
- * Parses networks such as `10.0.0.0/8` or `fd00::/8`; a single IP is a network of one.
- * Throws an Error that lists every invalid entry, and why.
+ * Parses networks such as `10.0.0.0/8` or `fd00::/8`. A single IP is a network with one address. Throws an error that lists
+ * every invalid entry and its problem.
  */
 export function parseNetworks(list: readonly string[]): Cidr[] {
   const complaints: string[] = []
@@ -30,30 +30,29 @@ export function parseNetworks(list: readonly string[]): Cidr[] {
   return networks
 }
 
-/** Whether one of the networks contains the IP. Invalid IPs are in none. */
-export function inNetworks(ip: string, networks: readonly Cidr[]): boolean {
+/** Whether one of the networks contains the IP. No network contains an invalid IP. */
+export function isInNetworks(ip: string, networks: readonly Cidr[]): boolean {
   const address = parseAddress(ip)
   return address !== undefined && contains(networks, address)
 }
 
-/** Whether connections to this IP are forbidden; see `whyForbidden`. */
+/** Whether connections to this IP are forbidden; see `explainForbiddenTarget`. */
 export function isForbiddenTarget(
   ip: string,
   allowNetworks: readonly Cidr[],
   own: readonly string[] = [],
 ): boolean {
-  return whyForbidden(ip, allowNetworks, own) !== undefined
+  return explainForbiddenTarget(ip, allowNetworks, own) !== undefined
 }
 
 /**
- * Returns why an IP is forbidden, in words that complete "the address … is"; undefined when it is allowed.
+ * Returns why an IP is forbidden, in words that complete "the address … is"; undefined if it is allowed.
  *
- * The owner of any domain chooses its MX and A records. Only globally reachable unicast IPs are allowed, unless a
- * network in `allowNetworks` contains the IP. This machine's own IPs are forbidden, because services there may trust
- * them.
- * @param own IPs of this machine's interfaces, as formatted by `canonicalIp`
+ * The owner of any domain chooses its MX and A records. Only globally reachable unicast IPs are allowed, unless a network
+ * in `allowNetworks` contains the IP. This machine's own IPs are forbidden, because services there may trust them.
+ * @param own IPs of this machine's interfaces, as formatted by `normalizeIp`
  */
-export function whyForbidden(
+export function explainForbiddenTarget(
   ip: string,
   allowNetworks: readonly Cidr[],
   own: readonly string[] = [],
@@ -94,7 +93,7 @@ function judge4(address: ipaddr.IPv4, own: readonly string[]): string | undefine
   return own.includes(address.toString()) ? 'an address of this machine' : undefined
 }
 
-/** Judges an IPv6 address; one that embeds an IPv4 address is judged by that. */
+/** Returns why an IPv6 address is forbidden. If it embeds an IPv4 address, checks that address. */
 function judge6(
   address: ipaddr.IPv6,
   allowNetworks: readonly Cidr[],
@@ -131,8 +130,8 @@ function contains(networks: readonly Cidr[], address: Address): boolean {
 }
 
 /**
- * Parses an IP if node:net considers it one: the package also accepts 0x7f.1 and 2130706433. ::ffff:1.2.3.4 counts as
- * 1.2.3.4. ::1.2.3.4 doesn't, although the package says so, because the kernel connects to an IPv6 address.
+ * Parses an IP if node:net accepts it; the package also accepts 0x7f.1 and 2130706433. ::ffff:1.2.3.4 is parsed as 1.2.3.4.
+ * ::1.2.3.4 is not, although the package would do so, because the kernel connects to an IPv6 address.
  */
 function parseAddress(ip: string): Address | undefined {
   return isIP(ip) === 0 ? undefined : ipaddr.process(ip.replace(/^::(?=\d+\.)/, '0:0:0:0:0:0:'))
@@ -151,7 +150,7 @@ function parseNetwork(entry: string): Cidr | string {
   if (first.toString() !== withoutZone(address)) {
     return `has bits set after the prefix: did you mean ${first.toString()}/${bits}?`
   }
-  // Mapped addresses are matched as IPv4, so a network of them is converted.
+  // Mapped addresses are matched as IPv4, so a network of mapped addresses is converted.
   const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96
   return mapped
     ? { text: entry, address: address.toIPv4Address(), bits: bits - 96 }
@@ -171,11 +170,11 @@ function firstAddress(address: Address, bits: number): Address {
 }
 
 /**
- * Returns the common part of the IPs of one customer, for counting by source: the IPv4 address, or the first `bits` of
- * an IPv6 address.
- * @param bits 64 for one network (RFC 4291 §2.5.4); 48 for a whole site (RFC 6177), from which an attacker can choose
+ * Returns the part that the IPs of one customer have in common, for counting by source: the IPv4 address, or the first
+ * `bits` of an IPv6 address.
+ * @param bits 64 for one network (RFC 4291 §2.5.4); 48 for a whole site (RFC 6177), whose addresses one attacker can use
  */
-export function sourceNetwork(ip: string, bits: 48 | 64 = 64): string {
+export function getSourceNetwork(ip: string, bits: 48 | 64 = 64): string {
   const address = parseAddress(ip)
   if (!address) return ip
   if (!(address instanceof ipaddr.IPv6)) return address.toString()
@@ -184,7 +183,7 @@ export function sourceNetwork(ip: string, bits: 48 | 64 = 64): string {
 }
 
 /** Normalizes an IP (RFC 5952 for IPv6); undefined when invalid. */
-export function canonicalIp(ip: string): string | undefined {
+export function normalizeIp(ip: string): string | undefined {
   const address = parseAddress(ip)
   return address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address?.toString()
 }
@@ -193,7 +192,7 @@ export function canonicalIp(ip: string): string | undefined {
  * Returns the labels of an IP in reverse DNS: octets in decimal (RFC 1035 §3.5), for IPv6 nibbles in hex (RFC 3596
  * §2.5), in reverse order. `ip` must be valid.
  */
-export function reverseLabels(ip: string): string {
+export function toReverseLabels(ip: string): string {
   const bytes = parseAddress(ip)!.toByteArray()
   if (bytes.length === 4) return bytes.toReversed().join('.')
   const hex = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')
@@ -203,19 +202,19 @@ export function reverseLabels(ip: string): string {
 /** How long the list of IPs is cached, in milliseconds. */
 const FRESH_MS = 10_000
 
-/** Lists the machine's own IPs except loopback, as formatted by `canonicalIp`. */
-export function machineAddresses(): string[] {
+/** Lists the machine's own IPs except loopback, as formatted by `normalizeIp`. */
+export function listMachineAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) =>
     (addresses ?? [])
       .filter(({ internal }) => !internal)
-      .map(({ address }) => canonicalIp(address) ?? address),
+      .map(({ address }) => normalizeIp(address) ?? address),
   )
 }
 
-/** Wraps `list` with a cache of ten seconds. */
-export function refreshedAddresses(
+/** Returns a function that caches the result of `list` for ten seconds. */
+export function createAddressCache(
   clock: Pick<Clock, 'now'>,
-  list: () => readonly string[] = machineAddresses,
+  list: () => readonly string[] = listMachineAddresses,
 ): () => readonly string[] {
   let last: { at: number; addresses: readonly string[] } | undefined
   return () => {

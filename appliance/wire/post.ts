@@ -1,7 +1,8 @@
 /**
- * Posts repeatedly to URLs chosen by outsiders, without being led into our own networks. As in `fetch.ts`, the name is
- * looked up here and every IP is checked before connecting. Unlike there, connections are kept alive, in a separate set
- * for each owner of a URL so that none is shared. No redirects, cookies, credentials, proxy or decompression.
+ * Posts repeatedly to URLs that untrusted parties chose, without letting them reach our own networks. As in `fetch.ts`, the
+ * name is looked up here and every IP is checked before connecting. Unlike there, connections are kept alive. Each owner of
+ * a URL has a separate set of connections, so that none is shared. No redirects, cookies, credentials, proxy or
+ * decompression.
  */
 import {
   Agent as HttpAgent,
@@ -12,12 +13,12 @@ import {
 import { Agent as HttpsAgent, request as requestHttps, type RequestOptions } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
-import { urlProblem } from './fetch.ts'
-import { inNetworks, isForbiddenTarget, type Cidr } from './networks.ts'
+import { findUrlProblem } from './fetch.ts'
+import { isInNetworks, isForbiddenTarget, type Cidr } from './networks.ts'
 
 /** Maximum number of IPs of a name to try. */
 const MAX_ADDRESSES = 3
-/** Maximum number of sets of kept connections; the least recently used is dropped first. */
+/** Maximum number of sets of kept connections. The least recently used set is dropped first. */
 const MAX_KEPT = 1000
 /** How long an idle connection is kept, in milliseconds. */
 const IDLE_MS = 30_000
@@ -26,8 +27,8 @@ const MAX_HEADERS = 16_384
 /** Maximum number of header fields kept. */
 const MAX_FIELDS = 50
 
-export interface PosterDeps {
-  /** Returns every IP of a name, IPv4 and IPv6; empty when there is none. Rejects when the lookup failed. */
+export interface PostClientDeps {
+  /** Returns every IP of a name, IPv4 and IPv6; empty if there is none. Rejects if the lookup fails. */
   lookup: (name: string) => Promise<string[]>
   clock: Clock
   /** Networks that are allowed although they aren't public, and without TLS. */
@@ -36,7 +37,7 @@ export interface PosterDeps {
   ownAddresses: () => readonly string[]
   /** Time limit for a request: lookup, connection, and response with its body (milliseconds). */
   deadlineMs: number
-  /** Maximum bytes of a response's body to read, and how many of them to keep. */
+  /** Maximum number of bytes of a response's body to read, and the number of bytes to keep. */
   readBytes: number
   keepBytes: number
   /** CA certificates (PEM) to trust instead of Node's own. */
@@ -47,28 +48,28 @@ export interface PostRequest {
   url: string
   /** Requests with the same owner share connections. */
   owner: string
-  /** By name in lower case. */
+  /** Header fields, by name in lower case. */
   headers: Record<string, string>
   body: string
 }
 
 /**
- * The result of a request. A failure has `error`, a sentence that reveals nothing about our networks; it may have a
- * status, too.
+ * The result of a request. A failure has `error`, a sentence that reveals nothing about our networks; it may also have a
+ * status.
  */
-export interface Posted {
+export interface PostResult {
   status: number | null
   error: string | null
-  /** The IP that responded, or was contacted last. */
+  /** The IP that responded, or that was contacted last. */
   ip: string | null
   responseHeaders: Record<string, string>
   /** The beginning of the response's body. */
   response: string
 }
 
-export interface Poster {
-  /** Makes a request. Never rejects: failures of the other side are returned. */
-  post(request: PostRequest): Promise<Posted>
+export interface PostClient {
+  /** Makes a request. Never rejects: failures of the endpoint are returned in the result. */
+  post(request: PostRequest): Promise<PostResult>
   /** Closes kept connections and aborts requests in flight. */
   close(): void
 }
@@ -76,7 +77,7 @@ export interface Poster {
 class Failed extends Error {}
 
 /** Creates the poster. */
-export function createPoster(deps: PosterDeps): Poster {
+export function createPostClient(deps: PostClientDeps): PostClient {
   const agents = createAgents(deps.ca)
   const closing = new AbortController()
   return {
@@ -88,7 +89,7 @@ export function createPoster(deps: PosterDeps): Poster {
       const cancel = deps.clock.after(deps.deadlineMs, () => stop.abort(late))
       const end = (): void => stop.abort(new Failed('The server stopped during the request.'))
       closing.signal.addEventListener('abort', end, { once: true })
-      const posted: Posted = { status: null, error: null, ip: null, responseHeaders: {}, response: '' }
+      const posted: PostResult = { status: null, error: null, ip: null, responseHeaders: {}, response: '' }
       try {
         if (closing.signal.aborted) end()
         await ask(request, posted, { ...deps, signal: stop.signal, agents })
@@ -122,13 +123,13 @@ function createAgents(ca: string | undefined): Agents {
       const key = `${owner} ${url.origin}`
       const secure = url.protocol === 'https:'
       const agent = kept.get(key) ?? (secure ? new HttpsAgent({ ...options, ca }) : new HttpAgent(options))
-      // A map keeps insertion order; re-inserting moves an entry to the end.
+      // A map keeps insertion order, so re-inserting moves an entry to the end.
       kept.delete(key)
       kept.set(key, agent)
       if (kept.size > MAX_KEPT) {
         const [oldest, unused] = kept.entries().next().value!
         kept.delete(oldest)
-        // Requests in flight finish by themselves; idle connections close by their timeout.
+        // Requests in flight can finish; idle connections are closed by their timeout.
         unused.maxFreeSockets = 0
       }
       return agent
@@ -140,17 +141,17 @@ function createAgents(ca: string | undefined): Agents {
   }
 }
 
-type Deps = PosterDeps & { signal: AbortSignal; agents: Agents }
+type Deps = PostClientDeps & { signal: AbortSignal; agents: Agents }
 
-async function ask(request: PostRequest, posted: Posted, deps: Deps): Promise<void> {
+async function ask(request: PostRequest, posted: PostResult, deps: Deps): Promise<void> {
   const url = new URL(request.url)
-  const problem = urlProblem(url)
+  const problem = findUrlProblem(url)
   if (problem !== undefined) throw new Failed(`The URL ${problem}.`)
   const addresses = await orAbort(addressesOf(url, deps), deps.signal)
   try {
     await once(request, { url, addresses, reuse: true }, posted, deps)
   } catch (error) {
-    // The other side closed a kept connection just as it was used, without having seen the request.
+    // The endpoint closed a kept connection just as it was used, so it can't have received the request.
     if (!(error instanceof Stale) || deps.signal.aborted) throw error
     await once(request, { url, addresses, reuse: false }, posted, deps)
   }
@@ -165,12 +166,12 @@ async function addressesOf(url: URL, { lookup, allowNetworks, ownAddresses }: De
   const all = isIP(host) === 0 ? await lookUp(host, lookup) : [host]
   const own = ownAddresses()
   const allowed = all.filter((ip) => !isForbiddenTarget(ip, allowNetworks, own))
-  // Use the same sentence for names that don't exist and for names with internal addresses, because a difference would
+  // Use the same message for names that don't exist and for names with internal addresses, because a difference would
   // reveal our networks.
   if (allowed.length === 0)
     throw new Failed('The endpoint must be on a host with a public address, or in webhooks.allow_networks.')
   const plain = url.protocol === 'http:'
-  const fit = plain ? allowed.filter((ip) => inNetworks(ip, allowNetworks)) : allowed
+  const fit = plain ? allowed.filter((ip) => isInNetworks(ip, allowNetworks)) : allowed
   if (fit.length === 0)
     throw new Failed('The endpoint must use https:// (http:// only for networks in webhooks.allow_networks).')
   return fit.slice(0, MAX_ADDRESSES)
@@ -182,7 +183,7 @@ async function lookUp(host: string, lookup: Deps['lookup']): Promise<string[]> {
   try {
     return await lookup(host)
   } catch {
-    // The resolver's message names our servers.
+    // Use a fixed message, because the resolver's message contains the names of our servers.
     throw new Failed("The endpoint's host cannot be resolved right now.")
   }
 }
@@ -205,7 +206,7 @@ interface Target {
 }
 
 /** Makes a request on a kept connection, or on a new one to exactly these IPs. */
-function once(request: PostRequest, target: Target, posted: Posted, deps: Deps): Promise<void> {
+function once(request: PostRequest, target: Target, posted: PostResult, deps: Deps): Promise<void> {
   const { url } = target
   const name = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const options: RequestOptions = {
@@ -215,7 +216,7 @@ function once(request: PostRequest, target: Target, posted: Posted, deps: Deps):
     method: 'POST',
     agent: target.reuse ? deps.agents.of(url, request.owner) : false,
     headers: { ...request.headers, host: url.host, 'content-length': Buffer.byteLength(request.body) },
-    // For a new connection: it can only go to a checked IP.
+    // A new connection can only go to one of the checked IPs.
     lookup: lookupOf(target.addresses),
     maxHeaderSize: MAX_HEADERS,
     // SNI accepts names only (RFC 6066 §3).
@@ -225,7 +226,7 @@ function once(request: PostRequest, target: Target, posted: Posted, deps: Deps):
   const sent = url.protocol === 'https:' ? requestHttps(options) : requestHttp(options)
   return new Promise<void>((resolve, reject) => {
     const abort = (): void => {
-      // Once a response has begun, its reader reports the result.
+      // Once a response has begun, the code that reads it reports the result.
       if (posted.status === null) reject(deps.signal.reason as Failed)
       sent.destroy()
     }
@@ -247,7 +248,7 @@ function once(request: PostRequest, target: Target, posted: Posted, deps: Deps):
   })
 }
 
-/** Resolves every name to these checked IPs. */
+/** Returns a lookup function that resolves every name to these checked IPs. */
 function lookupOf(addresses: string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_host, options, callback) => {
@@ -256,7 +257,7 @@ function lookupOf(addresses: string[]): LookupFunction {
   }
 }
 
-/** Explains an error without IPs; a socket's error names the IP. */
+/** Explains an error without naming IPs, which the messages of socket errors contain. */
 function explain(error: NodeJS.ErrnoException, sent: ClientRequest): Failed {
   const code = error.code ?? ''
   if (sent.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE'))
@@ -273,7 +274,7 @@ function explain(error: NodeJS.ErrnoException, sent: ClientRequest): Failed {
 async function read(
   response: IncomingMessage,
   sent: ClientRequest,
-  posted: Posted,
+  posted: PostResult,
   deps: Deps,
 ): Promise<void> {
   const { statusCode = 0, headers } = response

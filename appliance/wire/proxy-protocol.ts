@@ -1,14 +1,14 @@
 /** Parses the PROXY protocol, versions 1 and 2, in which a load balancer reports the client's IP. Pure. */
 import { isIP, isIPv4 } from 'node:net'
 
-/** What the first bytes of a connection contain. */
+/** The content of the first bytes of a connection. */
 export type ProxyHeader =
   /** More bytes are needed. */
   | { kind: 'incomplete' }
   | { kind: 'invalid'; why: string }
   /**
-   * `source` is null when the connection is the balancer's own (health checks) or the client's IP is unknown; the
-   * header has `length` bytes.
+   * `source` is null if the balancer itself connects (health checks) or the client's IP is unknown. The header has `length`
+   * bytes.
    */
   | { kind: 'header'; source: string | null; length: number }
 
@@ -74,7 +74,7 @@ function ipv6(bytes: Buffer): string {
 }
 
 /** Converts an IPv4-mapped IPv6 address to IPv4 (RFC 4291 §2.5.5.2). */
-export function plainAddress(ip: string): string {
+export function unmapIpv4(ip: string): string {
   const inner = /^::ffff:(.+)$/i.exec(ip)?.[1]
   return inner !== undefined && isIPv4(inner) ? inner : ip
 }

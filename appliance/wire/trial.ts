@@ -1,4 +1,4 @@
-/** Checks a certificate of ours as a client would: by a handshake in memory. */
+/** Checks one of our certificates as a client would: by a handshake in memory. */
 import { duplexPair } from 'node:stream'
 import { connect, TLSSocket, type SecureContext } from 'node:tls'
 
@@ -6,15 +6,15 @@ import { connect, TLSSocket, type SecureContext } from 'node:tls'
 const OLDEST = 'TLSv1.2'
 
 /**
- * Resolves to when the certificate expires, in Unix milliseconds; 0 if a client rejects it: another name, expired, not from
- * an authority that the runtime trusts, or without the intermediate certificates. Never rejects.
+ * Resolves to the expiry of the certificate in Unix milliseconds; 0 if a client would reject it because of another name,
+ * its expiry, an authority that the runtime doesn't trust, or missing intermediate certificates. Never rejects.
  *
- * A handshake, because Node has no other way to check a chain. It uses the time of the machine.
+ * Makes a handshake, because Node has no other way to check a chain. It uses the time of the machine.
  * @param context the certificate with its chain and key
  * @param name the name that the client connects to
  * @param ca PEM of an authority to trust instead of the runtime's
  */
-export function trustedUntil(context: SecureContext, name: string, ca?: string): Promise<number> {
+export function checkTrustExpiry(context: SecureContext, name: string, ca?: string): Promise<number> {
   const [near, far] = duplexPair()
   return new Promise((resolve) => {
     const server = new TLSSocket(far, { isServer: true, secureContext: context })
@@ -24,7 +24,7 @@ export function trustedUntil(context: SecureContext, name: string, ca?: string):
       client.destroy()
       server.destroy()
     }
-    // The client's error has the reason; the server only learns that the client has left.
+    // Only the client's error has the reason; the server just sees the connection end.
     server.on('error', () => end(0)).on('_tlsError', () => end(0))
     client.on('error', () => end(0)).on('close', () => end(0))
     client.on('secureConnect', () => end(Date.parse(client.getPeerCertificate().valid_to)))

@@ -9,7 +9,7 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { ATTACKS } from './catalog.ts'
-import { isFuzzed, runFuzz } from './fuzz.ts'
+import { isFuzzTarget, runFuzz } from './fuzz.ts'
 import { runAttacks, type Outcome } from './run.ts'
 
 const USAGE =
@@ -37,7 +37,7 @@ async function main(): Promise<number> {
   console.log(`${availableParallelism()} cores, load average ${loadavg()[0]!.toFixed(1)}`)
   if (values.fuzz !== undefined) {
     const [count, seed] = [number(values.count), number(values.seed)]
-    if (!isFuzzed(values.fuzz) || count === null || seed === null) return wrong(USAGE)
+    if (!isFuzzTarget(values.fuzz) || count === null || seed === null) return wrong(USAGE)
     return (await runFuzz({ what: values.fuzz, count, seed })) ? 0 : 1
   }
   console.log(''.padEnd(NAME_WIDTH) + COLUMNS.join(''))

@@ -6,14 +6,14 @@
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { ATTACKS } from './catalog.ts'
-import { Hostile } from './hostile.ts'
+import { HostileClient } from './hostile.ts'
 import type { Target } from './target.ts'
 
 export interface Assignment {
   /** Names of attacks to run at the same time. */
   attacks: string[]
   target: Target
-  /** Number of this attacker. */
+  /** Index of this attacker. */
   number: 0 | 1
   seconds: number
 }
@@ -30,7 +30,7 @@ setPriority(PRIORITY)
 process.once('disconnect', () => process.exit())
 process.send!('ready')
 await once(process, 'message')
-const hostile = new Hostile(assignment)
+const hostile = new HostileClient(assignment)
 await Promise.all(assignment.attacks.map((name) => ATTACKS[name]!.run(hostile)))
 hostile.end()
 process.disconnect()

@@ -3,10 +3,10 @@ import { Agent, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { freeAddress } from '../../test/world/addresses.ts'
 import { SmtpClient } from './smtp-client.ts'
-import { RECIPIENT, type Target } from './target.ts'
+import { RECIPIENT_DOMAIN, type Target } from './target.ts'
 
 /** Results of requests and messages so far. */
-export interface Record {
+export interface TrafficRecord {
   asked: number
   accepted: number
   /**
@@ -19,7 +19,7 @@ export interface Record {
 }
 
 export interface Customer {
-  record: Record
+  record: TrafficRecord
   /** Stops starting requests and waits for those in progress. */
   finish(): Promise<void>
 }
@@ -42,7 +42,7 @@ const LARGE = 1.5 * 1024 * 1024
  * @param patience timeout for a response, in milliseconds
  */
 export function startCustomer(target: Target, patience: number): Customer {
-  const record: Record = { asked: 0, accepted: 0, times: [], failures: new Map() }
+  const record: TrafficRecord = { asked: 0, accepted: 0, times: [], failures: new Map() }
   const running = new Set<Promise<void>>()
   const home = freeAddress()
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })
@@ -114,12 +114,12 @@ interface How {
   patience: number
 }
 
-/** Sends an email, lists some, or opens the live stream and waits for its greeting. */
+/** Sends an email, lists emails, or opens the live stream and waits for its first data. */
 function call({ host, http, https, customer }: Target, n: number, how: How): Promise<void> {
   const path = n % 10 === 5 ? '/live' : n % 3 === 0 ? '/emails?limit=10' : '/emails'
   const email = {
     from: `orders@${customer.domain}`,
-    to: `ada@${RECIPIENT}`,
+    to: `ada@${RECIPIENT_DOMAIN}`,
     subject: 'Your order',
     text: TEXT,
   }

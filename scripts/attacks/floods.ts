@@ -1,7 +1,7 @@
 /** Floods: as many connections, requests, commands and sign-ins as possible, and oversized input of all kinds. */
-import type { Family } from './catalog.ts'
-import type { Hostile } from './hostile.ts'
-import { post } from './http.ts'
+import type { AttackSet } from './catalog.ts'
+import type { HostileClient } from './hostile.ts'
+import { buildPostHead } from './http.ts'
 
 const MB = 1024 * 1024
 /** Number of concurrent connections per attacker. */
@@ -10,8 +10,8 @@ const AT_ONCE = 50
 const HOST = 'Host: mail.sender.example\r\n'
 
 /** Sends pipelined blocks of one kind of request until each connection is closed. */
-function requests(request: (hostile: Hostile) => string) {
-  return (hostile: Hostile): Promise<void> =>
+function requests(request: (hostile: HostileClient) => string) {
+  return (hostile: HostileClient): Promise<void> =>
     hostile.swarm(AT_ONCE, async () => {
       const wire = await hostile.open(hostile.target.http)
       if (!wire) return
@@ -29,7 +29,7 @@ function requests(request: (hostile: Hostile) => string) {
 const wrongKey = (key: string, n: number): string =>
   `${key.slice(0, 12)}${`${n}`.padStart(key.length - 12, 'x')}`
 
-export const FLOODS: Family = {
+export const FLOOD_ATTACKS: AttackSet = {
   'flood-connections': {
     what: 'Connections to all listeners, closed at once',
     run: (hostile) =>
@@ -90,7 +90,7 @@ export const FLOODS: Family = {
     run: (hostile) => {
       const body = '{"email":"owner@customer.test","password":"not the right one"}'
       const fields = 'X-Requested-With: dashboard\r\nSec-Fetch-Site: same-origin\r\n\r\n'
-      const request = post('/session', null, body.length).replace(/\r\n$/, fields)
+      const request = buildPostHead('/session', null, body.length).replace(/\r\n$/, fields)
       return requests(() => request + body)(hostile)
     },
   },
@@ -122,13 +122,14 @@ export const FLOODS: Family = {
 }
 
 /** Oversized input of each kind, sent as fast as the daemon accepts it. */
-const OVERSIZED: ((hostile: Hostile) => Promise<void>)[] = [
+const OVERSIZED: ((hostile: HostileClient) => Promise<void>)[] = [
   (hostile) => say(hostile, 'http', 'GET /', 'a', MB),
   (hostile) => say(hostile, 'http', `GET / HTTP/1.1\r\n${HOST}`, 'X-A: b\r\n', MB),
   (hostile) => say(hostile, 'http', `GET / HTTP/1.1\r\n${HOST}X-A: `, 'b', MB),
-  (hostile) => say(hostile, 'http', post('/emails', hostile.team.key, 10 ** 12), 'x', 50 * MB),
-  (hostile) => say(hostile, 'http', post('/emails', hostile.team.key, 'chunked'), '1;a=b\r\n{\r\n', MB),
-  (hostile) => say(hostile, 'http', post('/session', null, 'chunked'), 'ffff\r\n', MB),
+  (hostile) => say(hostile, 'http', buildPostHead('/emails', hostile.team.key, 10 ** 12), 'x', 50 * MB),
+  (hostile) =>
+    say(hostile, 'http', buildPostHead('/emails', hostile.team.key, 'chunked'), '1;a=b\r\n{\r\n', MB),
+  (hostile) => say(hostile, 'http', buildPostHead('/session', null, 'chunked'), 'ffff\r\n', MB),
   (hostile) => say(hostile, 'starttls', 'EHLO ', 'a', 10 * MB),
   (hostile) => say(hostile, 'starttls', '', '\u00ff\u0000', 5 * MB),
   (hostile) =>
@@ -151,7 +152,7 @@ const OVERSIZED: ((hostile: Hostile) => Promise<void>)[] = [
 
 /** Connects, sends something very large, and waits until the connection closes. */
 async function say(
-  hostile: Hostile,
+  hostile: HostileClient,
   listener: 'http' | 'starttls' | 'trusted',
   before: string,
   piece: string,

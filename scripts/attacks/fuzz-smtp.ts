@@ -1,7 +1,7 @@
 /** Generates SMTP commands and messages for the fuzzer. */
 import type { Batch } from './fuzz-http.ts'
-import { damaged, happens, pick, text } from './noise.ts'
-import type { Dice } from '../../appliance/crashtest/plan.ts'
+import { corruptBytes, chance, pickRandomItem, randomText } from './noise.ts'
+import type { RandomGenerator } from '../../appliance/crashtest/plan.ts'
 
 const LINES = [
   'EHLO client.example',
@@ -43,17 +43,17 @@ const LINES = [
 const MOST = 30
 
 /** Generates the next command lines, at most `left`. The daemon must reply to each or close the connection. */
-export function linesBatch(dice: Dice, left: number): Batch {
+export function generateLineBatch(dice: RandomGenerator, left: number): Batch {
   const count = Math.min(left, dice.between(1, MOST))
   const lines = Array.from({ length: count }, () => Buffer.concat([lineOf(dice), Buffer.from('\r\n')]))
   return { octets: Buffer.concat(lines), count, tidy: false }
 }
 
-function lineOf(dice: Dice): Buffer {
+function lineOf(dice: RandomGenerator): Buffer {
   const kind = dice.between(0, 9)
-  if (kind < 5) return Buffer.from(pick(dice, LINES))
-  if (kind < 7) return damaged(dice, Buffer.from(pick(dice, LINES)))
-  if (kind < 9) return Buffer.from(`${pick(dice, LINES)}${text(dice)}`)
+  if (kind < 5) return Buffer.from(pickRandomItem(dice, LINES))
+  if (kind < 7) return corruptBytes(dice, Buffer.from(pickRandomItem(dice, LINES)))
+  if (kind < 9) return Buffer.from(`${pickRandomItem(dice, LINES)}${randomText(dice)}`)
   return Buffer.from(Array.from({ length: dice.between(0, 600) }, () => dice.between(0, 255)))
 }
 
@@ -109,20 +109,23 @@ export const ENVELOPE = Buffer.from(
 )
 
 /** Returns a message with the final dot. */
-export function messageOf(dice: Dice): Buffer {
-  const whole = Buffer.from(partOf(dice, dice.between(0, 4), true), happens(dice, 0.8) ? 'utf8' : 'latin1')
-  const octets = happens(dice, 0.2) ? damaged(dice, whole) : whole
+export function generateMessage(dice: RandomGenerator): Buffer {
+  const whole = Buffer.from(partOf(dice, dice.between(0, 4), true), chance(dice, 0.8) ? 'utf8' : 'latin1')
+  const octets = chance(dice, 0.2) ? corruptBytes(dice, whole) : whole
   // Dots are stuffed, so that only the final dot ends the message.
   const stuffed = octets.toString('latin1').replace(/(^|\r\n)\./g, '$1..')
   return Buffer.from(`${stuffed}\r\n.\r\n`, 'latin1')
 }
 
-function partOf(dice: Dice, depth: number, first: boolean): string {
-  const fields = Array.from({ length: dice.between(0, 4) }, () => `${pick(dice, FIELDS)}: ${text(dice)}`)
-  if (first && happens(dice, 0.8)) fields.push('From: app@one.example', 'Subject: x')
-  if (happens(dice, 0.7)) fields.push(`Content-Type: ${pick(dice, TYPES)}`)
-  if (happens(dice, 0.5)) fields.push(`Content-Transfer-Encoding: ${pick(dice, ENCODINGS)}`)
-  const body = Array.from({ length: dice.between(0, 8) }, () => pick(dice, BODIES)).join('')
+function partOf(dice: RandomGenerator, depth: number, first: boolean): string {
+  const fields = Array.from(
+    { length: dice.between(0, 4) },
+    () => `${pickRandomItem(dice, FIELDS)}: ${randomText(dice)}`,
+  )
+  if (first && chance(dice, 0.8)) fields.push('From: app@one.example', 'Subject: x')
+  if (chance(dice, 0.7)) fields.push(`Content-Type: ${pickRandomItem(dice, TYPES)}`)
+  if (chance(dice, 0.5)) fields.push(`Content-Transfer-Encoding: ${pickRandomItem(dice, ENCODINGS)}`)
+  const body = Array.from({ length: dice.between(0, 8) }, () => pickRandomItem(dice, BODIES)).join('')
   const parts = depth > 0 ? `--b\r\n${partOf(dice, depth - 1, false)}\r\n--b--\r\n` : ''
   return `${fields.join('\r\n')}\r\n\r\n${body}${parts}`
 }

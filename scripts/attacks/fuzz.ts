@@ -8,22 +8,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freeAddress } from '../../test/world/addresses.ts'
-import { httpBatch, readRoutes } from './fuzz-http.ts'
-import { ENVELOPE, linesBatch, messageOf } from './fuzz-smtp.ts'
-import { memoryOf } from './gauges.ts'
-import { Lane } from './lane.ts'
+import { generateHttpBatch, loadRoutes } from './fuzz-http.ts'
+import { ENVELOPE, generateLineBatch, generateMessage } from './fuzz-smtp.ts'
+import { readMemory } from './gauges.ts'
+import { FuzzConnection } from './lane.ts'
 import { startTarget, type RunningTarget, type Target } from './target.ts'
-import { createDice } from '../../appliance/crashtest/plan.ts'
+import { createRandomGenerator } from '../../appliance/crashtest/plan.ts'
 
 /** Names of the parts that can be fuzzed. */
-export type Fuzzed = 'http' | 'smtp-lines' | 'smtp-messages'
+export type FuzzTarget = 'http' | 'smtp-lines' | 'smtp-messages'
 
-/** Reports whether `name` is a part that can be fuzzed. */
-export const isFuzzed = (name: string): name is Fuzzed =>
+/** Whether `name` is a part that can be fuzzed. */
+export const isFuzzTarget = (name: string): name is FuzzTarget =>
   ['http', 'smtp-lines', 'smtp-messages'].includes(name)
 
 export interface FuzzOptions {
-  what: Fuzzed
+  what: FuzzTarget
   /** Number of requests, command lines or messages. */
   count: number
   seed: number
@@ -37,7 +37,7 @@ interface Tally {
 
 /** Number of concurrent connections. */
 const LANES = 60
-/** Share of the input to send before the baseline memory is measured, which is enough to fill the caches. */
+/** Share of the input to send before the baseline memory is measured. It is enough to fill the caches. */
 const WARM_UP = 0.25
 /**
  * How long the daemon is idle before its memory is measured, and how long it may take to deliver mail and free memory,
@@ -58,7 +58,7 @@ export async function runFuzz(options: FuzzOptions): Promise<boolean> {
   const warmUp = Math.ceil(options.count * WARM_UP)
   await send(running, { ...options, count: warmUp, seed: options.seed + 1 })
   await nothingDue(running)
-  const rest = memoryOf(running.pid).now
+  const rest = readMemory(running.pid).now
   running.longestTurn()
   const begin = performance.now()
   const { tally, counts } = await send(running, options)
@@ -69,7 +69,7 @@ export async function runFuzz(options: FuzzOptions): Promise<boolean> {
   const replies = [...counts].toSorted().map(([kind, times]) => `${times} ${kind}xx`)
   console.log(
     `${options.what}: ${tally.sent} sent in ${seconds.toFixed(0)} s, seed ${options.seed}; replies: ${replies.join(', ')}\n` +
-      `memory at rest ${mb(rest)}, highest ${mb(memoryOf(running.pid).peak)}, after ${mb(after)}; longest turn ${turn.toFixed(0)} ms`,
+      `memory at rest ${mb(rest)}, highest ${mb(readMemory(running.pid).peak)}, after ${mb(after)}; longest turn ${turn.toFixed(0)} ms`,
   )
   const missed = [
     ...(running.ended() === null ? [] : [`the daemon ended with ${running.ended()}`]),
@@ -90,11 +90,11 @@ async function settledMemory(running: RunningTarget, rest: number): Promise<numb
   const { pid } = running
   await nothingDue(running)
   const end = performance.now() + GIVE_BACK_MS
-  while (memoryOf(pid).now > rest * MOST_GROWTH && performance.now() < end) await pause(1000)
-  return memoryOf(pid).now
+  while (readMemory(pid).now > rest * MOST_GROWTH && performance.now() < end) await pause(1000)
+  return readMemory(pid).now
 }
 
-/** Waits until no delivery is in flight or due, because the daemon isn't idle before that. */
+/** Waits until no delivery is in flight or due, because the daemon is busy until then. */
 async function nothingDue(running: RunningTarget): Promise<void> {
   const { host, metrics } = running.target
   const end = performance.now() + DELIVER_MS
@@ -112,7 +112,7 @@ async function send(running: RunningTarget, { what, count, seed }: FuzzOptions) 
   const tally: Tally = { sent: 0, unanswered: 0 }
   const counts = new Map<string, number>()
   const timer = setInterval(
-    () => console.error(`${tally.sent} of ${count}, ${mb(memoryOf(running.pid).now)}`),
+    () => console.error(`${tally.sent} of ${count}, ${mb(readMemory(running.pid).now)}`),
     TELL_MS,
   )
   const next = await batches(what, target)
@@ -120,7 +120,7 @@ async function send(running: RunningTarget, { what, count, seed }: FuzzOptions) 
     Array.from({ length: LANES }, async (_, n) => {
       const share = Math.floor(count / LANES) + (n < count % LANES ? 1 : 0)
       const lane = laneOf(what, target)
-      const dice = createDice(seed * 1000 + n)
+      const dice = createRandomGenerator(seed * 1000 + n)
       for (let left = share; left > 0 && running.ended() === null;) {
         const sent = await next(lane, dice, left, tally)
         left -= sent
@@ -138,28 +138,38 @@ async function send(running: RunningTarget, { what, count, seed }: FuzzOptions) 
  * Creates a lane whose connections come from separate addresses, because addresses that send nonsense get banned, which
  * would end the test.
  */
-function laneOf(what: Fuzzed, { host, http, starttls, trusted }: Target): Lane {
+function laneOf(what: FuzzTarget, { host, http, starttls, trusted }: Target): FuzzConnection {
   if (what === 'http')
-    return new Lane({ host, port: () => http, address: freeAddress, reply: /HTTP\/1\.1 (\d)\d\d /g })
+    return new FuzzConnection({
+      host,
+      port: () => http,
+      address: freeAddress,
+      reply: /HTTP\/1\.1 (\d)\d\d /g,
+    })
   let connections = 0
   const port = (): number => (what === 'smtp-lines' && connections++ % 2 === 0 ? starttls : trusted)
-  return new Lane({ host, port, address: freeAddress, reply: /(\d)\d\d [^\r\n]*\r\n/g })
+  return new FuzzConnection({ host, port, address: freeAddress, reply: /(\d)\d\d [^\r\n]*\r\n/g })
 }
 
-type Next = (lane: Lane, dice: ReturnType<typeof createDice>, left: number, tally: Tally) => Promise<number>
+type Next = (
+  lane: FuzzConnection,
+  dice: ReturnType<typeof createRandomGenerator>,
+  left: number,
+  tally: Tally,
+) => Promise<number>
 
-async function batches(what: Fuzzed, target: Target): Promise<Next> {
+async function batches(what: FuzzTarget, target: Target): Promise<Next> {
   if (what === 'smtp-messages') return nextMessage
   if (what === 'smtp-lines')
     return async (lane, dice, left) => {
       if (!lane.open) await lane.say(Buffer.alloc(0), 1, true)
-      const { octets, count } = linesBatch(dice, left)
+      const { octets, count } = generateLineBatch(dice, left)
       await lane.say(octets, count, false)
       return count
     }
-  const routes = await readRoutes(target)
+  const routes = await loadRoutes(target)
   return async (lane, dice, left, tally) => {
-    const { octets, count, tidy } = httpBatch(dice, target, routes, left)
+    const { octets, count, tidy } = generateHttpBatch(dice, target, routes, left)
     if ((await lane.say(octets, count, tidy)) === 'silent' && tidy) {
       tally.unanswered++
       const requests = octets.toString('latin1').match(/^[A-Z]+ \/.* HTTP\/1\.1\r$/gm) ?? []
@@ -176,7 +186,7 @@ const nextMessage: Next = async (lane, dice, _left, tally) => {
     await lane.say(Buffer.alloc(0), 1, true)
     await lane.say(Buffer.from('EHLO client.example\r\n'), 1, true)
   }
-  const message = messageOf(dice)
+  const message = generateMessage(dice)
   const begun = await lane.say(ENVELOPE, 4, true)
   const ended = begun === 'all' ? await lane.say(message, 1, true) : begun
   if (ended === 'silent') tally.unanswered++

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** Returns current and peak resident memory in bytes; zero if the process has ended. */
-export function memoryOf(pid: number): { now: number; peak: number } {
+export function readMemory(pid: number): { now: number; peak: number } {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1')
     const bytes = (name: string): number =>
@@ -14,7 +14,7 @@ export function memoryOf(pid: number): { now: number; peak: number } {
 }
 
 /** Counts a process's open descriptors: files, sockets and everything else. */
-export function descriptorsOf(pid: number): number {
+export function countDescriptors(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/fd`).length
   } catch {

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import type { Assignment } from './attacker.ts'
-import { RECIPIENT, type Target, type Team } from './target.ts'
+import { RECIPIENT_DOMAIN, type Target, type Team } from './target.ts'
 
 /** Pause after a refused or broken connection, in milliseconds. */
 const REST = 20
@@ -15,14 +15,14 @@ const BLOCK = 64 * 1024
 
 export interface OpenOptions {
   tls?: boolean
-  /** Index of the attacker's address. Default: the first. */
+  /** Index of the attacker's address; the first by default. */
   address?: number
-  /** Whether to never read data that the daemon sends. */
+  /** Whether to ignore all data that the daemon sends. */
   deaf?: boolean
 }
 
 /** An attacker's connection. On a broken connection, its methods do nothing. */
-export class Wire {
+export class AttackConnection {
   heard = ''
   readonly socket: Socket
   #wake: () => void = () => undefined
@@ -38,7 +38,7 @@ export class Wire {
     return !this.socket.destroyed && this.socket.writable
   }
 
-  /** Starts reading. Keeps only the last kilobytes. */
+  /** Starts reading. Keeps only the last 4 KB. */
   listen(): void {
     this.socket.on('data', (chunk: Buffer) => {
       this.heard = (this.heard + chunk.toString('latin1')).slice(-4096)
@@ -104,7 +104,7 @@ export class Wire {
   }
 }
 
-export class Hostile {
+export class HostileClient {
   readonly target: Target
   readonly team: Team
   readonly number: 0 | 1
@@ -123,7 +123,7 @@ export class Hostile {
     return performance.now() >= this.#until
   }
 
-  /** Milliseconds left. */
+  /** Time that is left, in milliseconds. */
   get left(): number {
     return Math.max(0, this.#until - performance.now())
   }
@@ -139,7 +139,7 @@ export class Hostile {
   }
 
   /** Connects. After a failure, pauses and returns null. */
-  async open(port: number, options: OpenOptions = {}): Promise<Wire | null> {
+  async open(port: number, options: OpenOptions = {}): Promise<AttackConnection | null> {
     const { tls = false, address = 0, deaf = false } = options
     const plain = connect({
       host: this.target.host,
@@ -150,10 +150,10 @@ export class Hostile {
     })
     this.#hold(plain)
     if (!(await settles(plain, 'connect'))) return this.#rest()
-    if (!tls) return new Wire(plain, deaf)
+    if (!tls) return new AttackConnection(plain, deaf)
     const secure = this.secure(plain)
     if (!(await settles(secure, 'secureConnect'))) return this.#rest()
-    return new Wire(secure, deaf)
+    return new AttackConnection(secure, deaf)
   }
 
   /** Starts TLS on a connection. */
@@ -164,8 +164,8 @@ export class Hostile {
   }
 
   /**
-   * Runs `count` copies of an action in parallel, each in a loop until the time is over. All connections are then
-   * closed, which ends every wait for one.
+   * Runs `count` copies of an action in parallel, each in a loop until the time is over. Then closes all connections, which
+   * ends everything that waits for one.
    */
   async swarm(count: number, once: (n: number) => Promise<void>): Promise<void> {
     await Promise.all(
@@ -179,13 +179,13 @@ export class Hostile {
   }
 
   /** Keeps a connection open until it breaks or the time is over. */
-  async hold(wire: Wire): Promise<void> {
+  async hold(wire: AttackConnection): Promise<void> {
     if (!wire.socket.destroyed)
       await new Promise<void>((resolve) => void wire.socket.once('close', () => resolve()))
   }
 
   /** Opens an SMTP connection and signs in as the attacker. */
-  async signedIn(address = 0): Promise<Wire | null> {
+  async signedIn(address = 0): Promise<AttackConnection | null> {
     const wire = await this.open(this.target.implicit, { tls: true, address })
     if (!wire) return null
     const plain = Buffer.from(`\0posthaste\0${this.team.key}`).toString('base64')
@@ -204,10 +204,10 @@ export class Hostile {
   }
 
   /** Sends the envelope of a message, and DATA unless `data` is false. */
-  async begin(wire: Wire, data = true): Promise<boolean> {
+  async begin(wire: AttackConnection, data = true): Promise<boolean> {
     await wire.say(`MAIL FROM:<app@${this.team.domain}>\r\n`)
     if (!(await wire.hear(/^250 .*\r\n/m))) return false
-    await wire.say(`RCPT TO:<ada@${RECIPIENT}>\r\n`)
+    await wire.say(`RCPT TO:<ada@${RECIPIENT_DOMAIN}>\r\n`)
     if (!(await wire.hear(/^250 .*\r\n/m))) return false
     if (!data) return true
     await wire.say('DATA\r\n')
@@ -226,7 +226,7 @@ export class Hostile {
   }
 }
 
-/** Reports whether the event occurs before the connection ends. */
+/** Whether the event occurs before the connection ends. */
 function settles(socket: Socket, event: 'connect' | 'secureConnect'): Promise<boolean> {
   return new Promise((resolve) => {
     socket.once(event, () => resolve(true)).once('close', () => resolve(false))

@@ -1,13 +1,13 @@
 /** Attacks on HTTP: endless connections and bodies, bodies that cost more than their size, and live streams. */
-import type { Family } from './catalog.ts'
-import type { Hostile, Wire } from './hostile.ts'
+import type { AttackSet } from './catalog.ts'
+import type { HostileClient, AttackConnection } from './hostile.ts'
 
 const MB = 1024 * 1024
 /** The shipped `limits.message_bytes`. */
 const LIMIT = 40 * MB
 
 /** Returns the head of a request with a JSON body. */
-export function post(path: string, key: string | null, length: number | 'chunked'): string {
+export function buildPostHead(path: string, key: string | null, length: number | 'chunked'): string {
   return [
     `POST ${path} HTTP/1.1`,
     'Host: mail.sender.example',
@@ -20,16 +20,17 @@ export function post(path: string, key: string | null, length: number | 'chunked
 }
 
 /** Reads the whole response, or waits until the connection ends. */
-const answered = (wire: Wire): Promise<boolean> => wire.hear(/^HTTP\/1\.1 \d{3}[^]*?\r\n\r\n/m, 60_000)
+const answered = (wire: AttackConnection): Promise<boolean> =>
+  wire.hear(/^HTTP\/1\.1 \d{3}[^]*?\r\n\r\n/m, 60_000)
 
 /** Sends bodies of one shape repeatedly, three at once. */
 function bodies(path: string, head: string, piece: string, times: number, tail: string) {
-  return (hostile: Hostile): Promise<void> =>
+  return (hostile: HostileClient): Promise<void> =>
     hostile.swarm(3, async () => {
       const wire = await hostile.open(hostile.target.http)
       if (!wire) return
       const length = head.length + piece.length * times + tail.length
-      await wire.say(post(path, hostile.team.key, length) + head)
+      await wire.say(buildPostHead(path, hostile.team.key, length) + head)
       await wire.repeat(piece, times)
       await wire.say(tail)
       await answered(wire)
@@ -39,7 +40,7 @@ function bodies(path: string, head: string, piece: string, times: number, tail: 
 
 const EMAIL = '"to":"ada@customer.example","subject":"x","from":"'
 
-export const HTTP: Family = {
+export const HTTP_ATTACKS: AttackSet = {
   'http-headers': {
     what: '3,000 connections that never finish their header',
     run: (hostile) =>
@@ -56,7 +57,7 @@ export const HTTP: Family = {
       hostile.swarm(5200, async () => {
         const wire = await hostile.open(hostile.target.http, { deaf: true })
         if (!wire) return
-        await wire.say(`${post('/session', null, 16_000)}{"email":"${'x'.repeat(15_000)}`)
+        await wire.say(`${buildPostHead('/session', null, 16_000)}{"email":"${'x'.repeat(15_000)}`)
         await hostile.hold(wire)
       }),
   },
@@ -66,7 +67,7 @@ export const HTTP: Family = {
       hostile.swarm(20, async () => {
         const wire = await hostile.open(hostile.target.http)
         if (!wire) return
-        await wire.say(`${post('/emails', hostile.team.key, LIMIT)}{"html":"`)
+        await wire.say(`${buildPostHead('/emails', hostile.team.key, LIMIT)}{"html":"`)
         await wire.repeat('x', 8 * MB)
         await hostile.hold(wire)
       }),

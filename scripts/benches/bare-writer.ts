@@ -2,9 +2,9 @@
 import { workerData } from 'node:worker_threads'
 import { openWriter } from '../../appliance/storage/sqlite/connection.ts'
 import { createGroupCommit } from '../../appliance/storage/engine/group-commit.ts'
-import { serve } from '../../appliance/storage/engine/thread.ts'
+import { runThread } from '../../appliance/storage/engine/thread.ts'
 
-serve(() => {
+runThread(() => {
   const db = openWriter((workerData as { file: string }).file)
   db.exec(
     'create table requests (id text primary key, body text not null, created_at integer not null) strict',

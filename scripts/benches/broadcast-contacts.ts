@@ -3,23 +3,20 @@ import Database from 'better-sqlite3'
 import { firstIdAt } from '../../appliance/mail/ids.ts'
 
 /** Number of contacts to write, and the domains of their addresses. */
-export interface Contacts {
+export interface ContactVolume {
   contacts: number
   /** Domains of the addresses, used in rotation. */
   domains: readonly string[]
-  /** Number of the segment, for several segments in one database. */
+  /** Index of the segment, if one database has several. */
   part?: number
 }
 
-/**
- * When the first contact joined (Unix milliseconds). Each further contact joined one millisecond after the previous
- * one.
- */
+/** When the first contact joined (Unix milliseconds). The contacts joined at intervals of one millisecond. */
 const START = Date.UTC(2026, 0, 1)
 const SEGMENT = '019b76da-a800-7000-8000-00000000000b'
 
 /** Fills the segment. Returns its ID. */
-export function fillSegment(path: string, { contacts, domains, part = 0 }: Contacts): string {
+export function fillSegment(path: string, { contacts, domains, part = 0 }: ContactVolume): string {
   const segment = `${SEGMENT.slice(0, -1)}${part}`
   const db = new Database(path)
   db.pragma('synchronous = off')

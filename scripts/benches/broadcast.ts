@@ -21,7 +21,7 @@ import { freeAddress } from '../../test/world/addresses.ts'
 import { fillSegment } from './broadcast-contacts.ts'
 import type { Sink } from './delivery-sink.ts'
 import { processorSeconds, quantile, threadSeconds } from './measured.ts'
-import { makeHome, RECIPIENT, SENDER, startDaemon } from './real-daemon.ts'
+import { createDaemonHome, RECIPIENT_DOMAIN, SENDER_DOMAIN, startDaemon } from './real-daemon.ts'
 
 const { values } = parseArgs({
   options: {
@@ -56,16 +56,18 @@ await using cleanup = new AsyncDisposableStack()
 const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
 cleanup.defer(() => rm(folder, { recursive: true, force: true }))
 const sink = await startSink()
-const domains = Array.from({ length: providers }, (_, n) => (n === 0 ? RECIPIENT : `readers${n}.example`))
+const domains = Array.from({ length: providers }, (_, n) =>
+  n === 0 ? RECIPIENT_DOMAIN : `readers${n}.example`,
+)
 const addresses = new Map(domains.map((domain) => [domain, sink.address]))
-const home = await makeHome(folder, sink, addresses.set(OTHER, await startExchanger(sink.port)))
+const home = await createDaemonHome(folder, sink, addresses.set(OTHER, await startExchanger(sink.port)))
 cleanup.defer(() => home.close())
 const file = join(folder, 'data', 'posthaste.db')
 const segment = fillSegment(file, { contacts, domains })
 const small = rounds > 0 ? fillSegment(file, { contacts: deliver + CANARY, domains, part: 1 }) : segment
 const metricsAddress = `${freeAddress()}:${new URL(home.url).port}`
 const daemon = await startDaemon(folder, home, {
-  POSTHASTE_HTTP__PUBLIC_URL: `https://mail.${SENDER}`,
+  POSTHASTE_HTTP__PUBLIC_URL: `https://mail.${SENDER_DOMAIN}`,
   POSTHASTE_METRICS__LISTEN: `["${metricsAddress}"]`,
 })
 cleanup.defer(() => daemon.stop())
@@ -93,7 +95,12 @@ async function measureLarge(): Promise<void> {
 async function measureSingles(): Promise<void> {
   const goal = (await delivered()) + singles
   const html = HTML.replace(/\{\{\{FIRST_NAME[^}]*\}\}\}/, 'Ada')
-  const body = JSON.stringify({ from: `news@${SENDER}`, to: `ada@${RECIPIENT}`, subject: 'News', html })
+  const body = JSON.stringify({
+    from: `news@${SENDER_DOMAIN}`,
+    to: `ada@${RECIPIENT_DOMAIN}`,
+    subject: 'News',
+    html,
+  })
   await watched(`${singles} single emails`, async () => {
     let left = singles
     const client = async (): Promise<void> => {
@@ -193,7 +200,10 @@ async function probe(stopped: AbortSignal): Promise<number[]> {
   for (let n = 0; !stopped.aborted || n === 0; n++) {
     const [subject, start] = [`probe-${performance.now()}`, performance.now()]
     const arrival = new Promise<void>((resolve) => probes.set(subject, resolve))
-    await post('/emails', JSON.stringify({ from: `a@${SENDER}`, to: `b@${OTHER}`, subject, text: 'x' }))
+    await post(
+      '/emails',
+      JSON.stringify({ from: `a@${SENDER_DOMAIN}`, to: `b@${OTHER}`, subject, text: 'x' }),
+    )
     await arrival
     times.push(performance.now() - start)
     await sleep(PROBE_MS)
@@ -210,7 +220,7 @@ async function loopDelay(): Promise<{ p50: number; p99: number }> {
 }
 
 async function create(readers: string): Promise<string> {
-  const draft = { segment_id: readers, from: `news@${SENDER}`, subject: 'News', html: HTML }
+  const draft = { segment_id: readers, from: `news@${SENDER_DOMAIN}`, subject: 'News', html: HTML }
   return (await post<{ id: string }>('/broadcasts', JSON.stringify(draft))).id
 }
 
@@ -221,7 +231,10 @@ async function post<T>(path: string, body: string): Promise<T> {
   return (await answer.json()) as T
 }
 
-/** Returns the daemon's own count of delivered recipients since its start. Includes five probes per second. */
+/**
+ * Returns the number of recipients delivered since the daemon's start, as counted by the daemon. It includes five probes
+ * per second.
+ */
 async function delivered(): Promise<number> {
   const headers = { authorization: `Bearer ${home.apiKey}` }
   const response = await fetch(`${home.url}/emails/metrics?metrics=delivered`, { headers })

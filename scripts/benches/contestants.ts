@@ -12,16 +12,16 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 import { startPostfixInstance } from '../../test/world/postfix-instance.ts'
-import { makeHome, SENDER, startDaemon } from './real-daemon.ts'
+import { createDaemonHome, SENDER_DOMAIN, startDaemon } from './real-daemon.ts'
 
 const execute = promisify(execFile)
 
 /** A running server. */
-export interface Contestant {
+export interface BenchmarkedServer {
   name: string
   /** Address at which the server accepts mail, as `host:port`. */
   address: string
-  /** IDs of the server's processes. Their descendants count, too. */
+  /** IDs of the server's processes. The CPU time and memory of their descendants are included. */
   roots: number[]
   close(): Promise<void>
 }
@@ -32,8 +32,8 @@ export interface Exchanger {
 }
 
 /** Starts our server with its defaults and all features on, except for the rate limits of providers.toml. */
-export async function startOurs(folder: string, exchanger: Exchanger): Promise<Contestant> {
-  const home = await makeHome(folder, exchanger)
+export async function startPosthaste(folder: string, exchanger: Exchanger): Promise<BenchmarkedServer> {
+  const home = await createDaemonHome(folder, exchanger)
   const daemon = await startDaemon(folder, home)
   const close = async (): Promise<void> => {
     await daemon.stop()
@@ -51,12 +51,12 @@ export async function startPostfix(
   exchanger: Exchanger,
   sessions: number,
   milter?: { socket: string; pid: number },
-): Promise<Contestant> {
+): Promise<BenchmarkedServer> {
   let master = ''
   const instance = await startPostfixInstance(({ folder }) => {
     master = join(folder, 'queue', 'pid', 'master.pid')
     const settings = {
-      myhostname: `mail.${SENDER}`,
+      myhostname: `mail.${SENDER_DOMAIN}`,
       mynetworks: '127.0.0.0/8',
       relayhost: `[${exchanger.address}]:${exchanger.port}`,
       in_flow_delay: 0,
@@ -76,12 +76,12 @@ export async function startPostfixWithOpenDkim(
   folder: string,
   exchanger: Exchanger,
   sessions: number,
-): Promise<Contestant> {
+): Promise<BenchmarkedServer> {
   const key = join(folder, 'opendkim.key')
-  await writeFile(key, freshKey(), { mode: 0o600 })
+  await writeFile(key, generateRsaKey(), { mode: 0o600 })
   const milter = await startOpenDkim(
     folder,
-    `Mode s\nDomain ${SENDER}\nSelector bench\nKeyFile ${key}
+    `Mode s\nDomain ${SENDER_DOMAIN}\nSelector bench\nKeyFile ${key}
 Canonicalization relaxed/relaxed\nInternalHosts 127.0.0.0/8\n`,
   )
   const postfix = await startPostfix('Postfix + OpenDKIM', exchanger, sessions, milter)
@@ -118,7 +118,7 @@ const HARAKA = join(tmpdir(), 'posthaste-bench-haraka')
 const HARAKA_BEFORE = '2026-09-01'
 
 /** Starts Haraka with its outbound queue and DKIM plugin. Rejects if it can't be installed. */
-export async function startHaraka(folder: string, exchanger: Exchanger): Promise<Contestant> {
+export async function startHaraka(folder: string, exchanger: Exchanger): Promise<BenchmarkedServer> {
   await installHaraka()
   const address = `${freeAddress()}:${likelyFreePort()}`
   const base = join(folder, 'haraka')
@@ -129,7 +129,7 @@ export async function startHaraka(folder: string, exchanger: Exchanger): Promise
   }
   await mkdir(join(base, 'queue'), { recursive: true })
   await put('config/smtp.ini', `listen=${address}\nnodes=cpus\n`)
-  await put('config/me', `mail.${SENDER}\n`)
+  await put('config/me', `mail.${SENDER_DOMAIN}\n`)
   await put('config/plugins', 'bench\ndkim\n')
   await put('config/log.ini', '[main]\nlevel=notice\n')
   await put('config/outbound.ini', 'enable_tls=false\nlocal_mx_ok=true\n')
@@ -139,10 +139,10 @@ export async function startHaraka(folder: string, exchanger: Exchanger): Promise
   await put('config/connection.ini', await readFile(shipped, 'utf8'))
   await put(
     'config/dkim.ini',
-    `[sign]\nenabled=true\nselector=bench\ndomain=${SENDER}\n[verify]\nenabled=false\n`,
+    `[sign]\nenabled=true\nselector=bench\ndomain=${SENDER_DOMAIN}\n[verify]\nenabled=false\n`,
   )
-  await put(`config/dkim/${SENDER}/private`, freshKey())
-  await put(`config/dkim/${SENDER}/selector`, 'bench\n')
+  await put(`config/dkim/${SENDER_DOMAIN}/private`, generateRsaKey())
+  await put(`config/dkim/${SENDER_DOMAIN}/selector`, 'bench\n')
   const to = JSON.stringify({ priority: 0, exchange: exchanger.address, port: exchanger.port })
   await put(
     'plugins/bench.js',
@@ -182,7 +182,7 @@ async function installHaraka(): Promise<void> {
 }
 
 /** Generates an RSA key of 2048 bits. */
-export const freshKey = (): string =>
+export const generateRsaKey = (): string =>
   generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
     type: 'pkcs1',
     format: 'pem',

@@ -1,20 +1,20 @@
 /** Measures the queries of the metrics page, and how long each call blocks the reader thread. */
 import {
-  readBreakdownQuery,
-  readMetricsQuery,
-  reportBreakdown,
-  reportMetrics,
+  parseBreakdownQuery,
+  parseMetricsQuery,
+  computeBreakdown,
+  computeMetricsReport,
 } from '../../appliance/events/metrics.ts'
 import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { sumUpMetrics } from '../../appliance/housekeeping/housekeeping.ts'
-import { TEAM } from './many-emails.ts'
+import { TEAM_ID } from './many-emails.ts'
 import { quantile } from './measured.ts'
 
 const DAY = 86_400_000
 const ZONE = 'America/New_York'
 
-/** Wraps a storage. `take` returns the milliseconds of each reader-thread call since it was last called. */
+/** Wraps a storage. `take` returns the durations of the reader-thread calls since the last `take`, in milliseconds. */
 function timed(storage: Storage): { storage: Storage; take: () => number[] } {
   let calls: number[] = []
   const wrapped = new Proxy(storage, {
@@ -40,22 +40,22 @@ function questions(days: number, now: number): [name: string, ask: (storage: Sto
     timezone: ZONE,
   }
   const breakdown = (by: string, more: Record<string, string> = {}) => {
-    const asked = readBreakdownQuery({ ...range, ...more, by, granularity: 'daily' }, now)
-    return (storage: Storage) => reportBreakdown(storage, TEAM, asked, new Map(), now)
+    const asked = parseBreakdownQuery({ ...range, ...more, by, granularity: 'daily' }, now)
+    return (storage: Storage) => computeBreakdown(storage, TEAM_ID, asked, new Map(), now)
   }
-  const plain = readMetricsQuery({ ...range, dimensions: 'period' }, now)
+  const plain = parseMetricsQuery({ ...range, dimensions: 'period' }, now)
   return [
     ['by period', breakdown('period')],
     ['by period, one provider', breakdown('period', { provider: 'gmail' })],
     ['by domain', breakdown('domain')],
     ['by provider', breakdown('provider')],
     ['by bounce category', breakdown('bounce_category')],
-    ['GET /emails/metrics by period', (storage) => reportMetrics(storage, TEAM, plain, now)],
+    ['GET /emails/metrics by period', (storage) => computeMetricsReport(storage, TEAM_ID, plain, now)],
   ]
 }
 
 /** Runs the hourly roll-up of past days, and prints how long each call blocked the writer thread. */
-export async function sumUp(dataDir: string, now: number): Promise<void> {
+export async function runRollUp(dataDir: string, now: number): Promise<void> {
   const opened = await openSqlite({ dataDir })
   const { storage, take } = timed(opened)
   const before = process.cpuUsage()

@@ -3,8 +3,8 @@ import type { Locator, Page } from 'playwright-core'
 import { quantile } from './measured.ts'
 
 /**
- * Time without a change after which a page counts as settled, in milliseconds. Relative times in rows change no
- * elements.
+ * Time without a change after which a page counts as settled, in milliseconds. Updates of relative times in rows don't
+ * count as changes.
  */
 const STILL_MS = 400
 
@@ -46,9 +46,9 @@ const WATCH = `(() => {
 
 /** Measurements of one page change. */
 interface Change {
-  /** From the click to the first frame that shows the new page with all visible data. */
+  /** Time from the click to the first frame that shows the new page with all visible data. */
   shown: number
-  /** From the click to the last element that the page added or removed without further input. */
+  /** Time from the click to the last element that the page added or removed without further input. */
   still: number
   /** Layout shift during the change, including shifts directly after the click, which the standard score ignores. */
   shift: number
@@ -95,7 +95,7 @@ async function waysOf(page: Page): Promise<Way[]> {
   ]
 }
 
-/** The UI has no link to 90 days, so this adds one to the page without shifting its layout. */
+/** Adds a link to 90 days, which the UI doesn't have, without shifting the layout. */
 const NINETY = `(() => {
   const link = document.createElement('a')
   Object.assign(link, { id: 'ninety', href: '/dashboard/metrics?range=90d', textContent: '90 days' })
@@ -174,11 +174,11 @@ async function measureWay(page: Page, origin: string, { from, link }: Way, of: C
 }
 
 /**
- * Measures each navigation several times. First right after loading the starting page (nothing of the next page is
+ * Measures each navigation several times. First right after the starting page has loaded (nothing of the next page is
  * cached), then back, and again a moment later, all with instant clicks. Then for a user who looks at the page before a
- * normal click, and for one who hovers over the link right after the page loaded.
+ * normal click, and for one who hovers over the link right after the page has loaded.
  * @param page signed in and observed
- * @param only names of navigations to measure; empty: all
+ * @param only names of navigations to measure; empty for all
  */
 export async function measurePages(
   page: Page,

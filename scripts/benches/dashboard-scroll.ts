@@ -1,12 +1,9 @@
 /** Measures how the long list of emails scrolls, in a browser. */
 import type { CDPSession, Page } from 'playwright-core'
-import type { Served } from './dashboard-server.ts'
+import type { DashboardServer } from './dashboard-server.ts'
 import { quantile } from './measured.ts'
 
-/**
- * Records each frame: the time since the previous frame, the number of rows, and whether part of the window shows no
- * row.
- */
+/** Records each frame: the time since the previous frame, the number of rows, and whether part of the window is blank. */
 const RECORD = `(() => {
   const record = (window.record = { frames: [], rows: 0, blank: 0, on: true })
   let last = performance.now()
@@ -30,7 +27,7 @@ interface Frames {
   frames: number[]
   /** Maximum number of rows in the document. */
   rows: number
-  /** Number of frames in which part of the window showed no row. */
+  /** Number of frames in which part of the window was blank. */
   blank: number
 }
 
@@ -145,7 +142,11 @@ async function toAndFro(page: Page): Promise<void> {
 const PER_SECOND = 20
 
 /** Sends emails in one request, as an app does. */
-export async function send({ url, apiKey, domain }: Served, many: number, subject: string): Promise<void> {
+export async function sendEmails(
+  { url, apiKey, domain }: DashboardServer,
+  many: number,
+  subject: string,
+): Promise<void> {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
   const emails = Array.from({ length: many }, (_, i) => ({
     from: `Shop <shop@${domain}>`,
@@ -159,9 +160,9 @@ export async function send({ url, apiKey, domain }: Served, many: number, subjec
 }
 
 /** Lets emails arrive while the list is being read. */
-async function arriving(page: Page, served: Served, seconds: number): Promise<void> {
+async function arriving(page: Page, served: DashboardServer, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
-    await send(served, PER_SECOND, `Now ${second}`)
+    await sendEmails(served, PER_SECOND, `Now ${second}`)
     await page.waitForTimeout(1000)
   }
 }
@@ -185,7 +186,7 @@ async function moved(page: Page, act: () => Promise<unknown>): Promise<string> {
 /** Scrolls the list in different ways, and prints statistics about the frames. */
 export async function measureList(
   page: Page,
-  served: Served,
+  served: DashboardServer,
   { screens, seconds }: { screens: number; seconds: number },
 ): Promise<void> {
   await page.goto(`${served.url}/dashboard/emails`)

@@ -1,14 +1,14 @@
 /**
  * The appliance as a separate process: a sandbox on a data directory.
  * usage: dashboard-server.ts DATA_DIR DASHBOARD
- * Sends a `Served` to its parent, and exits when the parent does.
+ * Sends a `DashboardServer` to its parent, and exits when the parent does.
  */
 import { compose } from '../../appliance/compose.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 
 /** The server's URL and credentials. */
-export interface Served {
+export interface DashboardServer {
   url: string
   email: string
   password: string
@@ -38,8 +38,8 @@ const appliance = await compose(
       emails_days: KEPT,
     },
   },
-  { log: silentLogger(), sandbox: true, dashboard },
+  { log: createSilentLogger(), sandbox: true, dashboard },
 )
 const { email, password, apiKey, domain } = appliance.sandbox!.seed
-process.send!({ url: appliance.url, email, password, apiKey, domain } satisfies Served)
+process.send!({ url: appliance.url, email, password, apiKey, domain } satisfies DashboardServer)
 process.on('disconnect', () => void appliance.stop())

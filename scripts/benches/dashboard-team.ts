@@ -4,8 +4,8 @@
  */
 import Database from 'better-sqlite3'
 import { firstIdAt, newId } from '../../appliance/mail/ids.ts'
-import { QUARTER, quarterOf } from '../../appliance/storage/metrics/counters.ts'
-import { START, TEAM } from './many-emails.ts'
+import { QUARTER_HOUR_MS, startOfQuarterHour } from '../../appliance/storage/metrics/counters.ts'
+import { FIRST_EMAIL_TIME, TEAM_ID } from './many-emails.ts'
 
 /** The user who signs in. The sandbox treats an owner with this name as its own, and sets a password. */
 const OWNER = 'you@example.test'
@@ -13,13 +13,14 @@ const DOMAINS = 200
 const DAY = 86_400_000
 /** Maximum number of days on the metrics page. The same number of days before them is used for comparison. */
 const DAYS = 90
-/** Providers of four in five recipients. The rest are spread over `SMALL` small providers. */
+/** Providers of four fifths of the recipients. The other recipients are spread over `SMALL` small providers. */
 const LARGE = ['gmail', 'microsoft', 'yahoo', 'icloud', 'gmx', 'webde', 'orange', 'comcast']
 const SMALL = 3000
 
-const domainId = (i: number): string => `${firstIdAt(START).slice(0, 24)}${String(i).padStart(12, '0')}`
+const domainId = (i: number): string =>
+  `${firstIdAt(FIRST_EMAIL_TIME).slice(0, 24)}${String(i).padStart(12, '0')}`
 
-/** Returns a generator of the same numbers from 0 to 1 in every run (Park–Miller). */
+/** Returns a generator of numbers from 0 to 1 that are the same in every run (Park–Miller). */
 function numbers(): () => number {
   let state = 1
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
@@ -53,11 +54,11 @@ function addRollUps(db: Database.Database, emails: number, now: number): void {
     'insert or replace into metrics (team_id, at, domain_id, counter, provider, n) values (?, ?, ?, ?, ?, ?)',
   )
   const next = numbers()
-  const each = (emails * QUARTER) / (DAYS * DAY)
-  const last = quarterOf(now)
+  const each = (emails * QUARTER_HOUR_MS) / (DAYS * DAY)
+  const last = startOfQuarterHour(now)
   let owed = 0
   db.transaction(() => {
-    for (let at = last - 2 * DAYS * DAY; at <= last; at += QUARTER) {
+    for (let at = last - 2 * DAYS * DAY; at <= last; at += QUARTER_HOUR_MS) {
       const sums = new Map<string, number>()
       for (owed += each; owed >= 1; owed--) {
         const domain = domainId(Math.floor(next() * DOMAINS))
@@ -66,7 +67,7 @@ function addRollUps(db: Database.Database, emails: number, now: number): void {
           sums.set(key, (sums.get(key) ?? 0) + 1)
         }
       }
-      for (const key of [...sums.keys()].sort()) insert.run(TEAM, at, ...key.split(' '), sums.get(key))
+      for (const key of [...sums.keys()].sort()) insert.run(TEAM_ID, at, ...key.split(' '), sums.get(key))
     }
   })()
 }
@@ -77,7 +78,7 @@ function addPeople(db: Database.Database, now: number): void {
     `insert into users (id, email, email_key, password_hash, created_at) values (?, ?, ?, '', ?)`,
   ).run(id, OWNER, OWNER, now)
   db.prepare(`insert into members (team_id, user_id, role, created_at) values (?, ?, 'owner', ?)`).run(
-    TEAM,
+    TEAM_ID,
     id,
     now,
   )
@@ -88,15 +89,15 @@ function addDomains(db: Database.Database): void {
     `insert into domains (id, team_id, name, status, region, return_path, checks, created_at)
      values (?, ?, ?, 'verified', '', 'send', '[]', ?)`,
   )
-  for (let i = 0; i < DOMAINS; i++) insert.run(domainId(i), TEAM, `s${i}.acme.example`, START)
+  for (let i = 0; i < DOMAINS; i++) insert.run(domainId(i), TEAM_ID, `s${i}.acme.example`, FIRST_EMAIL_TIME)
 }
 
 /**
  * Adds the data unless it exists.
  * @param emails number of emails in the roll-ups of 90 days
- * @param now Unix milliseconds: the end of the roll-ups
+ * @param now end of the roll-ups (Unix milliseconds)
  */
-export function addTeam(path: string, emails: number, now: number): void {
+export function addTeamData(path: string, emails: number, now: number): void {
   const db = new Database(path)
   db.pragma('synchronous = OFF')
   const known = db.prepare('select 1 from users where email_key = ?').get(OWNER)

@@ -10,11 +10,11 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chromium, type Page } from 'playwright-core'
 import { ownDashboard } from '../../test/browser/build.ts'
-import { measureMetrics, sumUp } from './dashboard-metrics.ts'
+import { measureMetrics, runRollUp } from './dashboard-metrics.ts'
 import { measurePages, watchPages } from './dashboard-pages.ts'
-import { measureList, send } from './dashboard-scroll.ts'
-import type { Served } from './dashboard-server.ts'
-import { addTeam } from './dashboard-team.ts'
+import { measureList, sendEmails } from './dashboard-scroll.ts'
+import type { DashboardServer } from './dashboard-server.ts'
+import { addTeamData } from './dashboard-team.ts'
 import { generateEmails } from './many-emails.ts'
 
 const { values } = parseArgs({
@@ -29,7 +29,7 @@ const { values } = parseArgs({
     data: { type: 'string' },
     /** The only part to run: pages, list or metrics. */
     only: { type: 'string' },
-    /** The only page changes to run, by their printed names. */
+    /** Names of the only page changes to run, as they are printed. */
     way: { type: 'string', multiple: true, default: [] },
   },
 })
@@ -39,7 +39,7 @@ const ROUNDS = Number(values.rounds)
 const BODY = 200
 const LOGGED = 10
 
-async function signIn(page: Page, { url, email, password }: Served): Promise<void> {
+async function signIn(page: Page, { url, email, password }: DashboardServer): Promise<void> {
   await page.goto(`${url}/dashboard/emails`)
   await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
@@ -47,12 +47,12 @@ async function signIn(page: Page, { url, email, password }: Served): Promise<voi
   await page.locator('main [data-row]').first().waitFor()
 }
 
-/** Starts the appliance on the data. `stop` ends it. */
-async function serve(dataDir: string): Promise<{ served: Served; stop: () => Promise<void> }> {
+/** Starts the appliance with the data. `stop` ends it. */
+async function serve(dataDir: string): Promise<{ served: DashboardServer; stop: () => Promise<void> }> {
   const program = join(import.meta.dirname, 'dashboard-server.ts')
   const child = fork(program, [dataDir, await ownDashboard()])
   const ended = once(child, 'exit')
-  const [served] = (await Promise.race([once(child, 'message'), ended])) as [Served | number | null]
+  const [served] = (await Promise.race([once(child, 'message'), ended])) as [DashboardServer | number | null]
   if (served === null || typeof served === 'number') throw new Error('the server did not start')
   const stop = async (): Promise<void> => {
     if (child.connected) child.disconnect()
@@ -72,7 +72,7 @@ async function inBrowser(dataDir: string): Promise<void> {
     await watchPages(page)
     await signIn(page, served)
     // Adds rows to the request log.
-    for (let i = 0; i < LOGGED; i++) await send(served, 1, 'Logged')
+    for (let i = 0; i < LOGGED; i++) await sendEmails(served, 1, 'Logged')
     if (values.only !== 'list') await measurePages(page, served.url, ROUNDS, values.way)
     if (values.only !== 'pages')
       await measureList(page, served, { screens: Number(values.screens), seconds: Number(values.seconds) })
@@ -87,9 +87,9 @@ mkdirSync(dataDir, { recursive: true })
 const file = join(dataDir, 'posthaste.db')
 try {
   if (!existsSync(file)) generateEmails(file, { emails: EMAILS, body: BODY })
-  addTeam(file, EMAILS, Date.now())
+  addTeamData(file, EMAILS, Date.now())
   console.log(`${EMAILS} emails, load average ${loadavg()[0]!.toFixed(1)}\n`)
-  await sumUp(dataDir, Date.now())
+  await runRollUp(dataDir, Date.now())
   if (values.only !== 'metrics') await inBrowser(dataDir)
   if (values.only === undefined || values.only === 'metrics')
     await measureMetrics(dataDir, ROUNDS, Date.now())

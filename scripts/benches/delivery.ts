@@ -12,7 +12,7 @@ import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { createConnections } from '../../appliance/delivery/connections.ts'
-import { prepare } from '../../appliance/delivery/message.ts'
+import { prepareMessage } from '../../appliance/delivery/message.ts'
 import { createRecorder } from '../../appliance/delivery/recorder.ts'
 import type { Sink } from './delivery-sink.ts'
 
@@ -37,7 +37,7 @@ const kinds = { 'a connection each': 1, 'connections kept': 100 }
 type Kind = keyof typeof kinds
 const sinks = { 'plain text': await startSink('plain'), TLS: await startSink('tls') }
 const line = `${'x'.repeat(76)}\r\n`
-const message = await prepare(
+const message = await prepareMessage(
   Buffer.alloc(0),
   Buffer.from(`Subject: x\r\n\r\n${line.repeat(Math.ceil(bytes / 78))}`),
 )

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
 import type { EmailFilter, Storage } from '../../appliance/storage/storage.ts'
-import { generateEmails, idOf, START, STEP, TEAM } from './many-emails.ts'
+import { generateEmails, toEmailId, FIRST_EMAIL_TIME, EMAIL_INTERVAL, TEAM_ID } from './many-emails.ts'
 import { quantile } from './measured.ts'
 
 const { values } = parseArgs({
@@ -28,7 +28,10 @@ async function page(storage: Storage, filter: EmailFilter, after?: string) {
   let next: string | null | undefined = after
   do {
     const began = performance.now()
-    const part = await storage.searchEmails({ teamId: TEAM, filter, limit: 50 - found, after: next }, START)
+    const part = await storage.searchEmails(
+      { teamId: TEAM_ID, filter, limit: 50 - found, after: next },
+      FIRST_EMAIL_TIME,
+    )
     steps.push(performance.now() - began)
     found += part.items.length
     next = part.next ?? undefined
@@ -37,11 +40,11 @@ async function page(storage: Storage, filter: EmailFilter, after?: string) {
 }
 
 const last = EMAILS - 1
-const middle = idOf(Math.floor(EMAILS / 2))
+const middle = toEmailId(Math.floor(EMAILS / 2))
 const QUESTIONS: [name: string, filter: EmailFilter, after?: string][] = [
   ['the newest 50', {}],
   ['50 in the middle', {}, middle],
-  ['before a day in the middle', { until: START + (EMAILS / 2) * STEP }],
+  ['before a day in the middle', { until: FIRST_EMAIL_TIME + (EMAILS / 2) * EMAIL_INTERVAL }],
   ['status:bounced (one in 200)', { status: ['bounced'] }],
   ['status:complained (one in 20 000)', { status: ['complained'] }],
   ['domain: (one in 20)', { domain: 's3.acme.example' }],

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Sink } from './delivery-sink.ts'
 import { processorSeconds, quantile } from './measured.ts'
-import { makeHome, RECIPIENT, SENDER, startDaemon } from './real-daemon.ts'
+import { createDaemonHome, RECIPIENT_DOMAIN, SENDER_DOMAIN, startDaemon } from './real-daemon.ts'
 
 const { values } = parseArgs({
   options: {
@@ -42,7 +42,7 @@ cleanup.defer(() => rm(folder, { recursive: true, force: true }))
 const child = fork(join(import.meta.dirname, 'delivery-sink.ts'), ['plain'])
 cleanup.defer(() => void child.kill())
 const [sink] = (await once(child, 'message')) as [Sink]
-const home = await makeHome(folder, sink)
+const home = await createDaemonHome(folder, sink)
 cleanup.defer(() => home.close())
 const daemon = await startDaemon(folder, home)
 cleanup.defer(() => daemon.stop())
@@ -76,8 +76,8 @@ await pages()
 async function deliver(name: string, count: number): Promise<number> {
   const goal = (await delivered()) + count
   const email = {
-    from: `news@${SENDER}`,
-    to: `ada@${RECIPIENT}`,
+    from: `news@${SENDER_DOMAIN}`,
+    to: `ada@${RECIPIENT_DOMAIN}`,
     subject: 'News',
     text: 'Some words.\n'.repeat(80),
   }

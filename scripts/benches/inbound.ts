@@ -10,7 +10,7 @@ import { dkimSign } from 'mailauth/lib/dkim/sign.js'
 import { startZoneServer } from '../../appliance/sandbox/zone.ts'
 import { freeAddress } from '../../test/world/addresses.ts'
 import { startPostfixInstance } from '../../test/world/postfix-instance.ts'
-import { freshKey, startOpenDkim } from './contestants.ts'
+import { generateRsaKey, startOpenDkim } from './contestants.ts'
 import type { Target } from './submission-server.ts'
 
 const execute = promisify(execFile)
@@ -53,7 +53,7 @@ const ways = { 'a connection each': [], 'sessions reused': ['-d'] }
 await using cleanup = new AsyncDisposableStack()
 const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
 cleanup.defer(() => rm(folder, { recursive: true, force: true }))
-const key = freshKey()
+const key = generateRsaKey()
 const dns = await startDns()
 const message = await writeMessage()
 const recipients = Array.from({ length: (rounds + 1) * 2 }, (_, at) => `ada@r${at}.example`)

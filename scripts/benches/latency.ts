@@ -13,20 +13,20 @@ import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { freeAddress } from '../../test/world/addresses.ts'
 import { quantile } from './measured.ts'
-import { makeHome, RECIPIENT, SENDER, startDaemon } from './real-daemon.ts'
+import { createDaemonHome, RECIPIENT_DOMAIN, SENDER_DOMAIN, startDaemon } from './real-daemon.ts'
 
 const { values } = parseArgs({
   options: { messages: { type: 'string', default: '200' }, pause: { type: 'string', default: '50' } },
 })
 const messages = Number(values.messages)
 
-/** Called with the time of each 250 that accepts a message. */
+/** Called when the recipient's server has accepted a message, with the time of its 250. */
 let taken: (at: number) => void = () => undefined
 
 await using cleanup = new AsyncDisposableStack()
 const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
 cleanup.defer(() => rm(folder, { recursive: true, force: true }))
-const home = await makeHome(folder, await startExchanger())
+const home = await createDaemonHome(folder, await startExchanger())
 cleanup.defer(() => home.close())
 const daemon = await startDaemon(folder, home)
 cleanup.defer(() => daemon.stop())
@@ -84,16 +84,16 @@ async function openClient(): Promise<{ send(): Promise<number>; close(): void }>
       reply += ((await once(socket, 'data')) as [string])[0]
   }
   await say('')
-  await say(`EHLO app.${SENDER}\r\n`)
+  await say(`EHLO app.${SENDER_DOMAIN}\r\n`)
   const text =
     `${'A line of seventy-eight octets, as many programs write them in their messages.'.slice(0, 78)}\r\n`.repeat(
       48,
     )
-  const message = `From: <app@${SENDER}>\r\nTo: <ada@${RECIPIENT}>\r\nSubject: Hello\r\n\r\n${text}.\r\n`
+  const message = `From: <app@${SENDER_DOMAIN}>\r\nTo: <ada@${RECIPIENT_DOMAIN}>\r\nSubject: Hello\r\n\r\n${text}.\r\n`
   return {
     async send() {
-      await say(`MAIL FROM:<app@${SENDER}>\r\n`)
-      await say(`RCPT TO:<ada@${RECIPIENT}>\r\n`)
+      await say(`MAIL FROM:<app@${SENDER_DOMAIN}>\r\n`)
+      await say(`RCPT TO:<ada@${RECIPIENT_DOMAIN}>\r\n`)
       await say('DATA\r\n')
       await say(message)
       return performance.now()
@@ -107,8 +107,8 @@ async function post(): Promise<number> {
     method: 'POST',
     headers: { authorization: `Bearer ${home.apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({
-      from: `app@${SENDER}`,
-      to: `ada@${RECIPIENT}`,
+      from: `app@${SENDER_DOMAIN}`,
+      to: `ada@${RECIPIENT_DOMAIN}`,
       subject: 'Hello',
       text: 'Text\n'.repeat(800),
     }),
@@ -124,7 +124,7 @@ async function measure(name: string, send: () => Promise<number>): Promise<void>
   for (let n = 0; n < messages + 20; n++) {
     const arrival = new Promise<number>((resolve) => (taken = resolve))
     const accepted = await send()
-    // The remote server may receive it before this process has read the reply.
+    // The recipient's server may accept the message before this process has read the reply.
     const time = Math.max(0, (await arrival) - accepted)
     // The first messages run with cold caches.
     if (n >= 20) times.push(time)

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { formatQueue, type QueueName } from '../../appliance/mail/queue.ts'
+import { formatQueueName, type QueueNameParts } from '../../appliance/mail/queue.ts'
 import type { LeaseArgs } from '../../appliance/storage/storage.ts'
 import { holdQueue, place } from '../../appliance/storage/queue/queue.ts'
-import { createLease, nextDue } from '../../appliance/storage/spool/lease.ts'
-import { kyselyOn } from '../../appliance/storage/sqlite/dialect.ts'
+import { createLeaseFunction, nextDue } from '../../appliance/storage/spool/lease.ts'
+import { createSqliteKysely } from '../../appliance/storage/sqlite/dialect.ts'
 import { applyMigrations, shippedMigrations } from '../../appliance/storage/sqlite/migrate.ts'
 
 const { values } = parseArgs({ options: { rows: { type: 'string', default: '200000' } } })
@@ -16,15 +16,15 @@ const ROWS = Number(values.rows)
 const NOW = Date.UTC(2026, 0, 1)
 const LEASES = 200
 
-type Row = (i: number) => { queue: QueueName; dueAt: number }
+type Row = (i: number) => { queue: QueueNameParts; dueAt: number }
 
-const queue = (provider: string, team: number, stream: QueueName['stream']): QueueName => ({
+const queue = (provider: string, team: number, stream: QueueNameParts['stream']): QueueNameParts => ({
   pool: 'default',
   provider,
   stream,
   teamId: `0199c0de-7a10-7c3e-9b6f-${String(team).padStart(12, '0')}`,
 })
-const streamOf = (i: number): QueueName['stream'] => (i % 4 === 0 ? 'transactional' : 'broadcast')
+const streamOf = (i: number): QueueNameParts['stream'] => (i % 4 === 0 ? 'transactional' : 'broadcast')
 const due = NOW - 10_000_000
 
 interface Scenario {
@@ -83,7 +83,17 @@ function fill(db: Database.Database, { rows, row }: Scenario): void {
       const id = `0199c0de-7a10-7c3e-9b6f-${String((i * 7919) % rows).padStart(12, '0')}`
       const { pool, provider, stream, teamId } = name
       email.run(id)
-      delivery.run(id, id, teamId, pool, provider, formatQueue(name), stream, `${provider}.example`, dueAt)
+      delivery.run(
+        id,
+        id,
+        teamId,
+        pool,
+        provider,
+        formatQueueName(name),
+        stream,
+        `${provider}.example`,
+        dueAt,
+      )
     }
   })()
 }
@@ -104,12 +114,12 @@ async function timed(times: number, run: () => unknown): Promise<number[]> {
 
 async function measure(db: Database.Database, scenario: Scenario): Promise<void> {
   const { name, closed = [] } = scenario
-  const kysely = kyselyOn(db)
+  const kysely = createSqliteKysely(db)
   const show = (what: string, took: number[]) =>
     console.log(`  ${what.padEnd(34)} median ${middle(took, 0.5)} µs   p99 ${middle(took, 0.99)} µs`)
   console.log(`\n${name}`)
   for (const limit of [1, 20, 200]) {
-    const lease = createLease(db)
+    const lease = createLeaseFunction(db)
     let leased = 0
     db.exec('begin')
     const took = await timed(LEASES, () => {

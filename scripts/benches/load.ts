@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 
 export interface LoadPlan {
-  /** Default 127.0.0.1. */
+  /** IP address of the server; 127.0.0.1 by default. */
   host?: string
   port: number
   path: string
@@ -18,8 +18,8 @@ export interface LoadPlan {
   warmup: number
   seconds: number
   /**
-   * Number of requests per second, sent whether or not earlier ones were answered. Null: each connection sends as fast
-   * as it can.
+   * Number of requests per second, which are sent whether or not earlier ones have been answered. Null if each connection
+   * sends as fast as it can.
    */
   rate: number | null
 }
@@ -29,10 +29,10 @@ export interface LoadResult {
   accepted: number
   /** Number of all responses with status 200, including before and after the measured period. */
   answered: number
-  /** Number of all other responses in the measured period. */
+  /** Number of responses with any other status in the measured period. */
   refused: number
   seconds: number
-  /** Time from when a request was due to the last byte of its response, in milliseconds. */
+  /** Time from when a request was due until the last byte of its response, in milliseconds. */
   p50: number
   p99: number
 }
@@ -87,7 +87,7 @@ function answered(line: Line, ok: boolean): void {
   else send(line, next)
 }
 
-/** Parses responses. They are small and have a length. Any other response means that the server is broken. */
+/** Parses responses, which are small and have a Content-Length. Any other response means that the server is broken. */
 function receive(line: Line, chunk: string): void {
   line.received += chunk
   const head = line.received.indexOf('\r\n\r\n')

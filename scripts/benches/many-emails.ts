@@ -4,15 +4,15 @@ import { firstIdAt } from '../../appliance/mail/ids.ts'
 import { applyMigrations, shippedMigrations } from '../../appliance/storage/sqlite/migrate.ts'
 
 /** When the first email was accepted (Unix milliseconds). */
-export const START = Date.UTC(2026, 0, 1)
+export const FIRST_EMAIL_TIME = Date.UTC(2026, 0, 1)
 /** Time between two emails in milliseconds: one million in three weeks. */
-export const STEP = 1800
+export const EMAIL_INTERVAL = 1800
 /** The team that owns the emails. */
-export const TEAM = '019b76da-a800-7000-8000-00000000000a'
+export const TEAM_ID = '019b76da-a800-7000-8000-00000000000a'
 
 /** Returns an email's ID, which sorts by its number. */
-export const idOf = (i: number): string =>
-  `${firstIdAt(START + i * STEP).slice(0, 24)}${String(i).padStart(12, '0')}`
+export const toEmailId = (i: number): string =>
+  `${firstIdAt(FIRST_EMAIL_TIME + i * EMAIL_INTERVAL).slice(0, 24)}${String(i).padStart(12, '0')}`
 
 /** Returns an email's status: one in 200 bounced, one in 20,000 complained. */
 function statusOf(i: number): string {
@@ -31,13 +31,13 @@ const cause = (i: number): string =>
   })
 
 /** Amount of data to generate. */
-export interface Many {
+export interface EmailVolume {
   emails: number
   /** Number of bytes per message. */
   body: number
 }
 
-/** Returns a function that writes one email with its message and recipient. */
+/** Returns a function that writes an email with its message and recipient. */
 function writerOf(db: Database.Database, bytes: number): (i: number) => void {
   const email = db.prepare(`
     insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header, reply_to,
@@ -51,14 +51,14 @@ function writerOf(db: Database.Database, bytes: number): (i: number) => void {
       updated_at) values (?, ?, ?, ?, 'to', 'default', 'reader', ?, 1, ?, ?, ?)`)
   const body = Buffer.alloc(bytes, 'x')
   return (i) => {
-    const [id, at] = [idOf(i), START + i * STEP]
+    const [id, at] = [toEmailId(i), FIRST_EMAIL_TIME + i * EMAIL_INTERVAL]
     const to = `person${(i * 31) % 400_000}@reader${i % 5000}.example`
     const status = statusOf(i)
     const words = `Order ${i} from shop ${i % 40}${i % 50_000 === 11 ? ' walrus' : ''}`
     const tags = JSON.stringify([{ name: 'kind', value: i % 100 === 0 ? 'invoice' : 'receipt' }])
     email.run(
       id,
-      TEAM,
+      TEAM_ID,
       `key-${i % 5}`,
       `Shop <shop@s${i % 20}.acme.example>`,
       JSON.stringify([to]),
@@ -71,21 +71,21 @@ function writerOf(db: Database.Database, bytes: number): (i: number) => void {
       at,
       at,
     )
-    message.run(id, TEAM, body)
-    recipient.run(id, TEAM, id, to, status === 'bounced' ? 'bounced' : 'delivered', cause(i), at, at)
+    message.run(id, TEAM_ID, body)
+    recipient.run(id, TEAM_ID, id, to, status === 'bounced' ? 'bounced' : 'delivered', cause(i), at, at)
   }
 }
 
 /**
  * Writes the database: emails, messages and recipients.
- * @param path of a file that doesn't exist yet
+ * @param path path of a file that doesn't exist yet
  */
-export function generateEmails(path: string, { emails, body }: Many): void {
+export function generateEmails(path: string, { emails, body }: EmailVolume): void {
   const db = new Database(path)
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = OFF')
   applyMigrations(db, shippedMigrations())
-  db.prepare('insert into teams (id, name, created_at) values (?, ?, 0)').run(TEAM, 'Bench')
+  db.prepare('insert into teams (id, name, created_at) values (?, ?, 0)').run(TEAM_ID, 'Bench')
   const put = writerOf(db, body)
   for (let i = 0; i < emails; i += 10_000)
     db.transaction(() => {

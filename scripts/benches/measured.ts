@@ -52,7 +52,7 @@ export function processorSeconds(roots: readonly number[]): number {
   return family(roots).reduce((sum, { own, children }) => sum + own + children, 0)
 }
 
-/** Returns the CPU time so far of each thread of a process, in seconds, with the names of the kernel. */
+/** Returns the CPU time of each thread of a process so far, in seconds, with the thread names that the kernel reports. */
 export function threadSeconds(pid: number): { id: number; name: string; seconds: number }[] {
   return readdirSync(`/proc/${pid}/task`).flatMap((id) => {
     const thread = readStat(`/proc/${pid}/task/${id}/stat`)
@@ -78,7 +78,7 @@ export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]) * 1024
 }
 
-/** Samples memory every 500 ms. The returned function returns the maximum in bytes. */
+/** Samples memory every 500 ms. Returns a function that stops sampling and returns the maximum in bytes. */
 export function watchMemory(roots: readonly number[]): () => number {
   let peak = memoryBytes(roots)
   const look = (): void => void (peak = Math.max(peak, memoryBytes(roots)))
@@ -92,7 +92,7 @@ export function watchMemory(roots: readonly number[]): () => number {
 
 const SYNCS = ['fsync', 'fdatasync', 'sync_file_range', 'msync'].map((name) => `syscalls:sys_enter_${name}`)
 
-/** Reports whether perf can count system calls here: it is installed, and this process runs as root. */
+/** Whether perf can count system calls here: it must be installed, and this process must run as root. */
 export function canCountSyncs(): boolean {
   try {
     execFileSync('perf', ['stat', '-e', SYNCS.join(','), 'true'], { stdio: 'ignore' })
@@ -131,7 +131,7 @@ export function median(numbers: readonly number[]): number {
   return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2
 }
 
-/** Returns the number that a fraction `part` (0 to 1) of the numbers don't exceed. */
+/** Returns the quantile at `part`, which is from 0 to 1. */
 export function quantile(numbers: readonly number[], part: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!

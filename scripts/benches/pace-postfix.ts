@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostfix } from '../../test/world/postfix.ts'
-import { makeHome, RECIPIENT, SENDER, startDaemon } from './real-daemon.ts'
+import { createDaemonHome, RECIPIENT_DOMAIN, SENDER_DOMAIN, startDaemon } from './real-daemon.ts'
 
 const { values } = parseArgs({
   options: { limit: { type: 'string', default: '60' }, minutes: { type: 'string', default: '20' } },
@@ -23,19 +23,19 @@ await using cleanup = new AsyncDisposableStack()
 const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
 cleanup.defer(() => rm(folder, { recursive: true, force: true }))
 const postfix = await startPostfix({
-  domain: RECIPIENT,
-  host: `mx.${RECIPIENT}`,
+  domain: RECIPIENT_DOMAIN,
+  host: `mx.${RECIPIENT_DOMAIN}`,
   settings: {
     smtpd_client_connection_count_limit: 2,
     smtpd_client_message_rate_limit: limit,
     anvil_rate_time_unit: '60s',
-    // By default, loopback is exempt from limits.
+    // By default, Postfix exempts loopback from its limits.
     smtpd_client_event_limit_exceptions: '',
     smtpd_tls_security_level: 'none',
   },
 })
 cleanup.defer(() => postfix.close())
-const home = await makeHome(folder, { address: postfix.address, port: 25 })
+const home = await createDaemonHome(folder, { address: postfix.address, port: 25 })
 cleanup.defer(() => home.close())
 // Lanes start with the shipped rate.
 const providers = join(folder, 'providers.toml')
@@ -61,8 +61,8 @@ for (let minute = 1; minute <= minutes; minute++) {
 
 async function sendBatch(first: number): Promise<void> {
   const emails = Array.from({ length: BATCH }, (_, n) => ({
-    from: `app@${SENDER}`,
-    to: [`r${first + n}@${RECIPIENT}`],
+    from: `app@${SENDER_DOMAIN}`,
+    to: [`r${first + n}@${RECIPIENT_DOMAIN}`],
     subject: `Message ${first + n}`,
     text: 'Hello',
   }))

@@ -14,11 +14,11 @@ import { createSenders } from '../../appliance/senders/senders.ts'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 
 /** The sender's and recipient's domain. */
-export const SENDER = 'acme.example'
-export const RECIPIENT = 'customer.example'
+export const SENDER_DOMAIN = 'acme.example'
+export const RECIPIENT_DOMAIN = 'customer.example'
 
 /** Files and addresses that the daemon needs. */
-export interface Home {
+export interface DaemonHome {
   configFile: string
   /** The trusted listener, as `host:port`. */
   smtp: string
@@ -30,15 +30,15 @@ export interface Home {
 
 /**
  * Creates a data directory, team, verified domain with a 2048-bit RSA key, API key, DNS and configuration.
- * @param exchanger receives mail to `RECIPIENT`
+ * @param exchanger receives mail to `RECIPIENT_DOMAIN`
  * @param others addresses of other domains' exchangers, by domain; all listen on the same port
  */
-export async function makeHome(
+export async function createDaemonHome(
   folder: string,
   exchanger: { address: string; port: number },
   others: ReadonlyMap<string, string> = new Map(),
-): Promise<Home> {
-  const addresses = new Map([...others, [RECIPIENT, exchanger.address]])
+): Promise<DaemonHome> {
+  const addresses = new Map([...others, [RECIPIENT_DOMAIN, exchanger.address]])
   const dns = await startZoneServer({
     zone(name) {
       if (addresses.has(name)) return Promise.resolve({ MX: { preference: 10, exchange: `mx.${name}` } })
@@ -53,7 +53,7 @@ export async function makeHome(
   await writeFile(providers, shipped.replace('messages_per_minute = 6000', 'messages_per_minute = 600000'))
   const configFile = join(folder, 'posthaste.toml')
   const [http, smtp] = [freeAddress(), freeAddress()].map((address) => `${address}:${likelyFreePort()}`)
-  const settings = `hostname = "mail.${SENDER}"
+  const settings = `hostname = "mail.${SENDER_DOMAIN}"
 data_dir = "${join(folder, 'data')}"
 [http]
 listen = ["${http}"]
@@ -88,9 +88,9 @@ async function makeAccount(configFile: string): Promise<{ id: string; token: str
   const host = { hostname: loaded.config.hostname, sourceIps: [] }
   const senders = createSenders({ storage, resolver, clock, config: host })
   opened.defer(() => senders.close())
-  const owner = { email: `owner@${SENDER}`, password: 'a quiet harbour at dusk', teamName: 'Acme' }
+  const owner = { email: `owner@${SENDER_DOMAIN}`, password: 'a quiet harbour at dusk', teamName: 'Acme' }
   const { team } = await createAccounts({ storage, clock }).createOwner(owner)
-  const { id } = await senders.addDomain({ teamId: team.id, name: SENDER })
+  const { id } = await senders.addDomain({ teamId: team.id, name: SENDER_DOMAIN })
   await storage.saveDomainCheck({ teamId: team.id, id, status: 'verified', checks: [] }, clock.now())
   const made = await senders.createKey({ teamId: team.id, name: 'bench', permission: 'full_access' })
   return { id: made.key.id, token: made.token }
@@ -115,7 +115,7 @@ const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
  */
 export async function startDaemon(
   folder: string,
-  { configFile }: Home,
+  { configFile }: DaemonHome,
   env: Record<string, string> = {},
 ): Promise<RunningDaemon> {
   const file = join(folder, 'log')

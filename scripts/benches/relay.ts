@@ -13,9 +13,9 @@ import { performance } from 'node:perf_hooks'
 import { parseArgs, promisify } from 'node:util'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 import * as contestants from './contestants.ts'
-import type { Contestant } from './contestants.ts'
+import type { BenchmarkedServer } from './contestants.ts'
 import { canCountSyncs, countSyncs, median, processorSeconds, watchMemory } from './measured.ts'
-import { RECIPIENT, SENDER } from './real-daemon.ts'
+import { RECIPIENT_DOMAIN, SENDER_DOMAIN } from './real-daemon.ts'
 
 const execute = promisify(execFile)
 const { values } = parseArgs({
@@ -74,10 +74,10 @@ async function startSink(): Promise<contestants.Exchanger & { taken(): number }>
   return { address, port, taken: () => Number([...text.matchAll(/mesg=(\d+)/g)].at(-1)?.[1] ?? 0) }
 }
 
-async function startAll(): Promise<Contestant[]> {
-  const running: Contestant[] = []
-  const starts: Record<string, (own: string) => Promise<Contestant>> = {
-    posthaste: (own) => contestants.startOurs(own, sink),
+async function startAll(): Promise<BenchmarkedServer[]> {
+  const running: BenchmarkedServer[] = []
+  const starts: Record<string, (own: string) => Promise<BenchmarkedServer>> = {
+    posthaste: (own) => contestants.startPosthaste(own, sink),
     postfix: () => contestants.startPostfix('Postfix', sink, sessions),
     opendkim: (own) => contestants.startPostfixWithOpenDkim(own, sink, sessions),
     ...(values.haraka ? { haraka: (own) => contestants.startHaraka(own, sink) } : {}),
@@ -99,10 +99,17 @@ async function startAll(): Promise<Contestant[]> {
 }
 
 /** Runs one round of one server, from the first message sent to the last one in the sink. */
-async function round({ address, roots }: Contestant, bytes: number, count: number): Promise<Round> {
+async function round({ address, roots }: BenchmarkedServer, bytes: number, count: number): Promise<Round> {
   const syncs = counting ? await countSyncs(roots) : null
   const [taken, processor, memory] = [sink.taken(), processorSeconds(roots), watchMemory(roots)]
-  const envelope = ['-f', `app@${SENDER}`, '-t', `ada@${RECIPIENT}`, '-M', `app.${SENDER}`]
+  const envelope = [
+    '-f',
+    `app@${SENDER_DOMAIN}`,
+    '-t',
+    `ada@${RECIPIENT_DOMAIN}`,
+    '-M',
+    `app.${SENDER_DOMAIN}`,
+  ]
   const start = performance.now()
   const counts = ['-d', '-m', String(count), '-s', String(sessions), '-l', String(bytes)]
   await execute('smtp-source', [...envelope, ...counts, `inet:${address}`], { timeout: ROUND_MS })

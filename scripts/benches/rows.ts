@@ -14,7 +14,13 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Sink } from './delivery-sink.ts'
 import { processorSeconds } from './measured.ts'
-import { makeHome, RECIPIENT, SENDER, startDaemon, type Home } from './real-daemon.ts'
+import {
+  createDaemonHome,
+  RECIPIENT_DOMAIN,
+  SENDER_DOMAIN,
+  startDaemon,
+  type DaemonHome,
+} from './real-daemon.ts'
 
 const { values } = parseArgs({ options: { emails: { type: 'string', default: '2000' } } })
 const emails = Number(values.emails)
@@ -24,8 +30,8 @@ const AT_ONCE = 16
 const rows = Array.from({ length: 22 }, (_, n) => `<tr><td>Article number ${n}</td><td>${n * 7}.50</td></tr>`)
 const request = (content: { html: string; text: string }): string =>
   JSON.stringify({
-    from: `Shop <orders@${SENDER}>`,
-    to: [`ada@${RECIPIENT}`],
+    from: `Shop <orders@${SENDER_DOMAIN}>`,
+    to: [`ada@${RECIPIENT_DOMAIN}`],
     subject: 'Your order 4711',
     ...content,
     tags: [{ name: 'kind', value: 'receipt' }],
@@ -37,16 +43,16 @@ const receipt = request({
 const sentence = 'A sentence of seventy octets, as letters have many of them, with a dot. '
 const letter = request({ html: `<p>${sentence.repeat(38)}</p>`, text: sentence.repeat(15) })
 const lines = 'A line of seventy-eight octets, as many programs write them in their messages\r\n'.repeat(48)
-const message = `From: <app@${SENDER}>\r\nTo: <ada@${RECIPIENT}>\r\nSubject: Hello\r\n\r\n${lines}.\r\n`
+const message = `From: <app@${SENDER_DOMAIN}>\r\nTo: <ada@${RECIPIENT_DOMAIN}>\r\nSubject: Hello\r\n\r\n${lines}.\r\n`
 
 for (const [name, send] of [
-  [`REST, a receipt of ${receipt.length} bytes`, (home: Home) => post(home, receipt)],
-  [`REST, a letter of ${letter.length} bytes`, (home: Home) => post(home, letter)],
+  [`REST, a receipt of ${receipt.length} bytes`, (home: DaemonHome) => post(home, receipt)],
+  [`REST, a letter of ${letter.length} bytes`, (home: DaemonHome) => post(home, letter)],
   [`SMTP, message of ${message.length} bytes`, submit],
 ] as const)
   await measure(name, send)
 
-async function measure(name: string, send: (home: Home) => Promise<void>): Promise<void> {
+async function measure(name: string, send: (home: DaemonHome) => Promise<void>): Promise<void> {
   await using cleanup = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true }))
@@ -54,7 +60,7 @@ async function measure(name: string, send: (home: Home) => Promise<void>): Promi
   const child = spawn(process.execPath, [script, 'plain'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   cleanup.defer(() => void child.kill('SIGKILL'))
   const [sink] = (await once(child, 'message')) as [Sink]
-  const home = await makeHome(folder, sink)
+  const home = await createDaemonHome(folder, sink)
   cleanup.defer(() => home.close())
   const file = join(folder, 'data', 'posthaste.db')
   const before = sizes(file)
@@ -109,7 +115,7 @@ function print(title: string, before: Map<string, number>, after: Map<string, nu
   console.log(`${'bytes per delivered email'.padEnd(44)}${sum.toFixed(0).padStart(8)}`)
 }
 
-async function post({ url, apiKey }: Home, body: string): Promise<void> {
+async function post({ url, apiKey }: DaemonHome, body: string): Promise<void> {
   let left = emails
   const client = async (): Promise<void> => {
     while (left-- > 0) {
@@ -122,7 +128,7 @@ async function post({ url, apiKey }: Home, body: string): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, client))
 }
 
-async function submit({ smtp }: Home): Promise<void> {
+async function submit({ smtp }: DaemonHome): Promise<void> {
   let left = emails
   const client = async (): Promise<void> => {
     const [host, port] = smtp.split(':')
@@ -133,10 +139,10 @@ async function submit({ smtp }: Home): Promise<void> {
         reply += ((await once(socket, 'data')) as [string])[0]
     }
     await say('')
-    await say(`EHLO app.${SENDER}\r\n`)
+    await say(`EHLO app.${SENDER_DOMAIN}\r\n`)
     while (left-- > 0) {
-      await say(`MAIL FROM:<app@${SENDER}>\r\n`)
-      await say(`RCPT TO:<ada@${RECIPIENT}>\r\n`)
+      await say(`MAIL FROM:<app@${SENDER_DOMAIN}>\r\n`)
+      await say(`RCPT TO:<ada@${RECIPIENT_DOMAIN}>\r\n`)
       await say('DATA\r\n')
       await say(message)
     }

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import type { Sink } from './delivery-sink.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
-import { makeHome, RECIPIENT, SENDER, startDaemon } from './real-daemon.ts'
+import { createDaemonHome, RECIPIENT_DOMAIN, SENDER_DOMAIN, startDaemon } from './real-daemon.ts'
 
 const { values } = parseArgs({
   options: {
@@ -35,7 +35,7 @@ execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source, '-ldl'], {
 const child = fork(join(import.meta.dirname, 'delivery-sink.ts'), ['plain'])
 cleanup.defer(() => void child.kill())
 const [sink] = (await once(child, 'message')) as [Sink]
-const home = await makeHome(folder, sink)
+const home = await createDaemonHome(folder, sink)
 cleanup.defer(() => home.close())
 const fault = join(folder, 'fault')
 const daemon = await startDaemon(folder, home, { LD_PRELOAD: library, FAULT_FILE: fault })
@@ -68,8 +68,8 @@ async function load(time: number): Promise<LoadResult> {
     path: '/emails',
     headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${home.apiKey}` },
     body: JSON.stringify({
-      from: `app@${SENDER}`,
-      to: `ada@${RECIPIENT}`,
+      from: `app@${SENDER_DOMAIN}`,
+      to: `ada@${RECIPIENT_DOMAIN}`,
       subject: 'Hello',
       text: 'Text\n'.repeat(400),
     }),

@@ -13,11 +13,18 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs, promisify } from 'node:util'
 import { firstIdAt } from '../../appliance/mail/ids.ts'
-import { formatQueue } from '../../appliance/mail/queue.ts'
+import { formatQueueName } from '../../appliance/mail/queue.ts'
 import type { Sink } from './delivery-sink.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import { median, residentBytes } from './measured.ts'
-import { makeHome, RECIPIENT, SENDER, startDaemon, type Home, type RunningDaemon } from './real-daemon.ts'
+import {
+  createDaemonHome,
+  RECIPIENT_DOMAIN,
+  SENDER_DOMAIN,
+  startDaemon,
+  type DaemonHome,
+  type RunningDaemon,
+} from './real-daemon.ts'
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +39,7 @@ const [waiting, rounds, seconds, burst] = [values.waiting, values.rounds, values
 ) as [number, number, number, number]
 const CONNECTIONS = 32
 const HOUR = 3_600_000
-/** Time between the start and measuring memory, in milliseconds. */
+/** Time between the daemon's start and the measurement of its memory, in milliseconds. */
 const SETTLED_MS = 5000
 const TEXT = 'Text\n'.repeat(400)
 
@@ -40,9 +47,9 @@ const TEXT = 'Text\n'.repeat(400)
 interface Place {
   name: string
   folder: string
-  home: Home
+  home: DaemonHome
   starts: number[]
-  /** Memory before the load and after it. */
+  /** Memory before the load and after the load. */
   resting: number[]
   memory: number[]
   accepted: number[]
@@ -74,7 +81,7 @@ async function startSink(): Promise<Sink> {
 async function makePlace(name: string, rows: number): Promise<Place> {
   const folder = join(root, name)
   await mkdir(folder)
-  const home = await makeHome(folder, sink)
+  const home = await createDaemonHome(folder, sink)
   cleanup.defer(() => home.close())
   fill(join(folder, 'data', 'posthaste.db'), rows)
   return { name, folder, home, starts: [], resting: [], memory: [], accepted: [], delivered: [] }
@@ -103,15 +110,15 @@ function fill(path: string, rows: number): void {
   const insert = (i: number): void => {
     const id = `${firstIdAt(at + (i % 1000)).slice(0, 24)}${String(i).padStart(12, '0')}`
     const [provider, domain] = [`p${i % 20}.example`, `d${i % 1000}.example`]
-    const queue = formatQueue({ pool: 'default', provider, stream: 'transactional', teamId })
+    const queue = formatQueueName({ pool: 'default', provider, stream: 'transactional', teamId })
     const due = now + 2 * HOUR + ((i * 7919) % (4 * HOUR))
     email.run(
       id,
       teamId,
       domainId,
-      `app@${SENDER}`,
+      `app@${SENDER_DOMAIN}`,
       `["a@${domain}"]`,
-      `<${id}@${SENDER}>`,
+      `<${id}@${SENDER_DOMAIN}>`,
       `b-${id}@x`,
       at,
       at,
@@ -168,7 +175,7 @@ async function burstInto({ folder, home }: Place): Promise<void> {
   }
 }
 
-async function load(home: Home, duration: number): Promise<LoadResult> {
+async function load(home: DaemonHome, duration: number): Promise<LoadResult> {
   const { hostname, port } = new URL(home.url)
   const plan: LoadPlan = {
     host: hostname,
@@ -178,7 +185,12 @@ async function load(home: Home, duration: number): Promise<LoadResult> {
     warmup: 0,
     rate: null,
     headers: { authorization: `Bearer ${home.apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ from: `app@${SENDER}`, to: `ada@${RECIPIENT}`, subject: 'Hello', text: TEXT }),
+    body: JSON.stringify({
+      from: `app@${SENDER_DOMAIN}`,
+      to: `ada@${RECIPIENT_DOMAIN}`,
+      subject: 'Hello',
+      text: TEXT,
+    }),
     seconds: duration,
   }
   const program = join(import.meta.dirname, 'load.ts')
@@ -188,8 +200,8 @@ async function load(home: Home, duration: number): Promise<LoadResult> {
   return result
 }
 
-/** Returns the daemon's own count of delivered recipients since its start. */
-async function taken({ url, apiKey }: Home): Promise<number> {
+/** Returns the number of recipients delivered since the daemon's start, as counted by the daemon. */
+async function taken({ url, apiKey }: DaemonHome): Promise<number> {
   const response = await fetch(`${url}/emails/metrics?metrics=delivered`, {
     headers: { authorization: `Bearer ${apiKey}` },
   })
@@ -197,7 +209,7 @@ async function taken({ url, apiKey }: Home): Promise<number> {
   return totals.delivered
 }
 
-async function until(home: Home, goal: number): Promise<void> {
+async function until(home: DaemonHome, goal: number): Promise<void> {
   const end = performance.now() + 300_000
   while ((await taken(home)) < goal) {
     if (performance.now() > end) throw new Error('not delivered in five minutes')

@@ -7,13 +7,13 @@ import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { median, memoryBytes, processorSeconds, residentBytes } from './measured.ts'
-import { makeHome, startDaemon } from './real-daemon.ts'
+import { createDaemonHome, startDaemon } from './real-daemon.ts'
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '9' }, idle: { type: 'string', default: '8' } },
 })
 const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
-const home = await makeHome(folder, { address: '127.0.0.1', port: 9 })
+const home = await createDaemonHome(folder, { address: '127.0.0.1', port: 9 })
 const times: number[] = []
 const processor: number[] = []
 try {

@@ -12,7 +12,7 @@ import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.ts'
 import { createPublicMx } from '../../appliance/inbound/public-mx.ts'
-import { createInbound } from '../../appliance/inbound/inbound.ts'
+import { createMailReceiver } from '../../appliance/inbound/inbound.ts'
 import { createMimeReader } from '../../appliance/mime/mime.ts'
 import { createIntake } from '../../appliance/intake/intake.ts'
 import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
@@ -44,7 +44,7 @@ const log = createLogger('info')
 const storage = await openStorage(config)
 const resolver = openResolver(config, clock, { servers: [dns] })
 const host = { hostname: config.hostname, sourceIps: [] }
-// Nothing is signed in this benchmark.
+// This benchmark signs nothing, so the key isn't valid.
 const keygen = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
 const senders = createSenders({ storage, resolver, clock, config: host, log, keygen })
 const owner = { email: 'owner@acme.example', password: 'a quiet harbour at dusk', teamName: 'Acme' }
@@ -74,7 +74,7 @@ const mx = receivers.length > 0 ? `${freeAddress()}:25` : null
 const trusted = [{ listen: address, networks: ['127.0.0.0/8'], api_key_id: key.id }]
 const { data_dir: dataDir, hostname } = config
 const rateLimiter = createRateLimiter({ clock, perSecond: 1_000_000 })
-const inbound = createInbound({
+const inbound = createMailReceiver({
   storage,
   clock,
   log,
@@ -108,7 +108,7 @@ await openSmtp(
   },
 )
 process.send!({ address, domain, mx, receivers } satisfies Target)
-// The parent sends messages only to request the CPU time used so far, in microseconds.
+// Each message of the parent requests the CPU time used so far, in microseconds.
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send!(user + system)

@@ -95,7 +95,7 @@ async function startPostfixQueue(): Promise<{ target: Address; empty(): Promise<
     myhostname: 'mail.acme.example',
     mynetworks: '127.0.0.0/8',
     smtpd_client_restrictions: 'check_client_access static:HOLD',
-    // As permissive as a server for trusted networks can be. Posthaste's limits are lifted, too.
+    // As permissive as a server for trusted networks can be. Posthaste's limits are raised, too.
     smtpd_client_connection_count_limit: 0,
     default_process_limit: Math.max(100, sessions * 2),
     default_transport: 'discard:',

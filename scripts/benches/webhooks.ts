@@ -14,10 +14,10 @@ import { openEvents, openResolver } from '../../appliance/assembly/adapters.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { newId } from '../../appliance/mail/ids.ts'
-import { suppressedCause } from '../../appliance/mail/suppression.ts'
+import { createSuppressionCause } from '../../appliance/mail/suppression.ts'
 import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
 import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 
 const { values } = parseArgs({
   options: {
@@ -34,7 +34,7 @@ const [rate, seconds, endpoints] = [values.rate, values.seconds, values.endpoint
 /** Number of events stored together. */
 const BATCH = 20
 
-/** An email to a suppressed address: nothing is sent, and its event is stored with it. */
+/** Returns an email to a suppressed address. It isn't sent, and its event is stored with it. */
 function emailOf(teamId: string, now: number): NewEmail {
   const id = newId(now)
   return {
@@ -70,7 +70,7 @@ function emailOf(teamId: string, now: number): NewEmail {
         field: 'to',
         dueAt: now,
         expiresAt: now,
-        suppressed: suppressedCause({ origin: 'manual' }),
+        suppressed: createSuppressionCause({ origin: 'manual' }),
         dsn: null,
       },
     ],
@@ -123,7 +123,7 @@ try {
   if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
   const storage = await openSqlite({ dataDir: folder, onEvents: () => events.wake() })
   const resolver = openResolver(loaded.config, clock)
-  const events = openEvents(loaded.config, { storage, resolver, clock, log: silentLogger() })
+  const events = openEvents(loaded.config, { storage, resolver, clock, log: createSilentLogger() })
   const teams = await makeTeams(storage, ports)
   events.start()
   await measure(storage, teams)

@@ -4,10 +4,10 @@ import { createProgram } from '../../appliance/commands/program.ts'
 
 /** A command or a group of commands. */
 export interface CommandRow {
-  /** `['queue', 'list']`; empty for the program itself. */
+  /** Words of the command, such as `['queue', 'list']`; empty for the program itself. */
   path: string[]
   description: string
-  /** Names of its subcommands; empty for a command that can be run. */
+  /** Names of the subcommands; empty for a command that can be run. */
   children: string[]
   arguments: readonly Argument[]
   /** Options except `--help`, which all commands have. */
@@ -15,10 +15,10 @@ export interface CommandRow {
 }
 
 /** The kind of value after an option or as an argument: nothing, a file, one of several words, or any text. */
-export type Takes = 'nothing' | 'file' | 'anything' | readonly string[]
+export type ValueKind = 'nothing' | 'file' | 'anything' | readonly string[]
 
 /** Lists the program, its groups and its commands, parents before children. Runs no command. */
-export function commandTable(): CommandRow[] {
+export function listCommands(): CommandRow[] {
   const program = createProgram(
     () => Promise.reject(new Error('not for running')),
     '',
@@ -42,19 +42,19 @@ function rowsOf(command: Command, path: string[]): CommandRow[] {
 const PATHS = /<(file|directory)>/
 
 /** Returns the kind of value that an option takes. */
-export function optionTakes({ flags, argChoices, required, optional }: Option): Takes {
+export function getOptionValueKind({ flags, argChoices, required, optional }: Option): ValueKind {
   if (argChoices) return argChoices
   if (!required && !optional) return 'nothing'
   return PATHS.test(flags) ? 'file' : 'anything'
 }
 
 /** Returns the kind of value that an argument takes. */
-export function argumentTakes(argument: Argument): Takes {
+export function getArgumentValueKind(argument: Argument): ValueKind {
   return argument.argChoices ?? (argument.name() === 'file' ? 'file' : 'anything')
 }
 
 /** Formats an argument for a usage line: `<name>`, `[name]` or `<name=value...>`. */
-export function argumentWord(argument: Argument): string {
+export function formatArgument(argument: Argument): string {
   const name = `${argument.name()}${argument.variadic ? '...' : ''}`
   return argument.required ? `<${name}>` : `[${name}]`
 }

@@ -2,7 +2,7 @@
  * Renders the commented example file and the reference page from the schema. `scripts/generate` keeps both up to date.
  */
 import { stringify } from 'smol-toml'
-import { expectation } from '../../appliance/config/check-value.ts'
+import { describeExpected } from '../../appliance/config/check-value.ts'
 import { SECTIONS, type Key } from '../../appliance/config/keys.ts'
 
 /** Example values of required settings. */
@@ -65,7 +65,7 @@ function wrap(text: string, width: number): string[] {
 const ownName = ({ name }: Key): string => name.split('.').at(-1)!
 
 /** Renders config/posthaste.example.toml: every setting with its meaning and default, commented out unless required. */
-export function renderExample(): string {
+export function renderExampleConfig(): string {
   const lines = [
     '# Posthaste configuration. Copy this file to /etc/posthaste/posthaste.toml, or pass its path with --config.',
     '# A commented-out key shows its default value, or an example if it has no default.',
@@ -87,8 +87,8 @@ function renderKey(key: Key): string[] {
   return [...comment, `${required ? '' : '#'}${ownName(key)} = ${toml(value)}`]
 }
 
-/** Renders docs/configuration.md: the same as a page. */
-export function renderReference(): string {
+/** Renders docs/configuration.md: every setting with its meaning and default, as a page. */
+export function renderConfigReference(): string {
   const parts = [
     `# Configuration
 
@@ -120,7 +120,7 @@ function renderEntry(key: Key): string {
     '',
     schema.description ?? '',
     '',
-    `- Value: ${expectation(schema)}`,
+    `- Value: ${describeExpected(schema)}`,
     ...(fields
       ? [
           `- Each table has: ${Object.keys(fields)

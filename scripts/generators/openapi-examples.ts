@@ -44,14 +44,14 @@ const FIELDS: Record<string, unknown> = {
 const ID = '0199c0de-7a10-7c3e-9b6f-3d1e0a5b2c4d'
 
 /** Returns an example that matches a schema: its required fields, and those with an example of their own. */
-export function exampleOf(schema: Schema, field = ''): unknown {
+export function createExample(schema: Schema, field = ''): unknown {
   if (schema.examples?.length) return schema.examples[0]
   if ('const' in schema) return schema.const
   if (field in FIELDS && fits(schema, FIELDS[field])) return FIELDS[field]
   if (schema.enum) return schema.enum[0]
   if (schema.anyOf)
-    return exampleOf(schema.anyOf.find(({ type }) => type !== 'null') ?? { type: 'null' }, field)
-  if (schema.type === 'array') return [exampleOf(schema.items ?? {}, field.replace(/s$/, ''))]
+    return createExample(schema.anyOf.find(({ type }) => type !== 'null') ?? { type: 'null' }, field)
+  if (schema.type === 'array') return [createExample(schema.items ?? {}, field.replace(/s$/, ''))]
   if (schema.type === 'object') return exampleObject(schema)
   return exampleScalar(schema)
 }
@@ -60,10 +60,10 @@ function exampleObject({ properties = {}, required = [] }: Schema): Record<strin
   const shown = Object.entries(properties).filter(
     ([name, part]) => required.includes(name) || part.examples !== undefined || SHOWN.has(name),
   )
-  return Object.fromEntries(shown.map(([name, part]) => [name, exampleOf(part, name)]))
+  return Object.fromEntries(shown.map(([name, part]) => [name, createExample(part, name)]))
 }
 
-/** Optional fields that every useful example includes. */
+/** Optional fields that every example includes, because it would be useless without them. */
 const SHOWN = new Set(['html', 'filename'])
 
 function exampleScalar({ type, format, minimum }: Schema): unknown {
@@ -73,7 +73,7 @@ function exampleScalar({ type, format, minimum }: Schema): unknown {
   return format === 'uuid' ? ID : 'text'
 }
 
-/** Reports whether a value has the schema's type, as far as examples need. */
+/** Whether a value has the schema's type, as far as examples need this check. */
 function fits(schema: Schema, value: unknown): boolean {
   if (schema.anyOf) return schema.anyOf.some((part) => fits(part, value))
   if (schema.enum) return schema.enum.includes(value)

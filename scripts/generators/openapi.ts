@@ -10,7 +10,7 @@ import type { Schema } from '../../appliance/api/shared.ts'
 import { TAGS, type Access, type Operation } from '../../appliance/api/operation.ts'
 import { ERROR_NAMES, presentError } from '../../appliance/api/shared.ts'
 import { REFUSALS, refuse, type RefusalKey } from '../../appliance/mail/refusals.ts'
-import { exampleOf } from './openapi-examples.ts'
+import { createExample } from './openapi-examples.ts'
 
 const project = join(import.meta.dirname, '..', '..')
 const contracts = join(project, 'appliance', 'api')
@@ -96,7 +96,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const isOperation = (value: unknown): value is Operation => isObject(value) && 'access' in value
 
-/** Strings and numbers are inlined. */
+/** Whether a schema becomes a component. Strings and numbers are inlined. */
 const isComponent = (value: unknown): value is Schema =>
   isObject(value) && (value.type === 'object' || value.type === 'array')
 
@@ -156,7 +156,7 @@ function routeSchema({ schema }: Operation, refer: Referring['refer']): FastifyS
 
 const allowsNull = ({ anyOf }: Schema): boolean => anyOf?.some(({ type }) => type === 'null') ?? false
 
-/** Adds what @fastify/swagger doesn't know: security, errors, examples, and optional bodies. */
+/** Adds what @fastify/swagger doesn't generate: security, errors, examples, and optional bodies. */
 function complete(documented: DocumentedOperation, operation: Operation): void {
   const { body, response } = operation.schema
   documented.security = SECURITY[operation.access]
@@ -165,11 +165,12 @@ function complete(documented: DocumentedOperation, operation: Operation): void {
     const words = schema.description ?? schema.anyOf?.find(({ description }) => description)?.description
     if (words !== undefined) documented.requestBody.description = words
     documented.requestBody.required = !allowsNull(schema)
-    for (const content of Object.values(documented.requestBody.content)) content!.example = exampleOf(schema)
+    for (const content of Object.values(documented.requestBody.content))
+      content!.example = createExample(schema)
   }
   for (const [status, schema] of Object.entries(response)) {
     const answer = documented.responses[status] as DocumentedResponse
-    if (isJson(schema)) answer.content!['application/json']!.example = exampleOf(schema)
+    if (isJson(schema)) answer.content!['application/json']!.example = createExample(schema)
   }
   for (const status of errorsOf(operation))
     documented.responses[status] = { $ref: `#/components/responses/${errorName(status)}` }
@@ -237,7 +238,7 @@ function byReference(a: Operation, b: Operation): number {
 }
 
 /** Builds the document of all operations, including those of the sandbox. */
-export async function openapiDocument(): Promise<ApiDocument> {
+export async function buildOpenapiDocument(): Promise<ApiDocument> {
   const all = await exported()
   const operations = all
     .map(([, value]) => value)
@@ -281,4 +282,4 @@ const handler = (): undefined => undefined
 
 /** Renders the document as a file. */
 export const renderOpenapi = async (): Promise<string> =>
-  `${JSON.stringify(await openapiDocument(), null, 2)}\n`
+  `${JSON.stringify(await buildOpenapiDocument(), null, 2)}\n`

@@ -1,5 +1,5 @@
-import { RETURNS } from '../../appliance/sandbox/returned.ts'
-import { BEHAVIOURS, DNS_BEHAVIOURS } from '../../appliance/sandbox/behaviours.ts'
+import { RETURN_BEHAVIORS } from '../../appliance/sandbox/returned.ts'
+import { BEHAVIORS, DNS_BEHAVIORS } from '../../appliance/sandbox/behaviours.ts'
 
 const table = (head: string, rows: [string, { does: string; outcome: string }][]): string =>
   [
@@ -9,7 +9,7 @@ const table = (head: string, rows: [string, { does: string; outcome: string }][]
   ].join('\n')
 
 /** Renders docs/sandbox.md from the tables that the sandbox uses. */
-export function renderSandbox(): string {
+export function renderSandboxDocs(): string {
   return `# The sandbox
 
 To try Posthaste without sending real mail, run \`./scripts/start\` without a configuration file. It starts the complete server with a simulated
@@ -27,14 +27,14 @@ The local part of the address selects how the mail exchanger behaves. It may be 
 
 ${table(
   'recipient',
-  Object.entries(BEHAVIOURS).map(([name, behaviour]) => [`${name}@`, behaviour]),
+  Object.entries(BEHAVIORS).map(([name, behaviour]) => [`${name}@`, behaviour]),
 )}
 
 The first label of the domain selects the DNS answer:
 
 ${table(
   'domain',
-  Object.entries(DNS_BEHAVIOURS).map(([name, behaviour]) => [`@${name}.…`, behaviour]),
+  Object.entries(DNS_BEHAVIORS).map(([name, behaviour]) => [`@${name}.…`, behaviour]),
 )}
 
 All other recipients accept the mail.
@@ -45,7 +45,7 @@ These recipients accept the mail. Three seconds later they send a message back, 
 
 ${table(
   'recipient',
-  Object.entries(RETURNS).map(([name, one]) => [`${name}@`, one]),
+  Object.entries(RETURN_BEHAVIORS).map(([name, one]) => [`${name}@`, one]),
 )}
 
 Bounces and complaints go to the email's return path, and reports to the \`rua\` address of the From domain's DMARC record ([reports.md](reports.md)). Webhooks receive \`email.bounced\`, \`email.complained\` and \`email.received\` as in production. For replies, turn on

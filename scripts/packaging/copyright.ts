@@ -28,7 +28,7 @@ const COMMON: { text: RegExp; name: string }[] = [
   },
 ]
 
-/** Replaces common texts in a license by their location. */
+/** Replaces common license texts with their location. */
 function shortened(licence: string): string {
   const place = (name: string): string =>
     `The text is in /usr/share/common-licenses/${name} on Debian systems.`
@@ -49,7 +49,7 @@ function section(title: string, text: string): string {
 
 const packages = globSync('**/package.json', { cwd: modules })
   .map((file) => ({ folder: join(modules, dirname(file)), file }))
-  // Other package.json files in a package only set module types.
+  // Other package.json files in a package only set the module type.
   .filter(({ file }) => /(^|node_modules\/)(@[^/]+\/)?[^/]+\/package\.json$/.test(file))
   .map(({ folder }) => folder)
   .concat(further)

@@ -5,7 +5,7 @@
  */
 import { globSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { EXTERNAL } from '../bundled.ts'
+import { EXTERNAL_PACKAGES } from '../bundled.ts'
 
 const [modules] = process.argv.slice(2)
 if (modules === undefined) throw new Error('usage: node keep-external.ts NODE_MODULES')
@@ -26,7 +26,7 @@ function keep(name: string): void {
     keep(needed)
 }
 
-EXTERNAL.forEach(keep)
+EXTERNAL_PACKAGES.forEach(keep)
 for (const name of installed) if (!kept.has(name)) rmSync(join(modules, name), { recursive: true })
 for (const scope of globSync('@*', { cwd: modules }))
   if (readdirSync(join(modules, scope)).length === 0) rmdirSync(join(modules, scope))

@@ -1,4 +1,4 @@
-/** Shrinks screenshots: uses a palette of 256 colors instead of 24 bits per pixel (PNG, ISO/IEC 15948). */
+/** Shrinks screenshots by using a palette of 256 colors instead of 24 bits per pixel (PNG, ISO/IEC 15948). */
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
@@ -12,10 +12,10 @@ interface Dots {
 }
 
 /**
- * Returns the same picture in fewer bytes. Colors outside the palette are replaced by the nearest one. Throws on
- * anything but 8-bit RGB or RGBA.
+ * Returns the same picture in fewer bytes. Replaces colors outside the palette with the nearest one. Throws on anything but
+ * 8-bit RGB or RGBA.
  */
-export function smaller(png: Buffer): Buffer {
+export function compressPng(png: Buffer): Buffer {
   const { width, height, rgb } = decode(png)
   const palette = paletteOf(rgb)
   const index = indexer(palette)

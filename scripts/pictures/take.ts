@@ -9,7 +9,7 @@ import { chromium, type Browser, type Page } from 'playwright-core'
 import { allViews, settled, signIn, type View } from '../../test/browser/all-pages.ts'
 import { buildDashboard } from '../../test/browser/build.ts'
 import { startSeeded, type Seeded } from '../../test/world/seeded.ts'
-import { smaller } from './png.ts'
+import { compressPng } from './png.ts'
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +32,7 @@ const WIDTHS = [
   [1440, 900],
   [390, 844],
 ] as const
-/** How long relative times and dashed chart lines take to settle, in milliseconds. */
+/** Time until relative times and dashed chart lines settle, in milliseconds. */
 const STILL_MS = 150
 
 /** Takes the screenshots of one view. */
@@ -47,7 +47,7 @@ async function take(page: Page, seeded: Seeded, { name, path, act }: View): Prom
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await page.waitForTimeout(STILL_MS)
-      const picture = smaller(await page.screenshot())
+      const picture = compressPng(await page.screenshot())
       await writeFile(join(values.to, `${name}-${width}-${colorScheme}.png`), picture)
       bytes += picture.length
     }
@@ -55,7 +55,7 @@ async function take(page: Page, seeded: Seeded, { name, path, act }: View): Prom
   return bytes
 }
 
-/** Takes the dashboard when the server doesn't respond: after it was reachable, and from the start. */
+/** Takes screenshots of the dashboard while the server doesn't respond: after it was reachable, and from the start. */
 async function takeGone(browser: Browser, page: Page, seeded: Seeded): Promise<number> {
   const act = (shown: Page) => shown.getByRole('alert').first().waitFor()
   const silent = (url: URL) => !url.pathname.startsWith('/dashboard/') && url.pathname !== '/session'
@@ -81,7 +81,7 @@ async function takeFromTests(): Promise<number> {
     let bytes = 0
     for (const name of await readdir(folder)) {
       if (!FROM_TESTS.test(name)) continue
-      const picture = smaller(await readFile(join(folder, name)))
+      const picture = compressPng(await readFile(join(folder, name)))
       await writeFile(join(values.to, name), picture)
       bytes += picture.length
     }

@@ -1,4 +1,4 @@
-/** Draws the pictures of docs/deliverability.md from what a run's receivers counted. Pure. */
+/** Draws the pictures of docs/deliverability.md from the counts of a run's receivers. Pure. */
 import { countBy, putOffs, takenBySource, transactionsOf } from '../../test/world/simulation/curves.ts'
 import { laneFinder, type Run } from '../../test/world/simulation/run.ts'
 import { drawChart } from '../../appliance/simulation/chart.ts'
@@ -7,7 +7,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** The personality to draw: the largest receiver, with an enforced rate limit. */
+/** The receiver to draw: the largest one, which enforces a rate limit. */
 const DRAWN = 'gmail'
 
 /** SVGs by file name in docs/images. */
@@ -15,13 +15,13 @@ export type Plots = Record<string, string>
 
 /**
  * Draws both pictures.
- * @param plan messages per day of a warm-up, starting with the first day
+ * @param plan messages per day of a warm-up, from the first day on
  */
 export function drawPlots(run: Run, plan: readonly number[]): Plots {
   return { 'warm-up.svg': warmUp(run, plan), 'back-off.svg': backOff(run) }
 }
 
-/** Further receivers whose days are drawn: those with the same warm-up plan. */
+/** Further receivers to draw. They have the same warm-up plan. */
 const ALSO_DRAWN = ['outlook', 'yahoo']
 
 function warmUp({ records, begin, days, sourceIps }: Run, plan: readonly number[]): string {
@@ -57,10 +57,10 @@ function warmUp({ records, begin, days, sourceIps }: Run, plan: readonly number[
   })
 }
 
-/** Minutes before the first throttling, and in total. */
+/** Minutes to draw before the first throttling, and in total. */
 const BEFORE = 10
 const SPAN = 110
-/** Samples of the allowed rate per minute. */
+/** Number of samples of the allowed rate per minute. */
 const STEPS = 4
 
 function backOff({ records, sourceIps, lanes }: Run): string {

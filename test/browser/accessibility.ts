@@ -41,7 +41,7 @@ const LOOKS = `{
 }`
 
 /**
- * `contrastOf(theme)` returns the violations of the contrast rule among looks that have not passed in this theme yet,
+ * `computeContrast(theme)` returns the violations of the contrast rule among looks that have not passed in this theme yet,
  * whether on this view or before the page was loaded again. It checks one element per look. Where axe-core can't tell,
  * because something covers the element, it checks all others with that look; if it can't tell for any of them, the look
  * is checked again on the next view. It never can where the look itself has a gradient or an image in its background;

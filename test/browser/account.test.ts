@@ -142,7 +142,7 @@ const attackOn = (target: string) => `<!doctype html><title>Prizes</title>
   Promise.allSettled(tries).then((all) => { document.title = 'done ' + all.map((one) => one.status[0]).join('') })
 </script>`
 
-describe('a page of another origin', () => {
+describe('a page on another origin', () => {
   beforeAll(async () => {
     const { accounts } = posthaste.appliance
     const { user } = (await accounts.findOwner({ email: posthaste.ownerEmail }))!
@@ -152,7 +152,7 @@ describe('a page of another origin', () => {
   test.each([
     ['on another host, which gets no cookie', 'localhost'],
     ['on another port of the same host, which gets the cookie', '127.0.0.1'],
-  ])('%s, cannot change or read anything', async (_where, host) => {
+  ])('a page %s cannot change or read anything', async (_where, host) => {
     const { page, context } = await openPage(browser)
     await signIn(page, ATTACKED)
     const cookies = await context.cookies(posthaste.url)

@@ -66,7 +66,7 @@ const passOver = (page: Page, names: readonly string[]) =>
     }
   })()`)
 
-test('passing over a link with the pointer or focus loads the script of its page, but no data', async () => {
+test('hovering over or focusing a link loads the script of its page, but no data', async () => {
   const { page, context, asked, letGo } = await desk()
   const loaded = (name: string) => page.waitForResponse((one) => one.url().includes(`/assets/${name}-`))
   await Promise.all([loaded('Metrics'), loaded('Webhooks'), passOver(page, ['Metrics', 'Webhooks', 'Queue'])])
@@ -145,13 +145,13 @@ test('resting the pointer on the link of the current page requests no data', asy
   await context.close()
 })
 
-test('requests no data before the press if the browser is set to save data', async () => {
+test('requests no data before a press if the browser is in data-saving mode', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn })
   expect(await askedWhileResting(page, ['API keys', 'Inbox'])).toEqual([])
   await context.close()
 })
 
-test('requests the data of a page while its script is loading', async () => {
+test('requests the data of a page while its script is still loading', async () => {
   for (const [name, path] of [
     ['Metrics', '/emails/metrics/breakdown'],
     ['Inbox', '/sandbox/messages'],
@@ -201,7 +201,7 @@ test('pressing a link requests the data of its page before the click', async () 
   await context.close()
 })
 
-test('shows a page seen before at once, before the server responds', async () => {
+test('shows a previously visited page before the server responds', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn, preloads: true })
   await page.goto(at('/emails'))
   await settled(page)
@@ -229,7 +229,7 @@ test('shows a page seen before at once, before the server responds', async () =>
   await context.close()
 })
 
-test('renders a long list to its end, and Back returns to a row far down', async () => {
+test('renders a long list to its end, and Back returns to a row near the end', async () => {
   const { page, context } = await openPage(browser, {
     storageState: signedIn,
     preloads: true,

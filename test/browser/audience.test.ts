@@ -175,7 +175,7 @@ test('a segment with rules counts matching contacts while editing, and contacts 
   await expect.poll(() => options.allInnerTexts()).toEqual(['None', 'Newsletter'])
 })
 
-test('groups of rules are built by keyboard, shown in words, and stored unchanged by an edit', async () => {
+test('builds groups of rules by keyboard, describes them in words, and an edit stores them unchanged', async () => {
   await page.goto(at('/audience/segments?new=1'))
   const dialog = page.getByRole('dialog')
   const focused = () => page.evaluate<string>('document.activeElement.getAttribute("aria-label") ?? ""')
@@ -207,8 +207,11 @@ test('groups of rules are built by keyboard, shown in words, and stored unchange
   await shown.getByText('Contacts that meet at least one of:').waitFor()
   const lines = (await shown.innerText()).split('\n').filter((line) => line.trim() !== '')
   expect(lines).toEqual([
-    ...['Contacts that meet at least one of:', 'Address is “ada@reader.example”', 'All of:'],
-    ...['Unsubscribed from everything: yes', 'On the suppression list: yes'],
+    'Contacts that meet at least one of:',
+    'Address is “ada@reader.example”',
+    'All of:',
+    'Unsubscribed from everything: yes',
+    'On the suppression list: yes',
   ])
   await picture(page, 'segment-page-rules')
   const id = new URL(page.url()).pathname.split('/').at(-1)!
@@ -231,7 +234,7 @@ test('groups of rules are built by keyboard, shown in words, and stored unchange
 
 const csvOf = (name: string, text: string) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
 
-test('maps, checks and imports a file, and shows the import in the list later', async () => {
+test('maps, checks and imports a file, and the list shows the import afterwards', async () => {
   const topic = await made('/topics', { name: 'Import news', default_subscription: 'opt_out' })
   await page.goto(at('/audience/imports?new=1'))
   const dialog = page.getByRole('dialog')
@@ -268,7 +271,8 @@ test('maps, checks and imports a file, and shows the import in the list later', 
   const rejects = page.getByRole('link', { name: 'Download rejected rows (1)' })
   expect(await rejects.getAttribute('href')).toMatch(/^\/contacts\/imports\/.*\/rejects\.csv$/)
   expect(await contact('zoe@import.example')).toMatchObject({
-    ...{ first_name: 'Zoe', properties: { tarif: { type: 'string', value: 'pro' } } },
+    first_name: 'Zoe',
+    properties: { tarif: { type: 'string', value: 'pro' } },
   })
 })
 
@@ -347,7 +351,8 @@ test('edits the values, topics and opt-outs of a contact in place', async () => 
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Ada', exact: true }).waitFor()
   expect(await contact('ada@reader.example')).toMatchObject({
-    ...{ first_name: 'Ada', properties: { loyalty_points: { type: 'number', value: 12 } } },
+    first_name: 'Ada',
+    properties: { loyalty_points: { type: 'number', value: 12 } },
   })
 
   await page.getByText('Topic default: everyone').waitFor()

@@ -49,13 +49,13 @@ async function open(page: Page, { path, outside, act }: View, isTouched: boolean
 const follow = (path: string) => `history.pushState(null, '', ${JSON.stringify(`/dashboard${path}`)})
   void dispatchEvent(new PopStateEvent('popstate'))`
 
-test('covers more than 30 views with unique names', async () => {
+test('checks more than 30 views with unique names', async () => {
   const views = await allViews(inside.page, seeded)
   expect(views.length).toBeGreaterThan(30)
   expect(new Set(views.map(({ name }) => name)).size).toBe(views.length)
 })
 
-test.each(PARTS)('axe finds nothing serious: %s', { timeout: 600_000 }, async (part) => {
+test.each(PARTS)('axe reports no serious problem: %s', { timeout: 600_000 }, async (part) => {
   const found: string[] = []
   // Actions on a view, or the previous group, may have left something behind.
   let isTouched = true
@@ -85,7 +85,7 @@ const FAINT_IN_EACH = `<!doctype html><html lang="en"><title>Faint</title><meta 
 </style><main><h1>Faint</h1><p class="wide day">Wide by day</p><p class="wide night">Wide by night</p><p class="narrow day">Narrow by day</p><p class="narrow night">Narrow by night</p>
 <div id="ground"><p id="other">On another ground</p></div><p>Clear</p><img src="data:," height="9" width="9"></main></html>`
 
-test('each run finds the problems visible only in its width and color scheme', async () => {
+test('reports problems that occur only at one width or color scheme', async () => {
   await outside.page.goto('about:blank')
   await outside.page.setContent(FAINT_IN_EACH)
   await lookWide(outside.page)

@@ -32,7 +32,9 @@ async function made(path: string, body: unknown): Promise<string> {
 /** Returns a draft that is ready to send. */
 const draftFor = (segment: string, subject: string) =>
   made('/broadcasts', {
-    ...{ segment_id: segment, from: `news@${posthaste.domain}`, subject },
+    segment_id: segment,
+    from: `news@${posthaste.domain}`,
+    subject,
     html: '<p>Hi</p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
   })
 /** Records a person's click, as a visit of the link does. */
@@ -78,7 +80,8 @@ beforeAll(async () => {
   // Every third contact has no name.
   for (let n = 0; n < READERS; n++)
     await made('/contacts', {
-      ...{ email: `reader${n}@customer.test`, segments: [segment] },
+      email: `reader${n}@customer.test`,
+      segments: [segment],
       ...(n % 3 > 0 && { first_name: `Reader ${n}` }),
     })
   await made('/contacts', { email: 'gone@customer.test', segments: [segment], unsubscribed: true })
@@ -93,7 +96,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('it is written, with an image, a variable and a fallback', async () => {
+test('creates a broadcast with an image, a variable and a fallback', async () => {
   await field('Subject').fill('News')
   await page.getByLabel('Segment').selectOption({ label: 'Readers (301 contacts)' })
   await press('Create broadcast')
@@ -108,7 +111,7 @@ test('it is written, with an image, a variable and a fallback', async () => {
   await saved()
 })
 
-test('a test goes to an address, with sample values or those of a contact', async () => {
+test('sends a test email with sample values or the values of a contact', async () => {
   await follow('Send test')
   await field('To').fill('writer@customer.test')
   await inDialog('Send test')
@@ -125,7 +128,7 @@ test('a test goes to an address, with sample values or those of a contact', asyn
   await expect.poll(subjects).toEqual(['[Test] News for Ada', '[Test] News for you'])
 })
 
-test('the review stops it without an unsubscribe link, and tells who gets it', async () => {
+test('the review blocks a broadcast without an unsubscribe link, and shows how many contacts will get it', async () => {
   await follow('Review and send')
   await page.getByRole('heading', { name: '300 contacts will get it' }).waitFor()
   await page.getByText('1 unsubscribed from everything').waitFor()
@@ -139,7 +142,7 @@ test('the review stops it without an unsubscribe link, and tells who gets it', a
   await page.getByRole('link', { name: 'Send broadcast…' }).waitFor()
 })
 
-test('the review lists the links, and the rate can be limited there', async () => {
+test('the review lists the links and can limit the sending rate', async () => {
   const links = page.getByRole('region', { name: 'Links' })
   await links.getByRole('heading', { name: '2 links' }).waitFor()
   await links.getByRole('link', { name: 'https://shop.test/?a=1&b=2' }).waitFor()
@@ -161,7 +164,7 @@ test('the review lists the links, and the rate can be limited there', async () =
   await page.getByText('As fast as the limits of the mailbox providers allow.').waitFor()
 })
 
-test('sending is undone, and scheduled, and the schedule is canceled', async () => {
+test('undoes sending a broadcast, then schedules it and cancels the schedule', async () => {
   await follow('Send broadcast…')
   await page.getByRole('dialog', { name: 'Send to 300 contacts?' }).waitFor()
   await inDialog('Send broadcast')
@@ -179,7 +182,7 @@ test('sending is undone, and scheduled, and the schedule is canceled', async () 
   expect(await arrived()).toEqual([])
 })
 
-test('it is paused and resumed while it is sent, and everybody gets one email with their own values', async () => {
+test('pauses and resumes a broadcast while sending, and each contact gets one email with their own values', async () => {
   const lane = 'auto~customer.test'
   // Nothing is sent until the test has seen the pause.
   expect((await posthaste.call('POST', `/lanes/${lane}/pause`, {})).status).toBe(200)
@@ -230,7 +233,7 @@ test('it is paused and resumed while it is sent, and everybody gets one email wi
     expect(subjects.get(`reader${n}@customer.test`)).toBe(n % 3 > 0 ? `News for Reader ${n}` : 'News for you')
 })
 
-test('the results are there, with providers and recipients', async () => {
+test('shows the results of a broadcast by provider and recipient', async () => {
   await page.getByText('300 of 300 sent (100%)').waitFor()
   await page.getByText('100% of sent').waitFor()
   await page.getByText('Left out: 1 unsubscribed from everything').waitFor()
@@ -250,7 +253,7 @@ test('the results are there, with providers and recipients', async () => {
   await page.getByRole('searchbox').waitFor()
 })
 
-test('the content shows beside each link how many clicked it', async () => {
+test('the content of a sent broadcast shows the number of clicks beside each link', async () => {
   const sent = (await arrived()).filter(({ to }) => to[0] !== 'reader0@customer.test').slice(0, 2)
   for (const { id: emailId } of sent) await click(emailId, 'https://shop.test/?a=1&b=2')
   await follow('Links')
@@ -261,7 +264,7 @@ test('the content shows beside each link how many clicked it', async () => {
   await page.getByRole('cell', { name: '300 of 300' }).waitFor()
 })
 
-test('the page shows the first hours, and a draft for those who did not click', async () => {
+test('shows the results of the first hours, and creates a draft for contacts who did not click', async () => {
   await page.locator('a[data-row]').first().click()
   const hours = page.getByRole('region', { name: 'First 48 hours' })
   await hours.getByRole('img', { name: 'First hour: 300 delivered, 0 opened, 2 clicked' }).waitFor()
@@ -275,7 +278,7 @@ test('the page shows the first hours, and a draft for those who did not click', 
 })
 
 let many: string
-test('a large send is confirmed by typing how many get it', async () => {
+test('confirming a large broadcast requires typing the number of contacts', async () => {
   many = await made('/segments', { name: 'Many' })
   for (const from of [0, 500]) {
     const emails = Array.from({ length: 500 }, (_, n) => `many${from + n}@customer.test`)
@@ -295,7 +298,7 @@ test('a large send is confirmed by typing how many get it', async () => {
   await chip('draft')
 })
 
-test('a schedule that was missed asks, a brake says why, and sending is canceled on the way', async () => {
+test('shows a missed schedule and the reason for an automatic pause, and cancels a broadcast while sending', async () => {
   const { storage } = posthaste.appliance
   const { teamId } = posthaste
   const id = await draftFor(many, 'Never')

@@ -49,7 +49,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('versions say who changed a draft and when, and show what it said', async () => {
+test('the versions of a draft show their author, time and content', async () => {
   await field('Subject').fill('Second')
   await field('HTML').fill('<p>Second text</p>')
   await saved()
@@ -64,7 +64,7 @@ test('versions say who changed a draft and when, and show what it said', async (
   await dialog.getByText('First', { exact: true }).waitFor()
 })
 
-test('a version is restored, and the editor goes on with it', async () => {
+test('restores a version, and the editor continues with it', async () => {
   await press('Restore as draft')
   await page.getByText('Version restored. It’s the draft now.', { exact: true }).waitFor()
   expect(await stored()).toMatchObject({ subject: 'First', html: '<p>First text</p>' })
@@ -76,7 +76,7 @@ test('a version is restored, and the editor goes on with it', async () => {
   await expect.poll(async () => (await stored()).subject).toBe('Third')
 })
 
-test('what somebody else changed meanwhile is shown before a version replaces it', async () => {
+test('restoring a version warns if another user changed the draft in the meantime', async () => {
   await open('Versions')
   await rows().last().getByRole('link').click()
   await page.getByRole('button', { name: 'Restore as draft' }).waitFor()
@@ -89,7 +89,7 @@ test('what somebody else changed meanwhile is shown before a version replaces it
   await expect.poll(async () => (await stored()).subject).toBe('First')
 })
 
-test('a viewer reads versions, and is offered no change', async () => {
+test('a viewer can read versions, but not restore them', async () => {
   const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
   await addMember(posthaste, 'viewer', person)
   const other = await openPage(browser)

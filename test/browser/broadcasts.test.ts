@@ -38,17 +38,19 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('without a segment, the page says what to do first', async () => {
+test('without a segment, the page suggests creating one first', async () => {
   await page.getByRole('heading', { name: 'No broadcasts yet' }).waitFor()
   await page.getByRole('link', { name: 'create a segment' }).click()
   await page.waitForURL(/audience\/segments\?new=1/)
   segment = await made('/segments', { name: 'Readers' })
   await made('/contacts', {
-    ...{ email: 'ada@customer.test', first_name: 'Ada', segments: [segment] },
+    email: 'ada@customer.test',
+    first_name: 'Ada',
+    segments: [segment],
   })
 })
 
-test('a broadcast is created, and its content is stored while it is written', async () => {
+test('creates a broadcast, and saves its content automatically', async () => {
   await page.goto(at('/broadcasts'))
   await page.getByRole('link', { name: 'Create your first broadcast' }).click()
   await field('Subject').fill('Spring')
@@ -67,12 +69,14 @@ test('a broadcast is created, and its content is stored while it is written', as
   await field('HTML').fill('<p>Dear {{{contact.first_name|reader}}}</p>')
   await saved()
   expect(await stored()).toMatchObject({
-    ...{ subject: 'Spring for {{{contact.first_name|you}}}', preview_text: 'Six new books', text: null },
+    subject: 'Spring for {{{contact.first_name|you}}}',
+    preview_text: 'Six new books',
+    text: null,
     html: '<p>Dear {{{contact.first_name|reader}}}</p>',
   })
 })
 
-test('inboxes are shown as the subject and the preview text change, with counts', async () => {
+test('shows how inboxes display the subject and preview text while typing, with character counts', async () => {
   const phone = page.getByRole('group', { name: 'On a phone' })
   await phone.getByText('Spring for Ada', { exact: true }).waitFor()
   await phone.getByText('Six new books', { exact: true }).waitFor()
@@ -85,7 +89,7 @@ test('inboxes are shown as the subject and the preview text change, with counts'
   await saved()
 })
 
-test('counts again who will get a draft when its segment changes', async () => {
+test('updates the recipient count of a draft when its segment changes', async () => {
   const count = page.getByRole('status', { name: 'Who will get it' })
   await count.getByText('1 of 1 will get it').waitFor()
   const busy = await made('/segments', { name: 'Busy' })
@@ -102,7 +106,7 @@ test('counts again who will get a draft when its segment changes', async () => {
   await open('Content')
 })
 
-test('the preview reads as for a contact', async () => {
+test('previews a broadcast as a chosen contact', async () => {
   const look = page.getByRole('region', { name: 'Preview' })
   await look.getByText('Spring for Ada', { exact: true }).waitFor()
   await made('/contacts', { email: 'nobody@customer.test' })
@@ -113,7 +117,7 @@ test('the preview reads as for a contact', async () => {
   await page.frameLocator('iframe').getByText('Dear reader').waitFor()
 })
 
-test('settings choose who gets it', async () => {
+test('the settings of a broadcast set its name, Reply-To, topic and excluded segments', async () => {
   const others = await made('/segments', { name: 'Buyers' })
   const topic = await made('/topics', { name: 'Offers', default_subscription: 'opt_in' })
   await page.reload()
@@ -125,12 +129,14 @@ test('settings choose who gets it', async () => {
   await page.getByRole('heading', { name: 'Spring offers' }).waitFor()
   await saved()
   expect(await stored()).toMatchObject({
-    ...{ name: 'Spring offers', topic_id: topic, exclude_segment_ids: [others] },
+    name: 'Spring offers',
+    topic_id: topic,
+    exclude_segment_ids: [others],
     reply_to: ['ada@customer.test', 'shop@customer.test'],
   })
 })
 
-test('what somebody else has stored is not overwritten without a question', async () => {
+test('does not overwrite another user’s changes without asking', async () => {
   const change = (subject: string) => posthaste.call('PATCH', `/broadcasts/${idHere()}`, { subject })
   await change('Theirs')
   await open('Content')
@@ -146,7 +152,7 @@ test('what somebody else has stored is not overwritten without a question', asyn
   expect(await stored()).toMatchObject({ subject: 'Mine', name: 'Spring offers' })
 })
 
-test('an image is uploaded into the HTML, and shown', async () => {
+test('uploads an image into the HTML, and shows it in the preview', async () => {
   const png =
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   await field('HTML').fill('')
@@ -160,7 +166,7 @@ test('an image is uploaded into the HTML, and shown', async () => {
   await saved()
 })
 
-test('a broadcast is duplicated, found and deleted', async () => {
+test('duplicates, finds and deletes a broadcast', async () => {
   await press('Duplicate')
   await page.getByRole('heading', { name: 'Spring offers (copy)' }).waitFor()
   await page.goto(at('/broadcasts'))
@@ -178,7 +184,7 @@ test('a broadcast is duplicated, found and deleted', async () => {
   await expect.poll(rows).toEqual(['Spring offers'])
 })
 
-test('keys in the list create, edit and delete, and the help names them', async () => {
+test('keyboard shortcuts in the list create, edit and delete broadcasts, and the help lists them', async () => {
   await made('/broadcasts', {
     segment_id: segment,
     from: `news@${posthaste.domain}`,
@@ -212,7 +218,7 @@ test('keys in the list create, edit and delete, and the help names them', async 
   await expect.poll(() => page.locator('a[data-row]').allInnerTexts()).toEqual(['Spring offers'])
 })
 
-test('a viewer sees broadcasts, and is offered no change', async () => {
+test('a viewer can see broadcasts, but not change them', async () => {
   const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
   await addMember(posthaste, 'viewer', person)
   const other = await openPage(browser)

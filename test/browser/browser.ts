@@ -5,7 +5,7 @@ import {
   type BrowserContextOptions,
   type Page,
 } from 'playwright-core'
-import { COPY_SHOWN, NOTE_OFFERED, NOTE_SHOWN } from '../../ui/src/state/moments.ts'
+import { COPY_RESULT_MS, TOAST_WITH_BUTTON_MS, TOAST_MS } from '../../ui/src/state/moments.ts'
 import { PATIENCE } from '../world/patience.ts'
 
 /** Starts the system's Chromium headless, without any background network traffic of its own. */
@@ -28,7 +28,7 @@ export const launch = (): Promise<Browser> =>
 /** Keeps toasts open. On a busy machine they would disappear before the test sees them. */
 const NOTES_STAY = `{
   const later = window.setTimeout
-  const notes = ${JSON.stringify([COPY_SHOWN, NOTE_OFFERED, NOTE_SHOWN])}
+  const notes = ${JSON.stringify([COPY_RESULT_MS, TOAST_WITH_BUTTON_MS, TOAST_MS])}
   window.setTimeout = (act, ms, ...more) => (notes.includes(ms) ? 0 : later(act, ms, ...more))
 }`
 

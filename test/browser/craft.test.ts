@@ -85,7 +85,7 @@ test.each(['/inbox', '/settings/audit'])('on a phone each row of %s takes two li
   await context.close()
 })
 
-test('on a phone each provider takes two lines, even with changed limits', async () => {
+test('on a phone each provider takes two lines, even with custom limits', async () => {
   await seeded.posthaste.call('PATCH', '/providers/google', { connections: 3, messages_per_minute: 1000 })
   const { page, context } = await desk()
   await page.setViewportSize({ width: 390, height: 844 })
@@ -109,7 +109,7 @@ const LAST_LINE = `[...document.querySelectorAll('main .id > .mono')].map((id) =
   return Math.round([...range.getClientRects()].at(-1).width / letter)
 })`
 
-test('an ID on two lines has several characters on the last line', async () => {
+test('an ID that wraps onto two lines has several characters on the last line', async () => {
   const { page, context } = await desk()
   await page.goto(at(`/emails/${seeded.ids.delivered}`))
   await settled(page)
@@ -135,12 +135,12 @@ test('figures and times at the right of a list use tabular digits', async () => 
   await context.close()
 })
 
-describe('data that arrives late', () => {
+describe('data that loads late', () => {
   test.each([
     ['/settings/members', '/invitations', 'What each role can do'],
     ['/settings/nodes', '/certificates', 'Check again'],
     ['/settings/retention', '/domains', 'Data erasure'],
-  ])('moves nothing on %s: while %s is pending, “%s” is not shown', async (path, late, words) => {
+  ])('does not shift the layout of %s: while %s is pending, “%s” is hidden', async (path, late, words) => {
     const { page, context } = await desk()
     const held = Promise.withResolvers<undefined>()
     const asked = page.waitForRequest((request) => new URL(request.url()).pathname === late)
@@ -249,7 +249,7 @@ describe('the command palette', () => {
     await context.close()
   })
 
-  test('scrolls to the selected option, even at the end of the list', async () => {
+  test('the command palette scrolls to the selected option, even at the end of the list', async () => {
     const { page, context } = await desk()
     await page.setViewportSize({ width: 1280, height: 600 })
     await page.keyboard.press('Control+k')
@@ -278,7 +278,7 @@ describe('the server', () => {
   /** Maximum size of the first load's scripts and style sheets, compressed, in bytes. */
   const BUDGET = 150_000
 
-  test('sends a first page within the size budget, compressed', async () => {
+  test('the server sends a first page within the size budget, compressed', async () => {
     const { page, context } = await openPage(browser)
     const cdp = await context.newCDPSession(page)
     await cdp.send('Network.enable')
@@ -295,7 +295,7 @@ describe('the server', () => {
     await context.close()
   })
 
-  test('is reported as not responding on the page that needs it, with a button to try again', async () => {
+  test('an unresponsive server shows an error and a retry button on the page that needs it', async () => {
     const { page, context } = await desk()
     const silent = (url: URL) => url.pathname === '/domains'
     await page.route(silent, (route) => route.abort('connectionrefused'))
@@ -309,7 +309,7 @@ describe('the server', () => {
     await context.close()
   })
 
-  test('that does not respond to a change is reported with an unknown outcome, and the input is kept', async () => {
+  test('an unresponsive server leaves the outcome of a change unknown: the message says so, and the input is kept', async () => {
     const { page, context } = await desk()
     await page.goto(at('/api-keys?new=1'))
     await page.getByLabel('Name').fill('Back office')
@@ -321,7 +321,7 @@ describe('the server', () => {
     await context.close()
   })
 
-  test('that does not respond to a preview is reported without suggesting a change', async () => {
+  test('an unresponsive server fails a preview with an error that does not suggest a change', async () => {
     const { page, context } = await desk()
     await page.route('**/queue/preview', (route) => route.abort('connectionrefused'))
     await page.goto(at('/queue?do=retry'))
@@ -335,7 +335,7 @@ describe('the server', () => {
     await context.close()
   })
 
-  test('that rejects the old cookie once is asked again, and the user stays signed in', async () => {
+  test('when the server rejects the cookie once, the request is repeated and the user stays signed in', async () => {
     const { page, context } = await desk()
     let asked = 0
     await page.route(
@@ -348,7 +348,7 @@ describe('the server', () => {
     await context.close()
   })
 
-  test('that returns errors causes a message for each part of a page, and no guessed values are shown', async () => {
+  test('when the server returns errors, each part of a page shows a message and no guessed values', async () => {
     const { page, context } = await desk()
     const failing = ({ pathname }: URL) => !/^\/(dashboard|session)/.test(pathname)
     await page.route(failing, (route) => route.fulfill({ status: 500, json: { message: 'It broke.' } }))
@@ -376,7 +376,7 @@ describe('the server', () => {
     await context.close()
   })
 
-  test('that was updated in the meantime causes a message if the script of a page is gone', async () => {
+  test('shows a message with a retry button if a server update removed the script of a page', async () => {
     const { page, context } = await openPage(browser)
     await page.route(/\/assets\/Domains-.*\.js$/, (route) => route.fulfill({ status: 404 }))
     await signIn(page, seeded)

@@ -189,7 +189,7 @@ describe('emails', () => {
     expect(fetched).toEqual([])
   })
 
-  test('shows decoded headers and the unchanged source', async () => {
+  test('an email shows decoded headers and the unchanged source', async () => {
     const id = await sendAndSettle({ to: 'ada@reader.example', subject: 'Grüße aus Köln' })
     const { page } = desk
     await page.goto(at(`/emails/${id}?tab=headers`))
@@ -250,7 +250,7 @@ test('the menu shows the server status, and the reasons if the server is not acc
 })
 
 describe('domains', () => {
-  test('the tooltip in a row works despite the row’s link, and a click on it opens the row', async () => {
+  test('the tooltip in a row works although the row is a link, and clicking it opens the row', async () => {
     const { page } = desk
     await page.goto(at('/domains'))
     const line = page.getByRole('row', { name: posthaste.domain })
@@ -327,7 +327,7 @@ queuePage(stage)
 webhookPages(stage)
 
 describe('the sandbox', () => {
-  test('is announced on every page and shows received messages with their checks', async () => {
+  test('the sandbox is announced on every page and shows received messages with their checks', async () => {
     const id = await sendAndSettle({
       to: 'inbox@reader.example',
       subject: 'Caught',
@@ -352,7 +352,7 @@ describe('every page', () => {
   // About 60 page loads, in milliseconds.
   const LONG = 600_000
   test(
-    'does not scroll sideways at 390 px, names its controls, and has enough contrast in both themes',
+    'every page fits 390 px without sideways scrolling, labels its controls, and has enough contrast in both themes',
     { timeout: LONG },
     async () => {
       const allDomains = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
@@ -431,7 +431,7 @@ describe('every page', () => {
     },
   )
 
-  test('causes no script error and violates no content security policy', () => {
+  test('no page causes a script error or violates the content security policy', () => {
     // The preview's style sheets request remote images on purpose; the test above expects the policy to block them.
     expect(desk.errors.filter((error) => !/Content Security Policy|sandboxed/.test(error))).toEqual([])
   })

@@ -32,7 +32,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('the page lists the owner’s records apart from those that Posthaste publishes', async () => {
+test('lists the records the owner publishes separately from those Posthaste publishes', async () => {
   await page.getByText('You publish these records once.').waitFor()
   await page.getByRole('heading', { name: 'Published by Posthaste' }).waitFor()
   const rows = (table: number, name: RegExp) => page.getByRole('table').nth(table).getByRole('row', { name })
@@ -45,7 +45,7 @@ test('the page lists the owner’s records apart from those that Posthaste publi
   await sound(page, 'domain-delegated')
 })
 
-test('the zone file to copy has only the owner’s records', async () => {
+test('the copied zone file contains only the owner’s records', async () => {
   await page.getByRole('button', { name: 'Copy all' }).click()
   const copied = () => page.evaluate('navigator.clipboard.readText()')
   await expect.poll(copied).toContain('NS')

@@ -72,7 +72,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('loads the editor only on its own pages', async () => {
+test('loads the editor only on pages that use it', async () => {
   const loaded: string[] = []
   const note = (answer: { url(): string }) => void loaded.push(new URL(answer.url()).pathname)
   const isEditor = () => loaded.some((path) => path.includes('/DocumentEditor-'))
@@ -197,7 +197,8 @@ test('inserts variables with a fallback, and previews as a contact with a hostil
   const property = { key: 'plan', type: 'string', fallback_value: 'free' }
   expect((await posthaste.call('POST', '/contact-properties', property)).status).toBe(201)
   const contact = {
-    ...{ email: 'eve@customer.example', first_name: '<img src=x onerror=alert(1)>' },
+    email: 'eve@customer.example',
+    first_name: '<img src=x onerror=alert(1)>',
     properties: { plan: 'gold' },
   }
   expect((await posthaste.call('POST', '/contacts', contact)).status).toBe(201)
@@ -243,11 +244,13 @@ test('pasted HTML keeps only its structure', async () => {
   expect(document?.content.slice(0, 2)).toEqual([
     { type: 'heading', attrs: { level: 2, ...left }, content: [{ type: 'text', text: 'Title' }] },
     {
-      ...{ type: 'paragraph', attrs: left },
+      type: 'paragraph',
+      attrs: left,
       content: [
         { type: 'text', text: 'bad ' },
         {
-          ...{ type: 'text', text: 'good' },
+          type: 'text',
+          text: 'good',
           marks: [{ type: 'link', attrs: { href: 'https://example.com/' } }],
         },
       ],
@@ -289,7 +292,7 @@ test('changes the theme, and switches to code', async () => {
   expect((await stored(id)).document).toBeNull()
 })
 
-test('writes blocks on a phone', async () => {
+test('edits blocks on a phone', async () => {
   await page.setViewportSize({ width: 390, height: 844 })
   const id = await openNew()
   await toEnd()
@@ -306,7 +309,7 @@ const AXE = `axe.run(document, { iframes: false, resultTypes: ['violations'] }).
   .filter(({ impact }) => impact === 'serious' || impact === 'critical')
   .flatMap(({ id, nodes }) => nodes.map(({ html, target }) => id + ' ' + target + ' ' + html.slice(0, 160))))`
 
-test('stores all blocks unchanged, and axe finds nothing serious in any view', async () => {
+test('stores all blocks unchanged, and axe reports no serious problem in any view', async () => {
   const { footer, ...others } = BLOCK_SAMPLES
   const blocks = Object.entries(others).filter(([name]) => name !== 'footer without a link')
   const id = await openNew([...blocks.map(([, block]) => block), footer!] as Block[])

@@ -96,7 +96,9 @@ function longList(stage: Stage): void {
   test('renders only visible rows, loads more while scrolling, and Back returns to the row', async () => {
     const { page, at, posthaste } = stage
     const emails = Array.from({ length: 100 }, (_, i) => ({
-      ...{ from: `News <news@${posthaste.domain}>`, to: 'many@reader.example', text: 'hi' },
+      from: `News <news@${posthaste.domain}>`,
+      to: 'many@reader.example',
+      text: 'hi',
       subject: `Longlist ${String(i).padStart(3, '0')}`,
     }))
     for (let part = 0; part < 3; part++) await posthaste.call('POST', '/emails/batch', emails)
@@ -244,7 +246,7 @@ function oneEmail(stage: Stage): void {
     await expect.poll(() => page.url()).toBe(at(`/emails/${id}`))
   })
 
-  test('lists its links with their targets', async () => {
+  test('lists the links of an email with their targets', async () => {
     const { page, at, posthaste } = stage
     const html =
       '<p><a href="https://shop.example/order?a=1&amp;b=2">Your <b>order</b></a><a href="javascript:alert(1)">Bad</a></p>'
@@ -267,7 +269,7 @@ function oneEmail(stage: Stage): void {
       .waitFor()
   })
 
-  test('can be sent again as a new email, copied as curl, and its address suppressed', async () => {
+  test('an email can be sent again as a new email, copied as curl, and its address suppressed', async () => {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({ to: 'again@reader.example', subject: 'Twice' })
     await page.goto(at(`/emails/${id}`))

@@ -28,7 +28,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('without emails the example command has a domain of the team filled in', async () => {
+test('without emails, the example command contains a domain of the team', async () => {
   const { page } = desk
   await page.goto(at('/emails'))
   await page.getByText(`"from": "Me <me@${posthaste.domain}>"`).waitFor()
@@ -55,7 +55,7 @@ test('on a phone one button opens the filters and shows how many are set', async
 test.each([
   ['Reschedule', 'do=reschedule'],
   ['Replay events', 'do=replay'],
-])('Esc closes “%s” and stays on its page', async (title, query) => {
+])('Esc closes “%s” and stays on the same page', async (title, query) => {
   const { page } = desk
   const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
   const email = await posthaste.send({ to: 'later@reader.example', subject: 'For later', scheduled_at })
@@ -131,7 +131,7 @@ test.each([
   await sound(page, `email-end-${to.split(/[@.]/)[1]}`)
 })
 
-test('a wait is shown in the timeline with its reason, after the acceptance', async () => {
+test('the timeline shows a wait with its reason, after the acceptance', async () => {
   const { page } = desk
   const id = await posthaste.send({
     to: 'held@reader.example',
@@ -233,7 +233,7 @@ test('shows internationalized domain names in Unicode, with the A-label on hover
   await page.getByRole('heading', { name: 'eve@xn--80ak6aa92e.example' }).waitFor()
 })
 
-test('j and k move the panel beside the list', async () => {
+test('j and k show the next and previous email in the panel beside the list', async () => {
   const { page } = desk
   const ids: string[] = []
   for (const subject of ['Panel one', 'Panel two'])

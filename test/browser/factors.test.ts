@@ -83,7 +83,7 @@ async function setUpApp(page: Page): Promise<{ secret: string; codes: string[] }
 }
 
 describe('an authenticator app', () => {
-  test('is set up with a first code, and required along with the password; a recovery code works once instead', async () => {
+  test('an authenticator app is set up with a first code and then required; a recovery code works once instead', async () => {
     const ada = await member('ada')
     const { page, context, errors } = await atAccount(ada)
     await page.getByRole('link', { name: 'Set up app' }).click()
@@ -136,7 +136,7 @@ describe('an authenticator app', () => {
     await context.close()
   })
 
-  test('is removed with the password when the sign-in is not recent', async () => {
+  test('removing an authenticator app requires the password if the sign-in is not recent', async () => {
     const bert = await member('bert')
     const { page, context, errors } = await atAccount(bert)
     await setUpApp(page)
@@ -167,8 +167,8 @@ describe('an authenticator app', () => {
 /** Returns the titles of the open dialogs. */
 const titles = (page: Page) => page.getByRole('dialog').locator('h2').allInnerTexts()
 
-describe('URLs of dialogs for sign-in factors', () => {
-  test('open the same dialogs, Back and Esc close them, and secrets shown once are not shown again', async () => {
+describe('URLs of second-factor dialogs', () => {
+  test('URLs open second-factor dialogs, Back and Esc close them, and one-time secrets are not shown again', async () => {
     const eli = await member('eli')
     const { page, context, errors } = await atAccount(eli)
     await addAuthenticator(page)
@@ -217,7 +217,7 @@ describe('URLs of dialogs for sign-in factors', () => {
     await context.close()
   })
 
-  test('ask for the password first when the sign-in is not recent', async () => {
+  test('second-factor dialogs ask for the password first if the sign-in is not recent', async () => {
     const fred = await member('fred')
     const { page, context, errors } = await atAccount(fred)
     await setUpApp(page)
@@ -246,7 +246,7 @@ describe('URLs of dialogs for sign-in factors', () => {
 })
 
 describe('a passkey', () => {
-  test('can be added, named, used to sign in or as the second step, and removed', async () => {
+  test('a passkey can be added, named, used to sign in or as the second step, and removed', async () => {
     const cora = await member('cora')
     const { page, context, errors } = await atAccount(cora)
     await addAuthenticator(page)
@@ -292,7 +292,7 @@ describe('a passkey', () => {
     await context.close()
   })
 
-  test('that the device’s owner does not confirm is rejected with a message', async () => {
+  test('a passkey used without user verification is rejected with a message', async () => {
     const { page, context } = await openPage(browser)
     const session = await addAuthenticator(page)
     await session.send('WebAuthn.disable')
@@ -308,7 +308,7 @@ describe('a passkey', () => {
 })
 
 describe('a team that requires a second factor', () => {
-  test('leads a member without one to the account page until one is set up', async () => {
+  test('a team that requires a second factor sends members without one to the account page to set one up', async () => {
     const dora = await member('dora')
     const { page, context, errors } = await openPage(browser)
     const { storage } = posthaste.appliance

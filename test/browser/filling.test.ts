@@ -63,7 +63,7 @@ async function moved(
 const ways = (parts: readonly string[]) =>
   [1280, 390].flatMap((width) => [parts, parts.toReversed()].map((order) => ({ width, order })))
 
-test('nothing moves while an email that can be retried loads, in either order of its parts', async () => {
+test('the layout does not shift while an email that can be retried loads, in either order of its parts', async () => {
   for (const { width, order } of ways([`/emails/${delayed}`, `/emails/${delayed}/timeline`]))
     expect([width, order, await moved(`/emails/${delayed}`, width, order, 'Retry now')]).toEqual([
       width,
@@ -72,7 +72,7 @@ test('nothing moves while an email that can be retried loads, in either order of
     ])
 })
 
-test('nothing moves while the account page loads, in either order of its parts', async () => {
+test('the layout does not shift while the account page loads, in either order of its parts', async () => {
   const parts = ['/account/factors', '/account/identities', '/session/providers', '/account/sessions']
   for (const { width, order } of ways(parts))
     expect([width, order, await moved('/account', width, order, 'this browser')]).toEqual([width, order, []])

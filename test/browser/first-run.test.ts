@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSetUp } from '../../appliance/accounts/accounts.ts'
+import { createSetup } from '../../appliance/accounts/accounts.ts'
 import { systemClock } from '../../appliance/clock/clock.ts'
 import type { Domain, DomainRecord } from '../../appliance/api/domains.ts'
 import { startZoneServer, type ZoneServer } from '../../appliance/sandbox/zone.ts'
@@ -24,7 +24,7 @@ let desk: Watched
 let page: Page
 
 const at = (path: string) => `${empty.url}/dashboard${path}`
-const setUp = () => createSetUp({ ...empty.appliance, clock: systemClock })
+const setUp = () => createSetup({ ...empty.appliance, clock: systemClock })
 
 /**
  * Opens the link in the tab where its page is already open. The page must reload, because only the fragment changed.
@@ -79,14 +79,14 @@ const domainOf = (id: string) =>
   page.evaluate<Domain>(`fetch('/domains/${id}').then((answer) => answer.json())`)
 
 describe('before setup', () => {
-  test('the dashboard says where to find the setup link', async () => {
+  test('before setup, the dashboard says where to find the setup link', async () => {
     await page.goto(at('/'))
     await page.getByText('Open the setup link that the server printed').waitFor()
     await expect.poll(() => page.url()).toBe(at('/setup'))
     await sound(page, 'setup-no-link')
   })
 
-  test('a wrong token is rejected with a message', async () => {
+  test('a wrong setup token is rejected with a message', async () => {
     await follow('not-the-token')
     await page.getByLabel('Email address').fill(OWNER.email)
     await page.getByLabel('Password').fill(OWNER.password)
@@ -96,7 +96,7 @@ describe('before setup', () => {
   })
 })
 
-test('the wizard leads from an empty data directory to the first delivered email', async () => {
+test('the setup wizard leads from an empty data directory to the first delivered email', async () => {
   const { token } = (await setUp().open())!
   await follow(token)
 
@@ -177,7 +177,7 @@ test('a domain page shows the response of each name server', async () => {
   await sound(page, 'domain-propagation')
 })
 
-test('the setup link creates no second owner', async () => {
+test('a used setup link creates no second owner', async () => {
   const other = await openPage(browser)
   await other.page.goto(at('/setup#used'))
   await other.page.getByText('This server already has an owner.').waitFor()

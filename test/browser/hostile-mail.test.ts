@@ -43,7 +43,7 @@ async function desk() {
 }
 
 describe('a hostile email', () => {
-  test('runs, loads and opens nothing and does not navigate in its preview', async () => {
+  test('the preview of a hostile email runs, loads and opens nothing, and does not navigate', async () => {
     const { page, context } = await desk()
     const id = await posthaste.send({ to: 'ada@reader.example', html: acting(away) })
     const address = at(`/emails/${id}?tab=preview`)
@@ -64,10 +64,11 @@ describe('a hostile email', () => {
     await context.close()
   })
 
-  test('loads only images when its images are shown', async () => {
+  test('showing images in a hostile email loads only images', async () => {
     const { page, context } = await desk()
     const id = await posthaste.send({
-      ...{ to: 'ada@reader.example', html: acting(away).replace('<ul>', `${IMAGES(away)}<ul>`) },
+      to: 'ada@reader.example',
+      html: acting(away).replace('<ul>', `${IMAGES(away)}<ul>`),
     })
     const address = at(`/emails/${id}?tab=preview`)
     await page.goto(address)

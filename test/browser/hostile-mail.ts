@@ -59,7 +59,23 @@ export const IMAGES = (away: string): string =>
  * allows a prefetch if any directive of the policy does, and it reveals no more than an image.
  */
 export const SHOWN: ReadonlySet<string> = new Set([
-  ...['/image', '/image-of-set', '/image-alone', '/background', '/input', '/noscript', '/poster', '/table'],
-  ...['/cell', '/css', '/bullet', '/content', '/preload', '/prefetch', '/icon', '/shadow', '/srcdoc-image'],
-  ...['/svg-image', '/mutated'],
+  '/image',
+  '/image-of-set',
+  '/image-alone',
+  '/background',
+  '/input',
+  '/noscript',
+  '/poster',
+  '/table',
+  '/cell',
+  '/css',
+  '/bullet',
+  '/content',
+  '/preload',
+  '/prefetch',
+  '/icon',
+  '/shadow',
+  '/srcdoc-image',
+  '/svg-image',
+  '/mutated',
 ])

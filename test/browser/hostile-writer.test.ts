@@ -70,7 +70,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('a very long subject with marks for direction and emoji is stored, and breaks no layout', async () => {
+test('saves a very long subject with direction marks and emoji without breaking the layout', async () => {
   const id = await openDraft([paragraph('Hi')])
   const subject = `\u202eهلا 👩‍👩‍👧‍👦 ${'unbroken'.repeat(100)}`
   await page.getByRole('textbox', { name: 'Subject', exact: true }).fill(subject)
@@ -86,7 +86,7 @@ test('a very long subject with marks for direction and emoji is stored, and brea
   await page.setViewportSize({ width: 1440, height: 900 })
 })
 
-test('a hundred blocks are edited at the end, and undo works across saves', async () => {
+test('edits the end of a draft with a hundred blocks, with undo across saves', async () => {
   const many = Array.from({ length: 100 }, (_, n) => paragraph(`Block ${n}`))
   const id = await openDraft(many)
   await caretToEnd(page)
@@ -106,7 +106,7 @@ test('a hundred blocks are edited at the end, and undo works across saves', asyn
   expect((await stored(id)).document.content).toHaveLength(100)
 })
 
-test('a whole web page is pasted as text, lists and links, and nothing else', async () => {
+test('pasting a whole web page keeps only text, lists and links', async () => {
   const id = await openDraft([paragraph('Start')])
   await caretToEnd(page)
   await paste(
@@ -128,7 +128,7 @@ test('a whole web page is pasted as text, lists and links, and nothing else', as
     expect(error).toMatch(/^Executing inline event handler violates .* The action has been blocked\.$/)
 })
 
-test('blocks that are too many are not called saved, and what can be stored again is', async () => {
+test('a draft with too many blocks is shown as not saved until it is small enough to be saved', async () => {
   const id = await openDraft([paragraph('Start')])
   await caretToEnd(page)
   await paste(`${'<p>word</p>'.repeat(2500)}`)
@@ -143,7 +143,7 @@ test('blocks that are too many are not called saved, and what can be stored agai
   await saved()
 })
 
-test('of two tabs on one draft, the later one is told, and neither text is lost unseen', async () => {
+test('of two tabs that edit one draft, the later one gets a warning, and neither text is lost silently', async () => {
   const id = await openDraft([paragraph('Start')])
   const other = await page.context().newPage()
   await other.goto(at(`/broadcasts/${id}`))

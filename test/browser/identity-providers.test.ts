@@ -26,7 +26,8 @@ beforeAll(async () => {
   posthaste = await startAppliance({ config: { sign_in: { providers } } })
   for (const { id } of providers) back.push(`${posthaste.url}/session/oidc/${id}/callback`)
   idp.visitor = {
-    ...{ subject: 'ada', does: 'page' },
+    subject: 'ada',
+    does: 'page',
     claims: { email: 'ada@corp.example', email_verified: true },
   }
   browser = await launch()
@@ -44,7 +45,7 @@ async function bySignInPage(page: Page, path: string): Promise<void> {
   await page.getByRole('button', { name: 'Continue as ada' }).click()
 }
 
-test('an unknown account gets an explanation, and the owner can link the account and sign in with it', async () => {
+test('an unknown account gets an explanation, and its owner can link it and then sign in with it', async () => {
   const stranger = await openPage(browser)
   await bySignInPage(stranger.page, '/sign-in')
   await stranger.page.getByText('No account here matches your Corporation account.').waitFor()
@@ -74,7 +75,8 @@ test('an unknown account gets an explanation, and the owner can link the account
   await expect.poll(() => other.url()).toBe(at('/domains?from=a-link'))
   const cookies = await other.context().cookies()
   expect(cookies.find(({ name }) => name === 'posthaste_session')).toMatchObject({
-    ...{ httpOnly: true, sameSite: 'Strict' },
+    httpOnly: true,
+    sameSite: 'Strict',
   })
   expect(cookies.map(({ name }) => name)).not.toContain('posthaste_provider')
 
@@ -97,7 +99,8 @@ test('a user with a second factor is asked for it after the provider, and then s
   const fay: Person = { email: 'fay@people.example', password: 'fay walks along the quiet quay' }
   await addMember(posthaste, 'viewer', fay)
   idp.visitor = {
-    ...{ subject: 'fay', does: 'page' },
+    subject: 'fay',
+    does: 'page',
     claims: { email: 'fay@corp.example', email_verified: true },
   }
   const { page, context, errors } = await openPage(browser)
@@ -196,7 +199,7 @@ describe('an invitation', () => {
   const ownerId = async () =>
     (await posthaste.appliance.accounts.findOwner({ email: posthaste.ownerEmail }))!.user.id
 
-  test('survives a sign-in with the provider without revealing its token', async () => {
+  test('an invitation survives a sign-in with the provider without revealing its token', async () => {
     const hal: Person = { email: 'hal@people.example', password: 'hal walks along the quiet quay' }
     await addMember(posthaste, 'viewer', hal)
     const claims = { email: 'hal@corp.example', email_verified: true }
@@ -234,7 +237,7 @@ describe('an invitation', () => {
     await another.close()
   })
 
-  test('for a new user is accepted by signing in with the provider, without a password', async () => {
+  test('a new user accepts an invitation by signing in with the provider, without a password', async () => {
     const email = 'gil@corp.example'
     const { link } = await invite(email, posthaste.teamId, await ownerId())
     idp.visitor = { subject: 'gil', does: 'page', claims: { email, email_verified: true } }

@@ -38,7 +38,7 @@ afterAll(async () => {
   await receiver?.close()
 })
 
-test('without mail the page explains how to receive, and links to the settings', async () => {
+test('without received mail, the page explains how to receive it and links to the settings', async () => {
   await page.getByRole('heading', { name: 'Receiving is off' }).waitFor()
   await page.getByRole('link', { name: `settings of ${domain.name}` }).click()
   await page.getByRole('checkbox', { name: 'Receiving' }).check()
@@ -49,7 +49,7 @@ test('without mail the page explains how to receive, and links to the settings',
   await sound(page, 'inbound-none')
 })
 
-test('adds receiving rules to a domain, and tests an address against them', async () => {
+test('adds receiving rules to a domain, and tests which rule matches an address', async () => {
   await page.goto(at(`/domains/${domain.id}?tab=settings`))
   await page.getByRole('button', { name: 'Add rule' }).click()
   await page.getByLabel('Address 1').fill('support*')
@@ -75,7 +75,7 @@ test('adds receiving rules to a domain, and tests an address against them', asyn
     .toMatchObject({ rules: [{ pattern: 'support*', action: 'keep' }] })
 })
 
-test('finds a message, shows it without remote content, and links to the email that it answers', async () => {
+test('finds a message, shows it without remote content, and links to the email that it replies to', async () => {
   const sent = await posthaste.send({ to: 'ada@reader.example', subject: 'Your order 40012 is on its way' })
   const id = await seedReceived(posthaste, domain, sent, Date.now())
   await page.goto(at('/inbound'))

@@ -26,7 +26,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('finds a message by its words, shows its subject on a phone, and links to its email', async () => {
+test('finds a message by words from it, shows its subject on a phone, and links to its email', async () => {
   const subject = 'A subject that needs some room'
   const id = await posthaste.send({ to: 'ada@reader.example', subject })
   await posthaste.send({ to: 'grace@reader.example', subject: 'Another' })

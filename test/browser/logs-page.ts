@@ -30,7 +30,10 @@ function logs(stage: Stage): void {
     const { page, at, posthaste } = stage
     const [host, port] = posthaste.appliance.smtp.starttls[0]!.split(':')
     const transport = createTransport({
-      ...{ host: host!, port: Number(port), requireTLS: true, tls: { rejectUnauthorized: false } },
+      host: host!,
+      port: Number(port),
+      requireTLS: true,
+      tls: { rejectUnauthorized: false },
       auth: { user: 'posthaste', pass: posthaste.apiKey },
     })
     const from = `hello@${posthaste.domain}`
@@ -49,7 +52,10 @@ function logs(stage: Stage): void {
     const { page, at, posthaste } = stage
     const [host, port] = posthaste.appliance.smtp.starttls[0]!.split(':')
     const transport = createTransport({
-      ...{ host: host!, port: Number(port), requireTLS: true, tls: { rejectUnauthorized: false } },
+      host: host!,
+      port: Number(port),
+      requireTLS: true,
+      tls: { rejectUnauthorized: false },
       auth: { user: 'posthaste', pass: posthaste.apiKey },
     })
     const mail = { from: 'ceo@bank.example', to: 'ada@reader.example', text: 'Hi' }

@@ -42,7 +42,7 @@ afterAll(async () => {
 })
 
 describe('a queue with several reasons', () => {
-  test('has a row for every backlog, and the rows add up', async () => {
+  test('the queue has a row for every backlog, and the row counts add up to the total', async () => {
     const [{ data }, summary] = await Promise.all([
       get<{ data: QueueLane[] }>('/queue/lanes'),
       get<QueueSummary>('/queue/summary'),
@@ -58,11 +58,15 @@ describe('a queue with several reasons', () => {
       .locator('td.state')
       .allInnerTexts()
     expect([...new Set(states.map((word) => word.trim()))].sort()).toEqual([
-      ...['held', 'no route', 'paused', 'scheduled', 'waiting to retry'],
+      'held',
+      'no route',
+      'paused',
+      'scheduled',
+      'waiting to retry',
     ])
   })
 
-  test('shows each reason on one line without doubled punctuation, and the reply on request', async () => {
+  test('shows each queue reason on one line without doubled punctuation, and the reply on request', async () => {
     await page.setViewportSize({ width: 1440, height: 900 })
     await page.goto(at('/queue'))
     const row = page.getByRole('row', { name: /full@bigmail\.example/ })
@@ -98,7 +102,7 @@ describe('a queue with several reasons', () => {
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
-  test('can be selected with checkboxes, in ranges with Shift, and held', async () => {
+  test('selects queued deliveries with checkboxes, in ranges with Shift, and holds them', async () => {
     await page.goto(at('/queue?domain=paused.example'))
     const box = (n: number) => page.getByRole('checkbox', { name: `Select reader${n}@paused.example` })
     await box(2).check()
@@ -117,7 +121,7 @@ describe('a queue with several reasons', () => {
     await page.getByText('Undone: 4 deliveries.').waitFor()
   })
 
-  test('can be selected with the keyboard, and all matching deliveries at once', async () => {
+  test('selects queued deliveries with the keyboard, and all matching deliveries at once', async () => {
     await page.goto(at('/queue?domain=paused.example'))
     await page.getByRole('checkbox', { name: 'Select reader0@paused.example' }).waitFor()
     await page.keyboard.press('j')
@@ -138,7 +142,7 @@ describe('a queue with several reasons', () => {
     expect(await recipients('domain=paused.example&state=held')).toEqual([])
   })
 
-  test('can be dropped as a whole only after typing a confirmation', async () => {
+  test('dropping the whole queue requires typing a confirmation', async () => {
     await page.goto(at('/queue?do=drop'))
     const dialog = page.getByRole('dialog')
     const drop = dialog.getByRole('button', { name: `Drop: ${count} deliveries` })
@@ -158,7 +162,7 @@ describe('a queue with several reasons', () => {
     expect(await dialog.getByLabel(/^Type/).count()).toBe(0)
   })
 
-  test('has its filters behind one button on a phone', async () => {
+  test('on a phone, the filters of the queue are behind one button', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.goto(at('/queue?state=held'))
     await page.getByRole('button', { name: 'Filters (1)' }).click()
@@ -170,7 +174,10 @@ describe('a queue with several reasons', () => {
 
 describe('the health indicator', () => {
   const answer = (status: string, found: string) => ({
-    ...{ object: 'doctor', status, complete: true, checked_at: '2026-11-20 20:39:59.540771+00' },
+    object: 'doctor',
+    status,
+    complete: true,
+    checked_at: '2026-11-20 20:39:59.540771+00',
     checks: [{ id: 'resolver', title: 'Resolver', status, found, advice: null }],
   })
 
@@ -184,7 +191,7 @@ describe('the health indicator', () => {
   })
   afterAll(() => page.unroute('**/session'))
 
-  test('shows the worst result of the checks, and links to them', async () => {
+  test('the health indicator shows the worst result of the checks, and links to them', async () => {
     const rail = page.getByRole('complementary')
     for (const [status, tone] of [
       ['failed', 'bad'],
@@ -208,7 +215,7 @@ describe('the health indicator', () => {
     await page.unroute('**/doctor/latest')
   })
 
-  test('reads the latest results, and runs no checks when pages open', async () => {
+  test('the health indicator reads the latest results, and opening pages runs no checks', async () => {
     const json = answer('ok', 'Fine.')
     await page.route('**/doctor/latest', (route) => route.fulfill({ json }))
     await page.goto(at('/domains'))
@@ -225,7 +232,7 @@ describe('the health indicator', () => {
   })
 })
 
-test('no page caused an error', () => expect(errors).toEqual([]))
+test('no page caused a script error', () => expect(errors).toEqual([]))
 
 describe('the command palette', () => {
   const palette = () => page.getByRole('dialog', { name: 'Go to' })
@@ -236,7 +243,7 @@ describe('the command palette', () => {
     await palette().getByRole('combobox').fill(words)
   }
 
-  test('finds domains, webhooks, API keys and suppressions by part of their names', async () => {
+  test('the command palette finds domains, webhooks, API keys and suppressions by part of their names', async () => {
     const webhook = { endpoint: 'https://hooks.shop.example/orders', events: ['email.bounced'] }
     const { body: created } = await posthaste.call<{ id: string }>('POST', '/webhooks', webhook)
     const { body: key } = await posthaste.call<{ id: string }>('POST', '/api-keys', { name: 'Invoices app' })
@@ -255,7 +262,7 @@ describe('the command palette', () => {
     }
   })
 
-  test('finds an email by the beginning of an address, and says when there is none', async () => {
+  test('the command palette finds an email by the start of an address, and reports when there is none', async () => {
     await look('first@paus')
     await palette()
       .getByRole('option', { name: /to first@paused\.example$/ })
@@ -266,7 +273,7 @@ describe('the command palette', () => {
     await page.keyboard.press('Escape')
   })
 
-  test('offers queue actions', async () => {
+  test('the command palette offers queue actions', async () => {
     await look('queue hold')
     await palette().getByRole('option', { name: 'Queue: Hold…' }).waitFor()
     await page.keyboard.press('Enter')

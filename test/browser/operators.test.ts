@@ -4,8 +4,8 @@ import type { Lane, Provider } from '../../appliance/api/shaping.ts'
 import type { Delivery } from '../../appliance/api/timeline.ts'
 import type { Source } from '../../appliance/api/sources.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
-import { PATIENCE } from '../../ui/src/state/moments.ts'
-import { instant } from '../../ui/src/state/time.ts'
+import { MAX_REVEAL_DELAY_MS } from '../../ui/src/state/moments.ts'
+import { parseInstant } from '../../ui/src/state/time.ts'
 import { launch, openPage, still } from './browser.ts'
 import { inOrder, shiftsOf, watchShifts } from './shifts.ts'
 import { sound } from './sound.ts'
@@ -23,7 +23,7 @@ const list = async <T>(path: string) => (await posthaste.call<{ data: T[] }>('GE
 /** Makes the page wait for all its responses, however slow the machine is. */
 const PATIENT = `(() => {
   const real = window.setTimeout
-  window.setTimeout = (act, wait, ...rest) => (wait === ${PATIENCE} ? 0 : real(act, wait, ...rest))
+  window.setTimeout = (act, wait, ...rest) => (wait === ${MAX_REVEAL_DELAY_MS} ? 0 : real(act, wait, ...rest))
 })()`
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ afterAll(async () => {
 })
 
 describe('the queue', () => {
-  test('shows ages and lanes, and pauses and resumes a lane', async () => {
+  test('the queue shows ages and lanes, and pauses and resumes a lane', async () => {
     await page.goto(at('/queue'))
     await page.getByRole('link', { name: 'under 15 min' }).waitFor()
     await page.getByRole('img', { name: /^4 messages in the last hour/ }).waitFor()
@@ -93,7 +93,7 @@ describe('the queue', () => {
     await opened.context.close()
   })
 
-  test('nothing moves while the page loads, in either order of the responses', async () => {
+  test('the layout does not shift while the page loads, in either order of the responses', async () => {
     const parts = ['/queue', '/queue/summary', '/queue/holds', '/queue/lanes', '/audit']
     for (const [width, order] of [
       [1280, parts],
@@ -122,7 +122,7 @@ describe('the queue', () => {
 
   test('shows the time of a reason in the user’s time zone, with the zone on hover', async () => {
     const waits = await list<Delivery>('/queue?domain=queued.example')
-    const due = instant(waits.find(({ recipient }) => recipient.startsWith('ada@'))!.waiting!.until!)
+    const due = parseInstant(waits.find(({ recipient }) => recipient.startsWith('ada@'))!.waiting!.until!)
     const far = { storageState: await page.context().storageState(), timezoneId: 'Asia/Tokyo' }
     const opened = await openPage(browser, far)
     await opened.page.goto(at('/queue?domain=queued.example'))
@@ -172,7 +172,7 @@ describe('the queue', () => {
     expect(await list('/queue/holds')).toEqual([])
   })
 
-  test('cannot hold new mail by a condition that only queued mail meets', async () => {
+  test('does not hold new mail by a condition that applies only to queued mail', async () => {
     await page.goto(at('/queue?older_than=1m'))
     await page.getByRole('link', { name: 'Hold…' }).click()
     await expect.poll(() => page.getByRole('dialog').getByLabel('Also hold new mail').isDisabled()).toBe(true)
@@ -240,7 +240,7 @@ describe('IPs and providers', () => {
       .toBe(false)
   })
 
-  test('limits of a provider apply at once, and can be reset to the table', async () => {
+  test('limits of a provider apply at once, and can be reset to the defaults', async () => {
     const google = async () => (await list<Provider>('/providers')).find(({ id }) => id === 'google')!
     const before = await google()
     await page.goto(at('/sources?tab=providers'))
@@ -285,7 +285,7 @@ describe('settings', () => {
     await sound(page, 'nodes')
   })
 
-  test('removes a lost node from several', async () => {
+  test('removes one of several nodes after it is lost', async () => {
     const lost = { id: 'aa5b1c9a7d3e4f60', name: 'mail2', hostname: 'mail2.acme.example', state: 'lost' }
     const gone = {
       current: false,
@@ -317,7 +317,7 @@ describe('settings', () => {
     await page.unrouteAll()
   })
 
-  test('turns off keeping the bodies of a domain, and erases a person’s data after a preview', async () => {
+  test('stops storing message bodies of a domain, and erases a person’s data after a preview', async () => {
     await posthaste.call('POST', '/queue/retry', { filter: { domain: 'queued.example' } })
     await page.goto(at('/settings/retention'))
     await page.getByRole('row', { name: /^Audit log 730 days/ }).waitFor()
@@ -343,7 +343,7 @@ describe('settings', () => {
     await sound(page, 'retention')
   })
 
-  test('none of these pages caused a script error', () => {
+  test('no operator page caused a script error', () => {
     expect(errors).toEqual([])
   })
 })

@@ -39,7 +39,7 @@ interface Listed {
   data: { id: string }[]
 }
 
-describe('the owner of another team', () => {
+describe('an owner of another team', () => {
   let other: Watched
   /** One object of each kind in the sandbox's team. */
   let things: Record<
@@ -78,7 +78,7 @@ describe('the owner of another team', () => {
   })
   afterAll(() => other?.context.close())
 
-  test('finds nothing of this team on any page, even with a shared URL', async () => {
+  test('an owner of another team finds nothing of this team on any page, even with a shared URL', async () => {
     const { page, errors } = other
     const pages: [path: string, words: string | RegExp][] = [
       [`/emails/${things.email}`, 'Email not found.'],
@@ -107,7 +107,7 @@ describe('the owner of another team', () => {
     expect(errors).toEqual([])
   })
 
-  test('cannot use any ID of this team on any route, from a page of the dashboard', async () => {
+  test('an owner of another team cannot use this team’s IDs on any API route from a dashboard page', async () => {
     const document = (await (await fetch(`${posthaste.url}/openapi.json`)).json()) as ApiDocument
     const asked = routesById(document, [...Object.values(things), posthaste.teamId])
     expect(asked.length).toBeGreaterThan(300)
@@ -133,7 +133,7 @@ const ask = (page: Page, routes: RouteById[]) =>
     return statuses
   })(${JSON.stringify(routes)})`)
 
-describe('somebody with another user’s cookie', () => {
+describe('an attacker with another user’s cookie', () => {
   const CHANGED = 'a third lantern over the pier'
 
   /** Opens a browser with all the cookies of another one. */
@@ -145,7 +145,7 @@ describe('somebody with another user’s cookie', () => {
   const tokenOf = async ({ context }: Watched) =>
     (await context.cookies(posthaste.url)).find(({ name }) => name === 'posthaste_session')?.value
 
-  test('cannot read it by script, cannot take over the account, and is signed out with its owner', async () => {
+  test('an attacker cannot read the cookie by script or take over the account, and is signed out with its owner', async () => {
     const owner = await signedIn(ours())
     // A script injected into the page can't find the cookie anywhere.
     const kept = 'document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })'
@@ -166,7 +166,7 @@ describe('somebody with another user’s cookie', () => {
     await thief.context.close()
   })
 
-  test('is signed out on the open page when its owner changes the password', async () => {
+  test('an attacker is signed out on the open page when the owner changes the password', async () => {
     const owner = await signedIn(ours())
     const thief = await thiefOf(owner)
     await thief.page.goto(at('/emails'))
@@ -185,7 +185,7 @@ describe('somebody with another user’s cookie', () => {
     await thief.context.close()
   })
 
-  test('gains nothing by planting their own: signing in replaces it', async () => {
+  test('an attacker gains nothing by planting their own cookie: signing in replaces it', async () => {
     const planter = await signedIn(OWNER)
     const planted = await tokenOf(planter)
     const victim = await thiefOf(planter)

@@ -55,7 +55,7 @@ afterAll(async () => {
 })
 
 describe('a field with suggestions', () => {
-  test('by keyboard: typing filters, arrows and Enter choose, Backspace clears, Esc closes', async () => {
+  test('suggestions by keyboard: typing filters, arrows and Enter choose, Backspace clears, Esc closes', async () => {
     const { page, context, errors } = await desk()
     await page.goto(at('/emails?live=off'))
     await button(page, 'Domain: Any domain').focus()
@@ -95,7 +95,7 @@ describe('a field with suggestions', () => {
     await context.close()
   })
 
-  test('by pointer: a click chooses, a click elsewhere closes, and other values can be typed', async () => {
+  test('suggestions by pointer: a click chooses, a click outside closes, and other values can be typed', async () => {
     const { page, context, errors } = await desk()
     await page.goto(at('/emails?live=off'))
     await button(page, 'Domain: Any domain').click()
@@ -121,7 +121,7 @@ describe('a field with suggestions', () => {
     await context.close()
   })
 
-  test('in a sheet Esc closes the suggestions first, and then the sheet', async () => {
+  test('suggestions in a sheet: Esc closes the suggestions first, and then the sheet', async () => {
     const { page, context } = await desk()
     await page.goto(at('/api-keys?new=1'))
     const sheet = page.getByRole('dialog', { name: 'Create API key' })
@@ -141,7 +141,7 @@ describe('a field with suggestions', () => {
 describe('the date picker', () => {
   const day = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
-  test('by keyboard: arrows move by day and week, Enter chooses the first and the last day', async () => {
+  test('the date picker by keyboard: arrows move by day and week, Enter chooses the first and last day', async () => {
     const { page, context, errors } = await desk()
     await page.goto(at('/metrics?range=custom&from=2024-03-10&to=2024-03-20'))
     await button(page, 'Days: 2024-03-10 to 2024-03-20').focus()
@@ -171,7 +171,7 @@ describe('the date picker', () => {
     await context.close()
   })
 
-  test('by pointer: chooses either end first, other months, and a single day', async () => {
+  test('the date picker by pointer: chooses either end first, other months, and a single day', async () => {
     const { page, context, errors } = await desk()
     await page.goto(at('/metrics?range=custom&from=2024-03-10&to=2024-03-20'))
     await button(page, 'Days: 2024-03-10 to 2024-03-20').click()
@@ -196,7 +196,7 @@ describe('the date picker', () => {
     await context.close()
   })
 
-  test('future days cannot be chosen, by the local time zone or UTC', async () => {
+  test('future days cannot be chosen, in the local time zone or UTC', async () => {
     const { page, context } = await desk({ timezoneId: 'Pacific/Kiritimati' })
     // The dashboard's clock follows the appliance's.
     await page.route('**', async (route) => {
@@ -226,7 +226,7 @@ describe('the date picker', () => {
     await context.close()
   })
 
-  test('weeks begin as in the browser’s language', async () => {
+  test('weeks start on the day customary in the browser’s language', async () => {
     const first = async (locale: string) => {
       const { page, context } = await desk({ locale })
       await page.goto(at('/metrics'))
@@ -238,7 +238,7 @@ describe('the date picker', () => {
     expect([await first('en-US'), await first('de-DE')]).toEqual(['Su', 'Mo'])
   })
 
-  test('emails: offers presets, shows the days of a search, and accepts typed days', async () => {
+  test('filters emails by date: offers presets, shows the days of a search, and accepts typed days', async () => {
     const { page, context, errors } = await desk()
     await page.goto(
       at(`/emails?live=off&q=${encodeURIComponent('Order after:2024-03-10 before:2024-03-16')}`),

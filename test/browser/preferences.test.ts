@@ -158,7 +158,8 @@ test('the dashboard edits the page with a preview, and checks the contrast of it
   await page.getByText('Unsubscribe page saved.').waitFor()
   const { body } = await posthaste.call('GET', '/unsubscribe-page')
   expect(body).toMatchObject({
-    ...{ words: { en: { title: 'Leaving us?', text: null } }, accent_color: '#b3261e' },
+    words: { en: { title: 'Leaving us?', text: null } },
+    accent_color: '#b3261e',
     postal_address: 'Sender Inc.\n1 Main St\nSpringfield',
   })
   expect(errors).toEqual([])

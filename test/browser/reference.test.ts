@@ -40,7 +40,7 @@ describe.each([
   [390, 'light'],
   [390, 'dark'],
 ] as const)('at %i px in %s', (width, scheme) => {
-  test('shows the API reference, makes no requests to other hosts and violates no policy', async () => {
+  test('shows the API reference without requests to other hosts or policy violations', async () => {
     const { page, context, errors, asked } = await open(width, scheme)
     await page.getByRole('heading', { name: 'Posthaste', exact: true }).waitFor()
     await page.getByRole('heading', { name: 'Idempotency', exact: true }).waitFor()
@@ -54,7 +54,7 @@ describe.each([
   })
 })
 
-test('links to an operation with its fields, errors and example', async () => {
+test('links to an API operation with its fields, errors and example', async () => {
   const { page, context, errors } = await open(1280, 'light')
   await page.getByRole('link', { name: 'Send an email HTTP Method: POST' }).click()
   const section = page
@@ -67,7 +67,7 @@ test('links to an operation with its fields, errors and example', async () => {
   await context.close()
 })
 
-test('serves its files without a key, and no others', async () => {
+test('serves the files of the API reference without a key, and no other files', async () => {
   const answer = async (path: string) => {
     const response = await fetch(`${api.url}${path}`, { headers: { 'accept-encoding': 'br' } })
     return [response.status, response.headers.get('content-encoding')]

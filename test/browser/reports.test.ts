@@ -41,7 +41,7 @@ test('without reports the page shows the records to publish, with copy buttons',
   await sound(page, 'domain-reports-none')
 })
 
-test('reports show who sends as the domain, how its mail passes, and what to do', async () => {
+test('reports show who sends as the domain, how much of its mail passes, and the next steps', async () => {
   await seedReports(posthaste, domain, Date.now())
   await page.reload()
   await page.getByText('of 1,340 reported messages passed').waitFor()

@@ -103,7 +103,7 @@ describe('roles', () => {
     ['/settings/members?do=invite', 'viewer@people.example'],
   ]
 
-  test('a viewer is offered no changes on any page or by any link', async () => {
+  test('no page or link offers a viewer any change', async () => {
     const { page, context, errors } = await signedIn('viewer')
     const changing =
       /cancel|reschedule|send again|share|retry|hold|release|drop|check now|rotate|save|delete|rename|add |create|remove|import|suppress|invite|change|edit|replay|test event|disable|enable|make |pause|resume/i
@@ -111,7 +111,8 @@ describe('roles', () => {
       await page.goto(at(path))
       await page.locator('main, dialog[open]').getByText(words).first().waitFor()
       expect({ path, offered: (await offered(page)).filter((one) => changing.test(one)) }).toEqual({
-        ...{ path, offered: [] },
+        path,
+        offered: [],
       })
     }
     await page.goto(at(`/webhooks/${things.webhook}`))
@@ -167,7 +168,7 @@ describe('roles', () => {
     await context.close()
   })
 
-  test('an admin changes roles but cannot make an owner, and a change applies at once', async () => {
+  test('an admin changes roles but cannot make anyone an owner, and a change applies at once', async () => {
     const { page, context, errors } = await signedIn('admin')
     const lower = await openPage(browser)
     await lower.page.goto(at('/emails'))

@@ -18,7 +18,7 @@ export function sendingPages(stage: Stage): void {
 const ids = (body: unknown) => (body as { data: { id: string }[] }).data.map(({ id }) => id)
 
 function apiKeys(stage: Stage): void {
-  test('finds a key by its name, permission or token, with the search in the URL', async () => {
+  test('finds an API key by its name, permission or token, with the search in the URL', async () => {
     const { page, at, posthaste } = stage
     const names = [
       'Accounts',
@@ -208,7 +208,7 @@ function domains(stage: Stage): void {
 }
 
 function suppressions(stage: Stage): void {
-  test('suppresses pasted addresses, shows it when sending, and removes one again', async () => {
+  test('suppresses pasted addresses, shows a suppression when sending, and removes one again', async () => {
     const { page, at, posthaste } = stage
     // Bounces in earlier tests filled the list.
     const { body } = await posthaste.call<{ data: { email: string }[] }>('GET', '/suppressions')
@@ -245,7 +245,7 @@ function suppressions(stage: Stage): void {
     expect((await posthaste.call('GET', '/suppressions/gone@reader.example')).status).toBe(404)
   })
 
-  test('filters the list by origin, with the filter in the URL', async () => {
+  test('filters the suppression list by origin, with the filter in the URL', async () => {
     const { page, at } = stage
     await page.goto(at('/suppressions'))
     await page.getByRole('link', { name: 'never@reader.example' }).waitFor()
@@ -260,7 +260,7 @@ function suppressions(stage: Stage): void {
 }
 
 function scheduled(stage: Stage): void {
-  test('is rescheduled, then canceled, and never sent', async () => {
+  test('a scheduled email is rescheduled, then canceled, and never sent', async () => {
     const { page, at, posthaste } = stage
     const id = await posthaste.send({
       to: 'ada@reader.example',
@@ -380,7 +380,7 @@ function around(stage: Stage): void {
     await expect.poll(() => history.locator('tbody tr').count()).toBe(12)
   })
 
-  test('a plan shows the remaining quota, and when it is used up', async () => {
+  test('a plan shows the remaining quota, and when the quota is used up', async () => {
     const { page, at } = stage
     const usage = (used: number) => (route: Route) =>
       route.fetch().then(async (answer) => {

@@ -33,7 +33,7 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
-test('code that sends a template names its alias and fills in every variable', async () => {
+test('example code for a template contains its alias and all its variables', async () => {
   const id = await made('/templates', {
     name: 'Order',
     alias: 'order',
@@ -56,7 +56,7 @@ test('code that sends a template names its alias and fills in every variable', a
   expect(desk.errors).toEqual([])
 })
 
-test('the list shows a small rendering of each template, which loads and runs nothing', async () => {
+test('the list shows a thumbnail of each template, which loads and runs nothing', async () => {
   const asked: string[] = []
   page.on('request', (request) => void asked.push(request.url()))
   await made('/templates', {
@@ -86,7 +86,7 @@ test('the list shows a small rendering of each template, which loads and runs no
   expect(reads()).toBe(before)
 })
 
-test('the list says what uses each template', async () => {
+test('the list shows where each template is used', async () => {
   await made('/segments', { name: 'Readers' })
   await posthaste.call('POST', '/templates/order/publish')
   const from = `hello@${posthaste.domain}`

@@ -116,7 +116,7 @@ test('publishes, changes and restores a template', async () => {
   expect(await stored()).toMatchObject({ subject: 'Order {{{NUMBER}}}', has_unpublished_versions: true })
 })
 
-test('shows what publishing would change: as fields, side by side and as source', async () => {
+test('shows what publishing would change: by field, side by side and as source', async () => {
   const { html } = await stored()
   const change = { subject: 'Your order {{{NUMBER}}}', html: `${html as string}<p>Thank you</p>` }
   expect((await posthaste.call('PATCH', '/templates/order', change)).status).toBe(200)

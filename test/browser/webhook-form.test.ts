@@ -36,7 +36,7 @@ interface Made {
 }
 const focused = () => page.evaluate<string>('document.activeElement.name')
 
-test.each([1280, 390])('at %i px a mistake is told beside its field, which gets the focus', async (width) => {
+test.each([1280, 390])('at %i px an error is shown beside its field, which gets the focus', async (width) => {
   await page.setViewportSize({ width, height: 844 })
   await page.goto(at('/webhooks?new=1'))
   const dialog = page.getByRole('dialog', { name: 'Add webhook' })
@@ -87,7 +87,7 @@ test.each([1280, 390])('at %i px a mistake is told beside its field, which gets 
   await dialog.waitFor({ state: 'detached' })
 })
 
-test('events are taken by groups, and a group of which some are taken says so', async () => {
+test('selects webhook events by group, and a partly selected group is shown as indeterminate', async () => {
   await page.setViewportSize({ width: 1280, height: 844 })
   await page.goto(at('/webhooks?new=1'))
   const dialog = page.getByRole('dialog', { name: 'Add webhook' })
@@ -124,7 +124,7 @@ test('events are taken by groups, and a group of which some are taken says so', 
   await posthaste.call('DELETE', `/webhooks/${body.data[0]!.id}`)
 })
 
-test('an endpoint of which a third fails is not healthy, and on a telephone its URL has a line of its own', async () => {
+test('a webhook with a third of its deliveries failing is not healthy, and on a phone its URL has its own line', async () => {
   const receiver = await startReceiver()
   const endpoint = `${receiver.url}/${'a-rather-long-path/'.repeat(8)}`
   const events = ['email.delivered']

@@ -21,7 +21,12 @@ function contactTests(suite: () => Suite): void {
     const { id } = made
     const read = await taken(contacts.get(id))
     expect(read).toMatchObject({
-      ...{ object: 'contact', id, email, first_name: 'Ada', last_name: null, unsubscribed: false },
+      object: 'contact',
+      id,
+      email,
+      first_name: 'Ada',
+      last_name: null,
+      unsubscribed: false,
       properties: { plan: { type: 'string', value: 'pro' }, orders: { type: 'number', value: 3 } },
     })
     expect(await taken(contacts.get({ email }))).toEqual(read)
@@ -29,11 +34,15 @@ function contactTests(suite: () => Suite): void {
     const change = { lastName: 'Lovelace', firstName: null, properties: { plan: null, orders: 4 } }
     expect(await taken(contacts.update({ email, ...change }))).toEqual({ object: 'contact', id })
     expect(await taken(contacts.get(id))).toMatchObject({
-      ...{ first_name: null, last_name: 'Lovelace' },
+      first_name: null,
+      last_name: 'Lovelace',
       properties: { orders: { type: 'number', value: 4 } },
     })
     expect(await taken(contacts.remove({ email }))).toEqual({
-      ...{ object: 'contact', id, contact: id, deleted: true },
+      object: 'contact',
+      id,
+      contact: id,
+      deleted: true,
     })
     expect(await refused(contacts.get(id))).toMatchObject({ statusCode: 404, message: 'Contact not found' })
     expect(await refused(contacts.remove(id))).toMatchObject({ statusCode: 404 })
@@ -55,19 +64,24 @@ function contactTests(suite: () => Suite): void {
   test('contacts: rejects invalid contacts and stores none of them', async () => {
     const { contacts } = suite().client
     expect(await refused(contacts.create({} as { email: string }))).toMatchObject({
-      ...{ statusCode: 422, name: 'missing_required_field', message: 'Missing `email` field.' },
+      statusCode: 422,
+      name: 'missing_required_field',
+      message: 'Missing `email` field.',
     })
     const create = (more: object) => refused(contacts.create({ email: 'half@customer.test', ...more }))
     expect(await create({ properties: { nope: 'x' } })).toMatchObject({ statusCode: 422 })
     expect(await create({ properties: { orders: 'three' } })).toMatchObject({ statusCode: 422 })
     expect(await create({ segments: [{ id: NOBODY }] })).toMatchObject({
-      ...{ statusCode: 404, message: 'Audience not found' },
+      statusCode: 404,
+      message: 'Audience not found',
     })
     expect(await create({ segments: [{ id: 'x' }] })).toMatchObject({
-      ...{ statusCode: 422, message: 'The `segments[0].id` must be a valid UUID.' },
+      statusCode: 422,
+      message: 'The `segments[0].id` must be a valid UUID.',
     })
     expect(await create({ topics: [{ id: NOBODY, subscription: 'opt_in' }] })).toMatchObject({
-      ...{ statusCode: 404, message: 'Topic not found' },
+      statusCode: 404,
+      message: 'Topic not found',
     })
     expect(await refused(contacts.get({ email: 'half@customer.test' }))).toMatchObject({ statusCode: 404 })
   })
@@ -90,17 +104,22 @@ function memberTests(suite: () => Suite): void {
     )
     const segmentId = early.id
     expect(await taken(contacts.segments.add({ email, segmentId }))).toEqual({
-      ...{ object: 'contact_segment', id: segmentId, contact_id: id, segment_id: segmentId },
+      object: 'contact_segment',
+      id: segmentId,
+      contact_id: id,
+      segment_id: segmentId,
     })
     const listed = await taken(contacts.segments.list({ contactId: id }))
     expect(listed.data.map(({ name }) => name)).toEqual(['Early', 'VIP'])
     expect((await taken(contacts.list({ segmentId: vip.id }))).data.map((one) => one.id)).toEqual([id])
     expect(await taken(contacts.segments.remove({ contactId: id, segmentId }))).toMatchObject({
-      ...{ id: segmentId, deleted: true },
+      id: segmentId,
+      deleted: true,
     })
     expect((await taken(contacts.segments.list({ email }))).data).toHaveLength(1)
     expect(await refused(contacts.segments.add({ email, segmentId: NOBODY }))).toMatchObject({
-      ...{ statusCode: 404, message: 'Audience not found' },
+      statusCode: 404,
+      message: 'Audience not found',
     })
 
     const choices = async () =>
@@ -110,7 +129,10 @@ function memberTests(suite: () => Suite): void {
     expect(await choices()).toMatchObject({ News: 'opt_in', Offers: 'opt_in' })
     const choice = [{ id: news.id, subscription: 'opt_out' as const }]
     expect(await taken(contacts.topics.update({ id, topics: choice }))).toEqual({
-      ...{ object: 'contact_topics', id, contact_id: id, topics: choice },
+      object: 'contact_topics',
+      id,
+      contact_id: id,
+      topics: choice,
     })
     expect(await choices()).toMatchObject({ News: 'opt_out', Offers: 'opt_in' })
   })
@@ -176,7 +198,9 @@ function listTests(suite: () => Suite): void {
     expect(await refused(segments.get(id))).toMatchObject({ statusCode: 404, message: 'Audience not found' })
     expect(await taken(segments.remove(NOBODY))).toMatchObject({ deleted: true })
     expect(await refused(segments.create({} as { name: string }))).toMatchObject({
-      ...{ statusCode: 422, name: 'missing_required_field', message: 'Missing `name` field.' },
+      statusCode: 422,
+      name: 'missing_required_field',
+      message: 'Missing `name` field.',
     })
   })
 
@@ -185,7 +209,11 @@ function listTests(suite: () => Suite): void {
     const description = 'Once a month'
     const { id } = await taken(topics.create({ name: 'Letter', description, defaultSubscription: 'opt_out' }))
     expect(await taken(topics.get(id))).toMatchObject({
-      ...{ object: 'topic', id, name: 'Letter', description, default_subscription: 'opt_out' },
+      object: 'topic',
+      id,
+      name: 'Letter',
+      description,
+      default_subscription: 'opt_out',
       visibility: 'private',
     })
     expect((await taken(topics.list())).data.map((one) => one.id)).toContain(id)
@@ -205,7 +233,10 @@ function listTests(suite: () => Suite): void {
     const { id } = made
     expect(made).toEqual({ object: 'contact_property', id })
     expect(await taken(contactProperties.get(id))).toMatchObject({
-      ...{ id, key: 'city', type: 'string', fallbackValue: 'Paris' },
+      id,
+      key: 'city',
+      type: 'string',
+      fallbackValue: 'Paris',
     })
     expect((await taken(contactProperties.list())).data.map((one) => one.id)).toContain(id)
     expect(await taken(contactProperties.update({ id, fallbackValue: 'Rome' }))).toMatchObject({ id })
@@ -214,13 +245,15 @@ function listTests(suite: () => Suite): void {
       statusCode: 422,
     })
     expect(await refused(contactProperties.create({ key: 'city', type: 'number' }))).toMatchObject({
-      ...{ statusCode: 409, name: 'validation_error' },
+      statusCode: 409,
+      name: 'validation_error',
     })
     const reserved = { key: 'FIRST_NAME', type: 'string' } as const
     expect(await refused(contactProperties.create(reserved))).toMatchObject({ statusCode: 422 })
     expect(await taken(contactProperties.remove(id))).toMatchObject({ id, deleted: true })
     expect(await refused(contactProperties.get(id))).toMatchObject({
-      ...{ statusCode: 404, message: 'Contact property not found' },
+      statusCode: 404,
+      message: 'Contact property not found',
     })
   })
 }

@@ -16,15 +16,19 @@ export function automationsPart(suite: () => Suite): void {
     expect(await taken(events.update('user.signed up/ä', { schema: null }))).toEqual(created)
     expect((await taken(events.get(id))).schema).toBeNull()
     expect(await refused(events.create({ name: 'user.signed up/ä' }))).toMatchObject({
-      ...{ statusCode: 409, message: 'An event with the name `user.signed up/ä` already exists.' },
+      statusCode: 409,
+      message: 'An event with the name `user.signed up/ä` already exists.',
     })
     expect(await refused(events.create({ name: 'resend:x' }))).toMatchObject({
-      ...{ statusCode: 422, name: 'validation_error' },
+      statusCode: 422,
+      name: 'validation_error',
       message: 'Invalid `name` field: a name that does not start with `resend:`.',
     })
     expect(await taken(events.remove(id))).toEqual({ object: 'event', id, deleted: true })
     expect(await refused(events.get(id))).toMatchObject({
-      ...{ statusCode: 404, name: 'not_found', message: 'Event not found' },
+      statusCode: 404,
+      name: 'not_found',
+      message: 'Event not found',
     })
   })
 
@@ -39,7 +43,8 @@ export function automationsPart(suite: () => Suite): void {
     expect(await taken(events.send({ event, contactId, payload }))).toEqual(sent)
     expect(await taken(events.send({ event, email: 'new@customer.test' }))).toEqual(sent)
     expect(await taken(events.send({ event: 'undefined.yet', contactId, payload: { a: 1 } }))).toEqual({
-      ...{ object: 'event', event: 'undefined.yet' },
+      object: 'event',
+      event: 'undefined.yet',
     })
     const { body } = await suite().appliance.call('GET', '/events/order.placed/sent')
     expect(body).toMatchObject({
@@ -50,7 +55,8 @@ export function automationsPart(suite: () => Suite): void {
     })
     const wrong = { event, contactId, payload: { until: 'soon' } }
     expect(await refused(events.send(wrong))).toMatchObject({
-      ...{ statusCode: 422, name: 'validation_error' },
+      statusCode: 422,
+      name: 'validation_error',
       message:
         'Invalid `payload.until` field: the schema of the event has a date in ISO 8601, such as `2026-05-01` or `2026-05-01T12:00:00Z`.',
     })
@@ -59,7 +65,8 @@ export function automationsPart(suite: () => Suite): void {
     expect(await refused(events.send(both))).toMatchObject({ statusCode: 422, message: about })
     expect(await refused(events.send({ event } as never))).toMatchObject({ statusCode: 422, message: about })
     expect(await refused(events.send({ event, contactId: NOBODY }))).toMatchObject({
-      ...{ statusCode: 404, message: 'Contact not found' },
+      statusCode: 404,
+      message: 'Contact not found',
     })
   })
 
@@ -87,7 +94,10 @@ export function automationsPart(suite: () => Suite): void {
     const { id } = created
     expect(created).toEqual({ object: 'automation', id })
     expect(await taken(automations.get(id))).toMatchObject({
-      ...{ object: 'automation', id, name: 'Welcome', status: 'enabled' },
+      object: 'automation',
+      id,
+      name: 'Welcome',
+      status: 'enabled',
       steps: [
         { key: 'start', type: 'trigger', config: { event_name: 'signed.up' } },
         { key: 'check', type: 'condition', config: rule },
@@ -107,7 +117,9 @@ export function automationsPart(suite: () => Suite): void {
     await expect.poll(async () => (await taken(ended())).data.length, { timeout: 30_000 }).toBe(1)
     const runId = (await taken(ended())).data[0]!.id
     expect(await taken(automations.runs.get({ automationId: id, runId }))).toMatchObject({
-      ...{ object: 'automation_run', id: runId, status: 'completed' },
+      object: 'automation_run',
+      id: runId,
+      status: 'completed',
       steps: [
         { key: 'start', status: 'completed' },
         { key: 'check', status: 'completed', output: { result: true } },
@@ -124,7 +136,9 @@ export function automationsPart(suite: () => Suite): void {
     expect(await taken(automations.stop(id))).toEqual({ object: 'automation', id, status: 'disabled' })
     expect(await taken(automations.remove(id))).toEqual({ object: 'automation', id, deleted: true })
     expect(await refused(automations.get(id))).toMatchObject({
-      ...{ statusCode: 404, name: 'not_found', message: 'Automation not found' },
+      statusCode: 404,
+      name: 'not_found',
+      message: 'Automation not found',
     })
   })
 }

@@ -10,15 +10,31 @@ export function broadcastsPart(suite: () => Suite): void {
     const { id: segmentId } = await taken(segments.create({ name: 'Readers' }))
     const { id } = await taken(
       broadcasts.create({
-        ...{ segmentId, from: suite().from, subject: 'News', name: 'Spring', replyTo: ['help@acme.example'] },
-        ...{ previewText: 'First', html: HTML, text: 'Hi' },
+        segmentId,
+        from: suite().from,
+        subject: 'News',
+        name: 'Spring',
+        replyTo: ['help@acme.example'],
+        previewText: 'First',
+        html: HTML,
+        text: 'Hi',
       }),
     )
     const read = await taken(broadcasts.get(id))
     expect(read).toMatchObject({
-      ...{ object: 'broadcast', id, name: 'Spring', segment_id: segmentId, audience_id: segmentId },
-      ...{ status: 'draft', subject: 'News', reply_to: ['help@acme.example'], preview_text: 'First' },
-      ...{ html: HTML, text: 'Hi', scheduled_at: null, sent_at: null },
+      object: 'broadcast',
+      id,
+      name: 'Spring',
+      segment_id: segmentId,
+      audience_id: segmentId,
+      status: 'draft',
+      subject: 'News',
+      reply_to: ['help@acme.example'],
+      preview_text: 'First',
+      html: HTML,
+      text: 'Hi',
+      scheduled_at: null,
+      sent_at: null,
     })
     expect((await taken(broadcasts.list())).data.map((one) => one.id)).toContain(id)
     expect(await taken(broadcasts.update(id, { name: 'Summer' }))).toMatchObject({ id })
@@ -38,7 +54,9 @@ export function broadcastsPart(suite: () => Suite): void {
     expect([sent, links]).toEqual([1, 2].map(() => ({ object: 'list', has_more: false, data: [] })))
     expect(await taken(broadcasts.remove(copy.id))).toMatchObject({ id: copy.id, deleted: true })
     expect(await refused(broadcasts.get(NOBODY))).toMatchObject({
-      ...{ statusCode: 404, name: 'not_found', message: 'Broadcast not found' },
+      statusCode: 404,
+      name: 'not_found',
+      message: 'Broadcast not found',
     })
   })
 }

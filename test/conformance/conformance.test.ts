@@ -48,7 +48,7 @@ describe('imports', () => importsPart(() => suite))
 describe('account', () => accountPart(() => suite))
 
 describe('coverage of the suite', () => {
-  test('every listed deviation refers to an upstream operation and status', () => {
+  test('every listed deviation refers to an upstream operation and status code', () => {
     expect(staleDeviations()).toEqual([])
   })
 

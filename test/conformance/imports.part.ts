@@ -12,7 +12,8 @@ export function importsPart(suite: () => Suite): void {
       contacts.imports.create({
         file: new Blob([csv], { type: 'text/csv' }),
         columnMap: {
-          ...{ email: 'Mail', firstName: 'Name' },
+          email: 'Mail',
+          firstName: 'Name',
           properties: { imported_plan: { column: 'Plan', type: 'string' } },
         },
         onConflict: 'upsert',
@@ -27,7 +28,8 @@ export function importsPart(suite: () => Suite): void {
     )
     const read = await taken(contacts.imports.get(made.id))
     expect(read).toMatchObject({
-      ...{ object: 'contact_import', id: made.id },
+      object: 'contact_import',
+      id: made.id,
       counts: { total: 3, created: 2, updated: 0, skipped: 0, failed: 1 },
     })
     expect(read.completed_at).not.toBeNull()
@@ -45,7 +47,9 @@ export function importsPart(suite: () => Suite): void {
   test('contact imports: rejects a file without an email column', async () => {
     const { contacts } = suite().client
     expect(await refused(contacts.imports.create({ file: new Blob(['name\nAda\n']) }))).toMatchObject({
-      ...{ statusCode: 422, name: 'validation_error', message: 'CSV missing required email column' },
+      statusCode: 422,
+      name: 'validation_error',
+      message: 'CSV missing required email column',
     })
     expect(await refused(contacts.imports.get('00000000-0000-4000-8000-000000000000'))).toMatchObject({
       statusCode: 404,

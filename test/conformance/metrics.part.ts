@@ -17,7 +17,9 @@ export function metricsPart(suite: () => Suite): void {
     const id = await send()
     const totals = await taken(client.emails.metrics({ emailId: [id] }))
     expect(totals).toMatchObject({
-      ...{ object: 'metrics', dimensions: [], granularity: 'daily' },
+      object: 'metrics',
+      dimensions: [],
+      granularity: 'daily',
       totals: { sent: 1, delivered: 1, bounced: 0, delivery_rate: 1, bounce_rate: 0 },
     })
     expect(totals).not.toHaveProperty('data')
@@ -32,8 +34,10 @@ export function metricsPart(suite: () => Suite): void {
     expect(byEmail.data).toEqual([{ email_id: id, sent: 1, delivered: 1 }])
     const byDay = await taken(
       client.emails.metrics({
-        ...{ dimensions: ['period', 'domain'], metrics: ['delivered', 'delivery_rate'] },
-        ...{ timezone: 'Europe/Berlin', granularity: 'hourly' },
+        dimensions: ['period', 'domain'],
+        metrics: ['delivered', 'delivery_rate'],
+        timezone: 'Europe/Berlin',
+        granularity: 'hourly',
         startDate: new Date(Date.now() - 3_600_000).toISOString(),
       }),
     )

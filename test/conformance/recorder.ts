@@ -13,17 +13,27 @@ export interface Recorder {
 
 /** The error names that typed clients know. Other names break them (reference: wire format §3). */
 const ERROR_NAMES = [
-  ...[
-    'invalid_idempotency_key',
-    'validation_error',
-    'missing_api_key',
-    'restricted_api_key',
-    'invalid_api_key',
-  ],
-  ...['not_found', 'method_not_allowed', 'invalid_idempotent_request', 'concurrent_idempotent_requests'],
-  ...['invalid_attachment', 'invalid_from_address', 'invalid_access', 'invalid_parameter', 'invalid_region'],
-  ...['missing_required_field', 'monthly_quota_exceeded', 'daily_quota_exceeded', 'rate_limit_exceeded'],
-  ...['security_error', 'application_error', 'internal_server_error'],
+  'invalid_idempotency_key',
+  'validation_error',
+  'missing_api_key',
+  'restricted_api_key',
+  'invalid_api_key',
+  'not_found',
+  'method_not_allowed',
+  'invalid_idempotent_request',
+  'concurrent_idempotent_requests',
+  'invalid_attachment',
+  'invalid_from_address',
+  'invalid_access',
+  'invalid_parameter',
+  'invalid_region',
+  'missing_required_field',
+  'monthly_quota_exceeded',
+  'daily_quota_exceeded',
+  'rate_limit_exceeded',
+  'security_error',
+  'application_error',
+  'internal_server_error',
 ]
 
 /** Starts recording between the client and the real `fetch`. */

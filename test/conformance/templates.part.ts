@@ -8,8 +8,13 @@ export function templatesPart(suite: () => Suite): void {
     const { templates } = suite().client
     const created = await taken(
       templates.create({
-        ...{ name: 'Order', alias: 'order-1', from: suite().from, subject: 'Order {{{NUMBER}}}' },
-        ...{ replyTo: ['help@acme.example'], html: '<p>{{{ITEM}}}</p>', text: '{{{ITEM}}}' },
+        name: 'Order',
+        alias: 'order-1',
+        from: suite().from,
+        subject: 'Order {{{NUMBER}}}',
+        replyTo: ['help@acme.example'],
+        html: '<p>{{{ITEM}}}</p>',
+        text: '{{{ITEM}}}',
         variables: [
           { key: 'NUMBER', type: 'number', fallbackValue: 1 },
           { key: 'ITEM', type: 'string' },
@@ -20,8 +25,15 @@ export function templatesPart(suite: () => Suite): void {
     expect(created).toEqual({ object: 'template', id })
     const read = await taken(templates.get(id))
     expect(read).toMatchObject({
-      ...{ object: 'template', id, name: 'Order', alias: 'order-1', status: 'draft', published_at: null },
-      ...{ reply_to: ['help@acme.example'], html: '<p>{{{ITEM}}}</p>', text: '{{{ITEM}}}' },
+      object: 'template',
+      id,
+      name: 'Order',
+      alias: 'order-1',
+      status: 'draft',
+      published_at: null,
+      reply_to: ['help@acme.example'],
+      html: '<p>{{{ITEM}}}</p>',
+      text: '{{{ITEM}}}',
       variables: [
         { key: 'NUMBER', type: 'number', fallback_value: 1 },
         { key: 'ITEM', type: 'string', fallback_value: null },
@@ -35,7 +47,9 @@ export function templatesPart(suite: () => Suite): void {
     expect(await taken(templates.get(copy.id))).toMatchObject({ name: 'Orders (copy)', status: 'published' })
     expect(await taken(templates.remove(copy.id))).toEqual({ object: 'template', id: copy.id, deleted: true })
     expect(await refused(templates.get(NOBODY))).toMatchObject({
-      ...{ statusCode: 404, name: 'not_found', message: 'Template not found' },
+      statusCode: 404,
+      name: 'not_found',
+      message: 'Template not found',
     })
   })
 
@@ -46,7 +60,9 @@ export function templatesPart(suite: () => Suite): void {
     const made = await taken(
       templates
         .create({
-          ...{ name: 'Component', alias: 'component', subject: 'For {{{NAME}}}' },
+          name: 'Component',
+          alias: 'component',
+          subject: 'For {{{NAME}}}',
           react: createElement('p', null, 'Hi ', createElement('b', null, '{{{NAME}}}')),
           variables: [{ key: 'NAME', type: 'string' }],
         })
@@ -73,7 +89,8 @@ export function templatesPart(suite: () => Suite): void {
     )
     expect(both.data).toHaveLength(2)
     expect(await refused(emails.send({ from, to, template: { id: made.id } }))).toMatchObject({
-      ...{ statusCode: 422, name: 'validation_error' },
+      statusCode: 422,
+      name: 'validation_error',
       message: 'Missing value for the variable `NAME`, which has no fallback value.',
     })
   })
@@ -114,8 +131,12 @@ export function templatesPart(suite: () => Suite): void {
     await expect
       .poll(subjects)
       .toEqual([
-        ...['ada: News for Ada', 'ada: Your order, Ada', 'ada: Your parcel, Ada'],
-        ...['bob: News for Bob', 'bob: Your order, Bob', 'bob: Your parcel, Bob'],
+        'ada: News for Ada',
+        'ada: Your order, Ada',
+        'ada: Your parcel, Ada',
+        'bob: News for Bob',
+        'bob: Your order, Bob',
+        'bob: Your parcel, Bob',
       ])
   })
 }

@@ -173,7 +173,7 @@ describe('bodies', () => {
     expect([200, 201]).toContain(status)
   })
 
-  test('POST accepts null or empty optional fields, as typed clients write them', async () => {
+  test('POST accepts null or empty optional fields, as clients in typed languages send them', async () => {
     const nothing = { cc: null, bcc: null, reply_to: null, tags: null, headers: null, attachments: null }
     expect(await post('/emails', { ...hello, ...nothing, scheduled_at: null, topic_id: null })).toMatchObject(
       {

@@ -13,7 +13,11 @@ export function webhooksPart(suite: () => Suite): void {
     })
     const { id } = made
     expect(await taken(webhooks.get(id))).toMatchObject({
-      ...{ object: 'webhook', id, endpoint, status: 'enabled', signing_secret: made.signing_secret },
+      object: 'webhook',
+      id,
+      endpoint,
+      status: 'enabled',
+      signing_secret: made.signing_secret,
       events: ['email.sent', 'contact.created'],
     })
     expect((await taken(webhooks.list())).data.map((one) => one.id)).toContain(id)

@@ -76,8 +76,14 @@ export function accountsContract(storage: () => Storage): void {
     const { user } = await makeTeam(storage())
     const subject = unique('subject')
     const identity = {
-      ...{ id: newId(T0), userId: user.id, provider: 'corp', issuer: 'i', subject, email: 'a@x.example' },
-      ...{ createdAt: T0, lastUsedAt: null },
+      id: newId(T0),
+      userId: user.id,
+      provider: 'corp',
+      issuer: 'i',
+      subject,
+      email: 'a@x.example',
+      createdAt: T0,
+      lastUsedAt: null,
     }
     await storage().linkIdentity({ identity }, T0)
     const set = (byMail: boolean, now: number) =>

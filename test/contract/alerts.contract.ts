@@ -5,9 +5,9 @@ import { loadProviderRules, loadProviders } from '../../appliance/config/config.
 import type { Notice } from '../../appliance/intake/intake.ts'
 import type { Alert, AlertKind } from '../../appliance/mail/alert.ts'
 import { newId } from '../../appliance/mail/ids.ts'
-import { createProviderGate } from '../../appliance/senders/senders.ts'
-import type { Change, Domain, Storage } from '../../appliance/storage/storage.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createProviderRuleChecker } from '../../appliance/senders/senders.ts'
+import type { DeliveryChange, Domain, Storage } from '../../appliance/storage/storage.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, newDomain, putEmail, T0, unique } from './fixtures.ts'
 
 /** Returns an open alert. Not stored. */
@@ -59,12 +59,12 @@ function startWatch(storage: Storage) {
   const moved = movedClock()
   const { clock } = moved
   const sent: Notice[] = []
-  const gate = createProviderGate({ storage, clock, rules: () => table })
+  const gate = createProviderRuleChecker({ storage, clock, rules: () => table })
   const watch = createAlerts({
     storage,
     clock,
     gate,
-    log: silentLogger(),
+    log: createSilentLogger(),
     providers: () => providers,
     url: 'https://mail.shop.example/dashboard/alerts',
     sendNotice: (notice) => {
@@ -105,7 +105,7 @@ async function makeDomain(storage: Storage, more: Partial<Domain> = {}) {
   return { team, user, domain: verified }
 }
 
-const bounce = (id: string): Change => {
+const bounce = (id: string): DeliveryChange => {
   const bounced = change(id, 'bounced', 'email.bounced')
   const about = { type: 'Permanent' as const, subType: 'General' as const, message: '', diagnosticCode: [] }
   return { ...bounced, event: { ...bounced.event!, id: newId(T0), data: { bounce: about } } }
@@ -180,7 +180,7 @@ export function alertsContract(use: () => Storage): void {
     expect((await use().dueAlertMail({ before: T0 }, T0))?.teamId).not.toBe(team.id)
   })
 
-  test('keeps settings for each team, and purges only old closed alerts', async () => {
+  test('stores alert settings for each team, and purges only old closed alerts', async () => {
     const [{ team }, { team: other }] = [await makeTeam(use()), await makeTeam(use())]
     const settings = { email: false, muted: ['dns' as const, 'queue' as const] }
     await use().setAlertSettings({ teamId: team.id, settings: { email: true, muted: [] } }, T0)
@@ -226,7 +226,7 @@ export function alertsContract(use: () => Storage): void {
     expect(await told(team.id)).toEqual(['alert.opened', 'alert.closed'])
   })
 
-  test('sends a second alert within the hour by the next email, and no email for a muted kind', async () => {
+  test('sends a second alert within the hour in the next email, and no email for a muted kind', async () => {
     const { team, user, domain } = await makeDomain(use(), { suspect: { status: 'failed', since: T0 } })
     watch = startWatch(use())
     await watch.measured()

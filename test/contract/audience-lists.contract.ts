@@ -12,7 +12,7 @@ export function audienceListsContract(storage: () => Storage): void {
 }
 
 function segmentTests(storage: () => Storage): void {
-  test('are created up to the limit of the team, renamed and listed with their sizes', async () => {
+  test('creates segments up to the limit of the team, renames them, and lists them with their sizes', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const other = await audienceStage(storage())
     const [one, two] = [await addSegment('One'), await addSegment('Two')]
@@ -30,7 +30,7 @@ function segmentTests(storage: () => Storage): void {
     expect(await storage().getSegment({ teamId: other.teamId, id: one.id }, T0)).toBeUndefined()
   })
 
-  test('counts subscribed, unsuppressed contacts by provider', async () => {
+  test('counts the subscribed, unsuppressed contacts of a segment by provider', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const { id } = await addSegment('Providers')
     const [known, unknown] = [`${unique('known')}.example`, `${unique('new')}.example`]
@@ -54,7 +54,7 @@ function segmentTests(storage: () => Storage): void {
     expect((await storage().segmentProviders(theirs, T0)).contacts).toBe(0)
   })
 
-  test('records sizes once a day and removes old days', async () => {
+  test('records segment sizes once a day and removes old days', async () => {
     const { teamId, addSegment, add } = await audienceStage(storage())
     const [one, empty] = [await addSegment('One'), await addSegment('Empty')]
     const ruled: Segment = {
@@ -85,7 +85,7 @@ function segmentTests(storage: () => Storage): void {
     expect(await days(one.id, '2026-01-04')).toEqual([])
   })
 
-  test('adds and removes contacts, with one event for each change', async () => {
+  test('adds contacts to a segment and removes them, with one event for each change', async () => {
     const { teamId, addSegment, add, events } = await audienceStage(storage())
     const segment = await addSegment('VIP')
     const ada = await add()
@@ -96,7 +96,8 @@ function segmentTests(storage: () => Storage): void {
     expect(await storage().isInSegment(args, T0)).toBe(true)
     const page = { teamId, contactId: ada.id, limit: 10 }
     expect(await storage().listContactSegments(page, T0)).toEqual({
-      ...{ items: [{ id: segment.id, name: 'VIP', addedAt: T0 + 1 }], hasMore: false },
+      items: [{ id: segment.id, name: 'VIP', addedAt: T0 + 1 }],
+      hasMore: false,
     })
     expect(await storage().removeFromSegment(args, T0 + 3)).toEqual(ada)
     expect(await storage().removeFromSegment(args, T0 + 3)).toEqual(ada)
@@ -134,20 +135,22 @@ function segmentTests(storage: () => Storage): void {
     expect(await storage().listTopics({ teamId }, T0)).toEqual([])
     expect(await choicesOf(made[0]!.id)).toEqual([])
     expect(await storage().listContactSegments({ teamId, contactId: made[0]!.id, limit: 5 }, T0)).toEqual({
-      ...{ items: [], hasMore: false },
+      items: [],
+      hasMore: false,
     })
     let steps = 0
     while (await storage().sweepDeleted({ most: 1 }, T0)) steps += 1
     // At least two rows and one lookup for each of the two.
     expect(steps).toBeGreaterThanOrEqual(6)
     expect(await storage().listContacts({ teamId, segmentId: segment.id, limit: 5 }, T0)).toEqual({
-      ...{ items: [], hasMore: false },
+      items: [],
+      hasMore: false,
     })
   })
 }
 
 function topicTests(storage: () => Storage): void {
-  test('use the choice of the contact, or else the default of the topic', async () => {
+  test('the topics of a contact reflect its choice, or else the default of the topic', async () => {
     const { teamId, addTopic, add, choicesOf, events } = await audienceStage(storage())
     const [news, offers] = [await addTopic(), await addTopic({ defaultSubscription: 'opt_out' })]
     const ada = await add()
@@ -158,7 +161,9 @@ function topicTests(storage: () => Storage): void {
     const set = (topics: [string, 'opt_in' | 'opt_out'][], by = explicit) =>
       storage().setContactTopics(
         {
-          ...{ teamId, ref: { id: ada.id }, act: by },
+          teamId,
+          ref: { id: ada.id },
+          act: by,
           topics: topics.map(([id, subscription]) => ({ id, subscription })),
         },
         T0 + 1,
@@ -186,7 +191,7 @@ function topicTests(storage: () => Storage): void {
     expect(await storage().setContactTopics(nobody, T0)).toBeUndefined()
   })
 
-  test('are updated within their team, with an event for each change', async () => {
+  test('updates topics only within their team, with an event for each change', async () => {
     const { teamId, addTopic, events } = await audienceStage(storage())
     const topic = await addTopic({ name: 'News', description: 'Monthly' })
     const update = (change: Partial<Topic>) => storage().updateTopic({ teamId, id: topic.id, change }, T0 + 1)
@@ -213,7 +218,7 @@ function topicTests(storage: () => Storage): void {
     ])
   })
 
-  test('return for each address whether it receives the topic', async () => {
+  test('returns for each address whether it receives a topic', async () => {
     const { teamId, addTopic, add } = await audienceStage(storage())
     const [news, offers] = [await addTopic(), await addTopic({ defaultSubscription: 'opt_out' })]
     const chose = (id: string, subscription: 'opt_in' | 'opt_out') => [{ id, subscription }]
@@ -230,11 +235,16 @@ function topicTests(storage: () => Storage): void {
 }
 
 function propertyTests(storage: () => Storage): void {
-  test('have a key that is unique in the team, and a fallback', async () => {
+  test('contact properties have a key that is unique in the team, and a fallback', async () => {
     const { teamId } = await audienceStage(storage())
     const other = await audienceStage(storage())
     const property = (key: string, team = teamId) => ({
-      ...{ id: newId(T0), teamId: team, key, label: unique('p'), type: 'string' as const, createdAt: T0 },
+      id: newId(T0),
+      teamId: team,
+      key,
+      label: unique('p'),
+      type: 'string' as const,
+      createdAt: T0,
       fallback: 'there',
     })
     const create = (one: ReturnType<typeof property>, most = 10) =>

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { ConsentAct } from '../../appliance/mail/audience.ts'
+import type { ConsentContext } from '../../appliance/mail/audience.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type {
   Contact,
@@ -12,15 +12,25 @@ import type {
 import { makeTeam, T0, unique } from './fixtures.ts'
 
 /** Returns a consent act made by an app. */
-export const act = (more: Partial<ConsentAct> = {}): ConsentAct => ({
-  ...{ origin: 'api', via: 'api', source: 'key', ip: null, userAgent: null, wording: null, lifts: false },
+export const act = (more: Partial<ConsentContext> = {}): ConsentContext => ({
+  origin: 'api',
+  via: 'api',
+  source: 'key',
+  ip: null,
+  userAgent: null,
+  wording: null,
+  lifts: false,
   ...more,
 })
 export const explicit = act({ lifts: true })
 export const person = act({ origin: 'person', via: 'one_click', source: null, ip: '192.0.2.1', lifts: true })
 
 export const newContact = (teamId: string, more: Partial<NewContact> = {}): NewContact => ({
-  ...{ id: newId(T0), teamId, email: `${unique('ada')}@example.com`, segmentIds: [], topics: [] },
+  id: newId(T0),
+  teamId,
+  email: `${unique('ada')}@example.com`,
+  segmentIds: [],
+  topics: [],
   ...more,
 })
 
@@ -35,8 +45,14 @@ export async function audienceStage(storage: Storage) {
   }
   const addTopic = async (more: Partial<Topic> = {}): Promise<Topic> => {
     const topic: Topic = {
-      ...{ id: newId(T0), teamId, name: unique('Topic'), description: null, defaultSubscription: 'opt_in' },
-      ...{ visibility: 'private', createdAt: T0, updatedAt: T0 },
+      id: newId(T0),
+      teamId,
+      name: unique('Topic'),
+      description: null,
+      defaultSubscription: 'opt_in',
+      visibility: 'private',
+      createdAt: T0,
+      updatedAt: T0,
       ...more,
     }
     expect(await storage.createTopic({ topic, most: 100 }, T0)).toBe(true)
@@ -61,6 +77,17 @@ export async function audienceStage(storage: Storage) {
   const told = async () => (await events()).map(({ type }) => type)
   const counts = () => storage.countContacts({ teamId }, T0)
   return {
-    ...{ teamId, addSegment, addTopic, save, add, get, update, remove, choicesOf, events, told, counts },
+    teamId,
+    addSegment,
+    addTopic,
+    save,
+    add,
+    get,
+    update,
+    remove,
+    choicesOf,
+    events,
+    told,
+    counts,
   }
 }

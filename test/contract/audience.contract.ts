@@ -11,14 +11,21 @@ export function audienceContract(storage: () => Storage): void {
 }
 
 function contactTests(storage: () => Storage): void {
-  test('are unique by address in any case, and found by ID or address in their own team only', async () => {
+  test('contacts are unique by address in any case, and found by ID or address in their own team only', async () => {
     const { teamId, add, save, counts } = await audienceStage(storage())
     const other = await audienceStage(storage())
     const email = `${unique('Ada')}@example.com`
     const ada = await add({ email, firstName: 'Ada', properties: { p1: 'pro', p2: 3 } })
     expect(ada).toMatchObject({
-      ...{ email, firstName: 'Ada', lastName: null, properties: { p1: 'pro', p2: 3 }, optOut: null },
-      ...{ createdBy: 'api', createdFrom: 'key', createdAt: T0, updatedAt: T0 },
+      email,
+      firstName: 'Ada',
+      lastName: null,
+      properties: { p1: 'pro', p2: 3 },
+      optOut: null,
+      createdBy: 'api',
+      createdFrom: 'key',
+      createdAt: T0,
+      updatedAt: T0,
       lastOpenedAt: null,
       lastClickedAt: null,
     })
@@ -208,7 +215,7 @@ function contactTests(storage: () => Storage): void {
 }
 
 function optOutTests(storage: () => Storage): void {
-  test('are lifted only by an explicit change, and keep their first time and origin', async () => {
+  test('opt-outs are lifted only by an explicit change, and keep their first time and origin', async () => {
     const { teamId, add, save, update, get, counts } = await audienceStage(storage())
     const ada = await add()
     await update(ada.id, { unsubscribed: true }, person)
@@ -235,7 +242,7 @@ function optOutTests(storage: () => Storage): void {
     ])
   })
 
-  test('survive deletion: a contact created again is still opted out of everything and of its topics', async () => {
+  test('opt-outs survive deletion: a contact created again is still opted out of everything and of its topics', async () => {
     const { teamId, addTopic, add, remove, get, choicesOf, counts, update } = await audienceStage(storage())
     const topic = await addTopic()
     const topics = [{ id: topic.id, subscription: 'opt_out' as const }]
@@ -263,7 +270,7 @@ function optOutTests(storage: () => Storage): void {
     expect(await get(again.id)).toBeUndefined()
   })
 
-  test('stay with the old address of a contact, and those of its new address apply', async () => {
+  test('opt-outs stay with a contact’s old address, and those of its new address apply', async () => {
     const { addTopic, add, remove, update, choicesOf, counts } = await audienceStage(storage())
     const topic = await addTopic()
     const gone = await add(
@@ -273,7 +280,8 @@ function optOutTests(storage: () => Storage): void {
     await remove(gone.id)
     const eve = await add({ topics: [{ id: topic.id, subscription: 'opt_in' }] })
     expect(await update(eve.id, {}, explicit, gone.email)).toMatchObject({
-      ...{ email: gone.email, optOut: { at: T0, origin: 'person' } },
+      email: gone.email,
+      optOut: { at: T0, origin: 'person' },
     })
     expect(await choicesOf(eve.id)).toEqual([[topic.id, 'opt_out']])
     expect(await counts()).toEqual({ contacts: 1, unsubscribed: 1 })

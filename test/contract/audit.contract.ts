@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { NewAuditEntry } from '../../appliance/mail/audit.ts'
-import { madeAt, newId } from '../../appliance/mail/ids.ts'
+import { getIdTime, newId } from '../../appliance/mail/ids.ts'
 import type { AuditFilter, Storage } from '../../appliance/storage/storage.ts'
 import { makeTeam, T0 } from './fixtures.ts'
 
@@ -12,9 +12,19 @@ export function auditContract(open: () => Storage): void {
   const write = async (at: number, more: Partial<NewAuditEntry>): Promise<string> => {
     const id = newId(at)
     const entry: NewAuditEntry = {
-      ...{ id, teamId, at, actor: 'ann@example.com', actorKind: 'user', actorName: 'Ann', ip: null },
-      ...{ action: 'domain.create', target: 'domain d-1', targetName: 'Shop.example' },
-      ...{ before: null, after: {}, details: {} },
+      id,
+      teamId,
+      at,
+      actor: 'ann@example.com',
+      actorKind: 'user',
+      actorName: 'Ann',
+      ip: null,
+      action: 'domain.create',
+      target: 'domain d-1',
+      targetName: 'Shop.example',
+      before: null,
+      after: {},
+      details: {},
       ...more,
     }
     await storage.appendAudit({ entry }, at)
@@ -54,15 +64,15 @@ export function auditContract(open: () => Storage): void {
     expect(await found({ target: 'k-1' })).toEqual([])
     expect(await found({ target: 'k%' })).toEqual([])
     expect(await found({ target: 'SHOP.' })).toEqual([robot, domain])
-    expect(await found({ since: madeAt(domain) })).toEqual([robot, key, domain])
-    expect(await found({ until: madeAt(domain) })).toEqual([])
+    expect(await found({ since: getIdTime(domain) })).toEqual([robot, key, domain])
+    expect(await found({ until: getIdTime(domain) })).toEqual([])
   })
 
   test('removes old entries, oldest first', async () => {
-    const before = madeAt(await write(T0, {})) + 1
+    const before = getIdTime(await write(T0, {})) + 1
     const all = await found({ appliance: true })
     expect(all).toHaveLength(5)
-    expect(await storage.purgeAudit({ before: madeAt(all.at(-1)!), most: 10 }, T0)).toBe(0)
+    expect(await storage.purgeAudit({ before: getIdTime(all.at(-1)!), most: 10 }, T0)).toBe(0)
     expect(await storage.purgeAudit({ before, most: 1 }, T0)).toBe(1)
     expect(await found({ appliance: true })).toEqual(all.slice(0, -1))
     expect(await storage.purgeAudit({ before, most: 10 }, T0)).toBe(4)

@@ -15,17 +15,34 @@ export function newAutomation(teamId: string, event: string, more: Partial<Autom
     connections: [{ from: 'start', to: 'wait', type: 'default' }],
   }
   return {
-    ...{ id: newId(T0), teamId, name: 'Welcome', status: 'enabled', versionId: newId(T0), graph },
-    ...{ stopReason: null, createdAt: T0, updatedAt: T0, ...more },
+    id: newId(T0),
+    teamId,
+    name: 'Welcome',
+    status: 'enabled',
+    versionId: newId(T0),
+    graph,
+    stopReason: null,
+    createdAt: T0,
+    updatedAt: T0,
+    ...more,
   }
 }
 
 const reached = (key: string, dueAt: number, eventName: string | null = null): ReachedStep => ({
-  ...{ key, type: eventName === null ? 'delay' : 'wait_for_event', status: 'waiting', dueAt, eventName },
+  key,
+  type: eventName === null ? 'delay' : 'wait_for_event',
+  status: 'waiting',
+  dueAt,
+  eventName,
 })
 
 export const done = (next: ReachedStep | null = null, more: Partial<StepResult> = {}): StepResult => ({
-  ...{ status: 'completed', output: null, error: null, next, end: 'completed', ...more },
+  status: 'completed',
+  output: null,
+  error: null,
+  next,
+  end: 'completed',
+  ...more,
 })
 
 /** Stores an automation and a contact. Returns helpers that send events and begin runs. */
@@ -127,7 +144,8 @@ function definitionTests(storage: () => Storage): void {
     const { automation, send, teamId } = await automationStage(storage())
     expect(await send(undefined, T0, unique('other'))).toBeUndefined()
     expect(await send({ email: 'new@example.com' })).toMatchObject({
-      ...{ contact: undefined, waiting: [] },
+      contact: undefined,
+      waiting: [],
       starts: [{ automationId: automation.id, versionId: automation.versionId }],
     })
     await storage().updateAutomation({ teamId, id: automation.id, change: { status: 'disabled' } }, T0)
@@ -150,7 +168,10 @@ function runTests(storage: () => Storage): void {
     expect([await take(), await take()]).toEqual([true, false])
     const contact = await storage().getContact({ teamId, ref: { email } }, T0)
     expect(await run(first.id)).toMatchObject({
-      ...{ status: 'running', contactId: contact!.id, completedAt: null, createdAt: T0 },
+      status: 'running',
+      contactId: contact!.id,
+      completedAt: null,
+      createdAt: T0,
       steps: [
         { key: 'start', type: 'trigger', status: 'completed', completedAt: T0 },
         { key: 'wait', type: 'delay', status: 'waiting', dueAt: T0 + DAY, completedAt: null },
@@ -218,7 +239,8 @@ function runTests(storage: () => Storage): void {
     while ((await storage().cancelStoppedRuns({ most: 9 }, T0 + 5)) > 0);
     expect(await storage().hasStoppedRuns({}, T0)).toBe(false)
     expect(await run(runId)).toMatchObject({
-      ...{ status: 'cancelled', completedAt: T0 + 5 },
+      status: 'cancelled',
+      completedAt: T0 + 5,
       steps: [{ status: 'completed' }, { key: 'wait', status: 'skipped', dueAt: null }],
     })
     expect(await due(T0 + 9)).toMatchObject([{ runId: after }])
@@ -242,7 +264,8 @@ function runTests(storage: () => Storage): void {
     const take = { event: work!.event, contactId: newId(T0), runs, resumed: [], act: act() }
     await storage().takeSentEvent(take, T0 + MINUTE - 1)
     expect(await storage().getAutomation({ teamId, id: automation.id }, T0)).toMatchObject({
-      ...{ status: 'disabled', stopReason: expect.stringContaining('30 runs for one contact') as string },
+      status: 'disabled',
+      stopReason: expect.stringContaining('30 runs for one contact') as string,
     })
     const recent = { automationId: automation.id, since: T0, most: 99 }
     expect(await storage().recentAutomationRuns(recent, T0)).toEqual({ ended: 30, failed: 0 })
@@ -308,7 +331,7 @@ function effectTests(storage: () => Storage): void {
     expect(await run(runId)).toMatchObject({ status: 'completed', completedAt: T0 + 7 })
   })
 
-  test('a step whose effect is impossible fails along with its run', async () => {
+  test('a step with an impossible effect fails, and so does its run', async () => {
     const { begin, advance, run } = await automationStage(storage())
     const runId = await begin(reached('a', T0))
     const effect = { kind: 'segment', segmentId: newId(T0) }
@@ -361,7 +384,8 @@ function sendTests(storage: () => Storage): void {
     const runId = await begin(reached('mail', T0))
     expect([await put(runId), await put(runId)]).toEqual(['stored', 'stale'])
     expect((await run(runId)).steps.find(({ key }) => key === 'mail')).toMatchObject({
-      ...{ dueAt: T0, output: { email_id: expect.any(String) as string } },
+      dueAt: T0,
+      output: { email_id: expect.any(String) as string },
     })
     const second = await begin(reached('mail', T0))
     await update(contact.id, { unsubscribed: true })

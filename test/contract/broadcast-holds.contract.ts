@@ -7,7 +7,7 @@ import { DAY, MINUTE, T0, unique } from './fixtures.ts'
 /** The part of a broadcast for one provider, which a brake holds. */
 export function broadcastHoldsContract(storage: () => Storage): void {
   describe('broadcasts held for one provider', () => {
-    test('keep queued mail for that provider, and continue to others', async () => {
+    test('a broadcast held for one provider keeps its queued mail for that provider, and continues to others', async () => {
       const { teamId, domain, join, sending, emailTo, lease, get } = await broadcastStage(storage())
       const first = await join()
       const other = await join({ email: `bob@${unique('else')}.example` })
@@ -34,7 +34,7 @@ export function broadcastHoldsContract(storage: () => Storage): void {
     })
   })
 
-  test('list recipients in pages, and count deliveries in flight', async () => {
+  test('lists the recipients of a broadcast in pages, and counts its deliveries in flight', async () => {
     const { teamId, join, sending, enqueue, lease } = await broadcastStage(storage())
     const [ada, bob] = [await join(), await join({ unsubscribed: true })]
     const id = await sending()

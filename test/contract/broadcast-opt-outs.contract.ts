@@ -6,7 +6,7 @@ import { T0 } from './fixtures.ts'
 
 /** Tests when recipients of a broadcast are skipped because they opted out. */
 export function broadcastOptOutsContract(storage: () => Storage): void {
-  test('recipients that opted out before are skipped before anything is queued', async () => {
+  test('recipients that opted out before the start are skipped before anything is queued', async () => {
     const { join, addTopic, sending, waiting, get } = await broadcastStage(storage())
     const topic = await addTopic({ name: 'News' })
     const plain = await join()
@@ -17,7 +17,7 @@ export function broadcastOptOutsContract(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ expanded: 3, skipped: { unsubscribed: 1, topic: 1 } })
   })
 
-  test('a topic that nobody gets by default reaches only who asked for it', async () => {
+  test('a broadcast on an opt-in topic reaches only contacts who opted in', async () => {
     const { join, addTopic, sending, waiting, get } = await broadcastStage(storage())
     const topic = await addTopic({ defaultSubscription: 'opt_out' })
     await join()

@@ -5,7 +5,7 @@ import { MINUTE, T0 } from './fixtures.ts'
 
 /** Tests the rate of a broadcast. */
 export function broadcastRateContract(storage: () => Storage): void {
-  test('queuing moves the time of the next email in the same transaction, by the rate', async () => {
+  test('queuing sets the time of the next email by the rate, in the same transaction', async () => {
     const { join, sending, enqueue, get } = await broadcastStage(storage())
     for (let n = 0; n < 3; n++) await join()
     const id = await sending({ hourlyRate: 60 })
@@ -14,7 +14,7 @@ export function broadcastRateContract(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ enqueued: 3, nextAt: T0 + 4 * MINUTE })
   })
 
-  test('a skipped recipient takes no place', async () => {
+  test('a skipped recipient does not count toward the rate', async () => {
     const { join, remove, sending, enqueue, get } = await broadcastStage(storage())
     const [gone] = [await join(), await join()]
     const id = await sending({ hourlyRate: 60 })
@@ -23,7 +23,7 @@ export function broadcastRateContract(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ nextAt: T0 + 2 * MINUTE })
   })
 
-  test('without a rate there is no such time', async () => {
+  test('without a rate, there is no time for the next email', async () => {
     const { join, sending, enqueue, get } = await broadcastStage(storage())
     await join()
     const id = await sending()
@@ -31,7 +31,7 @@ export function broadcastRateContract(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ hourlyRate: null, nextAt: null })
   })
 
-  test('the rate changes until the broadcast is sent, and is no edit of the draft', async () => {
+  test('the rate can be changed until the broadcast is sent, which does not count as an edit of the draft', async () => {
     const { teamId, draft, start, get } = await broadcastStage(storage())
     const id = await draft()
     const change = (hourlyRate: number | null) =>

@@ -15,7 +15,7 @@ export function broadcastRulesContract(storage: () => Storage): void {
     return segment.id
   }
 
-  test('recipients are found by the rules of a segment, and passed over by those of another', async () => {
+  test('finds recipients by the rules of a segment, and excludes those that match the rules of another', async () => {
     const { teamId, add, draft, start, waiting } = await broadcastStage(storage())
     const ada = await add({ firstName: 'Ada' })
     await add({ firstName: 'Bob' })
@@ -27,7 +27,7 @@ export function broadcastRulesContract(storage: () => Storage): void {
     expect((await waiting(id)).map(({ contactId }) => contactId)).toEqual([ada.id])
   })
 
-  test('recipients by rules that opted out are skipped when they are found', async () => {
+  test('recipients that match the rules but opted out are skipped when they are found', async () => {
     const { teamId, add, addTopic, draft, start, waiting, get } = await broadcastStage(storage())
     const topic = await addTopic({ name: 'News' })
     const ada = await add({ firstName: 'Ada' })
@@ -40,7 +40,7 @@ export function broadcastRulesContract(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ expanded: 3, skipped: { unsubscribed: 1, topic: 1 } })
   })
 
-  test('a step examines ten times as many contacts as it may find', async () => {
+  test('a step examines up to ten times as many contacts as it may return', async () => {
     const { teamId, add, draft, start, waiting } = await broadcastStage(storage())
     for (let n = 0; n < 22; n++) await add({ firstName: 'Bob' })
     const ada = await add({ firstName: 'Ada' })

@@ -5,8 +5,12 @@ import { audienceStage } from './audience-stage.ts'
 import { leaseArgs, MINUTE, newEmail, T0, unique } from './fixtures.ts'
 
 export const content = {
-  ...{ from: 'Ada <ada@example.com>', subject: 'News', replyTo: [], previewText: null },
-  ...{ html: '<p>Hello</p>', text: null },
+  from: 'Ada <ada@example.com>',
+  subject: 'News',
+  replyTo: [],
+  previewText: null,
+  html: '<p>Hello</p>',
+  text: null,
 }
 
 /** Stores a team with a segment. Returns helpers for its broadcasts. */
@@ -22,8 +26,16 @@ export async function broadcastStage(storage: Storage) {
     await storage.createBroadcast(
       {
         broadcast: {
-          ...{ id, teamId, name: 'News', segmentId: segment.id, exclude: [], topicId: null, content },
-          ...{ document: null, createdAt: T0, ...more },
+          id,
+          teamId,
+          name: 'News',
+          segmentId: segment.id,
+          exclude: [],
+          topicId: null,
+          content,
+          document: null,
+          createdAt: T0,
+          ...more,
         },
       },
       T0,
@@ -62,6 +74,17 @@ export async function broadcastStage(storage: Storage) {
     return id
   }
   return {
-    ...{ ...made, segment, domain, join, draft, start, get, waiting, emailTo, enqueue, lease, sending },
+    ...made,
+    segment,
+    domain,
+    join,
+    draft,
+    start,
+    get,
+    waiting,
+    emailTo,
+    enqueue,
+    lease,
+    sending,
   }
 }

@@ -33,7 +33,7 @@ async function versioned(storage: Storage) {
 }
 
 function versionTests(storage: () => Storage): void {
-  test('changes of one author within a time are one version, later ones and those of others are new', async () => {
+  test('changes by one author within a few minutes form one version; later changes or other authors start a new one', async () => {
     const { teamId, id, by, write, listed, subjects } = await versioned(storage())
     await write('One', T0 + MINUTE)
     await write('Two', T0 + 2 * MINUTE)
@@ -52,7 +52,7 @@ function versionTests(storage: () => Storage): void {
     expect(await subjects()).toEqual(['Five', 'Four', 'Three'])
   })
 
-  test('hold the whole content, and the newest is what the draft says', async () => {
+  test('versions contain the whole content, and the newest matches the draft', async () => {
     const { teamId, id, by, change, listed, get } = await versioned(storage())
     await change({ content: { html: '<p>New</p>' }, document: '{"a":1}' }, T0 + 1)
     const read = async (version: string) =>
@@ -72,7 +72,7 @@ function versionTests(storage: () => Storage): void {
     expect((await storage().listBroadcastVersions({ ...foreign, limit: 9 }, T0)).items).toEqual([])
   })
 
-  test('are not made by what is refused, or by changes of other fields', async () => {
+  test('rejected changes and changes to other fields create no version', async () => {
     const { by, change, write, subjects, start, id } = await versioned(storage())
     const other = by('bob', T0 + 1)
     expect(await change({ name: 'New', exclude: [] }, T0 + 1, other)).toBe('done')
@@ -83,7 +83,7 @@ function versionTests(storage: () => Storage): void {
     expect(await subjects()).toEqual([content.subject])
   })
 
-  test('the oldest go, and all go with their broadcast', async () => {
+  test('only the newest versions are kept, and deleting a broadcast deletes them all', async () => {
     const { teamId, id, write, subjects } = await versioned(storage())
     for (let n = 1; n <= 5; n++) await write(`${n}`, T0 + n * 10 * MINUTE)
     expect(await subjects()).toEqual(['5', '4', '3'])

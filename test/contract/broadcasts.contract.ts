@@ -8,12 +8,12 @@ import { change, DAY, leaseArgs, MINUTE, newAttempt, newEmail, putEmail, T0 } fr
 export function broadcastsContract(storage: () => Storage): void {
   describe('drafts of broadcasts', () => draftTests(storage))
   describe('recipients of broadcasts', () => recipientTests(storage))
-  describe('broadcasts that stop', () => stopTests(storage))
+  describe('broadcasts that are paused or canceled', () => stopTests(storage))
   describe('results of broadcasts', () => resultTests(storage))
 }
 
 function draftTests(storage: () => Storage): void {
-  test('are listed, changed, and deleted', async () => {
+  test('lists, updates and deletes drafts of broadcasts', async () => {
     const { teamId, segment, draft, get } = await broadcastStage(storage())
     const id = await draft()
     expect(await get(id)).toMatchObject({ status: 'draft', segmentId: segment.id, content, edits: 0 })
@@ -37,7 +37,7 @@ function draftTests(storage: () => Storage): void {
     expect((await list('draft')).items.map((one) => one.id)).toEqual([id])
   })
 
-  test('are scheduled, started once, and then only renamed', async () => {
+  test('a broadcast can be scheduled and started once, and afterwards only renamed', async () => {
     const { teamId, draft, get, start } = await broadcastStage(storage())
     const id = await draft()
     expect(await storage().scheduleBroadcast({ teamId, id, at: T0 + DAY }, T0)).toBe('done')
@@ -61,7 +61,7 @@ function draftTests(storage: () => Storage): void {
     expect(await storage().cancelBroadcast({ teamId, id }, T0)).toBe('wrong_status')
   })
 
-  test('keep that a test was sent until their content changes', async () => {
+  test('a draft remembers that a test was sent until its content changes', async () => {
     const { teamId, draft, get } = await broadcastStage(storage())
     const id = await draft()
     const update = (change: object) => storage().updateBroadcast({ teamId, id, change }, T0)
@@ -76,7 +76,7 @@ function draftTests(storage: () => Storage): void {
     expect(await tested()).toBeNull()
   })
 
-  test('that were started lately are found, the newest first', async () => {
+  test('finds recently started broadcasts, newest first', async () => {
     const { teamId, draft, start } = await broadcastStage(storage())
     const [first, second] = [await draft(), await draft()]
     await draft()
@@ -88,7 +88,7 @@ function draftTests(storage: () => Storage): void {
     expect(await found(T0 + 1, 9)).toEqual([second])
   })
 
-  test('are not started from a revision of an older text', async () => {
+  test('rejects starting a broadcast from an outdated revision', async () => {
     const { teamId, draft } = await broadcastStage(storage())
     const id = await draft()
     await storage().updateBroadcast({ teamId, id, change: { content: { subject: 'New' } } }, T0)
@@ -96,7 +96,7 @@ function draftTests(storage: () => Storage): void {
     expect(await storage().startBroadcast({ teamId, id, edits: 0, revision }, T0)).toBe('stale')
   })
 
-  test('of another team are unknown', async () => {
+  test('hides broadcasts from other teams', async () => {
     const [one, other] = [await broadcastStage(storage()), await broadcastStage(storage())]
     const ref = { teamId: other.teamId, id: await one.draft() }
     expect(await storage().getBroadcast(ref, T0)).toBeUndefined()
@@ -107,7 +107,7 @@ function draftTests(storage: () => Storage): void {
 }
 
 function recipientTests(storage: () => Storage): void {
-  test('are the contacts of the segment at the start, each once, without those of excluded segments', async () => {
+  test('the recipients are the segment’s contacts at the start, once each, without those in excluded segments', async () => {
     const { join, addSegment, sending, waiting, get } = await broadcastStage(storage())
     const vip = await addSegment()
     const contacts = [await join(), await join(), await join()]
@@ -129,7 +129,7 @@ function recipientTests(storage: () => Storage): void {
     expect((await stage.waiting(id)).map(({ contactId }) => contactId)).toEqual([plain.id])
   })
 
-  test('get one email each, but for who opted out, is suppressed or was deleted', async () => {
+  test('each recipient gets one email, except those who opted out, are suppressed or were deleted', async () => {
     const stage = await broadcastStage(storage())
     const { teamId, join, remove, sending, enqueue, get, lease } = stage
     const topic = await stage.addTopic({ name: 'News' })
@@ -145,14 +145,16 @@ function recipientTests(storage: () => Storage): void {
     expect(await enqueue(id)).toEqual({ enqueued: 2, skipped: 1 })
     expect(await enqueue(id)).toEqual({ enqueued: 0, skipped: 0 })
     expect(await get(id)).toMatchObject({
-      ...{ expanded: 5, enqueued: 2, skipped: { unsubscribed: 1, topic: 1, deleted: 1 } },
+      expanded: 5,
+      enqueued: 2,
+      skipped: { unsubscribed: 1, topic: 1, deleted: 1 },
     })
     expect(await storage().broadcastLoad({ id }, T0)).toEqual({ '': 1 })
     expect(await lease()).toEqual([plain.email])
     expect(await storage().countBroadcast({ id }, T0)).toEqual({ sent: 1, suppressed: 1 })
   })
 
-  test('are not put in the queue twice by two who read the same', async () => {
+  test('queues a recipient once when two processes read the same recipients', async () => {
     const { join, sending, emailTo, lease, get } = await broadcastStage(storage())
     const { id: contactId, email } = await join()
     const id = await sending()
@@ -166,7 +168,7 @@ function recipientTests(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ enqueued: 1 })
   })
 
-  test('whose address changed meanwhile are asked for again', async () => {
+  test('a recipient whose address changed before queuing is returned again with the new address', async () => {
     const { join, update, sending, emailTo, waiting, enqueue, lease } = await broadcastStage(storage())
     const { id: contactId, email } = await join()
     const id = await sending()
@@ -179,7 +181,7 @@ function recipientTests(storage: () => Storage): void {
     expect(await lease()).toEqual([`new-${email}`])
   })
 
-  test('wait for the provider of their domain, once it is known', async () => {
+  test('recipients are grouped by the provider of their domain once it is known', async () => {
     const { domain, join, sending, waiting } = await broadcastStage(storage())
     const { id: contactId } = await join()
     const id = await sending()
@@ -192,7 +194,7 @@ function recipientTests(storage: () => Storage): void {
     expect(await waiting(id, ['google'])).toEqual([])
   })
 
-  test('are asked for again before they are sent to', async () => {
+  test('rechecks recipients before sending, and skips those who opted out or were deleted', async () => {
     const { teamId, join, update, remove, sending, enqueue, lease } = await broadcastStage(storage())
     const [stays, leaves, deleted] = [await join(), await join(), await join()]
     const id = await sending()
@@ -204,7 +206,7 @@ function recipientTests(storage: () => Storage): void {
     expect(items.map(({ lastEvent }) => lastEvent).sort()).toEqual(['failed', 'failed', 'sent'])
   })
 
-  test('are read to the end also when their segment is deleted', async () => {
+  test('reads all recipients even if their segment is deleted after the start', async () => {
     const { teamId, segment, join, draft, start, waiting } = await broadcastStage(storage())
     const contacts = [await join(), await join(), await join()]
     const id = await draft()
@@ -216,7 +218,7 @@ function recipientTests(storage: () => Storage): void {
     expect(await waiting(id)).toHaveLength(contacts.length)
   })
 
-  test('can be looked at before', async () => {
+  test('previews the recipients of a broadcast before it starts', async () => {
     const { teamId, segment, join, addSegment, addTopic } = await broadcastStage(storage())
     const [topic, other] = [await addTopic(), await addSegment()]
     await join({ firstName: 'Ada' })
@@ -243,7 +245,7 @@ function recipientTests(storage: () => Storage): void {
 function stopTests(storage: () => Storage): void {
   const other = (teamId: string) => newEmail(teamId, ['bob@example.net'], T0, { stream: 'broadcast' })
 
-  test('keep back what is in the queue while they pause, and nothing else', async () => {
+  test('pausing a broadcast holds its queued mail and no other mail', async () => {
     const { teamId, join, sending, enqueue, lease, get } = await broadcastStage(storage())
     const contact = await join()
     const id = await sending()
@@ -263,7 +265,7 @@ function stopTests(storage: () => Storage): void {
     expect(await lease()).toEqual([contact.email])
   })
 
-  test('for good close what waits and what is in the queue', async () => {
+  test('canceling a broadcast cancels its queued mail and skips its remaining recipients', async () => {
     const { teamId, join, sending, emailTo, lease, get } = await broadcastStage(storage())
     const [first] = [await join(), await join()]
     const id = await sending()
@@ -277,7 +279,7 @@ function stopTests(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ status: 'canceled', skipped: { canceled: 1 }, finishedAt: T0 + 9 })
   })
 
-  test('for good close the queue without a lease', async () => {
+  test('canceling a broadcast closes its queued deliveries even if nothing leases them', async () => {
     const { teamId, join, sending, enqueue } = await broadcastStage(storage())
     await join()
     const id = await sending()
@@ -308,7 +310,7 @@ function resultTests(storage: () => Storage): void {
     return { ...stage, id, contacts, emailIds: leased.map(({ emailId }) => emailId) }
   }
 
-  test('are summed up by quarter of an hour, domain and broadcast, and can be made again', async () => {
+  test('sums results by quarter hour, domain and broadcast, and can recompute them', async () => {
     const { id, teamId } = await sent()
     const ranges = [{ start: T0, end: T0 + DAY }]
     const sums = async (more: object = {}) =>
@@ -329,7 +331,7 @@ function resultTests(storage: () => Storage): void {
     expect((await storage().countOpenBroadcasts({}, T0)).sending).toBeGreaterThan(0)
   })
 
-  test('are found by their broadcast', async () => {
+  test('finds emails by their broadcast', async () => {
     const { id, teamId, emailIds } = await sent()
     await putEmail(storage(), teamId, ['a@x.test'])
     const list = (broadcastId?: string) => storage().listEmails({ teamId, limit: 9, broadcastId }, T0)
@@ -344,7 +346,7 @@ function resultTests(storage: () => Storage): void {
     expect(await search({ broadcast: newId(T0) })).toEqual([])
   })
 
-  test('that wait are found in the queue by their broadcast', async () => {
+  test('finds queued deliveries by their broadcast', async () => {
     const stage = await broadcastStage(storage())
     const { teamId } = stage
     await stage.join()
@@ -357,7 +359,7 @@ function resultTests(storage: () => Storage): void {
     expect(await storage().dropQueue({ teamId, broadcastId: id }, T0)).toMatchObject({ count: 1 })
   })
 
-  test('are counted, also by provider, and the last ones alone', async () => {
+  test('counts the results of a broadcast, in total, by provider and for its most recent emails', async () => {
     const { id, domain, get } = await sent()
     expect(await storage().countBroadcast({ id }, T0)).toEqual({ delivered: 1, bounced: 1 })
     expect(await storage().recentEmails({ id, since: 0, most: 1 }, T0)).toHaveLength(1)
@@ -372,10 +374,14 @@ function resultTests(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ counts: {}, reach, countedAt: T0 + 7 })
   })
 
-  test('are listed by recipient, with links and bounces', async () => {
+  test('lists the results of a broadcast by recipient, with links and bounces', async () => {
     const { teamId, id, contacts, emailIds, remove } = await sent()
     const hit = (type: NewHit['type'], link?: string): NewHit => ({
-      ...{ id: newId(T0), teamId, emailId: emailIds[0]!, deliveryId: null, type },
+      id: newId(T0),
+      teamId,
+      emailId: emailIds[0]!,
+      deliveryId: null,
+      type,
       data: link === undefined ? {} : { click: { ipAddress: '', timestamp: '', userAgent: '', link } },
     })
     for (const one of [hit('email.opened'), hit('email.clicked', 'https://a.example/')])
@@ -396,16 +402,20 @@ function resultTests(storage: () => Storage): void {
     expect((await list('delivered')).items).toMatchObject([{ contactId: null, email: ada!.email }])
     const links = await storage().listClickedLinks({ teamId, id, offset: 0, limit: 5 }, T0)
     expect(links).toEqual({
-      ...{ items: [{ url: 'https://a.example/', clicks: 2, uniqueClicks: 1 }], hasMore: false },
+      items: [{ url: 'https://a.example/', clicks: 2, uniqueClicks: 1 }],
+      hasMore: false,
     })
   })
 
-  test('know who unsubscribed with their link', async () => {
+  test('counts and lists the contacts who unsubscribed by the link in a broadcast', async () => {
     const { teamId, id, contacts, emailIds } = await sent()
     const { id: contactId, email: address } = contacts[0]!
     await storage().savePreferences(
       {
-        ...{ teamId, contactId, address, change: { unsubscribed: true, topics: [] } },
+        teamId,
+        contactId,
+        address,
+        change: { unsubscribed: true, topics: [] },
         act: { ...person, source: emailIds[0]! },
       },
       T0,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { ReturnedReport } from '../../appliance/mail/returned.ts'
+import type { ReturnedMailReport } from '../../appliance/mail/returned.ts'
 import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
 import { audienceStage } from './audience-stage.ts'
 import { automationStage } from './automations.contract.ts'
@@ -25,7 +25,7 @@ export function complaintsContract(storage: () => Storage): void {
       const message = { id, receivedAt: T0, ...path, tls: null, size: 1, bytes: new Uint8Array(1) }
       await storage().keepReturned({ emailId: email.id, message, limits: LIMITS, proven: true }, T0)
       const { id: deliveryId } = email.deliveries[0]!
-      const read: ReturnedReport = { kind: 'complaint', format: 'arf', reportingMta: null, entries: [] }
+      const read: ReturnedMailReport = { kind: 'complaint', format: 'arf', reportingMta: null, entries: [] }
       const complaints = [{ deliveryId, reason: 'Reported.' }]
       await storage().settleReturned({ id, report: read, bounces: [], complaints }, T0 + 1)
     }
@@ -38,7 +38,7 @@ export function complaintsContract(storage: () => Storage): void {
   }
   const out = { topicId: null, subscription: 'opt_out', origin: 'complaint', via: 'report' }
 
-  test('about an email with a topic opts the contact out of everything and records the origin', async () => {
+  test('a complaint about an email with a topic opts the contact out of everything and records the origin', async () => {
     const { teamId, add, addTopic, put, deliver, report, get, told, counts, log } = await stage()
     const topic = await addTopic()
     const ada = await add({ email: `${unique('ada')}@example.com` })
@@ -52,17 +52,18 @@ export function complaintsContract(storage: () => Storage): void {
     expect((await get(ada.id))!.optOut).toEqual({ at: T0 + 1, origin: 'complaint' })
   })
 
-  test('about an email with a topic to an address without a contact is stored for the address', async () => {
+  test('a complaint about an email with a topic to an address without a contact is stored for the address', async () => {
     const { add, addTopic, put, deliver, report, log } = await stage()
     const [topic, address] = [await addTopic(), `${unique('bob')}@example.com`]
     await report(await deliver(await put(address, { topicId: topic.id })))
     expect(await log(address)).toMatchObject([{ ...out, was: null }])
     expect((await add({ email: address, unsubscribed: false })).optOut).toEqual({
-      ...{ at: T0 + 1, origin: 'complaint' },
+      at: T0 + 1,
+      origin: 'complaint',
     })
   })
 
-  test('about an email from an automation opts its contact out', async () => {
+  test('a complaint about an email from an automation opts its contact out', async () => {
     const { teamId, contact, begin, get } = await automationStage(storage())
     const { deliver, report } = stageOf(teamId)
     const email = newEmail(teamId, [contact.email], T0)
@@ -79,7 +80,7 @@ export function complaintsContract(storage: () => Storage): void {
     expect((await get(contact.id))!.optOut).toEqual({ at: T0 + 1, origin: 'complaint' })
   })
 
-  test('about other mail changes no subscription', async () => {
+  test('a complaint about other mail changes no subscription', async () => {
     const { add, put, deliver, report, get, log } = await stage()
     const ada = await add({ email: `${unique('ada')}@example.com` })
     await report(await deliver(await put(ada.email)))

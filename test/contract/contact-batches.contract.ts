@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { ContactsChange, Storage } from '../../appliance/storage/storage.ts'
+import type { ContactBatchChange, Storage } from '../../appliance/storage/storage.ts'
 import { audienceStage, explicit, person } from './audience-stage.ts'
 import { T0 } from './fixtures.ts'
 
 async function stage(storage: Storage) {
   const all = await audienceStage(storage)
   const { teamId } = all
-  const change = (ids: string[], what: ContactsChange) =>
+  const change = (ids: string[], what: ContactBatchChange) =>
     storage.changeContacts({ teamId, ids, change: what, act: explicit }, T0 + 3)
   const suppress = async (email: string) => {
     const entry = { id: newId(T0), teamId, email, origin: 'manual' as const, sourceId: null, createdAt: T0 }
@@ -33,7 +33,11 @@ export function contactBatchesContract(storage: () => Storage): void {
     const missing = await change(ids, { kind: 'add_to_segment', segmentId: unknown })
     expect(missing).toEqual({ kind: 'unknown_segment', id: unknown })
     expect(await told()).toEqual([
-      ...['contact.created', 'contact.created', 'contact.updated', 'contact.updated', 'contact.updated'],
+      'contact.created',
+      'contact.created',
+      'contact.updated',
+      'contact.updated',
+      'contact.updated',
     ])
   })
 
@@ -54,8 +58,11 @@ export function contactBatchesContract(storage: () => Storage): void {
     expect(await counts()).toEqual({ contacts: 0, unsubscribed: 0 })
     expect(await storage().getTopic({ teamId, id: topic.id }, T0)).toMatchObject({ optedOut: 0 })
     expect((await told()).slice(3)).toEqual([
-      ...['contact.topics.updated', 'contact.topics.updated', 'contact.updated'],
-      ...['contact.deleted', 'contact.deleted'],
+      'contact.topics.updated',
+      'contact.topics.updated',
+      'contact.updated',
+      'contact.deleted',
+      'contact.deleted',
     ])
   })
 

@@ -12,31 +12,60 @@ import { makeTeam, T0 } from './fixtures.ts'
 
 /** Returns an import as first stored: a draft whose file has one header line. */
 export const newImport = (teamId: string, more: Partial<NewContactImport> = {}): NewContactImport => ({
-  ...{ id: newId(T0), teamId, status: 'draft', source: 'key', fileName: 'people.csv', fileSha256: 'ab12' },
-  ...{ bytes: 300, encoding: 'utf-8', separator: ',', columns: ['email', 'Name'], plan: null },
-  ...{ onConflict: 'upsert', processed: 12, line: 2, createdAt: T0 },
+  id: newId(T0),
+  teamId,
+  status: 'draft',
+  source: 'key',
+  fileName: 'people.csv',
+  fileSha256: 'ab12',
+  bytes: 300,
+  encoding: 'utf-8',
+  separator: ',',
+  columns: ['email', 'Name'],
+  plan: null,
+  onConflict: 'upsert',
+  processed: 12,
+  line: 2,
+  createdAt: T0,
   ...more,
 })
 
 /** How the two columns map to contact fields. */
 export const plan = {
-  ...{ email: 0, firstName: 1, lastName: null, unsubscribed: null },
-  ...{ properties: [], segmentIds: [], topics: [] },
+  email: 0,
+  firstName: 1,
+  lastName: null,
+  unsubscribed: null,
+  properties: [],
+  segmentIds: [],
+  topics: [],
 }
 
 export const NO_COUNTS = {
-  ...{ total: 0, created: 0, updated: 0, skipped: 0, failed: 0, duplicates: 0, kept: 0, rejects: 0 },
+  total: 0,
+  created: 0,
+  updated: 0,
+  skipped: 0,
+  failed: 0,
+  duplicates: 0,
+  kept: 0,
+  rejects: 0,
 }
 
 const stored = (made: NewContactImport, more: Partial<ContactImport> = {}): ContactImport => ({
-  ...{ ...made, counts: NO_COUNTS, error: null, completedAt: null, undone: 0, undoneAt: null },
+  ...made,
+  counts: NO_COUNTS,
+  error: null,
+  completedAt: null,
+  undone: 0,
+  undoneAt: null,
   ...more,
 })
 
 /** Tests of contact imports: files, scheduling and rows. */
 export function contactImportsContract(storage: () => Storage): void {
   describe('imports', () => stateTests(storage))
-  describe('turns', () => turnTests(storage))
+  describe('the order of imports', () => turnTests(storage))
   describe('rows', () => rowTests(storage))
   describe('undoing', () => undoTests(storage))
 }
@@ -110,7 +139,7 @@ function stateTests(storage: () => Storage): void {
 }
 
 function turnTests(storage: () => Storage): void {
-  test('teams take turns, and the imports of a team run in order', async () => {
+  test('imports of several teams run in turns, and those of one team in order', async () => {
     const [one, two] = [await importStage(storage()), await importStage(storage())]
     expect(await storage().nextContactImport({ among: ['none'] }, T0)).toBeUndefined()
     expect(await storage().nextContactImport({ among: [] }, T0)).toBeUndefined()
@@ -330,12 +359,14 @@ function undoTests(storage: () => Storage): void {
     expect(await undo(2)).toEqual({ removed: 2, done: false })
     expect(await undo(2)).toEqual({ removed: 2, done: false })
     expect(await storage().getContactImport({ teamId, id: made.id }, T0)).toMatchObject({
-      ...{ undone: 4, undoneAt: null },
+      undone: 4,
+      undoneAt: null,
     })
     expect(await undo(2)).toEqual({ removed: 1, done: true })
     expect(await undo(2)).toBe('closed')
     expect(await storage().getContactImport({ teamId, id: made.id }, T0)).toMatchObject({
-      ...{ undone: 5, undoneAt: T0 + 9 },
+      undone: 5,
+      undoneAt: T0 + 9,
     })
     expect(await find(known.email)).toMatchObject({ id: known.id, firstName: 'New' })
     expect(await counts()).toEqual({ contacts: 1, unsubscribed: 0 })

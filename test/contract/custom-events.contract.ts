@@ -6,7 +6,12 @@ import { DAY, makeTeam, T0, unique } from './fixtures.ts'
 
 /** Returns an event of a team. Not stored. */
 export const newCustomEvent = (teamId: string, more: Partial<CustomEvent> = {}): CustomEvent => ({
-  ...{ id: newId(T0), teamId, name: unique('user.created'), schema: null, createdAt: T0, updatedAt: null },
+  id: newId(T0),
+  teamId,
+  name: unique('user.created'),
+  schema: null,
+  createdAt: T0,
+  updatedAt: null,
   ...more,
 })
 
@@ -31,7 +36,8 @@ export function customEventsContract(storage: () => Storage): void {
     expect([await change(other.id), await change(team.id)]).toEqual([false, true])
     const changed = { ...event, schema: { seats: 'number' as const }, updatedAt: T0 + 1 }
     expect(await storage().listCustomEvents({ teamId: team.id, limit: 5 }, T0)).toEqual({
-      ...{ items: [second, changed], hasMore: false },
+      items: [second, changed],
+      hasMore: false,
     })
     const remove = (teamId: string) => storage().deleteCustomEvent({ teamId, id: event.id }, T0)
     expect([await remove(other.id), await remove(team.id), await remove(team.id)]).toEqual([

@@ -16,7 +16,7 @@ export function delegationContract(storage: () => Storage): void {
   const served = async (id: string) =>
     (await storage().servedDomains({ selectors: SELECTORS }, T0)).find(({ domain }) => domain.id === id)
 
-  test('domains that delegate records are served with their keys, without the private ones', async () => {
+  test('returns domains that delegate records, with their keys but without the private keys', async () => {
     const { key, ...domain } = await add('ns')
     const found = await served(domain.id)
     expect(found).toMatchObject({ domain, holds: false })
@@ -26,7 +26,7 @@ export function delegationContract(storage: () => Storage): void {
     expect(await served(domain.id)).toMatchObject({ holds: true })
   })
 
-  test('a domain that no longer delegates is served until its keys are retired', async () => {
+  test('a domain that no longer delegates is returned until its keys are retired', async () => {
     const { key, ...domain } = await add('none')
     expect(await served(domain.id)).toMatchObject({ domain: { delegation: 'none' }, keys: [{}] })
     const other = await add('none', 'posthaste')
@@ -36,7 +36,7 @@ export function delegationContract(storage: () => Storage): void {
     expect(await served(domain.id)).toBeUndefined()
   })
 
-  test('the serial of the zones rises with each change, and only then', async () => {
+  test('the zone serial increases only when the content changes', async () => {
     const serial = (digest: string, now: number) => storage().zoneSerial({ digest }, now)
     const names = [unique('one'), unique('two'), unique('three')]
     const first = await serial(names[0]!, T0)

@@ -50,10 +50,22 @@ export function newDomainReport(
 ): WholeReport {
   return {
     id: newId(T0),
-    ...{ teamId: of.teamId, domainId: of.domainId, kind: 'dmarc', receivedAt: T0 },
-    ...{ submitter: 'google.example', organization: 'Google', reportId: unique('r'), policy: null },
-    ...{ policyDomain: 'reported.example', begin: T0, end: T0 + DAY, total: 3, failed: 0, skipped: 0 },
-    ...{ dmarc: [dmarcRow()], tls: [] },
+    teamId: of.teamId,
+    domainId: of.domainId,
+    kind: 'dmarc',
+    receivedAt: T0,
+    submitter: 'google.example',
+    organization: 'Google',
+    reportId: unique('r'),
+    policy: null,
+    policyDomain: 'reported.example',
+    begin: T0,
+    end: T0 + DAY,
+    total: 3,
+    failed: 0,
+    skipped: 0,
+    dmarc: [dmarcRow()],
+    tls: [],
     ...change,
   }
 }
@@ -64,7 +76,7 @@ export function domainReportsContract(storage: () => Storage): void {
   const listed = async (of: { teamId: string; domainId: string }, kind?: 'dmarc' | 'tls') =>
     (await storage().listDomainReports({ ...of, kind, limit: 10 }, T0)).items.map(({ id }) => id)
 
-  test('finds the domain by the host of its return path', async () => {
+  test('finds a domain by the host of its return path', async () => {
     const { teamId, domainId, name } = await makeReported(storage())
     const find = (host: string) => storage().findReportedDomains({ host }, T0)
     const domain = { id: domainId, teamId, name, returnPath: 'send', status: 'verified' }

@@ -31,7 +31,7 @@ export function dutiesContract(storage: () => Storage): void {
     expect(await take(name, 'here/2', T0)).toBe(2)
   })
 
-  test('an owner that releases its duties frees only those', async () => {
+  test('releasing the duties of an owner frees only those duties', async () => {
     const [one, two] = [unique('duty'), unique('duty')]
     await take(one, 'here/1', T0)
     await take(two, 'there/1', T0)

@@ -199,7 +199,7 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await find(storage(), team.id, { status: ['bounced'], to: 'a@example.net' })).toEqual([a])
   })
 
-  test('returns an empty list of webhooks for an email that none received', async () => {
+  test('returns an empty list if no webhook received the email', async () => {
     const { team } = await makeTeam(storage())
     const { id } = await put(team.id, 'a@example.net')
     expect(await storage().webhooksOfEmail({ teamId: team.id, emailId: id, limit: 5 }, T0)).toEqual([])

@@ -14,7 +14,7 @@ async function putMany(storage: Storage, teamId: string, count: number): Promise
 }
 
 export function emailsContract(storage: () => Storage): void {
-  test('returns an email as it was stored, as queued', async () => {
+  test('returns an email exactly as it was stored, with the status queued', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@example.net', 'b@example.org'], T0, {
       cc: ['c@example.net'],
@@ -65,7 +65,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(history).toEqual({ deliveries: [], attempts: [], events: [] })
   })
 
-  test('a new email has one waiting delivery for each recipient and no history', async () => {
+  test('a new email has one queued delivery for each recipient and no history', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@Example.NET', 'b@example.org'])
     const history = await storage().getHistory({ teamId: team.id, id: email.id }, T0)
@@ -118,7 +118,7 @@ export function emailsContract(storage: () => Storage): void {
     expect((await storage().getEmail({ teamId: team.id, id }, T0))?.size).toBe(size)
   })
 
-  test('stores only the message if it is a view of a larger buffer', async () => {
+  test('stores only the bytes of the message if it is a view of a larger buffer', async () => {
     const { team } = await makeTeam(storage())
     const whole = Buffer.from('secret message secret')
     const { id } = await putEmail(storage(), team.id, ['a@example.net'], T0, {
@@ -154,7 +154,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(deliveries.map((delivery) => delivery.recipient)).toEqual(['a@example.net'])
   })
 
-  test('a put that fails stores nothing', async () => {
+  test('a failed put stores nothing', async () => {
     const { team } = await makeTeam(storage())
     const email = newEmail(team.id, ['a@example.net', 'b@example.net'])
     email.deliveries[1]!.id = email.deliveries[0]!.id
@@ -164,7 +164,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(await storage().nextDue({ closed: [] }, T0)).toBeUndefined()
   })
 
-  test('lists pages newest first, forward with after and back with before', async () => {
+  test('lists pages newest first, forward with the cursor after and backward with before', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     const ids = (await putMany(storage(), team.id, 7)).reverse()
@@ -185,7 +185,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(await page({ after: ids[0]!, before: ids[5]! })).toEqual([[1, 2, 3], true])
   })
 
-  test('lists only summaries', async () => {
+  test('listing emails returns only summaries', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@example.net'])
     const { items } = await storage().listEmails({ teamId: team.id, limit: 10 }, T0)
@@ -208,7 +208,7 @@ export function emailsContract(storage: () => Storage): void {
     ])
   })
 
-  test('stores all of 500 concurrent puts', async () => {
+  test('stores all emails of 500 concurrent puts', async () => {
     const { team } = await makeTeam(storage())
     const emails = Array.from({ length: 500 }, () => newEmail(team.id, ['a@example.net']))
     await Promise.all(emails.map((email) => storage().put(putArgs(email), T0)))
@@ -231,7 +231,7 @@ export function emailsContract(storage: () => Storage): void {
     expect(items).toHaveLength(17)
   })
 
-  test('a read after a write sees it', async () => {
+  test('a read after a write returns the written email', async () => {
     const { team } = await makeTeam(storage())
     for (let i = 0; i < 50; i++) {
       const { id } = await putEmail(storage(), team.id, ['a@example.net'])

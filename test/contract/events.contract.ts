@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
 import {
-  BEFORE_ALL,
-  earlier,
+  START_CURSOR,
+  minCursor,
   formatCursor,
   isAfter,
-  readCursor,
+  parseCursor,
   type Storage,
 } from '../../appliance/storage/storage.ts'
 import { makeTeam, putEmail, T0 } from './fixtures.ts'
@@ -23,7 +23,7 @@ export function eventsContract(open: () => Storage): void {
     return id
   }
 
-  test('returns live events once each, in the order in which they happened', async () => {
+  test('returns each live event once, in the order in which the events happened', async () => {
     const start = await storage.lastEvent({}, T0)
     const ids = [await happen(), await happen(), await happen()]
     const first = await storage.liveEvents({ after: start, limit: 2 }, T0)
@@ -45,7 +45,7 @@ export function eventsContract(open: () => Storage): void {
     expect(heard.map(({ emailId }) => emailId)).toEqual([theirs])
   })
 
-  test('a cursor can be written and read back, and compared with another', async () => {
+  test('a cursor can be written, read back, and compared with another', async () => {
     const before = await storage.lastEvent({}, T0)
     await happen()
     const after = await storage.lastEvent({}, T0)
@@ -54,15 +54,15 @@ export function eventsContract(open: () => Storage): void {
       false,
       false,
     ])
-    expect(isAfter(before, BEFORE_ALL) || before.seq === 0).toBe(true)
-    expect(earlier(after, before)).toEqual(before)
-    expect(readCursor(formatCursor(after))).toEqual(after)
+    expect(isAfter(before, START_CURSOR) || before.seq === 0).toBe(true)
+    expect(minCursor(after, before)).toEqual(before)
+    expect(parseCursor(formatCursor(after))).toEqual(after)
   })
 
   test.each(['', '12', '-1-2', '1-2-3', 'a-b', '1-1234567890123456', '0-1 '])(
     'rejects %j as a cursor',
     (text) => {
-      expect(readCursor(text)).toBeNull()
+      expect(parseCursor(text)).toBeNull()
     },
   )
 }

@@ -4,7 +4,7 @@ import type { Cause, DeliveryState } from '../../appliance/mail/verdict.ts'
 import type {
   ApiKey,
   Attempt,
-  Change,
+  DeliveryChange,
   DkimKey,
   Domain,
   LeaseArgs,
@@ -12,7 +12,7 @@ import type {
   PutArgs,
   QueueFilter,
   Storage,
-  SurveyGroup,
+  DeliveryGroup,
   Team,
   User,
 } from '../../appliance/storage/storage.ts'
@@ -195,7 +195,7 @@ export function change(
   state: DeliveryState,
   event: EmailEventType | null = null,
   dueAt: number | null = null,
-): Change {
+): DeliveryChange {
   return {
     deliveryId,
     state,
@@ -241,7 +241,7 @@ export async function summaryOf(
   filter: QueueFilter,
   now: number,
 ): Promise<{ waiting: number; held: number; inFlight: number; oldestAt: number | null }> {
-  const groups: SurveyGroup[] = []
+  const groups: DeliveryGroup[] = []
   for (
     let after: string | undefined, next: string | null | undefined;
     next !== null;
@@ -251,7 +251,7 @@ export async function summaryOf(
     groups.push(...part.groups)
     next = part.next
   }
-  const count = (state: SurveyGroup['state']): number =>
+  const count = (state: DeliveryGroup['state']): number =>
     groups.reduce((sum, group) => sum + (group.state === state ? group.count : 0), 0)
   const oldest = groups.map(({ oldestAt }) => oldestAt).sort((a, b) => a - b)[0] ?? null
   return { waiting: count('waiting'), held: count('held'), inFlight: count('in_flight'), oldestAt: oldest }

@@ -4,17 +4,22 @@ import type { Identity, NewInvitation, Storage, User } from '../../appliance/sto
 import { DAY, makeTeam, T0, unique } from './fixtures.ts'
 
 const identity = (userId: string, more: Partial<Identity> = {}): Identity => ({
-  ...{ id: newId(T0), userId, provider: 'google', issuer: 'https://login.example', subject: unique('sub') },
-  ...{ email: 'somebody@example.com', createdAt: T0, lastUsedAt: null, ...more },
+  id: newId(T0),
+  userId,
+  provider: 'google',
+  issuer: 'https://login.example',
+  subject: unique('sub'),
+  email: 'somebody@example.com',
+  createdAt: T0,
+  lastUsedAt: null,
+  ...more,
 })
 const newcomer = (): User => ({
-  ...{
-    id: newId(T0),
-    email: `${unique('New')}@example.com`,
-    passwordHash: null,
-    provenAt: null,
-    createdAt: T0,
-  },
+  id: newId(T0),
+  email: `${unique('New')}@example.com`,
+  passwordHash: null,
+  provenAt: null,
+  createdAt: T0,
 })
 
 export function identitiesContract(storage: () => Storage): void {
@@ -51,16 +56,19 @@ export function identitiesContract(storage: () => Storage): void {
     for (const [name, method] of Object.entries(methods))
       await storage().createSession(
         {
-          ...{ tokenHash: `${hash}${name}`, id: newId(T0), teamId: team.id, userId: user.id, method },
-          ...{
-            createdAt: T0,
-            expiresAt: T0 + DAY,
-            lastSeenAt: T0,
-            provedAt: T0,
-            strong: false,
-            vouched: false,
-          },
-          ...{ ip: null, userAgent: null },
+          tokenHash: `${hash}${name}`,
+          id: newId(T0),
+          teamId: team.id,
+          userId: user.id,
+          method,
+          createdAt: T0,
+          expiresAt: T0 + DAY,
+          lastSeenAt: T0,
+          provedAt: T0,
+          strong: false,
+          vouched: false,
+          ip: null,
+          userAgent: null,
         },
         T0,
       )
@@ -95,14 +103,15 @@ export function identitiesContract(storage: () => Storage): void {
     const user = newcomer()
     for (const teamId of [team.id, second.id]) {
       const invitation: NewInvitation = {
-        ...{
-          id: newId(T0),
-          teamId,
-          email: user.email.toUpperCase(),
-          role: 'developer' as const,
-          invitedBy: null,
-        },
-        ...{ tokenHash: unique('token'), mailedHash: null, createdAt: T0, expiresAt: T0 + DAY },
+        id: newId(T0),
+        teamId,
+        email: user.email.toUpperCase(),
+        role: 'developer' as const,
+        invitedBy: null,
+        tokenHash: unique('token'),
+        mailedHash: null,
+        createdAt: T0,
+        expiresAt: T0 + DAY,
       }
       await storage().invite({ invitation, most: 10 }, T0)
     }
@@ -116,7 +125,7 @@ export function identitiesContract(storage: () => Storage): void {
     expect(await storage().findUser({ email: user.email }, T0)).toEqual(user)
   })
 
-  test('admits no new user without a team, or with an address or identity in use', async () => {
+  test('rejects a new user without a team, or with an address or identity that is already in use', async () => {
     const { team, user: there } = await makeTeam(storage())
     const join = { teamId: team.id, role: 'viewer' } as const
     const known = identity(there.id)

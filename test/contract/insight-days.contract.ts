@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createCheckedCounter } from '../../appliance/insights/insights.ts'
-import { insight } from '../../appliance/mail/insight.ts'
+import { createSentEmailChecker } from '../../appliance/insights/insights.ts'
+import { createInsight } from '../../appliance/mail/insight.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { createTestClock } from '../world/clock.ts'
 import { change, DAY, leaseArgs, makeTeam, newDomain, putEmail, T0, unique } from './fixtures.ts'
 
@@ -35,14 +35,14 @@ export function insightDaysContract(use: () => Storage): void {
   /** Runs the worker until all events are read. A subject with "bad" fails the check `subject`. */
   async function run(html: string | null = 'x'): Promise<string[]> {
     const seen: string[] = []
-    const counter = createCheckedCounter({
+    const counter = createSentEmailChecker({
       storage: use(),
       clock: createTestClock(),
-      log: silentLogger(),
+      log: createSilentLogger(),
       contentOf: () => Promise.resolve({ html, text: null }),
       advise({ subject }) {
         seen.push(subject)
-        return [insight('subject', subject.includes('bad') ? 'attention' : null, WORDS)]
+        return [createInsight('subject', subject.includes('bad') ? 'attention' : null, WORDS)]
       },
     })
     counter.start()

@@ -14,7 +14,13 @@ const lane = (source: string, provider: string, more: Partial<LaneRecord> = {}):
 })
 
 const day = (source: string, provider: string, date: string, counts: Partial<LaneDay> = {}): LaneDay => ({
-  ...{ source, provider, day: date, sent: 0, delivered: 0, deferred: 0, bounced: 0 },
+  source,
+  provider,
+  day: date,
+  sent: 0,
+  delivered: 0,
+  deferred: 0,
+  bounced: 0,
   ...counts,
 })
 

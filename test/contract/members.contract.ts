@@ -49,7 +49,7 @@ export function membersContract(storage: () => Storage): void {
       expect(await rolesIn(team.id)).toEqual(['owner', 'admin'])
     })
 
-    test('of two owners who remove each other concurrently, one remains', async () => {
+    test('only one of two owners who remove each other concurrently is removed', async () => {
       const { team, user } = await makeTeam(storage())
       const other = await join(storage(), team.id, 'owner')
       const remove = (userId: string) =>
@@ -57,7 +57,7 @@ export function membersContract(storage: () => Storage): void {
       expect((await Promise.all([remove(user.id), remove(other.id)])).sort()).toEqual(['done', 'last_owner'])
     })
 
-    test('are protected if requested; other members are not', async () => {
+    test('owners are protected if requested; other members are not', async () => {
       const { team, user } = await makeTeam(storage())
       const viewer = await join(storage(), team.id, 'viewer')
       const args = { teamId: team.id, spareOwners: true, role: 'developer' } as const
@@ -68,7 +68,7 @@ export function membersContract(storage: () => Storage): void {
     })
   })
 
-  test('lose only their invitations of owners when demoted', async () => {
+  test('a demoted owner loses only the invitations of owners they sent', async () => {
     const { team } = await makeTeam(storage())
     const [one, other] = [await join(storage(), team.id, 'owner'), await join(storage(), team.id, 'owner')]
     const sent = [
@@ -111,7 +111,7 @@ export function membersContract(storage: () => Storage): void {
   })
 
   describe('an invitation', () => {
-    test('is accepted once, even by two concurrent requests', async () => {
+    test('an invitation is accepted once, even by two concurrent requests', async () => {
       const { team } = await makeTeam(storage())
       const invited = invitation(team.id, `${unique('new')}@people.example`)
       await storage().invite({ invitation: invited, most: 10 }, T0)
@@ -124,7 +124,7 @@ export function membersContract(storage: () => Storage): void {
       expect(await rolesIn(team.id)).toEqual(['owner', 'developer'])
     })
 
-    test('is found by token and by address in any case, until it expires', async () => {
+    test('an invitation is found by token and by address in any case, until it expires', async () => {
       const { team, user } = await makeTeam(storage())
       const email = `${unique('new')}@people.example`
       const invited = invitation(team.id, email, { invitedBy: user.id })
@@ -141,7 +141,7 @@ export function membersContract(storage: () => Storage): void {
       expect(await storage().purgeInvitations({}, T0 + 7 * DAY)).toBeGreaterThan(0)
     })
 
-    test('replaces an earlier one for the address, is not sent to members, and counts toward a limit', async () => {
+    test('an invitation replaces an earlier one for the address, is not sent to members, and counts toward a limit', async () => {
       const { team, user } = await makeTeam(storage())
       const email = `${unique('new')}@people.example`
       const [first, second] = [invitation(team.id, email), invitation(team.id, email)]
@@ -154,7 +154,7 @@ export function membersContract(storage: () => Storage): void {
       expect(await storage().invite({ invitation: member, most: 9 }, T0)).toBe('member')
     })
 
-    test('is not revoked by another team, and creates no second user for an address in use', async () => {
+    test('an invitation cannot be revoked by another team, and creates no second user for an address in use', async () => {
       const [mine, other] = [await makeTeam(storage()), await makeTeam(storage())]
       const invited = invitation(mine.team.id, other.user.email)
       await storage().invite({ invitation: invited, most: 10 }, T0)

@@ -1,10 +1,10 @@
 import * as fc from '../world/fast-check.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { breakDownInPieces } from '../../appliance/events/metrics-pieces.ts'
-import { catchUp } from '../../appliance/events/metrics-tags.ts'
+import { breakDownInChunks } from '../../appliance/events/metrics-pieces.ts'
+import { catchUpTagCounts } from '../../appliance/events/metrics-tags.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { BreakdownQuery, Storage, Tag } from '../../appliance/storage/storage.ts'
-import { TAGS_A_DAY } from '../../appliance/storage/metrics/tag-counts.ts'
+import { MAX_TAGS_PER_DAY } from '../../appliance/storage/metrics/tag-counts.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from './fixtures.ts'
 
 const QUARTER = 15 * MINUTE
@@ -21,7 +21,7 @@ export function metricsTagsContract(use: () => Storage): void {
   })
 
   const countAll = async (): Promise<void> => {
-    while ((await catchUp(storage, T0)) !== null);
+    while ((await catchUpTagCounts(storage, T0)) !== null);
   }
   const tagged = (...tags: string[]): Tag[] =>
     tags.map((tag) => {
@@ -52,12 +52,16 @@ export function metricsTagsContract(use: () => Storage): void {
     } while (after !== undefined)
   }
   const ask = (more: Partial<BreakdownQuery> = {}): BreakdownQuery => ({
-    ...{ teamId, by: 'tag', range: { start: T0, end: T0 + DAY }, counters: ['failed'], most: 50 },
+    teamId,
+    by: 'tag',
+    range: { start: T0, end: T0 + DAY },
+    counters: ['failed'],
+    most: 50,
     ...more,
   })
   const told = async (more: Partial<BreakdownQuery> = {}): Promise<[string | null, string, number][]> => {
     await countAll()
-    const rows = await breakDownInPieces(storage, ask(more), T0)
+    const rows = await breakDownInChunks(storage, ask(more), T0)
     return rows
       .map(({ value, counter, n }): [string | null, string, number] => [value, counter, n])
       .sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)))
@@ -87,13 +91,13 @@ export function metricsTagsContract(use: () => Storage): void {
       expect(await told({ counters })).toEqual(both)
     })
 
-    test('returns nothing to other teams', async () => {
+    test('returns no counts by tag to other teams', async () => {
       await fail(tagged('kind:receipt'))
       const other = (await makeTeam(storage)).team.id
       expect(await told({ teamId: other })).toEqual([])
     })
 
-    test('filters by domain, provider and time', async () => {
+    test('filters counts by tag by domain, provider and time', async () => {
       await fail(tagged('kind:a'), T0, { to: ['a@x.test'] })
       await fail(tagged('kind:b'), T0 + QUARTER, { domain: 1, to: ['a@x.test'] })
       await fail(tagged('kind:c'), T0 + QUARTER, { domain: 1, to: ['a@y.test'] })
@@ -111,7 +115,7 @@ export function metricsTagsContract(use: () => Storage): void {
       expect((await told({ range: part })).map(([tag]) => tag)).toEqual(['kind:b', 'kind:c'])
     })
 
-    test('returns the largest tags one by one, and the others together', async () => {
+    test('returns the largest tags separately, and sums the others', async () => {
       for (const tags of [tagged('a:1'), tagged('a:1'), tagged('a:2'), tagged('a:3')]) await fail(tags)
       expect(await told({ most: 1 })).toEqual([
         ['a:1', 'failed', 2],
@@ -120,7 +124,7 @@ export function metricsTagsContract(use: () => Storage): void {
     })
 
     test('limits the values of a tag name in a day, without affecting other names', async () => {
-      const { values } = TAGS_A_DAY
+      const { values } = MAX_TAGS_PER_DAY
       for (let n = 0; n < values + 3; n++) await fail(tagged(`user:${n}`))
       await fail(tagged('kind:receipt', 'user:0'))
       const most = 2 * values
@@ -140,14 +144,14 @@ export function metricsTagsContract(use: () => Storage): void {
     })
 
     test('limits the tag names in a day', async () => {
-      const { names } = TAGS_A_DAY
+      const { names } = MAX_TAGS_PER_DAY
       await fail(Array.from({ length: names + 2 }, (_, n) => ({ name: `n${n}`, value: 'x' })))
       const rows = await told()
       expect(rows).toHaveLength(names + 1)
       expect(rows).toContainEqual([null, 'failed', 2])
     })
 
-    test('of two that count the same range of events, only one succeeds', async () => {
+    test('only one of two concurrent counts of the same events succeeds', async () => {
       await fail(tagged('kind:receipt'))
       const { since, more, ...stretch } = await storage.readTagCounts({}, T0)
       expect([since, more]).toEqual([T0, false])
@@ -157,7 +161,7 @@ export function metricsTagsContract(use: () => Storage): void {
       expect(await told()).toEqual([['kind:receipt', 'failed', 1]])
     })
 
-    test('counts many events in several steps, and returns since when counts are missing', async () => {
+    test('counts many events in several steps, and returns the time from which counts are missing', async () => {
       const many = Array.from({ length: 50 }, (_, n) => ({ name: `name-${n}`, value: 'x' }))
       for (let n = 0; n < 25; n++) await fail(many, T0 + n)
       const first = await storage.readTagCounts({}, T0)
@@ -190,13 +194,13 @@ export function metricsTagsContract(use: () => Storage): void {
   describe('recomputing counts by tag', () => {
     const recompute = (start = T0, end = T0 + DAY) => storage.recomputeMetrics({ teamId, start, end }, T0)
 
-    test('leaves uncounted events alone', async () => {
+    test('recomputing ignores events that were not counted yet', async () => {
       await fail(tagged('kind:receipt'))
       expect(await recompute()).toEqual({ changed: 0, left: 0 })
       expect(await told()).toEqual([['kind:receipt', 'failed', 1]])
     })
 
-    test('keeps the counts of events that were purged', async () => {
+    test('recomputing keeps the counts of events that were purged', async () => {
       await fail(tagged('kind:gone'))
       await countAll()
       await purge()
@@ -209,7 +213,7 @@ export function metricsTagsContract(use: () => Storage): void {
       ])
     })
 
-    test('matches the events, and daily sums match quarter hours, for any sequence of events', async () => {
+    test('recomputed counts match the events, and daily sums match quarter hours, for any sequence of events', async () => {
       const email = fc.record({
         at: fc.integer({ min: 0, max: 3 * 96 - 1 }).map((n) => T0 + n * QUARTER),
         tags: fc.array(fc.constantFrom('a:1', 'a:2', 'b:1', 'c:'), { maxLength: 3 }),
@@ -239,13 +243,14 @@ export function metricsTagsContract(use: () => Storage): void {
             for (const { from, quarters, most, ...only } of questions) {
               const range = { start: T0 + from * QUARTER, end: T0 + (from + quarters) * QUARTER }
               const query = ask({
-                ...{ range, most },
+                range,
+                most,
                 domainIds: only.domainIds && [...only.domainIds],
                 providers: only.providers && [...only.providers],
               })
               const sorted = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).sort()
               const plain = await storage.breakDownMetrics(query, T0)
-              expect(sorted(await breakDownInPieces(storage, query, T0))).toEqual(sorted(plain))
+              expect(sorted(await breakDownInChunks(storage, query, T0))).toEqual(sorted(plain))
             }
           },
         ),

@@ -1,8 +1,8 @@
 import * as fc from '../world/fast-check.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { breakDownInPieces, sumInPieces } from '../../appliance/events/metrics-pieces.ts'
+import { breakDownInChunks, sumInChunks } from '../../appliance/events/metrics-pieces.ts'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { BreakdownSum, Change, MetricsSum, Storage } from '../../appliance/storage/storage.ts'
+import type { BreakdownSum, DeliveryChange, MetricsSum, Storage } from '../../appliance/storage/storage.ts'
 import { sumUpMetrics } from '../../appliance/housekeeping/housekeeping.ts'
 import {
   change,
@@ -37,26 +37,26 @@ export function metricsContract(use: () => Storage): void {
   const counted = async (): Promise<Record<string, number>> =>
     plain(await storage.sumMetrics({ teamId, ranges: whole }, T0))
   const recompute = () => storage.recomputeMetrics({ teamId, start: T0, end: T0 + 96 * QUARTER }, T0)
-  const bounce = (id: string, type: 'Permanent' | 'Transient'): Change => {
+  const bounce = (id: string, type: 'Permanent' | 'Transient'): DeliveryChange => {
     const bounced = change(id, 'bounced', 'email.bounced')
     const about = { type, subType: 'General' as const, message: '', diagnosticCode: [] }
     return { ...bounced, event: { ...bounced.event!, id: newId(T0), data: { bounce: about } } }
   }
   /** Leases what is due, and settles it. */
-  const settle = async (now: number, outcome: (id: string) => Change): Promise<void> => {
+  const settle = async (now: number, outcome: (id: string) => DeliveryChange): Promise<void> => {
     const leased = await storage.lease(leaseArgs({ leaseUntil: now + 30 * MINUTE }), now)
     await storage.settle({ owner: 'one', attempt: null, changes: leased.map(({ id }) => outcome(id)) }, now)
   }
 
   describe('roll-ups', () => {
-    test('count an email once for each recipient that it is sent to', async () => {
+    test('roll-ups count an email once for each recipient that it is sent to', async () => {
       await putEmail(storage, teamId, ['a@x.test', 'b@x.test', 'c@y.test'])
       expect(await counted()).toEqual({})
       await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
       expect(await counted()).toEqual({ delivered: 3, sent: 3 })
     })
 
-    test('count bounces by class', async () => {
+    test('roll-ups count bounces by class', async () => {
       await putEmail(storage, teamId, ['a@x.test'])
       await settle(T0, (id) => bounce(id, 'Permanent'))
       await putEmail(storage, teamId, ['a@x.test', 'b@x.test'])
@@ -64,7 +64,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await counted()).toEqual({ bounced_permanent: 1, bounced_transient: 2, sent: 3 })
     })
 
-    test('count suppressed recipients, and deliveries that an operator drops', async () => {
+    test('roll-ups count suppressed recipients, and deliveries that an operator drops', async () => {
       const email = newEmail(teamId, ['a@x.test', 'b@x.test'])
       const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note: 'on the list' }
       email.deliveries[0]!.suppressed = cause
@@ -73,7 +73,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await counted()).toEqual({ failed: 1, suppressed: 1 })
     })
 
-    test('belong to the quarter hour of the event and to the domain of the email', async () => {
+    test('roll-ups belong to the quarter hour of the event and to the domain of the email', async () => {
       const [one, other] = [newId(T0), newId(T0)]
       await putEmail(storage, teamId, ['a@x.test'], T0, { domainId: one })
       await settle(T0 + QUARTER - 1, (id) => change(id, 'delivered', 'email.delivered'))
@@ -89,7 +89,7 @@ export function metricsContract(use: () => Storage): void {
       expect(plain(mine)).toEqual({ delivered: 1, sent: 1 })
     })
 
-    test('are summed over all domains on request', async () => {
+    test('roll-ups can be summed over all domains', async () => {
       for (const domainId of [newId(T0), newId(T0)])
         await putEmail(storage, teamId, ['a@x.test'], T0, { domainId })
       await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
@@ -100,14 +100,14 @@ export function metricsContract(use: () => Storage): void {
       ])
     })
 
-    test('of other teams are not visible', async () => {
+    test('hides roll-ups from other teams', async () => {
       await putEmail(storage, teamId, ['a@x.test'])
       await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
       const other = (await makeTeam(storage)).team.id
       expect(await storage.sumMetrics({ teamId: other, ranges: whole }, T0)).toEqual([])
     })
 
-    test('count no outcome for a delivery whose lease was lost', async () => {
+    test('roll-ups count no outcome for a delivery whose lease was lost', async () => {
       await putEmail(storage, teamId, ['a@x.test'])
       const [leased] = await storage.lease(leaseArgs(), T0)
       const changes = [change(leased!.id, 'delivered', 'email.delivered')]
@@ -131,7 +131,7 @@ export function metricsContract(use: () => Storage): void {
         .map(({ value, counter, n }) => [value, counter, n] as const)
         .sort(([a, x], [b, y]) => `${a} ${x}`.localeCompare(`${b} ${y}`))
 
-    test('returns the largest domains one by one and all others together', async () => {
+    test('returns the largest domains separately and sums all others', async () => {
       const [, second, third] = await three()
       const found = await storage.breakDownMetrics(
         { teamId, range: range!, by: 'domain', counters, most: 2 },
@@ -149,7 +149,7 @@ export function metricsContract(use: () => Storage): void {
       )
     })
 
-    test('returns providers, filtered by domain, provider and time', async () => {
+    test('breaks down metrics by provider, filtered by domain, provider and time', async () => {
       const [, second, third] = await three()
       const about = { teamId, by: 'provider', counters: ['delivered'], most: 9 } as const
       const both = { ...about, range: range!, domainIds: [second, third] }
@@ -200,7 +200,7 @@ export function metricsContract(use: () => Storage): void {
       expect(span).toEqual({ teamId, first: T0, last: T0 + MINUTE })
     })
 
-    test('matches the roll-ups, for any sequence of events', async () => {
+    test('recomputed metrics match the roll-ups, for any sequence of events', async () => {
       const outcomes = ['delivered', 'delayed', 'permanent', 'transient', 'failed'] as const
       const email = fc.record({
         recipients: fc.integer({ min: 1, max: 4 }),
@@ -208,7 +208,7 @@ export function metricsContract(use: () => Storage): void {
         after: fc.integer({ min: 0, max: 90 }),
         dropped: fc.boolean(),
       })
-      const changeOf = (id: string, outcome: (typeof outcomes)[number]): Change => {
+      const changeOf = (id: string, outcome: (typeof outcomes)[number]): DeliveryChange => {
         if (outcome === 'permanent') return bounce(id, 'Permanent')
         if (outcome === 'transient') return bounce(id, 'Transient')
         const type = outcome === 'delayed' ? 'email.delivery_delayed' : (`email.${outcome}` as const)
@@ -257,7 +257,7 @@ export function metricsContract(use: () => Storage): void {
       return found.find(({ counter }) => counter === 'failed')?.n ?? 0
     }
 
-    test('are complete up to midnight, and weekly sums once the last day is over', async () => {
+    test('daily sums are complete up to midnight, and weekly sums once the last day is over', async () => {
       for (const day of [0, 3, 6, 7, 16, 17]) await fail(MONDAY + day * DAY + 5 * HOUR)
       expect(await storage.metricsSummed({ teamId }, T0)).toBe(0)
       expect(await storage.metricsToSum({}, TODAY + HOUR)).toContain(teamId)
@@ -273,7 +273,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await storage.sumMetricsUp({ teamId }, TODAY + HOUR)).toBe(false)
     })
 
-    test('are computed for all teams, with nothing left to do', async () => {
+    test('computes daily sums for all teams, and leaves nothing to do', async () => {
       await fail(MONDAY)
       const other = (await makeTeam(storage)).team.id
       expect(await sumUp()).toBeGreaterThan(0)
@@ -282,7 +282,7 @@ export function metricsContract(use: () => Storage): void {
       expect(await sumUp()).toBe(0)
     })
 
-    test('include late events at once', async () => {
+    test('daily sums include late events at once', async () => {
       await fail(MONDAY + HOUR)
       await sumUpOne()
       await fail(MONDAY + HOUR)
@@ -302,7 +302,7 @@ export function metricsContract(use: () => Storage): void {
       late: fc.boolean(),
     })
 
-    test('match the quarter hours for any range, breakdown and order of events', async () => {
+    test('daily sums match the quarter hours for any range, breakdown and order of events', async () => {
       const asked = fc.record({
         step: fc.constantFrom(HOUR, DAY, WEEK),
         from: fc.integer({ min: 0, max: 40 * 96 }),
@@ -342,11 +342,11 @@ export function metricsContract(use: () => Storage): void {
         const query = { ...about, ranges, together }
         const sorted = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).sort()
         const plain = await storage.sumMetrics(query, T0)
-        expect(sorted(await sumInPieces(storage, query, T0))).toEqual(sorted(plain))
+        expect(sorted(await sumInChunks(storage, query, T0))).toEqual(sorted(plain))
         for (const by of ['domain', 'provider'] as const) {
           const broken = { ...about, range, by, counters: ['failed', 'sent'], most: 2 }
           const whole = await storage.breakDownMetrics(broken, T0)
-          expect(sorted(await breakDownInPieces(storage, broken, T0))).toEqual(sorted(whole))
+          expect(sorted(await breakDownInChunks(storage, broken, T0))).toEqual(sorted(whole))
         }
       }
       interface Asked {

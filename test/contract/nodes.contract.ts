@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ownerOf } from '../../appliance/mail/ids.ts'
+import { formatOwner } from '../../appliance/mail/ids.ts'
 import type { Source } from '../../appliance/mail/source.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { cause, leaseArgs, makeTeam, MINUTE, putEmail, T0, unique } from './fixtures.ts'
@@ -9,8 +9,16 @@ const [ALIVE, LOST] = [{ lostAfter: 10 * MINUTE }, { lostAfter: 0 }]
 const freeing = { cause: cause('interrupted'), firstDueAt: T0 + MINUTE }
 
 const source = (ip: string, pool: string): Source => ({
-  ...{ ip, pool, hostname: null, state: 'active', stateReason: null, suspendedBy: null },
-  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ip,
+  pool,
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'configuration',
+  health: null,
+  checkedAt: null,
 })
 
 /** Tests of nodes that share the storage. */
@@ -22,7 +30,7 @@ export function nodesContract(storage: () => Storage): void {
   const nodes = () => storage().listNodes({}, T0)
   const stateOf = async (id: string) => (await nodes()).find((one) => one.id === id)?.state
 
-  test('a node is listed from its first start, with the sources of nodes that never started', async () => {
+  test('lists a node from its first start, with sources added before any node started', async () => {
     const before = await storage().thisNode({}, T0)
     await storage().addSource({ source: source('192.0.2.1', 'a'), nodeId: before }, T0)
     const at = await join('aaaaaaaaaaaaaaaa')
@@ -55,26 +63,28 @@ export function nodesContract(storage: () => Storage): void {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
     await join(gone)
-    const args = leaseArgs({ owner: ownerOf(gone, '1'), leaseUntil: T0 + 30 * MINUTE })
+    const args = leaseArgs({ owner: formatOwner(gone, '1'), leaseUntil: T0 + 30 * MINUTE })
     expect(await storage().lease(args, T0)).toHaveLength(1)
     const duty = unique('duty')
-    await storage().takeDuty({ name: duty, owner: ownerOf(gone, '1'), forMs: MINUTE }, T0)
+    await storage().takeDuty({ name: duty, owner: formatOwner(gone, '1'), forMs: MINUTE }, T0)
     expect(await storage().freeLostNodes({ ...ALIVE, ...freeing }, T0)).toEqual([])
-    expect(await storage().leaseOwners({}, T0)).toEqual([ownerOf(gone, '1')])
+    expect(await storage().leaseOwners({}, T0)).toEqual([formatOwner(gone, '1')])
 
     expect(await storage().freeLostNodes({ ...LOST, ...freeing }, T0)).toEqual([
       { name: `${gone}.example`, deliveries: 1 },
     ])
     expect(await storage().leaseOwners({}, T0)).toEqual([])
-    expect(await storage().takeDuty({ name: duty, owner: ownerOf(here, '1'), forMs: MINUTE }, T0)).toBe(2)
+    expect(await storage().takeDuty({ name: duty, owner: formatOwner(here, '1'), forMs: MINUTE }, T0)).toBe(2)
     expect(await storage().freeLostNodes({ ...LOST, ...freeing }, T0)).toEqual([])
-    const [again] = await storage().lease(leaseArgs({ owner: ownerOf(here, '1') }), T0 + MINUTE)
+    const [again] = await storage().lease(leaseArgs({ owner: formatOwner(here, '1') }), T0 + MINUTE)
     expect(again).toMatchObject({ emailId: email.id, attempts: 2 })
 
     // A node that comes back may be lost again.
     await renew(gone, '1', ALIVE)
-    await storage().voidLeases({ owners: [ownerOf(here, '1')], ...freeing }, T0)
-    expect(await storage().lease(leaseArgs({ owner: ownerOf(gone, '1') }), T0 + 30 * MINUTE)).toHaveLength(1)
+    await storage().voidLeases({ owners: [formatOwner(here, '1')], ...freeing }, T0)
+    expect(
+      await storage().lease(leaseArgs({ owner: formatOwner(gone, '1') }), T0 + 30 * MINUTE),
+    ).toHaveLength(1)
     expect(await storage().freeLostNodes({ ...LOST, ...freeing }, T0)).toHaveLength(1)
     await storage().dropQueue({ teamId: team.id }, T0)
   })
@@ -126,7 +136,9 @@ export function nodesContract(storage: () => Storage): void {
     expect(await lease(true, [])).toEqual([])
     expect([await due(true, ['own']), await due(false, ['foreign'])]).toEqual([T0 + 1, T0 + 1])
     expect([await due(false, ['other']), await due(true, ['none']), await due(true, [])]).toEqual([
-      ...[T0, undefined, undefined],
+      T0,
+      undefined,
+      undefined,
     ])
     expect(await due(true, ['own'], ['own/?x.example'])).toBeUndefined()
     await storage().dropQueue({ teamId: team.id }, T0 + 1)

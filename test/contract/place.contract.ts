@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { every, type LeasedDelivery, type Storage } from '../../appliance/storage/storage.ts'
+import { runAllSteps, type LeasedDelivery, type Storage } from '../../appliance/storage/storage.ts'
 import {
   change,
   DAY,
@@ -88,11 +88,11 @@ export function placeContract(storage: () => Storage): void {
       ['google', 10],
       [`?${domain}`, 15],
     ])
-    expect(await every((after) => storage().place({ ...args, after }, T0))).toBe(15)
+    expect(await runAllSteps((after) => storage().place({ ...args, after }, T0))).toBe(15)
     expect(new Set(await providers(storage(), domain))).toEqual(new Set(['google']))
   })
 
-  test('keeps the provider of dropped deliveries on record', async () => {
+  test('dropped deliveries keep their provider', async () => {
     const { team } = await makeTeam(storage())
     const domain = `${unique('dropped')}.example`
     const { id } = await putEmail(storage(), team.id, [`a@${domain}`], T0)
@@ -122,7 +122,7 @@ export function placeContract(storage: () => Storage): void {
     const filter = { teamId: team.id, limit: 3 }
     for (const method of ['holdQueue', 'releaseQueue', 'retryQueue', 'dropQueue'] as const) {
       const steps: number[] = []
-      const count = await every(async (after) => {
+      const count = await runAllSteps(async (after) => {
         const step = await storage()[method]({ ...filter, after }, T0 + DAY)
         steps.push(step.count)
         return step

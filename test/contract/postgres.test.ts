@@ -1,10 +1,10 @@
 import { afterAll, beforeAll } from 'vitest'
 import { openPostgres } from '../../appliance/storage/postgres/postgres.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 import { racesContract } from './races.contract.ts'
 import { storageContract } from './storage.contract.ts'
 
-const programs = postgresPrograms()
+const programs = findPostgresPrograms()
 
 let cluster: Cluster
 beforeAll(async () => {

@@ -43,7 +43,8 @@ function preferenceTests(storage: () => Storage): void {
     const unknown = { id: newId(T0), subscription: 'opt_out' as const }
     await save(ada.email, { unsubscribed: true, topics: [...asked, unknown] })
     expect(await read(ada.email)).toEqual({
-      ...{ contactId: ada.id, unsubscribed: true },
+      contactId: ada.id,
+      unsubscribed: true,
       topics: [
         [offers.id, 'opt_out'],
         [news.id, 'opt_out'],
@@ -53,7 +54,9 @@ function preferenceTests(storage: () => Storage): void {
     expect(await get(ada.id)).toMatchObject({ optOut: null })
     const told = (await events()).slice(3)
     expect(told.map(({ type }) => type).sort()).toEqual([
-      ...['contact.topics.updated', 'contact.updated', 'contact.updated'],
+      'contact.topics.updated',
+      'contact.updated',
+      'contact.updated',
     ])
     expect(told.flatMap(({ data }) => data.choices ?? [])).toEqual([
       { email: ada.email, topics: [{ id: news.id, subscription: 'opt_out' }] },
@@ -92,7 +95,7 @@ function preferenceTests(storage: () => Storage): void {
     expect(await read(ada.email)).toEqual({ contactId: null, unsubscribed: true, topics: [] })
   })
 
-  test('returns and stores nothing for a team that does not exist', async () => {
+  test('returns no preferences and stores nothing for a team that does not exist', async () => {
     const nowhere = { teamId: newId(T0), contactId: null, address: 'x@example.com' }
     expect(await storage().getPreferences(nowhere, T0)).toBeUndefined()
     const saving = { ...nowhere, change: { unsubscribed: true, topics: [] }, act: person }
@@ -103,7 +106,7 @@ function preferenceTests(storage: () => Storage): void {
 }
 
 function pageTests(storage: () => Storage): void {
-  test('a page has defaults until it is changed, part by part, for its team only', async () => {
+  test('a preference page has defaults until it is changed, field by field, for its team only', async () => {
     const [{ team }, other] = [await makeTeam(storage()), await makeTeam(storage())]
     const get = (teamId = team.id) => storage().getUnsubscribePage({ teamId }, T0)
     const change = (asked: UnsubscribePageChange) =>
@@ -121,12 +124,15 @@ function pageTests(storage: () => Storage): void {
     expect(
       await change({ words: { en: null }, postalAddress: null, logo: 'data:image/png;base64,AA==' }),
     ).toEqual({
-      ...{ ...next, words: { de }, postalAddress: null, logo: 'data:image/png;base64,AA==' },
+      ...next,
+      words: { de },
+      postalAddress: null,
+      logo: 'data:image/png;base64,AA==',
     })
     expect(await get(other.team.id)).toEqual(DEFAULT_PAGE)
   })
 
-  test('rejects unreadable colors', async () => {
+  test('a preference page rejects unreadable colors', async () => {
     const { team } = await makeTeam(storage())
     const change = (asked: UnsubscribePageChange) =>
       storage().updateUnsubscribePage({ teamId: team.id, change: asked }, T0 + 1)

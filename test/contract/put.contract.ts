@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { suppressedCause } from '../../appliance/mail/suppression.ts'
+import { createSuppressionCause } from '../../appliance/mail/suppression.ts'
 import type { Cause } from '../../appliance/mail/verdict.ts'
 import type {
   NewEmail,
@@ -27,7 +27,7 @@ export function putContract(storage: () => Storage): void {
   const withTeam = async () => (await makeTeam(storage())).team.id
 
   describe('several emails', () => {
-    test('are stored together', async () => {
+    test('stores several emails together', async () => {
       const teamId = await withTeam()
       const emails = ['a@x.example', 'b@y.example', 'c@z.example'].map((to) => newEmail(teamId, [to]))
       expect(await storage().put({ emails, receipt: null, quota: null }, T0)).toEqual({
@@ -38,7 +38,7 @@ export function putContract(storage: () => Storage): void {
       expect(page.items.map(({ id }) => id)).toEqual(emails.map(({ id }) => id).reverse())
     })
 
-    test('fail together', async () => {
+    test('stores none of several emails if one of them fails', async () => {
       const teamId = await withTeam()
       const [first, second] = [newEmail(teamId, ['a@x.example']), newEmail(teamId, ['b@x.example'])]
       second.deliveries[0]!.id = first.deliveries[0]!.id
@@ -50,7 +50,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 0, monthly: 0 })
     })
 
-    test('may be an empty list', async () => {
+    test('accepts an empty list of emails', async () => {
       const teamId = await withTeam()
       const receipt = receiptFor(teamId, [], { body: '{"data":[]}' })
       const quota: QuotaLimit = { teamId, daily: 0, monthly: 0 }
@@ -62,8 +62,8 @@ export function putContract(storage: () => Storage): void {
     })
   })
 
-  describe('receipts', () => {
-    test('replay a repeated request and store nothing', async () => {
+  describe('receipts of idempotent requests', () => {
+    test('a receipt replays the response to a repeated request, and stores nothing', async () => {
       const teamId = await withTeam()
       const first = newEmail(teamId, ['a@x.example'])
       const receipt = receiptFor(teamId, [first])
@@ -79,7 +79,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 0, monthly: 0 })
     })
 
-    test('leave no file of a large message that was not stored', async () => {
+    test('a replayed request leaves no file of its large message', async () => {
       const teamId = await withTeam()
       const first = newEmail(teamId, ['a@x.example'])
       const receipt = receiptFor(teamId, [first])
@@ -91,7 +91,7 @@ export function putContract(storage: () => Storage): void {
       expect((await storage().getMessage({ emailId: large.id }, T0))?.byteLength).toBe(400_000)
     })
 
-    test('let one of a hundred concurrent requests through', async () => {
+    test('stores only one of a hundred concurrent requests with the same key', async () => {
       const teamId = await withTeam()
       const key = unique('key')
       const results = await Promise.all(
@@ -105,7 +105,7 @@ export function putContract(storage: () => Storage): void {
       expect((await storage().listEmails({ teamId, limit: 100 }, T0)).items).toHaveLength(1)
     })
 
-    test('belong to one team, scope and key', async () => {
+    test('a receipt belongs to one team, scope and key', async () => {
       const [teamId, otherTeam] = [await withTeam(), await withTeam()]
       const email = newEmail(teamId, ['a@x.example'])
       const receipt = receiptFor(teamId, [email])
@@ -119,7 +119,7 @@ export function putContract(storage: () => Storage): void {
       }
     })
 
-    test('expire, after which the key can be used again', async () => {
+    test('a receipt expires, after which the key can be used again', async () => {
       const teamId = await withTeam()
       const first = newEmail(teamId, ['a@x.example'])
       const receipt = receiptFor(teamId, [first])
@@ -134,7 +134,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().findReceipt(receipt, T0 + DAY)).toMatchObject({ emailIds: [second.id] })
     })
 
-    test('are purged when they have expired, a bounded number at a time', async () => {
+    test('purges expired receipts, up to a limit at a time', async () => {
       const teamId = await withTeam()
       const put = async (expiresAt: number) => {
         const receipt = receiptFor(teamId, [], { expiresAt })
@@ -164,7 +164,7 @@ export function putContract(storage: () => Storage): void {
       return storage().put(putArgs(newEmail(teamId, to, now), { quota }), now)
     }
 
-    test('count every recipient', async () => {
+    test('quotas count every recipient', async () => {
       const teamId = await withTeam()
       expect(await put(teamId, 3, limit(teamId, 10, null))).toEqual({
         kind: 'stored',
@@ -176,7 +176,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 7, monthly: 7 })
     })
 
-    test('reject an email over the limit and count none of it', async () => {
+    test('a quota rejects an email over the limit and counts none of its recipients', async () => {
       const teamId = await withTeam()
       await put(teamId, 3, limit(teamId, 5, 100))
       expect(await put(teamId, 3, limit(teamId, 5, 100))).toEqual({ kind: 'over_quota', period: 'daily' })
@@ -186,7 +186,7 @@ export function putContract(storage: () => Storage): void {
       expect((await storage().listEmails({ teamId, limit: 10 }, T0)).items).toHaveLength(2)
     })
 
-    test('reset with the UTC day and the UTC month', async () => {
+    test('quotas reset at the start of each UTC day and month', async () => {
       const teamId = await withTeam()
       const lastDay = Date.UTC(2026, 0, 31, 23, 59, 59, 999)
       const quota = limit(teamId, 2, 3)
@@ -197,13 +197,13 @@ export function putContract(storage: () => Storage): void {
       expect(await put(teamId, 1, quota, lastDay + 1)).toMatchObject({ usage: { daily: 1, monthly: 1 } })
     })
 
-    test('belong to one team', async () => {
+    test('a quota applies to one team only', async () => {
       const [teamId, other] = [await withTeam(), await withTeam()]
       await put(teamId, 1, limit(teamId, 1, 1))
       expect(await put(other, 1, limit(other, 1, 1))).toMatchObject({ kind: 'stored' })
     })
 
-    test('hold for a hundred concurrent emails', async () => {
+    test('a quota is not exceeded by a hundred concurrent emails', async () => {
       const teamId = await withTeam()
       const results = await Promise.all(
         Array.from({ length: 100 }, () => put(teamId, 2, limit(teamId, 31, null))),
@@ -212,7 +212,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 30, monthly: 30 })
     })
 
-    test('limit test emails by the hour, under concurrency, and count nothing else', async () => {
+    test('limits test emails per hour, even if concurrent, and counts nothing else', async () => {
       const [teamId, other] = [await withTeam(), await withTeam()]
       const count = (emails: number, now = T0, team = teamId) =>
         storage().countTests({ teamId: team, emails, most: 6 }, now)
@@ -223,7 +223,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 0, monthly: 0 })
     })
 
-    test('follow from the plan of the team', async () => {
+    test('stores and returns the plan of a team, which sets its quotas', async () => {
       const teamId = await withTeam()
       expect(await storage().planOf({ teamId }, T0)).toBe('unlimited')
       expect(await storage().setPlan({ teamId, plan: 'free' }, T0)).toBe(true)
@@ -236,7 +236,7 @@ export function putContract(storage: () => Storage): void {
   describe('suppressed recipients', () => {
     const cause: Cause = { phase: 'queue', host: null, ip: null, reply: null, note: 'It bounced before.' }
 
-    test('are final from the start, while the others are queued', async () => {
+    test('suppressed recipients are final from the start, while the others are queued', async () => {
       const teamId = await withTeam()
       const email = newEmail(teamId, ['bad@x.example', 'good@x.example'])
       email.deliveries[0]!.suppressed = cause
@@ -259,17 +259,15 @@ export function putContract(storage: () => Storage): void {
       expect(leased.map(({ recipient }) => recipient)).toEqual(['good@x.example'])
     })
 
-    test('are found in the team’s suppression list, in any case, when the email is stored', async () => {
+    test('finds suppressed recipients in the team’s suppression list, in any case, when the email is stored', async () => {
       const [teamId, stranger] = [await withTeam(), await withTeam()]
       const suppressed = (team: string, email: string): NewSuppression => ({
-        ...{
-          id: unique('suppression'),
-          teamId: team,
-          email,
-          origin: 'complaint',
-          sourceId: null,
-          createdAt: T0,
-        },
+        id: unique('suppression'),
+        teamId: team,
+        email,
+        origin: 'complaint',
+        sourceId: null,
+        createdAt: T0,
       })
       const bad = suppressed(teamId, 'Bad@x.example')
       await storage().addSuppressions({ teamId, suppressions: [bad] }, T0)
@@ -278,14 +276,14 @@ export function putContract(storage: () => Storage): void {
       const email = newEmail(teamId, ['bAD@x.example', 'good@x.example'])
       await storage().put(putArgs(email), T0)
       const { deliveries } = await storage().getHistory({ teamId, id: email.id }, T0)
-      const cause = suppressedCause({ origin: 'complaint' })
+      const cause = createSuppressionCause({ origin: 'complaint' })
       expect(deliveries).toMatchObject([
         { recipient: 'bAD@x.example', state: 'suppressed', cause, dueAt: null },
         { recipient: 'good@x.example', state: 'waiting', cause: null, dueAt: T0 },
       ])
     })
 
-    test('leave nothing to send if they are all suppressed', async () => {
+    test('an email is suppressed, with nothing to send, if all its recipients are', async () => {
       const teamId = await withTeam()
       const email = newEmail(teamId, ['bad@x.example'], T0, { scheduledAt: T0 + DAY })
       email.deliveries[0]!.suppressed = cause
@@ -297,7 +295,7 @@ export function putContract(storage: () => Storage): void {
       expect(await storage().nextDue({ closed: [] }, T0)).toBeUndefined()
     })
 
-    test('do not hide that an email is scheduled for others', async () => {
+    test('an email with a suppressed recipient stays scheduled for the others', async () => {
       const teamId = await withTeam()
       const email = newEmail(teamId, ['bad@x.example', 'good@x.example'], T0, { scheduledAt: T0 + DAY })
       email.deliveries[0]!.suppressed = cause

@@ -97,7 +97,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect(await recipients(storage(), { source: '198.51.100.2' })).toEqual(['a@x.example'])
   })
 
-  test('a survey counts by provider, domain, state and age, in steps of any length', async () => {
+  test('a survey counts deliveries by provider, domain, state and age, in steps of any size', async () => {
     const { team, tried, fresh } = await fill(storage())
     await storage().holdQueue({ pool: 'warm' }, T0)
     const x = { teamId: team.id, pool: 'default', provider: '?x.example', domain: 'x.example' }
@@ -106,13 +106,29 @@ export function queueControlContract(storage: () => Storage): void {
     const expected = [
       {
         attempted: 1,
-        ...{ ...x, state: 'waiting', band: 2, later: 1, nextAt: T0 + 2 * HOUR, sampleId: ids[0] },
-        ...{ count: 1, oldestAt: T0, newestAt: T0, oldestBegunAt: T0 },
+        ...x,
+        state: 'waiting',
+        band: 2,
+        later: 1,
+        nextAt: T0 + 2 * HOUR,
+        sampleId: ids[0],
+        count: 1,
+        oldestAt: T0,
+        newestAt: T0,
+        oldestBegunAt: T0,
       },
       {
         attempted: 0,
-        ...{ ...y, state: 'held', band: 0, later: 0, nextAt: null, sampleId: ids[1] },
-        ...{ count: 1, oldestAt: T0 + HOUR, newestAt: T0 + HOUR, oldestBegunAt: T0 + HOUR },
+        ...y,
+        state: 'held',
+        band: 0,
+        later: 0,
+        nextAt: null,
+        sampleId: ids[1],
+        count: 1,
+        oldestAt: T0 + HOUR,
+        newestAt: T0 + HOUR,
+        oldestBegunAt: T0 + HOUR,
       },
     ]
     expect(await storage().surveyQueue({}, T0 + HOUR)).toEqual({ groups: expected, next: null })
@@ -156,7 +172,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect(items.map(({ pool }) => pool)).toEqual(['default', 'warm'])
   })
 
-  test('finds the deliveries that an audit entry changed last, and no others', async () => {
+  test('finds the deliveries last changed by an audit entry, and no others', async () => {
     await fill(storage())
     const [first, second] = [newId(T0), newId(T0)]
     await storage().holdQueue({ domain: 'x.example', by: first }, T0)
@@ -178,7 +194,7 @@ export function queueControlContract(storage: () => Storage): void {
     expect(await recipients(storage(), { state: 'held' })).toEqual(['b@y.example'])
   })
 
-  test('expired mail bounces with the result of the last attempt, or says that there was none', async () => {
+  test('expired mail bounces with the result of the last attempt, or says that there was no attempt', async () => {
     const { team, tried, fresh } = await fill(storage())
     expect(await storage().expireQueue({}, T0 + HOUR)).toEqual({ count: 2, next: null })
     const [one, other] = await Promise.all(

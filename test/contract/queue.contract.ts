@@ -121,7 +121,7 @@ export function queueContract(storage: () => Storage): void {
     expect(leased.map((delivery) => delivery.recipient)).toEqual(['d@z.example'])
   })
 
-  test('retry makes waiting deliveries due now, but not held, leased or scheduled ones', async () => {
+  test('retry makes deferred deliveries due now, but not held, leased or scheduled ones', async () => {
     const { team } = await makeTeam(storage())
     const put = (to: string, scheduledAt: number | null = null) =>
       putEmail(storage(), team.id, [to], scheduledAt ?? T0, { scheduledAt })

@@ -5,24 +5,56 @@ import { DAY, makeTeam, T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
 const person = (email = `${unique('person')}@example.com`): User => ({
-  ...{ id: newId(T0), email, passwordHash: null, provenAt: null, createdAt: T0 },
+  id: newId(T0),
+  email,
+  passwordHash: null,
+  provenAt: null,
+  createdAt: T0,
 })
 
 const identityOf = (userId: string, more: Partial<Identity> = {}): Identity => ({
-  ...{ id: newId(T0), userId, provider: 'google', issuer: 'https://login.example', subject: unique('sub') },
-  ...{ email: 'somebody@example.com', createdAt: T0, lastUsedAt: null, ...more },
+  id: newId(T0),
+  userId,
+  provider: 'google',
+  issuer: 'https://login.example',
+  subject: unique('sub'),
+  email: 'somebody@example.com',
+  createdAt: T0,
+  lastUsedAt: null,
+  ...more,
 })
 
 const passkeyOf = (userId: string, more: Partial<Passkey> = {}): Passkey => ({
-  ...{ id: newId(T0), userId, credentialId: unique('credential'), rpId: 'example.com', name: 'Key' },
-  ...{ publicKey: new Uint8Array([1]), counter: 0, transports: [], synced: false, alone: true },
-  ...{ createdAt: T0, lastUsedAt: null, ...more },
+  id: newId(T0),
+  userId,
+  credentialId: unique('credential'),
+  rpId: 'example.com',
+  name: 'Key',
+  publicKey: new Uint8Array([1]),
+  counter: 0,
+  transports: [],
+  synced: false,
+  alone: true,
+  createdAt: T0,
+  lastUsedAt: null,
+  ...more,
 })
 
 const sessionOf = (teamId: string, userId: string, more: Partial<Session> = {}): Session => ({
-  ...{ tokenHash: unique('session'), id: newId(T0), teamId, userId, createdAt: T0, expiresAt: T0 + DAY },
-  ...{ lastSeenAt: T0, provedAt: T0, method: 'password', strong: false, vouched: false },
-  ...{ ip: null, userAgent: null, ...more },
+  tokenHash: unique('session'),
+  id: newId(T0),
+  teamId,
+  userId,
+  createdAt: T0,
+  expiresAt: T0 + DAY,
+  lastSeenAt: T0,
+  provedAt: T0,
+  method: 'password',
+  strong: false,
+  vouched: false,
+  ip: null,
+  userAgent: null,
+  ...more,
 })
 
 /** Creates an owner without a password. */
@@ -131,8 +163,15 @@ function sessionRaces(race: Racing): void {
       const [home, other] = [await makeTeam(storage), await makeTeam(storage)]
       const [teamId, userId] = [other.team.id, home.user.id]
       const invitation = {
-        ...{ id: newId(T0), teamId, email: home.user.email, role: 'viewer' as const, invitedBy: null },
-        ...{ tokenHash: unique('token'), mailedHash: null, createdAt: T0, expiresAt: T0 + DAY },
+        id: newId(T0),
+        teamId,
+        email: home.user.email,
+        role: 'viewer' as const,
+        invitedBy: null,
+        tokenHash: unique('token'),
+        mailedHash: null,
+        createdAt: T0,
+        expiresAt: T0 + DAY,
       }
       await storage.invite({ invitation, most }, T0)
       await storage.acceptInvitation({ id: invitation.id, who: { userId } }, T0)
@@ -331,8 +370,12 @@ function wayInRaces(race: Racing): void {
 
 function ticketRaces(race: Racing): void {
   const ticketOf = (): Ticket => ({
-    ...{ tokenHash: unique('ticket'), kind: 'reset', userId: null, data: 1 },
-    ...{ createdAt: T0, expiresAt: T0 + DAY },
+    tokenHash: unique('ticket'),
+    kind: 'reset',
+    userId: null,
+    data: 1,
+    createdAt: T0,
+    expiresAt: T0 + DAY,
   })
 
   race('accepts a ticket once', async ({ storage, atOnce }) => {

@@ -1,12 +1,18 @@
 import { describe, expect } from 'vitest'
-import type { ConsentAct, Subscription } from '../../appliance/mail/audience.ts'
+import type { ConsentContext, Subscription } from '../../appliance/mail/audience.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { NewContact, Storage } from '../../appliance/storage/storage.ts'
 import { makeTeam, T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
-const act: ConsentAct = {
-  ...{ origin: 'api', via: 'api', source: null, ip: null, userAgent: null, wording: null, lifts: false },
+const act: ConsentContext = {
+  origin: 'api',
+  via: 'api',
+  source: null,
+  ip: null,
+  userAgent: null,
+  wording: null,
+  lifts: false,
 }
 const explicit = { ...act, lifts: true }
 const person = { ...explicit, origin: 'person' as const }
@@ -24,7 +30,11 @@ async function stage(storage: Storage) {
   const segment = { id: newId(T0), teamId, name: 'VIP', filter: null, createdAt: T0, updatedAt: T0 }
   await storage.createSegment({ segment, most: 10 }, T0)
   const contact = (more: Partial<NewContact> = {}): NewContact => ({
-    ...{ id: newId(T0), teamId, email: `${unique('ada')}@example.com`, segmentIds: [], topics: [] },
+    id: newId(T0),
+    teamId,
+    email: `${unique('ada')}@example.com`,
+    segmentIds: [],
+    topics: [],
     ...more,
   })
   const add = async (more: Partial<NewContact> = {}) => {
@@ -69,7 +79,9 @@ function contactRaces(race: Racing): void {
         ),
     )
     expect(await get(made.id)).toMatchObject({
-      ...{ firstName: 'Ada', lastName: 'L', properties: { p0: 'x', p1: 1, p2: 2 } },
+      firstName: 'Ada',
+      lastName: 'L',
+      properties: { p0: 'x', p1: 1, p2: 2 },
     })
   })
 
@@ -142,8 +154,14 @@ function optOutRaces(race: Racing): void {
   race('topic counts match whichever of two choices is stored last', async ({ storage, atOnce }) => {
     const { teamId, add } = await stage(storage)
     const topic = {
-      ...{ id: newId(T0), teamId, name: 'News', description: null, defaultSubscription: 'opt_in' as const },
-      ...{ visibility: 'public' as const, createdAt: T0, updatedAt: T0 },
+      id: newId(T0),
+      teamId,
+      name: 'News',
+      description: null,
+      defaultSubscription: 'opt_in' as const,
+      visibility: 'public' as const,
+      createdAt: T0,
+      updatedAt: T0,
     }
     await storage.createTopic({ topic, most: 10 }, T0)
     const { made, ref } = await add()
@@ -186,8 +204,14 @@ function listRaces(race: Racing): void {
         at.createTopic(
           {
             topic: {
-              ...{ id: newId(T0), teamId, name: 'News', description: null, defaultSubscription: 'opt_in' },
-              ...{ visibility: 'public', createdAt: T0, updatedAt: T0 },
+              id: newId(T0),
+              teamId,
+              name: 'News',
+              description: null,
+              defaultSubscription: 'opt_in',
+              visibility: 'public',
+              createdAt: T0,
+              updatedAt: T0,
             },
             most: 1,
           },

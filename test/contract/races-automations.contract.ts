@@ -73,7 +73,8 @@ export function racesOfAutomations(race: Racing): void {
     await atOnce(cancel, purge)
     expect(await run(runId)).toMatchObject({ status: 'cancelled', completedAt: T0 + 2 })
     expect(await storage.getAutomation({ teamId, id: automation.id }, T0)).toMatchObject({
-      ...{ name: 'New', status: 'disabled' },
+      name: 'New',
+      status: 'disabled',
     })
   })
 

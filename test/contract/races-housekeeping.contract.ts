@@ -1,9 +1,9 @@
 import { describe, expect } from 'vitest'
-import { catchUp } from '../../appliance/events/metrics-tags.ts'
+import { catchUpTagCounts } from '../../appliance/events/metrics-tags.ts'
 import { newId } from '../../appliance/mail/ids.ts'
-import { noCounts } from '../../appliance/mail/erasure.ts'
-import type { ReturnedReport } from '../../appliance/mail/returned.ts'
-import type { NewEmail, Purged, Storage } from '../../appliance/storage/storage.ts'
+import { createErasureCounts } from '../../appliance/mail/erasure.ts'
+import type { ReturnedMailReport } from '../../appliance/mail/returned.ts'
+import type { NewEmail, PurgeResult, Storage } from '../../appliance/storage/storage.ts'
 import {
   cause,
   DAY,
@@ -46,11 +46,11 @@ async function over(storage: Storage, count: number): Promise<{ teamId: string; 
 async function readEvents(storage: Storage): Promise<void> {
   const { from, to } = await storage.readOutbox({ limit: 1 }, T0)
   expect(await storage.fanOutWebhooks({ from, to, deliveries: [] }, T0)).toBe(true)
-  while ((await catchUp(storage, T0)) !== null);
+  while ((await catchUpTagCounts(storage, T0)) !== null);
 }
 
 function retentionRaces(race: Racing): void {
-  const all = (part: Purged): [number, number] => [part.count, part.bytes]
+  const all = (part: PurgeResult): [number, number] => [part.count, part.bytes]
 
   race('counts removed rows once', async ({ storage, atOnce }) => {
     const { emails } = await over(storage, 3)
@@ -135,7 +135,13 @@ function erasureRaces(race: Racing): void {
       expect(one.id).toBe(two.id)
       const counts = await atOnce(finish(one.id), finish(one.id))
       expect(counts[0]).toEqual(counts[1])
-      expect(counts[0]).toEqual({ ...noCounts(), emails: 3, deliveries: 3, recipients: 3, bodies: 3 })
+      expect(counts[0]).toEqual({
+        ...createErasureCounts(),
+        emails: 3,
+        deliveries: 3,
+        recipients: 3,
+        bodies: 3,
+      })
       expect(await storage.getAudit({ id: one.id }, T0)).toMatchObject({ after: counts[0] })
       await storage.purgeEmails(step, T0)
     },
@@ -154,8 +160,15 @@ function erasureRaces(race: Racing): void {
 }
 
 const message = () => ({
-  ...{ id: newId(T0), receivedAt: T0, mailFrom: '', rcptTo: 'b@send.example', ip: '192.0.2.1', helo: 'mx' },
-  ...{ tls: null, size: 4, bytes: new Uint8Array(Buffer.from('back')) },
+  id: newId(T0),
+  receivedAt: T0,
+  mailFrom: '',
+  rcptTo: 'b@send.example',
+  ip: '192.0.2.1',
+  helo: 'mx',
+  tls: null,
+  size: 4,
+  bytes: new Uint8Array(Buffer.from('back')),
 })
 
 const limits = { emailMessages: 1, emailBytes: 5000, teamBytes: 20_000, allBytes: 1_000_000 }
@@ -209,7 +222,7 @@ function receivedRaces(race: Racing): void {
       kind: 'other',
       format: 'none',
       reportingMta: null,
-      entries: [] as ReturnedReport['entries'],
+      entries: [] as ReturnedMailReport['entries'],
     } as const
     const settle = (at: Storage) => at.settleReturned({ id: one.id, report, bounces: [], complaints: [] }, T0)
     expect(sorted(await atOnce(settle, settle))).toEqual(['false', 'true'])

@@ -106,7 +106,8 @@ function rowRaces(race: Racing): void {
     await storage.finishContactImport({ id, error: null }, T0)
     const undo = (at: Storage) => at.undoContactImport({ teamId, id, since: T0, limit: 9 }, T0)
     expect(sorted((await atOnce(undo, undo)).map((one) => JSON.stringify(one)))).toEqual([
-      ...['"closed"', '{"removed":2,"done":true}'],
+      '"closed"',
+      '{"removed":2,"done":true}',
     ])
     expect(await counts()).toEqual({ contacts: 0, unsubscribed: 0 })
     expect(await getImport(id)).toMatchObject({ undone: 2, undoneAt: T0 })
@@ -119,7 +120,8 @@ function rowRaces(race: Racing): void {
     const change = { kind: 'delete' as const }
     const remove = (at: Storage) => at.changeContacts({ teamId, ids, change, act: explicit }, T0)
     expect(sorted((await atOnce(remove, remove)).map((one) => JSON.stringify(one)))).toEqual([
-      ...['{"found":0}', '{"found":2}'],
+      '{"found":0}',
+      '{"found":2}',
     ])
     expect(await counts()).toEqual({ contacts: 0, unsubscribed: 0 })
     expect((await storage.getSegment({ teamId, id: segment.id }, T0))?.contacts).toBe(0)
@@ -146,7 +148,8 @@ function preferenceRaces(race: Racing): void {
     const update = (change: object) => (at: Storage) => at.updateUnsubscribePage({ teamId, change }, T0)
     await atOnce(update({ words: { de: { title: 'Hallo', text: null } } }), update({ postalAddress: 'Here' }))
     expect(await storage.getUnsubscribePage({ teamId }, T0)).toMatchObject({
-      ...{ words: { de: { title: 'Hallo', text: null } }, postalAddress: 'Here' },
+      words: { de: { title: 'Hallo', text: null } },
+      postalAddress: 'Here',
     })
     // Gray text on white is readable, and so is black text on gray, but not gray on gray.
     const answers = await atOnce(update({ text: '#6b6b6b' }), update({ background: '#9a9a9a' }))

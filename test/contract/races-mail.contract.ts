@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
 import {
-  every,
+  runAllSteps,
   type HoldRule,
   type NewEmail,
   type NewReceipt,
@@ -49,8 +49,13 @@ function acceptRaces(race: Racing): void {
       const put = (now: number) => async (at: Storage) => {
         const email = newEmail(team.id, ['a@x.example'], now)
         const receipt: NewReceipt = {
-          ...{ teamId: team.id, scope: 'POST /emails', key: 'k', fingerprint: 'f', body: email.id },
-          ...{ emailIds: [email.id], expiresAt: now + DAY },
+          teamId: team.id,
+          scope: 'POST /emails',
+          key: 'k',
+          fingerprint: 'f',
+          body: email.id,
+          emailIds: [email.id],
+          expiresAt: now + DAY,
         }
         const done = await at.put(putArgs(email, { receipt }), now)
         return done.kind === 'replay' ? done.receipt.body : `stored ${email.id}`
@@ -86,7 +91,12 @@ function acceptRaces(race: Racing): void {
   })
 
   const ruleOf = (more: Partial<HoldRule>): HoldRule => ({
-    ...{ id: newId(T0), teamId: null, domain: null, provider: null, tag: null, createdAt: T0 },
+    id: newId(T0),
+    teamId: null,
+    domain: null,
+    provider: null,
+    tag: null,
+    createdAt: T0,
     ...more,
   })
 
@@ -98,7 +108,7 @@ function acceptRaces(race: Racing): void {
       (at) => putEmail(at, team.id, [`a@${domain}`]),
       async (at) => {
         await at.addHoldRule({ rule, most: 1000 }, T0)
-        await every((after) => at.holdQueue({ domain, after, by: rule.id }, T0))
+        await runAllSteps((after) => at.holdQueue({ domain, after, by: rule.id }, T0))
       },
     )
     expect(await deliveriesOf(storage, email)).toMatchObject([{ state: 'held' }])
@@ -114,7 +124,7 @@ function acceptRaces(race: Racing): void {
       await storage.addHoldRule({ rule, most: 1000 }, T0)
       const [email] = await atOnce(
         (at) => putEmail(at, team.id, [`a@${domain}`]),
-        (at) => every((after) => at.place({ domain, provider, after }, T0)),
+        (at) => runAllSteps((after) => at.place({ domain, provider, after }, T0)),
       )
       expect(await deliveriesOf(storage, email)).toMatchObject([{ state: 'held', provider }])
       await storage.removeHoldRule({ id: rule.id }, T0)

@@ -10,7 +10,7 @@ export function racesOfSenders(race: Racing): void {
   describe('domains', () => domainRaces(race))
   describe('the suppression list', () => suppressionRaces(race))
   describe('sources', () => sourceRaces(race))
-  describe('the appliance', () => applianceRaces(race))
+  describe('server settings', () => applianceRaces(race))
 }
 
 /** Stores a domain with a team of its own. */
@@ -83,7 +83,8 @@ function domainRaces(race: Racing): void {
       (at) => at.saveDomainCheck({ teamId, id, ...verified, watch: later, seen }, T0),
     )
     expect(await storage.getDomain({ teamId, id }, T0)).toMatchObject({
-      ...{ status: saved ? 'verified' : 'pending', nextCheckAt: T0 },
+      status: saved ? 'verified' : 'pending',
+      nextCheckAt: T0,
     })
   })
 
@@ -123,7 +124,12 @@ function domainRaces(race: Racing): void {
 
 function suppressionRaces(race: Racing): void {
   const entry = (teamId: string, email: string): NewSuppression => ({
-    ...{ id: newId(T0), teamId, email, origin: 'manual', sourceId: null, createdAt: T0 },
+    id: newId(T0),
+    teamId,
+    email,
+    origin: 'manual',
+    sourceId: null,
+    createdAt: T0,
   })
   /** Returns the types of a team's events that aren't about an email. */
   const told = async (storage: Storage, teamId: string): Promise<string[]> => {
@@ -177,8 +183,16 @@ function suppressionRaces(race: Racing): void {
 }
 
 const sourceOf = (more: Partial<Source> = {}): Source => ({
-  ...{ ip: unique('192.0.2.1'), pool: unique('pool'), hostname: null, state: 'active', stateReason: null },
-  ...{ suspendedBy: null, warmUpSince: null, origin: 'operator', health: null, checkedAt: null },
+  ip: unique('192.0.2.1'),
+  pool: unique('pool'),
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'operator',
+  health: null,
+  checkedAt: null,
   ...more,
 })
 
@@ -287,9 +301,15 @@ function applianceRaces(race: Racing): void {
   race('results of TLS are added up, in so many rows at most', async ({ storage, atOnce }) => {
     const domain = unique('tls')
     const tally = (mxHost: string): TlsCount => ({
-      ...{ day: '2026-11-20', domain, result: 'starttls-not-supported', reason: '', sessions: 1 },
-      ...{ policy: { type: 'no-policy-found', domain, strings: [], mxHosts: [] } },
-      ...{ sourceIp: '192.0.2.1', mxHost, mxIp: '192.0.2.2' },
+      day: '2026-11-20',
+      domain,
+      result: 'starttls-not-supported',
+      reason: '',
+      sessions: 1,
+      policy: { type: 'no-policy-found', domain, strings: [], mxHosts: [] },
+      sourceIp: '192.0.2.1',
+      mxHost,
+      mxIp: '192.0.2.2',
     })
     const add =
       (...hosts: string[]) =>

@@ -5,12 +5,23 @@ import { DAY, makeTeam, T0, unique } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
 const person = (email = `${unique('person')}@example.com`): User => ({
-  ...{ id: newId(T0), email, passwordHash: null, provenAt: null, createdAt: T0 },
+  id: newId(T0),
+  email,
+  passwordHash: null,
+  provenAt: null,
+  createdAt: T0,
 })
 
 const invitationOf = (teamId: string, email: string, more: Partial<NewInvitation> = {}): NewInvitation => ({
-  ...{ id: newId(T0), teamId, email, role: 'viewer', invitedBy: null },
-  ...{ tokenHash: unique('token'), mailedHash: unique('mailed'), createdAt: T0, expiresAt: T0 + DAY },
+  id: newId(T0),
+  teamId,
+  email,
+  role: 'viewer',
+  invitedBy: null,
+  tokenHash: unique('token'),
+  mailedHash: unique('mailed'),
+  createdAt: T0,
+  expiresAt: T0 + DAY,
   ...more,
 })
 
@@ -28,7 +39,7 @@ async function twoOwners(storage: Storage): Promise<{ teamId: string; owners: [s
 
 /** Races about members and invitations. */
 export function racesOfTeams(race: Racing): void {
-  describe('the last owner', () => ownerRaces(race))
+  describe('the last owner of a team', () => ownerRaces(race))
   describe('invitations', () => invitationRaces(race))
 }
 

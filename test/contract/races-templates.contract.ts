@@ -17,8 +17,12 @@ export function racesOfTemplates(race: Racing): void {
       const rename = (id: string) => (at: Storage) =>
         at.updateTemplate(
           {
-            ...{ teamId, ref: { id }, change: { alias: 'two', content: {} }, author: '' },
-            ...{ newVersionId: newId(T0), keep: 9 },
+            teamId,
+            ref: { id },
+            change: { alias: 'two', content: {} },
+            author: '',
+            newVersionId: newId(T0),
+            keep: 9,
           },
           T0,
         )
@@ -40,8 +44,13 @@ export function racesOfTemplates(race: Racing): void {
       const change = (at: Storage) =>
         at.updateTemplate(
           {
-            ...{ teamId, ref: { id }, change: { content: { html: 'x' } }, author: '', revision: 1 },
-            ...{ newVersionId: newId(T0), keep: 9 },
+            teamId,
+            ref: { id },
+            change: { content: { html: 'x' } },
+            author: '',
+            revision: 1,
+            newVersionId: newId(T0),
+            keep: 9,
           },
           T0,
         )
@@ -57,8 +66,12 @@ export function racesOfTemplates(race: Racing): void {
         (at) =>
           at.updateTemplate(
             {
-              ...{ teamId, ref: { id }, change: { content: { html: 'x' } }, author: '' },
-              ...{ newVersionId: newId(T0), keep: 9 },
+              teamId,
+              ref: { id },
+              change: { content: { html: 'x' } },
+              author: '',
+              newVersionId: newId(T0),
+              keep: 9,
             },
             T0,
           ),

@@ -12,8 +12,15 @@ import { DAY, makeTeam, MINUTE, putEmail, T0 } from './fixtures.ts'
 import { sorted, type Racing } from './racing.ts'
 
 const webhookOf = (teamId: string): Webhook => ({
-  ...{ id: newId(T0), teamId, endpoint: 'https://app.example/hook', events: ['email.failed'] },
-  ...{ status: 'enabled', secret: 'whsec_first', oldSecret: null, createdAt: T0, succeededAt: null },
+  id: newId(T0),
+  teamId,
+  endpoint: 'https://app.example/hook',
+  events: ['email.failed'],
+  status: 'enabled',
+  secret: 'whsec_first',
+  oldSecret: null,
+  createdAt: T0,
+  succeededAt: null,
   failingSince: null,
   disabled: null,
   broadcasts: true,
@@ -27,18 +34,38 @@ async function stored(storage: Storage): Promise<Webhook> {
 }
 
 const deliveryTo = ({ id: webhookId, teamId }: Webhook, eventId = newId(T0)): NewWebhookDelivery => ({
-  ...{ id: `msg_${newId(T0).replaceAll('-', '')}`, webhookId, teamId, eventId, emailId: null },
-  ...{ type: 'email.failed', payload: '{}', createdAt: T0 },
+  id: `msg_${newId(T0).replaceAll('-', '')}`,
+  webhookId,
+  teamId,
+  eventId,
+  emailId: null,
+  type: 'email.failed',
+  payload: '{}',
+  createdAt: T0,
 })
 
 const lease: WebhookLeaseArgs = {
-  ...{ limit: 100, each: 10, failing: 10, failures: 3, inFlight: {}, pauses: [MINUTE] },
+  limit: 100,
+  each: 10,
+  failing: 10,
+  failures: 3,
+  inFlight: {},
+  pauses: [MINUTE],
 }
 
 const attemptOf = (delivery: NewWebhookDelivery, error: string | null): WebhookAttempt => ({
-  ...{ id: newId(T0), deliveryId: delivery.id, webhookId: delivery.webhookId, teamId: delivery.teamId },
-  ...{ sentAt: T0, durationMs: 1, status: error === null ? 200 : 500, error, ip: null },
-  ...{ requestHeaders: {}, responseHeaders: {}, response: '' },
+  id: newId(T0),
+  deliveryId: delivery.id,
+  webhookId: delivery.webhookId,
+  teamId: delivery.teamId,
+  sentAt: T0,
+  durationMs: 1,
+  status: error === null ? 200 : 500,
+  error,
+  ip: null,
+  requestHeaders: {},
+  responseHeaders: {},
+  response: '',
 })
 
 const disable = { failingBefore: T0, leastFailures: 2, reason: 'dead' }
@@ -63,7 +90,9 @@ function endpointRaces(race: Racing): void {
       at.updateWebhook({ teamId, id, change, reason: 'by hand' }, T0)
     await atOnce(update({ endpoint: 'https://b.example' }), update({ status: 'disabled' }))
     expect(await storage.getWebhook({ teamId, id }, T0)).toMatchObject({
-      ...{ endpoint: 'https://b.example', status: 'disabled', disabled: { at: T0, reason: 'by hand' } },
+      endpoint: 'https://b.example',
+      status: 'disabled',
+      disabled: { at: T0, reason: 'by hand' },
     })
   })
 

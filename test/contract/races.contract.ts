@@ -60,7 +60,8 @@ export function racesContract(engine: string, open: OpenTwice): void {
     })
     afterEach(() => openings[0].dropQueue({}, T0 + 1000 * DAY))
     afterAll(() => Promise.all(openings.map((storage) => storage.close())))
-    test('an empty database gets only one first owner', () => oneOwner(openings, name.length % 2 === 0))
+    test('concurrent setups of an empty database create only one owner', () =>
+      oneOwner(openings, name.length % 2 === 0))
     part((title, race) => raceTest(title, () => openings, race))
   })
 }

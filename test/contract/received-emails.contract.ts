@@ -5,7 +5,7 @@ import type {
   ReceivedEmail,
   ReceivedFilter,
   Storage,
-  WithBytes,
+  MessageBytes,
 } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newDomain, T0, unique } from './fixtures.ts'
 
@@ -27,7 +27,7 @@ export function newReceived(
   to: { teamId: string; domainId: string; name: string },
   change: Partial<ReceivedEmail> = {},
   now = T0,
-): Omit<ReceivedEmail, 'hasContent'> & WithBytes {
+): Omit<ReceivedEmail, 'hasContent'> & MessageBytes {
   const bytes = new Uint8Array(
     Buffer.from('From: Ada <ada@x.example>\r\nSubject: Hello\r\n\r\nhi\xff', 'latin1'),
   )
@@ -111,7 +111,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     ])
   })
 
-  test('lists can be searched by sender, recipient and subject, and by the email replied to', async () => {
+  test('searches received emails by sender, recipient, subject, and the email replied to', async () => {
     const to = await makeReceiver(storage())
     const answers = newId(T0)
     const one = newReceived(to, { subject: '100% sure' })
@@ -124,7 +124,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await listed(to.teamId, { answers })).toEqual([two.id])
   })
 
-  test('lists can be filtered by domain, DMARC result and attachments', async () => {
+  test('filters received emails by domain, DMARC result and attachments', async () => {
     const to = await makeReceiver(storage())
     const file = { id: newId(T0), filename: 'a.txt', contentType: 'text/plain', contentId: null, size: 3 }
     const one = newReceived(to, { attachments: [{ ...file, disposition: 'attachment' }] })
@@ -139,7 +139,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await listed(to.teamId, { domainId: newId(T0) })).toEqual([])
   })
 
-  test('stores the spam filter’s verdict and filters by it', async () => {
+  test('stores the spam filter’s verdict, and filters by it', async () => {
     const to = await makeReceiver(storage())
     const verdict = { flagged: true, score: 7.5, rejectScore: 15, symbols: ['HEAVY', 'LIGHT'] }
     const spam = newReceived(to, { spam: verdict })
@@ -164,7 +164,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await keep(newReceived(to, {}, T0 + DAY + 1), limits, T0 + DAY + 1)).toBe('kept')
   })
 
-  test('stores only the metadata if a domain keeps no content', async () => {
+  test('stores only the metadata of an email if its domain keeps no content', async () => {
     const to = await makeReceiver(storage())
     await storage().setKeepBodies({ teamId: to.teamId, domainId: to.domainId, keep: false }, T0)
     const email = newReceived(to)
@@ -196,7 +196,7 @@ export function receivedEmailsContract(storage: () => Storage): void {
     expect(await storage().listForwards({ teamId: other.teamId, receivedId }, T0)).toEqual([])
   })
 
-  test('stores only the event of an email for webhooks', async () => {
+  test('stores only the event of an email if the domain only sends it to webhooks', async () => {
     const to = await makeReceiver(storage())
     const email = { ...newReceived(to), eventOnly: true }
     expect(await keep(email)).toBe('kept')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { ReturnedReport } from '../../appliance/mail/returned.ts'
+import type { ReturnedMailReport } from '../../appliance/mail/returned.ts'
 import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
 import { change, DAY, leaseArgs, makeTeam, newDomain, putEmail, T0, unique } from './fixtures.ts'
 
@@ -8,8 +8,14 @@ const LIMITS = { emailMessages: 3, emailBytes: 5000, teamBytes: 20_000, allBytes
 const MAILBOX = { messages: 3, bytes: 1_000_000 }
 
 const message = (text: string, now = T0) => ({
-  ...{ id: newId(now), receivedAt: now, mailFrom: '', rcptTo: 'bounce+1@send.shop.example' },
-  ...{ ip: '192.0.2.1', helo: 'mx.x.example', tls: 'TLSv1.3', size: text.length },
+  id: newId(now),
+  receivedAt: now,
+  mailFrom: '',
+  rcptTo: 'bounce+1@send.shop.example',
+  ip: '192.0.2.1',
+  helo: 'mx.x.example',
+  tls: 'TLSv1.3',
+  size: text.length,
   bytes: new Uint8Array(Buffer.from(text)),
 })
 
@@ -51,8 +57,15 @@ export function receivedContract(storage: () => Storage): void {
     expect([first.answer, second.answer]).toEqual(['kept', 'kept'])
     expect(await storage().listReturned({ teamId: team.id, emailId: email.id }, T0)).toEqual([
       {
-        ...{ id: second.id, receivedAt: T0, mailFrom: '', rcptTo: 'bounce+1@send.shop.example' },
-        ...{ ip: '192.0.2.1', helo: 'mx.x.example', tls: 'TLSv1.3', size: 6, hasContent: true },
+        id: second.id,
+        receivedAt: T0,
+        mailFrom: '',
+        rcptTo: 'bounce+1@send.shop.example',
+        ip: '192.0.2.1',
+        helo: 'mx.x.example',
+        tls: 'TLSv1.3',
+        size: 6,
+        hasContent: true,
         report: null,
       },
       expect.objectContaining({ id: first.id }),
@@ -97,7 +110,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(await listed(small.team.id, little.id)).toEqual([kept.id])
   })
 
-  test('a proven message is read until it is settled once', async () => {
+  test('a report about a delivery is returned for reading until it is settled, which works once', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, [`${unique('dead')}@x.example`])
     const deliveryId = email.deliveries[0]!.id
@@ -109,14 +122,20 @@ export function receivedContract(storage: () => Storage): void {
     // Starts again after a crash.
     expect(await storage().beginReturned({}, T0)).toMatchObject({ id: one.id, attempts: 1 })
     expect(await storage().beginReturned({}, T0)).toMatchObject({
-      ...{ id: one.id, attempts: 2, emailId: email.id, returnPath: email.returnPath },
+      id: one.id,
+      attempts: 2,
+      emailId: email.id,
+      returnPath: email.returnPath,
       deliveries: [{ id: deliveryId, state: 'delivered', leased: false, complained: false }],
     })
     const cause = { phase: 'report', host: null, ip: null, reply: null, note: 'Reported.' } as const
     const { recipient } = email.deliveries[0]!
     const bounce = {
-      ...{ type: 'Permanent' as const, subType: 'General' as const, message: 'Reported.' },
-      ...{ diagnosticCode: [], suppress: true as const },
+      type: 'Permanent' as const,
+      subType: 'General' as const,
+      message: 'Reported.',
+      diagnosticCode: [],
+      suppress: true as const,
     }
     const about = {
       recipient,
@@ -151,7 +170,7 @@ export function receivedContract(storage: () => Storage): void {
     expect(reports[0]!.report!.entries).toMatchObject([{ effect: 'unchanged' }])
   })
 
-  test('a postponed message is read later without counting the attempt', async () => {
+  test('a postponed message is returned again later, without counting the attempt', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example'])
     expect(await storage().nextReturned({}, T0)).toBe(undefined)
@@ -168,13 +187,13 @@ export function receivedContract(storage: () => Storage): void {
       kind: 'unreadable',
       format: 'none',
       reportingMta: null,
-      entries: [] as ReturnedReport['entries'],
+      entries: [] as ReturnedMailReport['entries'],
     } as const
     await storage().settleReturned({ id: one.id, report, bounces: [], complaints: [] }, dueAt)
     expect(await storage().nextReturned({}, dueAt)).toBe(undefined)
   })
 
-  test('stores no content of returned messages if the email’s content is not kept', async () => {
+  test('stores no content of returned messages if the email’s content is not stored', async () => {
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, `${unique('d')}.example`)
     await storage().createDomain({ domain, keys }, T0)

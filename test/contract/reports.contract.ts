@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Notify, ReportKind } from '../../appliance/mail/dsn.ts'
-import { suppressedCause } from '../../appliance/mail/suppression.ts'
+import { createSuppressionCause } from '../../appliance/mail/suppression.ts'
 import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
 import { change, leaseArgs, makeTeam, MINUTE, newDomain, newEmail, putArgs, T0, unique } from './fixtures.ts'
 
@@ -14,8 +14,11 @@ export function reportsContract(storage: () => Storage): void {
     const made = newDomain(team.id, `${unique('reports')}.example`)
     await storage().createDomain(made, T0)
     const email = newEmail(team.id, recipients, T0, {
-      ...{ via: 'smtp', reportTo: 'app@example.com', domainId: made.domain.id },
-      ...{ dsn: { ret: 'HDRS', envid: 'e 1' }, requireTls: 'yes' },
+      via: 'smtp',
+      reportTo: 'app@example.com',
+      domainId: made.domain.id,
+      dsn: { ret: 'HDRS', envid: 'e 1' },
+      requireTls: 'yes',
     })
     for (const delivery of email.deliveries) delivery.dsn = { notify, orcpt: 'rfc822;first@example.net' }
     await storage().put(putArgs(email), T0)
@@ -50,7 +53,7 @@ export function reportsContract(storage: () => Storage): void {
     ])
   })
 
-  test('a report is due once the deliveries are settled, with all the data it needs', async () => {
+  test('a report is due once all deliveries are settled, with all the data it needs', async () => {
     const email = await submitted(['a@example.net', 'b@example.net'], 'NEVER')
     expect(await dueOf(email)).toEqual([])
     await settle(email, 'failed', T0 + 5)
@@ -71,7 +74,11 @@ export function reportsContract(storage: () => Storage): void {
     ])
     expect(due[0]!.deliveries).toMatchObject([
       {
-        ...{ recipient: 'a@example.net', state: 'bounced', attempts: 1, updatedAt: T0 + 5, expiresAt: null },
+        recipient: 'a@example.net',
+        state: 'bounced',
+        attempts: 1,
+        updatedAt: T0 + 5,
+        expiresAt: null,
         dsn: { notify: 'NEVER', orcpt: 'rfc822;first@example.net' },
         cause: { note: 'bounced' },
       },
@@ -79,7 +86,7 @@ export function reportsContract(storage: () => Storage): void {
     ])
   })
 
-  test('a report of one kind is due once, and another kind separately', async () => {
+  test('reports of one kind are due once, and reports of another kind separately', async () => {
     const email = await submitted(['a@example.net'])
     await settle(email, 'delayed', T0)
     await settle(email, 'delayed', T0 + 1)
@@ -94,7 +101,7 @@ export function reportsContract(storage: () => Storage): void {
     expect((await dueOf(email)).map(({ kind }) => kind)).toEqual(['failed'])
   })
 
-  test('stores a report once, as the second attempt finds nothing due', async () => {
+  test('stores a report only once: the second attempt finds nothing due', async () => {
     const email = await submitted(['a@example.net', 'b@example.net'])
     await settle(email, 'failed')
     const [first, second] = [reportOf(email), reportOf(email)]
@@ -121,26 +128,23 @@ export function reportsContract(storage: () => Storage): void {
     [['FAILURE'], 1],
     [['SUCCESS', 'DELAY'], 0],
     ['NEVER', 0],
-  ])(
-    'a suppressed or dropped recipient counts as a failure for the report: NOTIFY=%s',
-    async (notify, count) => {
-      const { team } = await makeTeam(storage())
-      const suppressed = suppressedCause({ origin: 'bounce' })
-      const email = newEmail(team.id, ['a@example.net', 'b@example.net'], T0, { reportTo: 'app@example.com' })
-      for (const delivery of email.deliveries) delivery.dsn = { notify, orcpt: null }
-      email.deliveries[0]!.suppressed = suppressed
-      await storage().put(putArgs(email), T0)
-      const told = async () => (await dueOf(email)).flatMap(({ deliveries }) => deliveries).length
-      expect(await told()).toBe(count)
-      await storage().dropQueue({ emailId: email.id }, T0)
-      expect(await told()).toBe(2 * count)
-    },
-  )
+  ])('a suppressed or dropped recipient is reported as a failure: NOTIFY=%s', async (notify, count) => {
+    const { team } = await makeTeam(storage())
+    const suppressed = createSuppressionCause({ origin: 'bounce' })
+    const email = newEmail(team.id, ['a@example.net', 'b@example.net'], T0, { reportTo: 'app@example.com' })
+    for (const delivery of email.deliveries) delivery.dsn = { notify, orcpt: null }
+    email.deliveries[0]!.suppressed = suppressed
+    await storage().put(putArgs(email), T0)
+    const told = async () => (await dueOf(email)).flatMap(({ deliveries }) => deliveries).length
+    expect(await told()).toBe(count)
+    await storage().dropQueue({ emailId: email.id }, T0)
+    expect(await told()).toBe(2 * count)
+  })
 
   test('no report is due for an email without a report address', async () => {
     const { team } = await makeTeam(storage())
     const email = newEmail(team.id, ['a@example.net'], T0)
-    email.deliveries[0]!.suppressed = suppressedCause({ origin: 'bounce' })
+    email.deliveries[0]!.suppressed = createSuppressionCause({ origin: 'bounce' })
     await storage().put(putArgs(email), T0)
     expect(await dueOf(email)).toEqual([])
   })

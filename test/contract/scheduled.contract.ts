@@ -65,7 +65,7 @@ export function scheduledContract(storage: () => Storage): void {
     expect((await storage().getHistory(two, T0)).deliveries[0]).toMatchObject({ state: 'canceled' })
   })
 
-  test('an email that was leased can no longer be changed, even after being unleased', async () => {
+  test('a leased email can no longer be changed, even after its lease is released', async () => {
     const email = await schedule()
     const leased = await leasedAt(email.id, T0 + DAY)
     await storage().unlease({ owner: 'one', deliveryIds: leased.map(({ id }) => id) }, T0 + DAY)

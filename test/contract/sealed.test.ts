@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import { sealed, unlock } from '../../appliance/secrets/secrets.ts'
+import { sealStorage, openSealer } from '../../appliance/secrets/secrets.ts'
 import { openSqlite, sqliteSealing } from '../../appliance/storage/sqlite/sqlite.ts'
 import { T0 } from './fixtures.ts'
 import { storageContract } from './storage.contract.ts'
@@ -16,5 +16,5 @@ storageContract('SQLite with sealed secrets', async () => {
   made.push(place)
   const dataDir = join(place, 'data')
   const storage = await openSqlite({ dataDir })
-  return sealed(storage, unlock({ dataDir, keyFile: undefined, env: {} }, sqliteSealing, T0))
+  return sealStorage(storage, openSealer({ dataDir, keyFile: undefined, env: {} }, sqliteSealing, T0))
 })

@@ -7,7 +7,9 @@ import { broadcastStage } from './broadcast-stage.ts'
 import { DAY, putEmail, T0, unique } from './fixtures.ts'
 
 const rule = (field: string, operator: Rule['operator'], value?: Rule['value']): Rule => ({
-  ...{ type: 'rule', field: `contact.${field}`, operator },
+  type: 'rule',
+  field: `contact.${field}`,
+  operator,
   ...(value !== undefined && { value }),
 })
 
@@ -156,7 +158,9 @@ export function segmentRulesContract(storage: () => Storage): void {
       return items.map(({ id }) => id)
     }
     expect([await list(), await list({ unsubscribed: true }), await list({ before: ada.id })]).toEqual([
-      ...[[ada.id], [], []],
+      [ada.id],
+      [],
+      [],
     ])
     const found = await storage().searchContacts({ teamId, segmentId: hers.id, text: 'a', limit: 9 }, T0)
     expect(found.items.map(({ id }) => id)).toEqual([ada.id])
@@ -211,7 +215,7 @@ export function segmentRulesContract(storage: () => Storage): void {
     expect(await storage().createSegment({ segment: third, most: 2 }, T0)).toBe(true)
   })
 
-  test('rules match contacts by their events in a broadcast of their team', async () => {
+  test('rules match contacts by the events of a broadcast of their team', async () => {
     const { teamId, join, add, sending, enqueue } = await broadcastStage(storage())
     const ada = await join({ firstName: 'Ada' })
     await join({ firstName: 'Bob' })

@@ -25,7 +25,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().listApiKeys({ teamId: team.id }, T0)).toHaveLength(1)
   })
 
-  test('lists API keys newest first, those of the team only', async () => {
+  test('lists the API keys of the team only, newest first', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
@@ -47,7 +47,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().findApiKey({ tokenHash: hash + '-h' }, T0)).toBeUndefined()
   })
 
-  test('stores the last use of a key, which never goes back', async () => {
+  test('stores the time a key was last used, which never decreases', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     const key = newApiKey(team.id, 'app')
@@ -61,7 +61,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().findApiKey({ tokenHash: hash + '-h' }, T0)).toEqual({ ...key, lastUsedAt: T0 + 5 })
   })
 
-  test('a key without a prefix gets one when it is used, and keeps it', async () => {
+  test('a key without a prefix gets one when it is first used, and keeps it', async () => {
     const { team } = await makeTeam(storage())
     const key = newApiKey(team.id, 'old')
     await storage().createApiKey({ ...key, tokenHash: unique('hash') }, T0)
@@ -85,7 +85,7 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().findDomain({ teamId: other.team.id, name }, T0)).toBeUndefined()
   })
 
-  test('finding 13: several teams may add a name, and the first to verify it holds it', async () => {
+  test('finding 13: several teams may add a name, and the first to verify it owns it', async () => {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
@@ -132,7 +132,7 @@ export function sendersContract(storage: () => Storage): void {
     })
   })
 
-  test('saves a check with its time', async () => {
+  test('stores the results of a check with its time', async () => {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, name)
@@ -192,14 +192,16 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().getDomain({ teamId: team.id, id }, T0)).toEqual({ ...domain, ...settings })
   })
 
-  test('finds domains whose check is due, oldest first, and rejects an outdated check', async () => {
+  test('finds domains that are due for a check, oldest first, and rejects outdated results', async () => {
     const { team } = await makeTeam(storage())
     const teamId = team.id
     const made = ['later', 'soon', 'never'].map((word) => newDomain(teamId, unique(word) + '.example'))
     for (const one of made) await storage().createDomain(one, T0)
     const [later, soon] = made.map(({ domain }) => domain.id) as [string, string]
     const watch = (nextCheckAt: number) => ({
-      ...{ verifyUntil: T0 + 9, suspect: { status: 'failed' as const, since: T0 + 1 }, nextCheckAt },
+      verifyUntil: T0 + 9,
+      suspect: { status: 'failed' as const, since: T0 + 1 },
+      nextCheckAt,
     })
     const schedule = (id: string, time: number) =>
       storage().scheduleDomainCheck(
@@ -216,7 +218,10 @@ export function sendersContract(storage: () => Storage): void {
     const save = (nextCheckAt: number | null) =>
       storage().saveDomainCheck(
         {
-          ...{ teamId, id: soon, status: 'verified', checks: [] },
+          teamId,
+          id: soon,
+          status: 'verified',
+          checks: [],
           watch: { verifyUntil: null, suspect: null, nextCheckAt: null },
           seen: { status: 'pending', nextCheckAt },
         },
@@ -226,7 +231,10 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().dueDomains({ limit: 5 }, T0 + 99)).toHaveLength(1)
     await storage().scheduleDomainCheck(
       {
-        ...{ teamId, id: later, status: 'failed', seen: 'pending' },
+        teamId,
+        id: later,
+        status: 'failed',
+        seen: 'pending',
         watch: { verifyUntil: null, suspect: null, nextCheckAt: null },
       },
       T0,
@@ -243,7 +251,10 @@ export function sendersContract(storage: () => Storage): void {
     const [old] = keys
     const make = (selector: string, algorithm: DkimKey['algorithm']): DkimKey => ({
       ...old,
-      ...{ id: newId(T0), selector, algorithm, state: 'pending' },
+      id: newId(T0),
+      selector,
+      algorithm,
+      state: 'pending',
     })
     const lost = make('unpublished', 'ed25519-sha256')
     expect(await storage().addDkimKeys({ teamId, domainId, keys: [lost] }, T0)).toBe('added')

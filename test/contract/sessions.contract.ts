@@ -7,9 +7,19 @@ import { DAY, makeTeam, T0, unique } from './fixtures.ts'
 async function person(storage: Storage, seen: number[]) {
   const { team, user } = await makeTeam(storage)
   const sessions: Session[] = seen.map((lastSeenAt) => ({
-    ...{ tokenHash: unique('hash'), id: newId(T0), teamId: team.id, userId: user.id },
-    ...{ createdAt: T0, expiresAt: T0 + DAY, lastSeenAt, provedAt: T0 },
-    ...{ method: 'password', strong: false, vouched: false, ip: '192.0.2.7', userAgent: 'Firefox' },
+    tokenHash: unique('hash'),
+    id: newId(T0),
+    teamId: team.id,
+    userId: user.id,
+    createdAt: T0,
+    expiresAt: T0 + DAY,
+    lastSeenAt,
+    provedAt: T0,
+    method: 'password',
+    strong: false,
+    vouched: false,
+    ip: '192.0.2.7',
+    userAgent: 'Firefox',
   }))
   for (const session of sessions) await storage.createSession(session, T0)
   return { userId: user.id, sessions }
@@ -24,7 +34,7 @@ export function sessionsContract(storage: () => Storage): void {
     expect(await storage().listSessions({ userId }, T0 + DAY)).toEqual([])
   })
 
-  test('a user ends one of their own sessions, and none of another user', async () => {
+  test('a user can end one of their own sessions, but no session of another user', async () => {
     const mine = await person(storage(), [T0, T0])
     const theirs = await person(storage(), [T0])
     const { userId } = mine
@@ -35,7 +45,7 @@ export function sessionsContract(storage: () => Storage): void {
     expect(await storage().listSessions({ userId: theirs.userId }, T0)).toHaveLength(1)
   })
 
-  test('a user ends all sessions but one, or all', async () => {
+  test('a user can end all sessions except one, or all of them', async () => {
     const mine = await person(storage(), [T0, T0, T0])
     const theirs = await person(storage(), [T0])
     const { userId } = mine

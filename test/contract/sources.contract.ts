@@ -5,8 +5,16 @@ import type { Storage } from '../../appliance/storage/storage.ts'
 import { makeTeam, newDomain, T0, unique } from './fixtures.ts'
 
 const source = (ip: string, more: Partial<Source> = {}): Source => ({
-  ...{ ip, pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
-  ...{ warmUpSince: null, origin: 'operator', health: null, checkedAt: null },
+  ip,
+  pool: 'default',
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'operator',
+  health: null,
+  checkedAt: null,
   ...more,
 })
 const health: Source['health'] = {
@@ -35,7 +43,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await list(pool)).toEqual([one, two])
   })
 
-  test('a configured source exists while its pool has no other source', async () => {
+  test('a configured source exists only while its pool has no other source', async () => {
     const pool = unique('pool')
     const wayOut = source(`auto-${pool}`, { pool, origin: 'configuration' })
     const added = source(`192.0.2.5-${pool}`, { pool })
@@ -69,7 +77,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await storage().saveSource({ ip: 'none', change: { pool } }, T0)).toBe(false)
   })
 
-  test('rejects an update based on another state', async () => {
+  test('rejects an update based on an outdated state', async () => {
     const pool = unique('pool')
     const { ip } = source(`192.0.2.4-${pool}`)
     await storage().addSource({ source: source(ip, { pool }), nodeId }, T0)
@@ -93,7 +101,7 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await list(pool)).toEqual([one, two])
   })
 
-  test('removes a source once', async () => {
+  test('removes a source only once', async () => {
     const pool = unique('pool')
     const { ip } = source(`192.0.2.5-${pool}`)
     await storage().addSource({ source: source(ip, { pool }), nodeId }, T0)
@@ -102,12 +110,16 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await list(pool)).toEqual([])
   })
 
-  test('there is one assignment for the same mail, and a later one replaces its pool', async () => {
+  test('the same mail has one assignment, and a later one replaces its pool', async () => {
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, `${unique('d')}.example.com`)
     await storage().createDomain({ domain, keys }, T0)
     const about = (more: Partial<Assignment>): Assignment => ({
-      ...{ id: newId(T0), teamId: team.id, domainId: null, stream: null, pool: 'a' },
+      id: newId(T0),
+      teamId: team.id,
+      domainId: null,
+      stream: null,
+      pool: 'a',
       ...more,
     })
     const save = (assignment: Assignment) => storage().saveAssignment({ assignment }, T0)

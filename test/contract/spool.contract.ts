@@ -57,7 +57,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().lease(leaseArgs({ owner: 'two' }), T0)).toEqual([])
   })
 
-  test('leases the oldest due first, whatever the order of acceptance', async () => {
+  test('leases the oldest due delivery first, whatever the order of acceptance', async () => {
     const { team } = await makeTeam(storage())
     const dues = [30, 10, 40, 20]
     for (const due of dues) {
@@ -67,7 +67,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(recipients(leased)).toEqual(['at10@lane10.example', 'at20@lane20.example', 'at30@lane30.example'])
   })
 
-  test('leases no more for a destination than its limit, and nothing for a closed one', async () => {
+  test('leases no more deliveries for a destination than its limit, and none for a closed destination', async () => {
     const { team } = await makeTeam(storage())
     let due = T0
     for (const user of ['a', 'b', 'c']) {
@@ -94,7 +94,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(recipients(leased)).toEqual(['c@x.example', 'a@x.example', 'd@x.example'])
   })
 
-  test('counts messages against the limit: recipients of one email and domain share one, up to a maximum', async () => {
+  test('counts recipients of one email and domain as one message toward the limit, up to a maximum', async () => {
     const { team } = await makeTeam(storage())
     const at = (domain: string) => Array.from({ length: 5 }, (_, i) => `u${i}@${domain}`)
     await putEmail(storage(), team.id, [...at('x.example'), ...at('y.example')], T0)
@@ -112,7 +112,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await lease({ limit: 1, room: {} })).toEqual(at('y.example'))
   })
 
-  test('a destination that fills the head of the queue does not block others', async () => {
+  test('a destination with many deliveries at the head of the queue does not block others', async () => {
     const { team } = await makeTeam(storage())
     const many = Array.from({ length: 700 }, (_, i) => `u${i}@big.example`)
     await putEmail(storage(), team.id, many, T0)
@@ -126,7 +126,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().nextDue({ closed: ['default/?big.example'] }, T0 + 3)).toBe(T0 + 9)
   })
 
-  test('counts the attempt and sets the next time before connecting', async () => {
+  test('counts the attempt and sets the time of the next one before connecting', async () => {
     const { email } = await oneLeased(storage())
     const dueAfter = async () => (await history(storage(), email)).deliveries[0]
     expect(await dueAfter()).toMatchObject({ attempts: 1, dueAt: T0 + MINUTE, state: 'waiting', cause: null })
@@ -147,7 +147,7 @@ export function spoolContract(storage: () => Storage): void {
     await expect(storage().lease(leaseArgs({ retryDelays: [] }), T0)).rejects.toThrow('retry delay')
   })
 
-  test('creates one sent event for an email, for the first attempt to any recipient', async () => {
+  test('creates one sent event per email, at the first attempt to any recipient', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example'])
     await storage().lease(leaseArgs({ limit: 1 }), T0 + 1)
@@ -222,7 +222,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(attempts, 'the conversation took place all the same').toEqual([attempt])
   })
 
-  test('another owner can take an expired lease, which is then lost to the first', async () => {
+  test('another owner can lease a delivery with an expired lease, and the first owner loses it', async () => {
     const { leased } = await oneLeased(storage())
     const later = T0 + 30 * MINUTE
     const [again] = await storage().lease(leaseArgs({ owner: 'two', leaseUntil: later + MINUTE }), later)
@@ -236,7 +236,7 @@ export function spoolContract(storage: () => Storage): void {
     })
   })
 
-  test('settling twice fails the second time and records the attempt once', async () => {
+  test('settling a lease twice fails the second time, and records the attempt once', async () => {
     const { email, leased } = await oneLeased(storage())
     const args = {
       owner: 'one',
@@ -263,7 +263,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(states).toEqual(['waiting', 'delivered'])
   })
 
-  test('an unleased delivery is due at once without counting the attempt, and is sent with one event', async () => {
+  test('a released delivery is due at once without counting the attempt, and is sent with one event', async () => {
     const { email, leased } = await oneLeased(storage())
     await storage().unlease({ owner: 'two', deliveryIds: [leased.id] }, T0 + 1)
     expect(await storage().lease(leaseArgs(), T0 + 1), 'another owner cannot give it back').toEqual([])
@@ -275,7 +275,7 @@ export function spoolContract(storage: () => Storage): void {
     expect((await history(storage(), email)).events).toHaveLength(1)
   })
 
-  test('an email stays sent after an unlease if another recipient had an attempt', async () => {
+  test('an email stays sent after a lease is released if another recipient had an attempt', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.test', 'b@y.test'])
     await storage().lease(leaseArgs(), T0)

@@ -9,8 +9,15 @@ const entry = (
   origin: Suppression['origin'] = 'manual',
   now = T0,
 ): Suppression => ({
-  ...{ id: newId(now), teamId, email, origin, sourceId: null, createdAt: now },
-  ...{ reason: null, reply: null, removedAt: null },
+  id: newId(now),
+  teamId,
+  email,
+  origin,
+  sourceId: null,
+  createdAt: now,
+  reason: null,
+  reply: null,
+  removedAt: null,
 })
 
 export function suppressionsContract(storage: () => Storage): void {
@@ -82,7 +89,7 @@ export function suppressionsContract(storage: () => Storage): void {
     expect(await search('@example.com')).toEqual(emails.toReversed())
   })
 
-  test('an address that was removed and added again has the time of its removal', async () => {
+  test('an address that was removed and added again stores the time of its removal', async () => {
     const { team } = await makeTeam(storage())
     const email = `${unique('back')}@example.com`
     const add = async (one: Suppression) =>
@@ -99,7 +106,10 @@ export function suppressionsContract(storage: () => Storage): void {
       await storage().lease(leaseArgs(), now)
       const { id } = email.deliveries.find((one) => one.recipient === recipient)!
       const data = {
-        ...{ type: 'Permanent' as const, subType: 'NoEmail' as const, message: 'No.', diagnosticCode: [] },
+        type: 'Permanent' as const,
+        subType: 'NoEmail' as const,
+        message: 'No.',
+        diagnosticCode: [],
         ...(suppress ? { suppress: true as const } : {}),
       }
       const settled = {
@@ -112,29 +122,35 @@ export function suppressionsContract(storage: () => Storage): void {
     }
     const find = (teamId: string, email: string) => storage().getSuppression({ teamId, ref: { email } }, T0)
 
-    test('that asks for suppression suppresses only its recipient, for its own team', async () => {
+    test('a bounce that asks for suppression suppresses only its recipient, for its own team', async () => {
       const { team } = await makeTeam(storage())
       const other = await makeTeam(storage())
       const [dead, alive] = [`${unique('Dead')}@example.net`, `${unique('alive')}@example.net`]
       const email = await putEmail(storage(), team.id, [dead, alive])
       await bounce(email, dead, true)
       expect(await find(team.id, dead)).toEqual({
-        ...{ id: expect.any(String) as string, teamId: team.id, email: dead, origin: 'bounce' },
-        ...{ sourceId: email.id, reason: 'bounced', reply: '451 4.7.1 later' },
-        ...{ removedAt: null, createdAt: T0 },
+        id: expect.any(String) as string,
+        teamId: team.id,
+        email: dead,
+        origin: 'bounce',
+        sourceId: email.id,
+        reason: 'bounced',
+        reply: '451 4.7.1 later',
+        removedAt: null,
+        createdAt: T0,
       })
       expect(await find(team.id, alive)).toBeUndefined()
       expect(await find(other.team.id, dead)).toBeUndefined()
     })
 
-    test('of any other kind suppresses no address', async () => {
+    test('a bounce that does not ask for suppression suppresses no address', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('full')}@example.net`
       await bounce(await putEmail(storage(), team.id, [address]), address, false)
       expect(await find(team.id, address)).toBeUndefined()
     })
 
-    test('after a removal records the time of the removal', async () => {
+    test('a bounce after a removal records the time of the removal', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('again')}@example.net`
       const [first, second] = [
@@ -149,7 +165,7 @@ export function suppressionsContract(storage: () => Storage): void {
       expect(back).toMatchObject({ sourceId: second.id, removedAt: T0 + 1, createdAt: T0 + 2 })
     })
 
-    test('suppresses queued mail to the same address when it is due', async () => {
+    test('a bounce suppresses queued mail to the same address when the mail is due', async () => {
       const { team } = await makeTeam(storage())
       const [dead, alive] = [`${unique('gone')}@example.net`, `${unique('here')}@example.net`]
       const waiting = await putEmail(storage(), team.id, [dead, alive], T0 + 5)
@@ -170,7 +186,7 @@ export function suppressionsContract(storage: () => Storage): void {
       expect(events[0]!.data).toMatchObject({ recipient: dead, suppressed: { reason: 'previous_bounce' } })
     })
 
-    test('leaves an email to no other recipient as suppressed, never as sent', async () => {
+    test('an email to a suppressed recipient only has the status suppressed, never sent', async () => {
       const { team } = await makeTeam(storage())
       const dead = `${unique('only')}@example.net`
       const waiting = await putEmail(storage(), team.id, [dead], T0 + 5)
@@ -183,7 +199,7 @@ export function suppressionsContract(storage: () => Storage): void {
   })
 
   describe('a complaint', () => {
-    test('is recorded once, and suppresses the recipient if requested', async () => {
+    test('a complaint is recorded once, and suppresses the recipient if requested', async () => {
       const { team } = await makeTeam(storage())
       const other = await makeTeam(storage())
       const address = `${unique('cross')}@example.net`
@@ -204,12 +220,15 @@ export function suppressionsContract(storage: () => Storage): void {
       expect((await storage().getEmail({ teamId: team.id, id: email.id }, T0))!.lastEvent).toBe('complained')
       const ref = { email: address }
       expect(await storage().getSuppression({ teamId: team.id, ref }, T0)).toMatchObject({
-        ...{ origin: 'complaint', sourceId: email.id, reason: 'Its reader pressed the button.', reply: null },
+        origin: 'complaint',
+        sourceId: email.id,
+        reason: 'Its reader pressed the button.',
+        reply: null,
       })
       expect(await storage().getSuppression({ teamId: other.team.id, ref }, T0)).toBeUndefined()
     })
 
-    test('replaces an earlier origin of the suppression', async () => {
+    test('a complaint replaces an earlier origin of the suppression', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('both')}@example.net`
       const email = await putEmail(storage(), team.id, [address])
@@ -220,11 +239,13 @@ export function suppressionsContract(storage: () => Storage): void {
       await storage().complain({ ...about, reason: 'Spam.', suppress: true }, T0 + 1)
       expect(await storage().getSuppression({ teamId: team.id, ref: { email: address } }, T0)).toEqual({
         ...suppressions[0]!,
-        ...{ origin: 'complaint', sourceId: email.id, reason: 'Spam.' },
+        origin: 'complaint',
+        sourceId: email.id,
+        reason: 'Spam.',
       })
     })
 
-    test('does not suppress the recipient unless requested', async () => {
+    test('a complaint does not suppress the recipient unless requested', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('told')}@example.net`
       const email = await putEmail(storage(), team.id, [address])

@@ -42,7 +42,7 @@ async function usesStage(storage: Storage) {
 }
 
 function useTests(storage: () => Storage): void {
-  test('enabled automations count once, by id or alias, as their present version says', async () => {
+  test('counts enabled automations once, by template ID or alias, in their current version', async () => {
     const { teamId, template, automate, uses } = await usesStage(storage())
     expect(await uses()).toEqual([0, 0])
     const id = await automate(sending('hello', template.id, 'hello'))
@@ -67,7 +67,7 @@ function useTests(storage: () => Storage): void {
     expect([await uses(), await named()]).toEqual([[0, 0], []])
   })
 
-  test('drafts and scheduled broadcasts count, sent ones and those of another template do not', async () => {
+  test('counts drafts and scheduled broadcasts, but not sent ones or those of another template', async () => {
     const { teamId, template, draft, start, uses, get } = await usesStage(storage())
     const of = { templateId: template.id }
     const [one, two, sent] = [await draft(of), await draft(of), await draft(of)]

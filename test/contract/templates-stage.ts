@@ -14,12 +14,26 @@ export function newTemplate(
   const times = { createdAt: now, updatedAt: now, publishedAt: null }
   const variable = { id: newId(now), key: 'NAME', type: 'string' as const, fallback: null }
   return {
-    ...{ id, teamId, name: 'Welcome', alias: null, revision: 1, ...times, ...named },
-    ...{ currentVersionId: versionId, publishedVersionId: null },
+    id,
+    teamId,
+    name: 'Welcome',
+    alias: null,
+    revision: 1,
+    ...times,
+    ...named,
+    currentVersionId: versionId,
+    publishedVersionId: null,
     version: {
-      ...{ id: versionId, templateId: id, author: 'ada@acme.example', ...times },
-      ...{ from: 'Shop <shop@acme.example>', subject: 'Hi', replyTo: ['a@acme.example'] },
-      ...{ html: '<p>{{{NAME}}}</p>', text: null, document: null },
+      id: versionId,
+      templateId: id,
+      author: 'ada@acme.example',
+      ...times,
+      from: 'Shop <shop@acme.example>',
+      subject: 'Hi',
+      replyTo: ['a@acme.example'],
+      html: '<p>{{{NAME}}}</p>',
+      text: null,
+      document: null,
       variables: [{ ...variable, createdAt: now, updatedAt: now }],
       ...content,
     },
@@ -39,8 +53,13 @@ export async function templatesStage(storage: Storage) {
   const change = (id: string, content: Partial<TemplateContent>, now = T0, more: object = {}) =>
     storage.updateTemplate(
       {
-        ...{ teamId, ref: { id }, change: { content }, author: 'bob@acme.example' },
-        ...{ newVersionId: newId(now), keep: 3, ...more },
+        teamId,
+        ref: { id },
+        change: { content },
+        author: 'bob@acme.example',
+        newVersionId: newId(now),
+        keep: 3,
+        ...more,
       },
       now,
     )

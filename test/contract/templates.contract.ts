@@ -15,7 +15,7 @@ export function templatesContract(storage: () => Storage): void {
 }
 
 function madeAndFound(storage: () => Storage): void {
-  test('are made, and found by id and alias within their team', async () => {
+  test('creates templates, and finds them by ID and alias within their team', async () => {
     const { teamId, add, get } = await templatesStage(storage())
     const other = await templatesStage(storage())
     const made = await add({ alias: 'welcome' })
@@ -29,7 +29,7 @@ function madeAndFound(storage: () => Storage): void {
     expect(await storage().createTemplate({ template: newTemplate(teamId), most: 1 }, T0)).toBe('too_many')
   })
 
-  test('are listed newest first, by pages, text and status', async () => {
+  test('lists templates newest first, in pages, filtered by text and status', async () => {
     const { teamId, add, publish } = await templatesStage(storage())
     const [one, two] = [await add({ name: 'One 100%' }), await add({ name: 'Two', alias: 'second' })]
     await publish(one.id)
@@ -49,19 +49,17 @@ function madeAndFound(storage: () => Storage): void {
 }
 
 function changed(storage: () => Storage): void {
-  test('a draft is changed in place, and names and aliases with it', async () => {
+  test('updates a draft in place, and its name and alias', async () => {
     const { add, change, get, versions } = await templatesStage(storage())
     const [one, two] = [await add(), await add({ alias: 'two' })]
     const content = {
-      ...{
-        subject: null,
-        html: '<p>new</p>',
-        text: '',
-        document: '{}',
-        variables: [],
-        replyTo: null,
-        from: null,
-      },
+      subject: null,
+      html: '<p>new</p>',
+      text: '',
+      document: '{}',
+      variables: [],
+      replyTo: null,
+      from: null,
     }
     const version = { ...one.version, ...content, author: 'bob@acme.example', updatedAt: T0 + 5 }
     const after = { ...one, version, revision: 2, updatedAt: T0 + 5 }
@@ -80,7 +78,7 @@ function changed(storage: () => Storage): void {
     expect(await storage().deleteTemplate(foreign, T0)).toBeUndefined()
   })
 
-  test('a change of what somebody else changed meanwhile is refused', async () => {
+  test('rejects a change based on an outdated revision', async () => {
     const { add, change, get } = await templatesStage(storage())
     const { id } = await add()
     expect(await change(id, { html: 'a' }, T0, { revision: 1 })).toMatchObject({ kind: 'saved' })
@@ -88,7 +86,7 @@ function changed(storage: () => Storage): void {
     expect(await get(id)).toMatchObject({ revision: 2, version: { html: 'a' } })
   })
 
-  test('a deleted one is gone with its versions', async () => {
+  test('deleting a template deletes its versions', async () => {
     const { teamId, add, get, versions } = await templatesStage(storage())
     const { id } = await add({ alias: 'gone' })
     expect(await storage().deleteTemplate({ teamId, ref: { alias: 'gone' } }, T0)).toMatchObject({ id })
@@ -98,7 +96,7 @@ function changed(storage: () => Storage): void {
 }
 
 function published(storage: () => Storage): void {
-  test('what is published stays as it is, and the next change makes a draft', async () => {
+  test('a published version does not change, and the next change creates a draft', async () => {
     const { teamId, add, change, get, publish, versions } = await templatesStage(storage())
     const { id, version } = await add()
     const sent = () => storage().getTemplate({ teamId, ref: { id }, published: true }, T0)
@@ -127,7 +125,7 @@ function published(storage: () => Storage): void {
     expect(await sent()).toMatchObject({ version: { html: 'draft 2' }, publishedAt: T0 + 5 })
   })
 
-  test('the oldest versions go, the published one stays', async () => {
+  test('deletes the oldest versions, but never the published one', async () => {
     const { add, change, publish, versions } = await templatesStage(storage())
     const { id } = await add()
     for (let at = 1; at <= 5; at++) {
@@ -140,7 +138,7 @@ function published(storage: () => Storage): void {
 }
 
 function sent(storage: () => Storage): void {
-  test('emails remember their template, and are counted', async () => {
+  test('emails store their template, and are counted for it', async () => {
     const { teamId, add } = await templatesStage(storage())
     const [one, two] = [await add(), await add()]
     const template = { id: one.id, versionId: one.version.id }

@@ -15,7 +15,7 @@ const ticket = (more: Partial<Ticket> = {}): Ticket => ({
 
 /** Tests of tickets and the factors that people confirm them with. */
 export function ticketsContract(storage: () => Storage): void {
-  test('a ticket is valid for its kind until it is taken or expires', async () => {
+  test('a ticket is valid for its kind until it is used or expires', async () => {
     const kept = ticket()
     const { tokenHash } = kept
     await storage().createTicket(kept, T0)
@@ -27,7 +27,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().peekTicket({ tokenHash, kind: 'reset' }, T0)).toBeUndefined()
   })
 
-  test('only one of many concurrent takers gets a ticket', async () => {
+  test('only one of many concurrent requests can use a ticket', async () => {
     const kept = ticket()
     await storage().createTicket(kept, T0)
     const takers = Array.from({ length: 8 }, () => storage().takeTicket(kept, T0))
@@ -65,7 +65,7 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().peekTicket(long, T0 + MINUTE)).toEqual(long)
   })
 
-  test('accepts one of several concurrent uses of a code, and no older code afterwards', async () => {
+  test('only one of several concurrent uses of a code succeeds, and older codes are rejected afterwards', async () => {
     const userId = (await makeTeam(storage())).user.id
     expect(await storage().useTotp({ userId, step: 7 }, T0)).toBe(false)
     expect(await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)).toBe('started')
@@ -84,15 +84,18 @@ export function ticketsContract(storage: () => Storage): void {
     const user = { ...made.user, id: newId(T0), email: `${unique('p')}@x.test`, passwordHash: null }
     await storage().createOwner({ team: { ...made.team, id: newId(T0) }, user }, T0)
     const passkey: Passkey = {
-      ...{
-        id: newId(T0),
-        userId: user.id,
-        credentialId: unique('credential'),
-        rpId: 'mail.example',
-        name: 'Key',
-      },
-      ...{ publicKey: new Uint8Array([1]), counter: 0, transports: [], synced: false, alone: true },
-      ...{ createdAt: T0, lastUsedAt: null },
+      id: newId(T0),
+      userId: user.id,
+      credentialId: unique('credential'),
+      rpId: 'mail.example',
+      name: 'Key',
+      publicKey: new Uint8Array([1]),
+      counter: 0,
+      transports: [],
+      synced: false,
+      alone: true,
+      createdAt: T0,
+      lastUsedAt: null,
     }
     await storage().addPasskey({ passkey, most: 2 }, T0)
     const remove = () => storage().removePasskey({ userId: user.id, id: passkey.id }, T0)
@@ -102,13 +105,22 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await remove()).toBe('missing')
   })
 
-  test('a passkey counter only increases, a passkey has one user, and the last removes the recovery codes', async () => {
+  test('a passkey counter only increases, a passkey has one user, and removing the last one removes the recovery codes', async () => {
     const [mine, other] = [(await makeTeam(storage())).user.id, (await makeTeam(storage())).user.id]
     const credentialId = unique('credential')
     const passkey: Passkey = {
-      ...{ id: newId(T0), userId: mine, credentialId, rpId: 'mail.example', name: 'Key' },
-      ...{ publicKey: new Uint8Array([1, 2]), counter: 0, transports: ['usb'], synced: false, alone: true },
-      ...{ createdAt: T0, lastUsedAt: null },
+      id: newId(T0),
+      userId: mine,
+      credentialId,
+      rpId: 'mail.example',
+      name: 'Key',
+      publicKey: new Uint8Array([1, 2]),
+      counter: 0,
+      transports: ['usb'],
+      synced: false,
+      alone: true,
+      createdAt: T0,
+      lastUsedAt: null,
     }
     expect(await storage().addPasskey({ passkey, most: 1 }, T0)).toBe('added')
     const again = { ...passkey, id: newId(T0) }
@@ -117,7 +129,11 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().findPasskey({ credentialId }, T0)).toEqual(passkey)
     const used = (counter: number) => storage().usePasskey({ credentialId, counter, synced: true }, T0)
     expect([await used(0), await used(0), await used(5), await used(5), await used(0)]).toEqual([
-      ...[true, true, true, false, false],
+      true,
+      true,
+      true,
+      false,
+      false,
     ])
     await storage().replaceRecoveryCodes({ userId: mine, hashes: ['a', 'b'] }, T0)
     const use = () => storage().useRecoveryCode({ userId: mine, hash: 'a' }, T0)
@@ -125,15 +141,19 @@ export function ticketsContract(storage: () => Storage): void {
     const { id } = passkey
     expect(await storage().removePasskey({ userId: other, id }, T0)).toBe('missing')
     expect(await storage().countFactors({ userId: mine }, T0)).toEqual({
-      ...{ totp: false, passkeys: 1, recoveryCodes: 1 },
+      totp: false,
+      passkeys: 1,
+      recoveryCodes: 1,
     })
     expect(await storage().removePasskey({ userId: mine, id }, T0)).toBe('removed')
     expect(await storage().countFactors({ userId: mine }, T0)).toEqual({
-      ...{ totp: false, passkeys: 0, recoveryCodes: 0 },
+      totp: false,
+      passkeys: 0,
+      recoveryCodes: 0,
     })
   })
 
-  test('a session is strong only while its factor exists, or while its provider is linked', async () => {
+  test('a session counts as strongly authenticated only while its factor or linked provider exists', async () => {
     const { user, team } = await makeTeam(storage())
     const userId = user.id
     const identity = { id: newId(T0), userId, provider: 'corp', issuer: 'https://corp.example' }
@@ -207,12 +227,18 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().findSession({ tokenHash }, T0)).toBeUndefined()
   })
 
-  test('resetting the factors keeps linked identities unless they are to be unlinked', async () => {
+  test('resetting the factors keeps linked identities unless unlinking is requested', async () => {
     const { user } = await makeTeam(storage())
     const userId = user.id
     const identity = {
-      ...{ id: newId(T0), userId, provider: 'corp', issuer: 'https://corp.example' },
-      ...{ subject: unique('sub'), email: 'a@corp.example', createdAt: T0, lastUsedAt: null },
+      id: newId(T0),
+      userId,
+      provider: 'corp',
+      issuer: 'https://corp.example',
+      subject: unique('sub'),
+      email: 'a@corp.example',
+      createdAt: T0,
+      lastUsedAt: null,
     }
     await storage().linkIdentity({ identity }, T0)
     const had = { totp: false, passkeys: 0, recoveryCodes: 0, identities: [identity] }

@@ -46,7 +46,7 @@ export function tlsPoliciesContract(storage: () => Storage): void {
     expect(await due(1)).toHaveLength(1)
   })
 
-  test('adds up TLS results that agree in all fields', async () => {
+  test('adds up TLS results that match in all fields', async () => {
     const good = { result: 'success', sourceIp: '', mxHost: '', mxIp: '', reason: '' }
     const results = [tally('sum.test'), tally('sum.test', good), tally('sum.test', { mxIp: '192.0.2.3' })]
     await storage().addTlsResults({ results, most: 100 }, T0)
@@ -62,7 +62,7 @@ export function tlsPoliciesContract(storage: () => Storage): void {
     )
   })
 
-  test('limits the rows of a domain with ever new results', async () => {
+  test('limits the rows of a domain when its results keep differing', async () => {
     const results = Array.from({ length: 300 }, (_, at) => tally('many.test', { mxIp: `192.0.2.${at}` }))
     await storage().addTlsResults({ results, most: 50 }, T0)
     const all = await storage().tlsResultsOf({ day: '2026-11-20', domain: 'many.test' }, T0)
@@ -70,7 +70,7 @@ export function tlsPoliciesContract(storage: () => Storage): void {
     expect(all.find(({ mxHost }) => mxHost === '')?.sessions).toBe(255)
   })
 
-  test('a report is due once, for past days', async () => {
+  test('a TLS report is due once, for past days', async () => {
     const results = [
       tally('due.rpt'),
       tally('due.rpt', { day: '2026-11-21' }),

@@ -25,7 +25,7 @@ export function topicMailContract(storage: () => Storage): void {
     return { ...made, topic, send, deliveries, chose }
   }
 
-  test('is sent to subscribers of the topic, and fails for others', async () => {
+  test('mail with a topic is sent to subscribers of the topic, and fails for others', async () => {
     const { add, remove, send, deliveries, chose } = await stage()
     const subscribed = await add({ topics: chose('opt_in') })
     const out = await add({ topics: chose('opt_out') })
@@ -54,14 +54,15 @@ export function topicMailContract(storage: () => Storage): void {
     expect(mine).toEqual([subscribed.email, 'stranger@example.com'])
   })
 
-  test('is sent only to contacts who opted in if the topic is opt-in only', async () => {
+  test('mail with an opt-in topic is sent only to contacts who opted in', async () => {
     const { add, send, deliveries, chose } = await stage({ defaultSubscription: 'opt_out' })
     const [asked, silent] = [await add({ topics: chose('opt_in') }), await add()]
     const { id } = await send([silent.email, 'stranger@example.com'])
     const why = 'Not sent: the recipient isn\'t subscribed to the topic "News".'
     const failed = ['failed', why]
     expect(await deliveries(id)).toEqual({
-      ...{ rows: [failed, failed], lastEvent: 'failed' },
+      rows: [failed, failed],
+      lastEvent: 'failed',
       events: [
         ['email.failed', why],
         ['email.failed', why],
@@ -71,7 +72,7 @@ export function topicMailContract(storage: () => Storage): void {
     expect(capitals).toEqual(['waiting', undefined])
   })
 
-  test('follows choices made while it was queued, and only opt-outs of everything if the topic is deleted', async () => {
+  test('mail with a topic respects choices made while it was queued; if the topic is deleted, only full opt-outs', async () => {
     const { teamId, topic, add, update, send, deliveries, chose } = await stage()
     const [ada, bob, eve] = [await add(), await add(), await add()]
     const later = T0 + 1000
@@ -101,7 +102,7 @@ export function topicMailContract(storage: () => Storage): void {
     ])
   })
 
-  test('ignores a topic of another team', async () => {
+  test('mail with a topic of another team ignores the topic', async () => {
     const [one, other] = [await stage(), await stage({ defaultSubscription: 'opt_out' })]
     const ada = await one.add()
     const mail = await putEmail(storage(), one.teamId, [ada.email], T0, { topicId: other.topic.id })

@@ -14,13 +14,18 @@ export function trackingContract(storage: () => Storage): void {
   }
   type Email = Awaited<ReturnType<typeof tracked>>
   const hit = (email: Email, type: NewHit['type'], data: EventData = {}): NewHit => ({
-    ...{ id: newId(T0), teamId: email.teamId, emailId: email.id, deliveryId: null, type, data },
+    id: newId(T0),
+    teamId: email.teamId,
+    emailId: email.id,
+    deliveryId: null,
+    type,
+    data,
   })
   const lastEvent = async ({ teamId, id }: Email) => (await storage().getEmail({ teamId, id }, T0))!.lastEvent
   const look = (emailId: string) => storage().trackedEmail({ emailId }, T0)
 
   describe('an opened email', () => {
-    test('is found with the tracking settings of its domain and its only recipient', async () => {
+    test('finds an opened email with the tracking settings of its domain and its only recipient', async () => {
       const email = await tracked(['ada@example.net'])
       const { id: deliveryId } = email.deliveries[0]!
       const { teamId } = email
@@ -38,12 +43,12 @@ export function trackingContract(storage: () => Storage): void {
       expect(await look(newId(T0))).toBeUndefined()
     })
 
-    test('is found without a recipient if there are several', async () => {
+    test('finds an opened email without a recipient if it has several', async () => {
       const email = await tracked(['ada@example.net', 'bob@example.net'])
       expect(await look(email.id)).toMatchObject({ deliveryId: null, recipient: null })
     })
 
-    test('has the open as its last event, unless a bot opened it or it was clicked', async () => {
+    test('an open becomes the last event of an email, unless a bot opened it or the email was clicked before', async () => {
       const email = await tracked(['ada@example.net'])
       const record = (one: NewHit) => storage().recordHit(one, T0 + 1000)
       await record(hit(email, 'email.opened', { robot: true }))
@@ -62,7 +67,7 @@ export function trackingContract(storage: () => Storage): void {
       ])
     })
 
-    test('is not changed by an open of another team', async () => {
+    test('an open recorded by another team does not change the email', async () => {
       const email = await tracked(['ada@example.net'])
       const { team } = await makeTeam(storage())
       await storage().recordHit({ ...hit(email, 'email.opened'), teamId: team.id }, T0)

@@ -72,7 +72,7 @@ const attemptOf = ({ id: deliveryId, webhookId, teamId }: NewWebhookDelivery, er
 const disable = { failingBefore: T0 - 5 * DAY, leastFailures: 2, reason: 'dead' }
 
 export function webhooksContract(storage: () => Storage): void {
-  test('a webhook is stored, changed and removed, by its team alone', async () => {
+  test('only the team of a webhook can read, change and remove it', async () => {
     const webhook = await stored(storage())
     const { id, teamId } = webhook
     expect(await storage().getWebhook({ teamId, id }, T0)).toEqual(webhook)
@@ -97,13 +97,13 @@ export function webhooksContract(storage: () => Storage): void {
     expect(await storage().listWebhooks({ teamId }, T0)).toEqual([])
   })
 
-  test('a team has no more of them than allowed', async () => {
+  test('limits the number of webhooks of a team', async () => {
     const { teamId } = await stored(storage())
     expect(await storage().createWebhook({ webhook: newWebhook(teamId), most: 2 }, T0)).toBe(true)
     expect(await storage().createWebhook({ webhook: newWebhook(teamId), most: 2 }, T0)).toBe(false)
   })
 
-  test('the outbox has the events after the cursor, with their emails, and who listens', async () => {
+  test('reads events after the cursor, with their emails and the webhooks subscribed to them', async () => {
     const webhook = await stored(storage())
     await due(storage(), [])
     const email = await putEmail(storage(), webhook.teamId, ['a@example.net'])
@@ -138,7 +138,7 @@ export function webhooksContract(storage: () => Storage): void {
     })
   })
 
-  test('a fan-out whose cursor moved meanwhile stores nothing', async () => {
+  test('a fan-out based on an outdated cursor stores nothing', async () => {
     const webhook = await stored(storage())
     const one = delivery(webhook)
     const { from } = await storage().readOutbox({ limit: 1 }, T0)
@@ -152,7 +152,7 @@ export function webhooksContract(storage: () => Storage): void {
     expect(await storage().getWebhookDelivery(which, T0)).toBeUndefined()
   })
 
-  test('a lease writes the next time before anybody dials', async () => {
+  test('a lease sets the time of the next attempt in case it is never settled', async () => {
     const webhook = await stored(storage())
     const one = delivery(webhook)
     await due(storage(), [one])
@@ -179,7 +179,7 @@ export function webhooksContract(storage: () => Storage): void {
     expect(await storage().leaseWebhookDeliveries(lease(), T0 + DAY)).toEqual([])
   })
 
-  test('each endpoint has its room, one that fails less, and a disabled one none', async () => {
+  test('limits leases per endpoint, with a lower limit for a failing one and none for a disabled one', async () => {
     const [a, b, c] = [await stored(storage()), await stored(storage()), await stored(storage())]
     const all = [a, b, c].flatMap((one) => [delivery(one), delivery(one), delivery(one)])
     await due(storage(), all)
@@ -198,7 +198,7 @@ export function webhooksContract(storage: () => Storage): void {
     for (const one of [a, b, c]) await storage().deleteWebhook(one, T0)
   })
 
-  test('an endpoint that only fails for long is disabled, and a success forgets', async () => {
+  test('disables an endpoint after a long series of failures, and a success resets the series', async () => {
     const webhook = await stored(storage())
     const { id, teamId } = webhook
     const failing = { failingBefore: T0, leastFailures: 2, reason: 'dead' }
@@ -232,7 +232,7 @@ export function webhooksContract(storage: () => Storage): void {
     await storage().deleteWebhook({ teamId, id }, T0)
   })
 
-  test('deliveries and attempts are listed newest first, and sent again on demand', async () => {
+  test('lists deliveries and attempts newest first, and retries a delivery on request', async () => {
     const webhook = await stored(storage())
     const { id: webhookId, teamId } = webhook
     const [one, two] = [delivery(webhook), delivery(webhook, { type: 'email.bounced' })]
@@ -281,7 +281,7 @@ export function webhooksContract(storage: () => Storage): void {
     await storage().deleteWebhook({ teamId, id: webhookId }, T0)
   })
 
-  test('a delivery tells its newest request, and whether its email is still there', async () => {
+  test('a delivery shows its latest request, and whether its email still exists', async () => {
     const webhook = await stored(storage())
     const { id: webhookId, teamId } = webhook
     const email = await putEmail(storage(), teamId, ['a@example.net'])
@@ -311,7 +311,7 @@ export function webhooksContract(storage: () => Storage): void {
     await storage().deleteWebhook({ teamId, id: webhookId }, T0)
   })
 
-  test('a range is replayed: what failed, what was never told, and what was taken only when asked', async () => {
+  test('replays failed and undelivered events of a range, and delivered ones only on request', async () => {
     const webhook = await stored(storage())
     const { id: webhookId, teamId } = webhook
     const [taken, failed, fresh] = [delivery(webhook), delivery(webhook), delivery(webhook)]
@@ -336,7 +336,7 @@ export function webhooksContract(storage: () => Storage): void {
     await storage().deleteWebhook({ teamId, id: webhookId }, T0)
   })
 
-  test('events of a team are listed by time, page by page', async () => {
+  test('lists the events of a team by time, in pages', async () => {
     const { team } = await makeTeam(storage())
     for (const at of [T0, T0, T0 + 5]) {
       await putEmail(storage(), team.id, ['a@example.net'], at)
@@ -350,7 +350,7 @@ export function webhooksContract(storage: () => Storage): void {
     expect(await storage().listTeamEvents({ ...range, until: T0, after: null }, T0)).toEqual([])
   })
 
-  test('old deliveries are removed with their attempts, those that wait for a live endpoint are not', async () => {
+  test('removes old deliveries with their attempts, but none that are pending for an existing endpoint', async () => {
     const [live, gone] = [await stored(storage()), await stored(storage())]
     const [old, waiting, orphan] = [delivery(live), delivery(live), delivery(gone)]
     await due(storage(), [old])
@@ -375,7 +375,7 @@ export function webhooksContract(storage: () => Storage): void {
     await storage().deleteWebhook(live, T0)
   })
 
-  test('requests since an instant are counted, the newest of them, with the times of those that were answered', async () => {
+  test('counts the latest requests since a given time, with the response times of the answered ones', async () => {
     const webhook = await stored(storage())
     const { teamId, id: webhookId } = webhook
     const count = (since: number, most = 100) =>
@@ -404,7 +404,7 @@ export function webhooksContract(storage: () => Storage): void {
     await storage().deleteWebhook(webhook, T0)
   })
 
-  test('a ping is kept as it ended', async () => {
+  test('stores a ping with its result', async () => {
     const webhook = await stored(storage())
     const ping = delivery(webhook, { eventId: null, type: 'webhook.ping' })
     await storage().keepWebhookPing({ delivery: ping, attempt: attemptOf(ping, 'no') }, T0)

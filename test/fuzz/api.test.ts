@@ -219,7 +219,7 @@ describe('an ID that looks like part of a path', () => {
   const withIds = () => Object.entries(document.paths).filter(([path]) => path.includes('{'))
 
   test.each([...ODD_IDS, ...LONG_IDS].map((id) => [id.slice(0, 30), id.length, id] as const))(
-    '%s, %i characters, reaches no other operation',
+    'an ID that looks like part of a path reaches no other operation: %s, %i characters',
     async (_short, _length, id) => {
       const before = stored()
       for (const [path, methods] of withIds())
@@ -236,7 +236,7 @@ describe('an ID that looks like part of a path', () => {
     },
   )
 
-  test('an empty ID leads at most to the list, which is only read', async () => {
+  test('a request with an empty ID reaches at most the list operation, which only reads', async () => {
     const before = stored()
     for (const [path, methods] of withIds())
       for (const method of Object.keys(methods)) {

@@ -3,23 +3,50 @@ import type { Schema } from '../../appliance/api/shared.ts'
 
 /** Values that break careless code. */
 export const nasty = fc.constantFrom<unknown>(
-  ...[null, '', ' ', [], {}, 0, -1, 1e308, true, [[]], [null], { a: {} }, '\r\n', '\0', '\ud800', '\u2028'],
-  ...[
-    'a@b.example\r\nBcc: x@example.com',
-    '__proto__',
-    'constructor',
-    '=?utf-8?q?=0d=0a?=',
-    '🚀'.repeat(300),
-  ],
-  ...['x'.repeat(70_000), { toString: 1 }, { length: -1 }, { type: 'Buffer', data: 'x' }, ['a@example.com']],
+  null,
+  '',
+  ' ',
+  [],
+  {},
+  0,
+  -1,
+  1e308,
+  true,
+  [[]],
+  [null],
+  { a: {} },
+  '\r\n',
+  '\0',
+  '\ud800',
+  '\u2028',
+  'a@b.example\r\nBcc: x@example.com',
+  '__proto__',
+  'constructor',
+  '=?utf-8?q?=0d=0a?=',
+  '🚀'.repeat(300),
+  'x'.repeat(70_000),
+  { toString: 1 },
+  { length: -1 },
+  { type: 'Buffer', data: 'x' },
+  ['a@example.com'],
 )
 
 export const anything = fc.oneof(nasty, fc.jsonValue(), fc.string({ unit: 'binary' }))
 
 /** Strings with a meaning in one field or another. */
 const words = fc.constantFrom(
-  ...['Acme <hi@acme.example>', 'bob@example.com', 'sub.acme.example', 'xn--mnchen-3ya.example', 'in 1 hour'],
-  ...['2026-12-01T09:00:00Z', 'full_access', 'sending_access', 'us-east-1', 'permissive', '10m', 'QUJD'],
+  'Acme <hi@acme.example>',
+  'bob@example.com',
+  'sub.acme.example',
+  'xn--mnchen-3ya.example',
+  'in 1 hour',
+  '2026-12-01T09:00:00Z',
+  'full_access',
+  'sending_access',
+  'us-east-1',
+  'permissive',
+  '10m',
+  'QUJD',
 )
 
 /** Generates values that match a schema's types. Components are looked up in `named`. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { readDmarcReport } from '../../appliance/inbound/reading/dmarc.ts'
-import { READ_AT_ONCE, readReturned } from '../../appliance/inbound/reading/read-returned.ts'
-import { readTlsReport } from '../../appliance/inbound/reading/tls-report.ts'
-import { RETURNED_KINDS } from '../../appliance/mail/returned.ts'
+import { parseDmarcReport } from '../../appliance/inbound/reading/dmarc.ts'
+import { MAX_INLINE_SIZE, classifyReturnedMessage } from '../../appliance/inbound/reading/read-returned.ts'
+import { parseTlsReport } from '../../appliance/inbound/reading/tls-report.ts'
+import { RETURNED_MAIL_KINDS } from '../../appliance/mail/returned.ts'
 import { shippedRules } from '../unit/inbound/rules.ts'
 import { AUTO_REPLIES, CHALLENGES, NEAR_MISSES } from '../unit/inbound/samples/automatic.ts'
 import { COMPLAINTS, LIKE_COMPLAINTS } from '../unit/inbound/samples/feedback.ts'
@@ -94,8 +94,8 @@ describe('returned mail', () => {
     fc.assert(
       fc.property(message, (bytes) => {
         const spent = cost(() => {
-          const { kind, recipients, references, feedback } = readReturned(bytes, rules)
-          expect(RETURNED_KINDS).toContain(kind)
+          const { kind, recipients, references, feedback } = classifyReturnedMessage(bytes, rules)
+          expect(RETURNED_MAIL_KINDS).toContain(kind)
           expect(recipients.length).toBeLessThanOrEqual(500)
           expect(references.inReplyTo.length).toBeLessThanOrEqual(50)
           // Only a failed delivery or a feedback report is evidence against an address.
@@ -110,10 +110,10 @@ describe('returned mail', () => {
     )
   })
 
-  test('reads any bytes', () => {
+  test('reads arbitrary bytes as returned mail', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 2000 }), (bytes) =>
-        RETURNED_KINDS.includes(readReturned(bytes, rules).kind),
+        RETURNED_MAIL_KINDS.includes(classifyReturnedMessage(bytes, rules).kind),
       ),
     )
   })
@@ -152,15 +152,15 @@ describe('returned mail', () => {
     fc.assert(
       fc.property(start, fc.array(piece, { minLength: 1, maxLength: 4 }), (header, pieces) => {
         const pattern = pieces.join('')
-        const bytes = Buffer.from(header + pattern.repeat(Math.floor(READ_AT_ONCE / pattern.length)))
-        expect(cost(() => readReturned(bytes, rules))).toBeLessThan(MOST_MS)
+        const bytes = Buffer.from(header + pattern.repeat(Math.floor(MAX_INLINE_SIZE / pattern.length)))
+        expect(cost(() => classifyReturnedMessage(bytes, rules))).toBeLessThan(MOST_MS)
       }),
       { numRuns: 100 },
     )
   })
 })
 
-describe('reports', () => {
+describe('domain reports', () => {
   const xml = [dmarcXml('a'), dmarcXml('b').replaceAll('<', '<d:')].map((one) => Buffer.from(one))
   const json = [Buffer.from(JSON.stringify(TLS_JSON))]
   const packed = [gzipSync(xml[0]!), zip([{ name: 'a.xml', bytes: xml[0]! }]), gzipSync(json[0]!)]
@@ -177,8 +177,8 @@ describe('reports', () => {
     fc.assert(
       fc.property(bytes, (one) => {
         const spent = cost(() => {
-          expect(['report', 'problem']).toContain(readDmarcReport(one).kind)
-          expect(['report', 'problem']).toContain(readTlsReport(one).kind)
+          expect(['report', 'problem']).toContain(parseDmarcReport(one).kind)
+          expect(['report', 'problem']).toContain(parseTlsReport(one).kind)
         })
         expect(spent).toBeLessThan(MOST_MS)
       }),
@@ -186,9 +186,9 @@ describe('reports', () => {
     )
   })
 
-  test('reads a compressed report like the original', () => {
+  test('reads a compressed report like the uncompressed original', () => {
     expect(gunzipSync(packed[0]!)).toEqual(xml[0])
-    expect(readDmarcReport(packed[0]!)).toEqual(readDmarcReport(xml[0]!))
-    expect(readDmarcReport(packed[1]!)).toEqual(readDmarcReport(xml[0]!))
+    expect(parseDmarcReport(packed[0]!)).toEqual(parseDmarcReport(xml[0]!))
+    expect(parseDmarcReport(packed[1]!)).toEqual(parseDmarcReport(xml[0]!))
   })
 })

@@ -22,7 +22,7 @@ const service = services.posthaste
 const containerfile = read('container', 'Containerfile')
 
 describe('container/compose.yaml', () => {
-  test('gives the daemon no privileges that it does not need', () => {
+  test('gives the daemon only the privileges it needs', () => {
     const { read_only, cap_drop, security_opt } = service
     expect({ read_only, cap_drop, security_opt }).toEqual({
       read_only: true,
@@ -31,7 +31,7 @@ describe('container/compose.yaml', () => {
     })
   })
 
-  test('gives a stop more than twice the time to drain deliveries', () => {
+  test('the stop timeout is more than twice the time to drain deliveries', () => {
     const drain = Number(
       /DRAIN_MS = ([\d_]+)/.exec(read('appliance', 'assembly', 'way-out.ts'))![1]!.replaceAll('_', ''),
     )
@@ -46,7 +46,7 @@ describe('container/compose.yaml', () => {
     expect({ complaints, notes }).toEqual({ complaints: [], notes: [] })
   })
 
-  test('uses the health check and the data directory of the image', () => {
+  test('uses the health check and data directory of the image', () => {
     const check = /^ {2}CMD (\[.*\])$/m.exec(containerfile)![1]!
     expect(service.healthcheck.test).toEqual(['CMD', ...(JSON.parse(check) as string[])])
     const volume = /^VOLUME (\S+)$/m.exec(containerfile)![1]!
@@ -56,11 +56,11 @@ describe('container/compose.yaml', () => {
 })
 
 describe('the image', () => {
-  test('is built without running or fetching anything', () => {
+  test('the image is built without running or downloading anything', () => {
     expect(containerfile).not.toMatch(/^\s*(RUN|ADD)\b/m)
   })
 
-  test('does not run as root', () => {
+  test('the image does not run as root', () => {
     expect(/^USER (.*)$/m.exec(containerfile)![1]).toBe('10001:10001')
   })
 

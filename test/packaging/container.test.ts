@@ -108,7 +108,7 @@ describe.skipIf(!wanted || !able)(
       expect(await second.running.end('SIGTERM')).toBe(0)
     }, 400_000)
 
-    test('does not start as the sandbox without a hostname, but reports which setting is missing', () => {
+    test('without a hostname, fails and reports the missing setting instead of starting the sandbox', () => {
       const { status, stderr } = podman.call(
         'run',
         '--rm',
@@ -122,7 +122,7 @@ describe.skipIf(!wanted || !able)(
       expect(stderr).toContain('or as POSTHASTE_HOSTNAME.')
     })
 
-    test('listens on low ports as an unprivileged user without a name', async () => {
+    test('listens on low ports as an unprivileged user that has no name', async () => {
       const settings = ['--env', 'POSTHASTE_HOSTNAME=mail.example.com']
       const ports = ['--sysctl', 'net.ipv4.ip_unprivileged_port_start=25']
       const running = podman.run('real', ...HARDENED, '--network', 'none', ...settings, ...ports, IMAGE)
@@ -159,7 +159,7 @@ describe.skipIf(!wanted || !able)(
       expect(await running.end('SIGTERM')).toBe(0)
     }, 300_000)
 
-    test('exits on SIGTERM as the first process even if it runs a command instead of the daemon', async () => {
+    test('exits on SIGTERM even if PID 1 is a command other than the daemon', async () => {
       const waits = ['setup', '--email', 'ops@example.com']
       const settings = ['--env', 'POSTHASTE_HOSTNAME=mail.example.com']
       const running = podman.run('waits', ...HARDENED, '--network', 'none', ...settings, IMAGE, ...waits)

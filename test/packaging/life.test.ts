@@ -213,7 +213,7 @@ describe.skipIf(!wanted || !canBoot())(
     })
 
     test(
-      'loses nothing in a kill and an upgrade without systemd',
+      'loses no mail after a kill and during an upgrade without systemd',
       async () => {
         const inside = (...args: string[]) => must('chroot', [root, ...args], INSIDE)
         await inside('mount', '-t', 'proc', 'proc', '/proc')

@@ -8,8 +8,8 @@ const project = join(import.meta.dirname, '..', '..')
 const unit = join(project, 'systemd', 'posthaste.service')
 const missing = spawnSync('systemd-analyze', ['--version']).status !== 0
 
-describe.skipIf(missing)('the unit (skipped without systemd-analyze)', () => {
-  test('passes systemd-analyze verify without messages', () => {
+describe.skipIf(missing)('the systemd unit (skipped without systemd-analyze)', () => {
+  test('the unit passes systemd-analyze verify without warnings', () => {
     const folder = mkdtempSync(join(tmpdir(), 'posthaste-unit-'))
     try {
       const copy = join(folder, 'posthaste.service')
@@ -25,7 +25,7 @@ describe.skipIf(missing)('the unit (skipped without systemd-analyze)', () => {
     }
   })
 
-  test('has an exposure of at most 2.0 in systemd-analyze security', () => {
+  test('the unit has an exposure of at most 2.0 in systemd-analyze security', () => {
     const args = ['security', '--offline=true', '--threshold=20', unit]
     const { status, stdout } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
     expect({ status, last: status === 0 ? '' : stdout.trim().split('\n').at(-1) }).toEqual({
@@ -48,14 +48,14 @@ describe('packaging scripts', () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
 
-  test('the unit gives a stop more than twice the time to drain deliveries', () => {
+  test('the stop timeout of the unit is more than twice the time to drain deliveries', () => {
     const stop = Number(/^TimeoutStopSec=(\d+)$/m.exec(readFileSync(unit, 'utf8'))![1])
     const source = readFileSync(join(project, 'appliance', 'assembly', 'way-out.ts'), 'utf8')
     const drain = Number(/DRAIN_MS = ([\d_]+)/.exec(source)![1]!.replaceAll('_', ''))
     expect(stop * 1000).toBeGreaterThan(drain * 2)
   })
 
-  test('package rejects a maintainer without an address and shows the expected format', () => {
+  test('package rejects a maintainer without an email address and shows the expected format', () => {
     const args = [join(project, 'scripts', 'package'), '--arch', 'amd64', '--maintainer', 'Ada Lovelace']
     const { status, stderr } = spawnSync('bash', args, { encoding: 'utf8' })
     const missing = 'dpkg not found. Build packages on Debian or Ubuntu.\n'
@@ -64,7 +64,7 @@ describe('packaging scripts', () => {
     expect({ status, refused: [missing, refused].includes(stderr) }).toEqual({ status: 1, refused: true })
   })
 
-  test('the copyright file refers to a common license by its path and keeps the text around it', () => {
+  test('the copyright file replaces a common license by its path and keeps the text around it', () => {
     const folder = mkdtempSync(join(tmpdir(), 'posthaste-copyright-'))
     try {
       const name = join(folder, 'node_modules', 'either')

@@ -107,7 +107,7 @@ describe('finding 13: a domain is unique only once verified', () => {
     await expect(add(rightful, 'TWICE.test')).rejects.toMatchObject({ key: 'domain_taken' })
   })
 
-  test('finding 13: the public MX serves a domain as soon as one team has verified it', async () => {
+  test('finding 13: the public MX accepts mail for a domain as soon as one team has verified it', async () => {
     await add(squatter, 'served.test')
     const ours = await add(rightful, 'served.test')
     await publish(ours)

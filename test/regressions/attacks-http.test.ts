@@ -56,7 +56,7 @@ describe("connections that the client doesn't close", () => {
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
   })
 
-  test('a client that closes its side without sending anything leaves no socket open', async () => {
+  test('a client that half-closes its connection without sending anything leaves no socket open', async () => {
     const socket = await open()
     socket.resume().end()
     await once(socket, 'end')
@@ -76,7 +76,7 @@ describe("connections that the client doesn't close", () => {
     await expect.poll(() => api.capacity.figures().connections.http.open, { timeout: 2000 }).toBe(0)
   })
 
-  test('finding 8: an unknown address gets 429 over its limit, and may open more connections once it used a key', async () => {
+  test('finding 8: an unknown address gets 429 over its limit, and a higher limit after using a key', async () => {
     await api.close()
     const limits = { total: 10, perAddress: 10, perStranger: 4 }
     api = await startApi({ messageBytes: LIMIT, capacity: { http: limits } })
@@ -98,7 +98,7 @@ describe("connections that the client doesn't close", () => {
 describe('pipelined requests', () => {
   const request = 'GET /openapi.json HTTP/1.1\r\nHost: mail.acme.example\r\n\r\n'
 
-  test('are answered in order', async () => {
+  test('pipelined requests are answered in order', async () => {
     const last = 'GET /domains HTTP/1.1\r\nHost: mail.acme.example\r\nConnection: close\r\n\r\n'
     const socket = await open(request.repeat(20) + last)
     let heard = ''
@@ -108,7 +108,7 @@ describe('pipelined requests', () => {
     expect(statuses).toEqual([...Array<string>(20).fill('200'), '401'])
   })
 
-  test('close the connection if there are too many', async () => {
+  test('too many pipelined requests close the connection', async () => {
     const socket = await open(request.repeat(500))
     await Promise.race([once(socket.resume(), 'end'), once(socket, 'close')])
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
@@ -256,7 +256,7 @@ describe('unfinished request bodies', () => {
     await expect.poll(() => api.capacity.figures().connections.http.open).toBeLessThan(3)
   })
 
-  test('finding 2: unfinished bodies from one team over its share are rejected with 429', async () => {
+  test('finding 2: unfinished bodies from a team over its share are rejected with 429', async () => {
     const small = { messageBytes: MB }
     await api.close()
     api = await startApi({ messageBytes: LIMIT, capacity: small })
@@ -279,7 +279,7 @@ describe('request bodies that are expensive to parse', () => {
     return speak({ port: port(), before, piece, times, after: tail }, /\r\n\r\n[^]*\}$/)
   }
 
-  test('finding 3: one-byte chunks are rejected before the body ends, and the connection is closed', async () => {
+  test('finding 3: a body in one-byte chunks is rejected before it ends, and the connection is closed', async () => {
     const socket = await open()
     let said = ''
     socket.on('error', () => undefined).on('data', (octets) => (said += String(octets)))

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseNetworks, machineAddresses, refreshedAddresses } from '../../appliance/wire/networks.ts'
+import { parseNetworks, listMachineAddresses, createAddressCache } from '../../appliance/wire/networks.ts'
 import { hello, startApi, type Api } from '../unit/http/harness.ts'
 
 /** Represents the public internet. */
@@ -74,7 +74,7 @@ describe("finding 7: this machine's own public addresses", () => {
 test('finding 7: addresses added to an interface later are recognized within ten seconds', () => {
   let now = 0
   const lists = [['93.184.1.1'], ['93.184.1.2']]
-  const own = refreshedAddresses({ now: () => now }, () => lists.shift()!)
+  const own = createAddressCache({ now: () => now }, () => lists.shift()!)
   expect(own()).toEqual(['93.184.1.1'])
   now = 9_999
   expect(own()).toEqual(['93.184.1.1'])
@@ -84,5 +84,5 @@ test('finding 7: addresses added to an interface later are recognized within ten
 
 test("finding 7: the machine's addresses are those of all interfaces except loopback", () => {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
-  expect(machineAddresses()).toHaveLength(all.filter(({ internal }) => !internal).length)
+  expect(listMachineAddresses()).toHaveLength(all.filter(({ internal }) => !internal).length)
 })

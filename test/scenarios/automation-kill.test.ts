@@ -114,7 +114,7 @@ async function sendEvents(): Promise<void> {
   await Promise.allSettled(Array.from({ length: CLIENTS }, client))
 }
 
-test(`${RUNS} runs with delays of days do each step once although the daemon is killed`, async ({
+test(`${RUNS} runs with delays of days execute each step once although the daemon is killed`, async ({
   annotate,
 }) => {
   await start(0)

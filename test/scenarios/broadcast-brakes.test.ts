@@ -75,7 +75,7 @@ async function later(id: string): Promise<Shown> {
   return call<Shown>('GET', `/broadcasts/${id}`)
 }
 
-test('a provider that refuses it as spam stops its own part, and somebody can resume that', async () => {
+test('a provider that rejects a broadcast as spam pauses it for that provider, and a user can resume it', async () => {
   // The provider is known, and its lane is slow, so that most of its readers wait when the brake acts.
   await call('PATCH', '/providers/wary.test', { messages_per_minute: 12 })
   await appliance.send({ to: 'first@wary.test' })
@@ -123,7 +123,7 @@ test('a provider that refuses it as spam stops its own part, and somebody can re
   }, PATIENCE)
 }, 300_000)
 
-test('a brake does not act again on the emails that it acted on before somebody resumed', async () => {
+test('after a resume, emails that caused an automatic pause do not cause another', async () => {
   await call('POST', '/lanes/auto~kind.test/pause', {})
   const id = await sendTo([...addresses('gone.test', 12), 'last@kind.test'])
   await vi.waitFor(
@@ -147,7 +147,7 @@ test('a brake does not act again on the emails that it acted on before somebody 
   await vi.waitFor(async () => expect(await later(id)).toMatchObject({ status: 'sent' }), PATIENCE)
 }, 300_000)
 
-test('complaints are warned of while a broadcast is being sent, before they pause it', async () => {
+test('warns of complaints while a broadcast is being sent, before they pause it', async () => {
   // One recipient is held back, so that the broadcast stays in progress.
   await call('POST', '/lanes/auto~kind.test/pause', {})
   const complaining = ['complained+1@resend.dev', 'complained+2@resend.dev']

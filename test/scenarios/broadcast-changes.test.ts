@@ -48,7 +48,10 @@ async function segmentOf(names: string[]): Promise<string> {
 const send = async (segment: string, more: object = {}): Promise<string> =>
   (
     await call<{ id: string }>('POST', '/broadcasts', {
-      ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'News', send: true },
+      segment_id: segment,
+      from: `news@${appliance.domain}`,
+      subject: 'News',
+      send: true,
       html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
       ...more,
     })
@@ -81,7 +84,8 @@ test('sends nothing to contacts who unsubscribe, are erased or change their addr
   await vi.waitFor(
     async () =>
       expect(await call('GET', `/broadcasts/${id}`)).toMatchObject({
-        ...{ status: 'sent', counts: { delivered: 1, failed: 3 } },
+        status: 'sent',
+        counts: { delivered: 1, failed: 3 },
       }),
     PATIENCE,
   )

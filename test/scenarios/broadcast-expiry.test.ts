@@ -33,7 +33,7 @@ const call = async <T>(method: string, path: string, body?: object): Promise<T> 
   return answer.body
 }
 
-test('an email of a broadcast expires after 48 hours, while a single email is still tried', async () => {
+test('an email of a broadcast expires after 48 hours, while a single email is still retried', async () => {
   const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Readers' })
   const emails = ['late@busy.test', 'reader@kind.test']
   await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })

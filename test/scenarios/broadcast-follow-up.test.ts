@@ -78,7 +78,7 @@ async function click(emailId: string): Promise<void> {
   await storage.recordHit({ id: newId(now), teamId, emailId, deliveryId, type: 'email.clicked', data }, now)
 }
 
-test('a copy for contacts who did not click excludes later clicks too, and is compared with the original', async () => {
+test('a copy for contacts who did not click also excludes later clicks, and is compared with the original', async () => {
   const segment = await createSegment(READERS)
   const id = await createDraft(segment, 'May')
   const before = await results(id)
@@ -121,7 +121,7 @@ test('a copy for contacts who did not click excludes later clicks too, and is co
   expect((await shown(second.id)).exclude_segment_ids).toEqual([excluded])
 })
 
-test('rejects a copy of a draft without some contacts, and unknown conditions', async () => {
+test('rejects a follow-up copy of a broadcast that was not sent, or with an unknown condition', async () => {
   const segment = await createSegment(['one'])
   const id = await createDraft(segment, 'Draft')
   const path = `/broadcasts/${id}/duplicate`

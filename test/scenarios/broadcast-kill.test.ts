@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { CRASH_POINT_VARIABLE, type CrashPoint, SCRATCH_MARK } from '../../appliance/watch/crash-points.ts'
+import { CRASH_POINT_VARIABLE, type CrashPoint, SCRATCH_MARKER } from '../../appliance/watch/crash-points.ts'
 import { run } from '../world/daemon.ts'
 import { createKillable, type Killable } from '../world/killable.ts'
 
@@ -20,7 +20,7 @@ const ON_THE_WIRE = 10
 let daemon: Killable
 beforeAll(async () => {
   daemon = await createKillable()
-  await writeFile(join(daemon.dataDir, SCRATCH_MARK), '')
+  await writeFile(join(daemon.dataDir, SCRATCH_MARKER), '')
   await daemon.start()
 }, 400_000)
 afterAll(() => daemon.close())
@@ -60,7 +60,8 @@ const readers = (subject: string): string[] =>
 /** Emails in flight at a kill are retried after ten seconds. */
 const untilAllGot = (subject: string, recipients: number) =>
   vi.waitFor(() => expect([subject, new Set(readers(subject)).size]).toEqual([subject, recipients]), {
-    ...{ timeout: 150_000, interval: 100 },
+    timeout: 150_000,
+    interval: 100,
   })
 
 const untilEnqueued = (id: string, emails: number) =>
@@ -121,7 +122,7 @@ const POINTS: [`${CrashPoint}:${number}`, number][] = [
   ['settle-after-commit:2', ON_THE_WIRE],
 ]
 
-test('a kill at each crash point loses no recipient, and duplicates only emails in flight', async () => {
+test('a kill at any crash point loses no recipients, and duplicates only emails in flight', async () => {
   const parts = await segmentInTwoParts()
   for (const [point, twice] of POINTS) {
     expect(await daemon.stop()).toBe(0)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Config } from '../../appliance/config/config.ts'
-import { windowOf } from '../../appliance/broadcasts/windows.ts'
+import { computeQueueLimit } from '../../appliance/broadcasts/windows.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
 
@@ -34,11 +34,11 @@ const call = async <T>(method: string, path: string, body?: object): Promise<T> 
   return answer.body
 }
 
-test('what a lane sends in a quarter of an hour waits, and no more than fits', () => {
-  expect([undefined, 0, 2, 60, 1_000_000].map(windowOf)).toEqual([1000, 100, 100, 900, 20_000])
+test('the queue holds what a lane sends in a quarter hour, within a minimum and maximum', () => {
+  expect([undefined, 0, 2, 60, 1_000_000].map(computeQueueLimit)).toEqual([1000, 100, 100, 900, 20_000])
 })
 
-test('readers at a fast provider get a broadcast while those at a slow one wait', async () => {
+test('contacts at a fast provider get a broadcast while those at a slow provider wait', async () => {
   // Both providers are known, and the slow one's lane sends two messages per minute.
   await call('PATCH', '/providers/slow.test', { messages_per_minute: 2 })
   for (const name of ['slow', 'fast']) {
@@ -51,7 +51,10 @@ test('readers at a fast provider get a broadcast while those at a slow one wait'
     await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
   }
   const { id } = await call<{ id: string }>('POST', '/broadcasts', {
-    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'News', send: true },
+    segment_id: segment,
+    from: `news@${appliance.domain}`,
+    subject: 'News',
+    send: true,
     html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
   })
   await vi.waitFor(async () => {
@@ -63,7 +66,7 @@ test('readers at a fast provider get a broadcast while those at a slow one wait'
   expect(await call('GET', `/broadcasts/${id}`)).toMatchObject({ status: 'queued', recipients: 2 * READERS })
   const queued = await call<{ count: number }>('GET', `/queue/summary?broadcast=${id}&provider=slow.test`)
   expect(queued.count).toBeGreaterThan(0)
-  expect(queued.count).toBeLessThanOrEqual(windowOf(2))
+  expect(queued.count).toBeLessThanOrEqual(computeQueueLimit(2))
   const ofSlow = async () => {
     await world.clock.advance(1000)
     const { providers } = await call<{ providers: { provider: string }[] }>(
@@ -77,7 +80,7 @@ test('readers at a fast provider get a broadcast while those at a slow one wait'
   await call('POST', `/broadcasts/${id}/cancel`)
 }, 200_000)
 
-test('results name the providers, and say what each waits for', async () => {
+test('the results list providers with the reason why each has waiting emails', async () => {
   await appliance.send({ to: 'first@large.test' })
   await vi.waitFor(() => expect(world.mailboxOf('mx.google.com')).toHaveLength(1), PATIENCE)
   await call('POST', '/lanes/auto~google/pause', {})
@@ -116,7 +119,10 @@ test('a broadcast whose lane is paused counts none of its emails as sent', async
   const emails = ['one@fast.test', 'two@fast.test']
   await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
   const { id } = await call<{ id: string }>('POST', '/broadcasts', {
-    ...{ segment_id: segment, from: `news@${appliance.domain}`, subject: 'Paused', send: true },
+    segment_id: segment,
+    from: `news@${appliance.domain}`,
+    subject: 'Paused',
+    send: true,
     html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
   })
   const seen = async () => {
@@ -135,7 +141,7 @@ test('a broadcast whose lane is paused counts none of its emails as sent', async
   expect(await call('GET', `/broadcasts/${id}/recipients?type=sent`)).toMatchObject({ data: [{}, {}] })
 })
 
-test('a broadcast whose last email is on the wire is not sent yet', async () => {
+test('a broadcast is not marked as sent while its last email is in flight', async () => {
   const held = Promise.withResolvers<void>()
   const exchanger = world.exchanger('mx.fast.test')
   exchanger.behave(({ command }) => (command === 'message' ? { until: held.promise } : undefined))

@@ -45,7 +45,7 @@ async function until(count: number, { since, before }: { since: number; before: 
     .toBeGreaterThanOrEqual(count)
 }
 
-test('a broadcast is spread over the hour, goes on evenly after a restart, and can be made faster', async () => {
+test('a broadcast is spread over the hour, continues at the same rate after a restart, and can be sped up', async () => {
   const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Readers' })
   const emails = Array.from({ length: READERS }, (_, n) => `reader${n}@customer.test`)
   await call('POST', '/contacts/batch/add', { emails, segment_ids: [segment] })
@@ -85,22 +85,25 @@ test('a broadcast is spread over the hour, goes on evenly after a restart, and c
   expect(refused.status).toBe(403)
 }, 300_000)
 
-test.each([0, -1, 1.5, 1_000_001, '60'])('a rate of %j is refused by name', async (rate) => {
-  const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Nobody' })
-  const refused = await appliance.call<{ message: string }>('POST', '/broadcasts', {
-    segment_id: segment,
-    from: `news@${appliance.domain}`,
-    subject: 'News',
-    html: '<p>Hi</p>',
-    emails_per_hour: rate,
-  })
-  expect([refused.status, refused.body.message]).toEqual([
-    422,
-    expect.stringContaining('emails_per_hour') as string,
-  ])
-})
+test.each([0, -1, 1.5, 1_000_001, '60'])(
+  'rejects a rate of %j with an error that names the field',
+  async (rate) => {
+    const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Nobody' })
+    const refused = await appliance.call<{ message: string }>('POST', '/broadcasts', {
+      segment_id: segment,
+      from: `news@${appliance.domain}`,
+      subject: 'News',
+      html: '<p>Hi</p>',
+      emails_per_hour: rate,
+    })
+    expect([refused.status, refused.body.message]).toEqual([
+      422,
+      expect.stringContaining('emails_per_hour') as string,
+    ])
+  },
+)
 
-test('a copy has the rate of the original', async () => {
+test('a copy of a broadcast has the rate of the original', async () => {
   const { id: segment } = await call<{ id: string }>('POST', '/segments', { name: 'Nobody' })
   const { id } = await call<{ id: string }>('POST', '/broadcasts', {
     segment_id: segment,

@@ -92,7 +92,7 @@ test('pausing returns the number of emails in flight, which finish', async () =>
   expect((await shown(id)).in_flight).toBe(0)
 })
 
-test('exports all recipients with their results, without formulas in cells', async () => {
+test('exports all recipients with their results, and escapes formulas in cells', async () => {
   const names = Array.from({ length: 230 }, (_, n) => `reader${n}@customer.test`)
   const segment = await segmentOf([...names, '=1+1@customer.test', 'nobody@gone.test'])
   await call('PATCH', `/contacts/${encodeURIComponent(names[0]!)}`, { unsubscribed: true })
@@ -133,7 +133,7 @@ test('exports all recipients with their results, without formulas in cells', asy
   expect((await refused('00000000-0000-4000-8000-000000000000')).status).toBe(404)
 })
 
-test('lists broadcasts of a segment with their number of unsubscribes', async () => {
+test('lists the broadcasts of a segment with their number of unsubscribes', async () => {
   const segment = await segmentOf(['one@customer.test'])
   const id = await send(segment)
   await vi.waitFor(async () => {

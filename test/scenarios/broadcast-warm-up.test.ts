@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { windowsFor } from '../../appliance/broadcasts/windows.ts'
+import { computeQueueLimits } from '../../appliance/broadcasts/windows.ts'
 import type { Config } from '../../appliance/config/config.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
@@ -38,9 +38,9 @@ const call = async <T>(method: string, path: string, body?: object): Promise<T> 
 /** The next one, in UTC. */
 const midnight = () => (Math.floor(world.clock.now() / DAY) + 1) * DAY
 
-test('the queue of a provider holds no more than its warm-up leaves for today', () => {
+test('the queue for a provider holds no more emails than today’s remaining warm-up limit', () => {
   const rate = { pool: 'default', provider: 'google', perMinute: 60, left: null as number | null }
-  const of = (...rates: (typeof rate)[]) => windowsFor(rates, 'default')
+  const of = (...rates: (typeof rate)[]) => computeQueueLimits(rates, 'default')
   expect(of(rate).of('google')).toBe(900)
   expect(of({ ...rate, left: 7 }).of('google')).toBe(7)
   // A warm IP of the same pool takes the rest; one of another pool doesn't.
@@ -52,7 +52,7 @@ test('the queue of a provider holds no more than its warm-up leaves for today', 
   expect([of(rate).of('new.example'), of(rate).of('')]).toEqual([1000, 2000])
 })
 
-test('a broadcast takes the days of the warm-up, and everybody gets it', async () => {
+test('a broadcast over the warm-up limit takes several days, and every contact gets it', async () => {
   // Early on a day, so that its share is used before the next one begins.
   await world.clock.set(midnight() + 3_600_000)
   await call('PATCH', '/providers/warm.test', { warm_up: PLAN })

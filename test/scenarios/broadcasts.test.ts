@@ -42,7 +42,8 @@ async function segmentOf(name: string, size: number): Promise<string> {
   for (let n = 0; n < size; n++)
     await taken(
       client.contacts.create({
-        ...{ email: `${name}${n}@customer.test`, segments: [{ id }] },
+        email: `${name}${n}@customer.test`,
+        segments: [{ id }],
         ...(n % 2 === 0 && { firstName: `<b>${name}${n}</b>` }),
       }),
     )
@@ -66,7 +67,8 @@ const arrived = (name: string) =>
 /** Waits until a broadcast is in a state. */
 const until = (id: string, status: string) =>
   vi.waitFor(async () => expect((await client.broadcasts.get(id)).data?.status).toBe(status), {
-    ...{ timeout: 30_000, interval: 50 },
+    timeout: 30_000,
+    interval: 50,
   })
 
 const header = (raw: Buffer, name: string): string | undefined =>
@@ -98,7 +100,8 @@ test('every contact gets one copy with their own values and signed unsubscribe h
   )
   const link = /<(https:[^>]+)>/.exec(header(odd!, 'List-Unsubscribe')!)![1]!
   const left = await fetch(link.replace(PUBLIC, appliance.url), {
-    ...{ method: 'POST', body: 'List-Unsubscribe=One-Click' },
+    method: 'POST',
+    body: 'List-Unsubscribe=One-Click',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   })
   expect(left.status).toBe(200)
@@ -134,7 +137,7 @@ test('tracked links are numbered, redirect to their targets, and are recorded', 
   await appliance.call('PATCH', path, { click_tracking: false, open_tracking: false })
 })
 
-test('an email of a broadcast is composed identically, even after a restart', async () => {
+test('composing an email of a broadcast again gives the same bytes, even after a restart', async () => {
   const id = await draft(await segmentOf('alike', 1))
   await taken(client.broadcasts.send(id))
   await vi.waitFor(() => expect(arrived('alike')).toHaveLength(1), { timeout: 30_000 })
@@ -170,7 +173,8 @@ test('rejects a broadcast without an unsubscribe link, with the text to add', as
   const id = await draft(await segmentOf('bare', 1), { html: '<p>Hello</p>' })
   const refused = await client.broadcasts.send(id)
   expect(refused.error).toMatchObject({
-    ...{ statusCode: 403, name: 'validation_error' },
+    statusCode: 403,
+    name: 'validation_error',
     message:
       'A broadcast needs an unsubscribe link. Add `<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>` to its HTML, or {{{UNSUBSCRIBE_URL}}} to its plain text.',
   })
@@ -180,7 +184,7 @@ test('rejects a broadcast without an unsubscribe link, with the text to add', as
   expect(arrived('bare')[0]!.raw.toString()).toContain(`Leave: ${PUBLIC}/u/`)
 })
 
-test('emails and metrics include their broadcast', async () => {
+test('emails and metrics can be filtered by their broadcast', async () => {
   const id = await draft(await segmentOf('told', 2))
   await taken(client.broadcasts.send(id))
   await until(id, 'sent')
@@ -229,7 +233,7 @@ test('canceling a scheduled broadcast makes it a draft, which cannot be canceled
   expect(arrived('cancel')).toEqual([])
 })
 
-test('a broadcast pauses itself when its emails bounce, with the reason', async () => {
+test('a broadcast pauses itself when its emails bounce, and shows the reason', async () => {
   const { id: segment } = await taken(client.segments.create({ name: 'bounce' }))
   const addresses = Array.from({ length: 12 }, (_, n) => `bounce${n}@gone.test`)
   for (const email of [...addresses, 'bounce@customer.test'])

@@ -80,7 +80,7 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     expect(stdout).toMatch(/550 5\.1\.7 .*No email was sent with this return path/)
   })
 
-  test('stores a report sent by swaks with its email, and changes nothing about the email', async () => {
+  test('stores a report sent by swaks with its email, and leaves the email unchanged', async () => {
     const id = await appliance.send({
       from: 'hello@sender.test',
       to: 'ada@postfix.test',
@@ -120,7 +120,7 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     expect((await appliance.timeline(id)).deliveries).toMatchObject([{ state: 'delivered' }])
   })
 
-  test('an email that Postfix accepts but cannot deliver bounces by mail', async () => {
+  test('an email that Postfix accepts but cannot deliver bounces when its report arrives', async () => {
     const id = await appliance.send({
       from: 'hello@sender.test',
       to: 'gone@postfix.test',
@@ -137,7 +137,9 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     expect(timeline.returned).toMatchObject([
       {
         report: {
-          ...{ kind: 'bounce', format: 'rfc3464', reporting_mta: 'mx.postfix.test' },
+          kind: 'bounce',
+          format: 'rfc3464',
+          reporting_mta: 'mx.postfix.test',
           entries: [{ recipient: 'gone@postfix.test', action: 'failed', effect: 'bounced' }],
         },
       },
@@ -148,7 +150,8 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     const before = (await postfix.messages()).length
     await swaks(
       ...([host, 'ada@postfix.test', 'postmaster@send.sender.test'] as const),
-      ...['--data', 'Subject: Fire\n\nOn fire.'],
+      '--data',
+      'Subject: Fire\n\nOn fire.',
     )
     const message = (await postfix.waitFor(before + 1)).at(-1)!
     expect(message).toMatch(/^Auto-Submitted: auto-generated\r?$/m)

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { compose, type Appliance } from '../../appliance/compose.ts'
+import { compose, type RunningDaemon } from '../../appliance/compose.ts'
 import type { Config } from '../../appliance/config/config.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { freeAddress } from '../world/addresses.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { startAuthority, type Authority } from '../world/authority.ts'
 import { PATIENCE } from '../world/patience.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 
 /** Two nodes with automatic certificates. Only the first one is reachable for the authority. */
 
@@ -21,13 +21,13 @@ let world: World
 let authority: Authority
 let folder: string
 let first: TestAppliance
-const others: Appliance[] = []
+const others: RunningDaemon[] = []
 const host = freeAddress()
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'posthaste-acme-nodes-'))
   ;[cluster, world, authority] = await Promise.all([
-    startCluster(postgresPrograms(), { safe: true }),
+    startCluster(findPostgresPrograms(), { safe: true }),
     createWorld({ domains: {} }),
     startAuthority(),
   ])
@@ -65,7 +65,7 @@ afterAll(async () => {
 })
 
 /** Starts another node, whose HTTP listeners the authority doesn't know. */
-async function startAnother(name: string, hostname: string): Promise<Appliance> {
+async function startAnother(name: string, hostname: string): Promise<RunningDaemon> {
   const { config } = first
   const node = await compose(
     {
@@ -76,14 +76,18 @@ async function startAnother(name: string, hostname: string): Promise<Appliance> 
       delivery: { ...config.delivery, source_ips: ['127.0.0.9'] },
       http: { ...config.http, listen: ['127.0.0.1:0'], tls_listen: [`${host}:0`] },
     },
-    { log: silentLogger(), clock: world.clock, resolver: { authoritativePort: world.authoritativePort } },
+    {
+      log: createSilentLogger(),
+      clock: world.clock,
+      resolver: { authoritativePort: world.authoritativePort },
+    },
   )
   others.push(node)
   return node
 }
 
 /** Returns the certificate that a node presents for a name, as issuer and serial number. */
-async function shown(node: Appliance, servername: string): Promise<{ issuer: string; serial: string }> {
+async function shown(node: RunningDaemon, servername: string): Promise<{ issuer: string; serial: string }> {
   const url = new URL(node.http.find((one) => one.startsWith('https:'))!)
   const socket = connect({ host, port: Number(url.port), servername, rejectUnauthorized: false })
   await once(socket, 'secureConnect')

@@ -67,7 +67,7 @@ async function issuedByAuthority(host: string, port: number): Promise<void> {
 const json = { 'content-type': 'application/json' }
 
 describe('HTTPS', () => {
-  test('accepts an email of a megabyte, without HSTS by default', async () => {
+  test('HTTPS accepts an email of one megabyte, without HSTS by default', async () => {
     const { appliance, apiKey } = await start({ tls_listen: ['127.0.0.1:0'] })
     const url = appliance.http[1]!
     expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
@@ -81,7 +81,7 @@ describe('HTTPS', () => {
     expect(answer.headers['strict-transport-security']).toBe(undefined)
   })
 
-  test('sets secure cookies and the configured HSTS period, only over HTTPS', async () => {
+  test('sets secure cookies and the configured HSTS max-age, only over HTTPS', async () => {
     const { appliance, url, ownerEmail, ownerPassword } = await start({
       tls_listen: ['127.0.0.1:0'],
       hsts_days: 2,
@@ -99,7 +99,7 @@ describe('HTTPS', () => {
     expect(plain.headers.get('strict-transport-security')).toBe(null)
   })
 
-  test('rejects plain HTTP, and closes silent connections on a stop', async () => {
+  test('the HTTPS port rejects plain HTTP, and a stop closes idle connections', async () => {
     const stage = await start({ tls_listen: ['127.0.0.1:0'] })
     const { port, hostname } = new URL(stage.appliance.http[1]!)
     await expect(fetch(`http://${hostname}:${port}/healthz`)).rejects.toThrow()
@@ -113,7 +113,7 @@ describe('HTTPS', () => {
 })
 
 describe('a separate admin listener', () => {
-  test('serves the dashboard and sessions, which the API listener does not', async () => {
+  test('a separate admin listener serves the dashboard and sessions, and the API listener does not', async () => {
     const { appliance, url, apiKey, ownerEmail, ownerPassword } = await start({
       admin_listen: ['127.0.0.1:0'],
     })
@@ -156,7 +156,7 @@ describe('a separate admin listener', () => {
     expect(link.startsWith(`${admin}/dashboard/invitation#`)).toBe(true)
   })
 
-  test('serves all routes, while the API listener serves only routes without sign-in', async () => {
+  test('a separate admin listener serves all routes, and the API listener only those without sign-in', async () => {
     const { appliance, url, apiKey } = await start({ admin_listen: ['127.0.0.1:0'] })
     const admin = appliance.http[1]!
     // Known IP addresses may make as many requests without a key as this test does.
@@ -165,14 +165,14 @@ describe('a separate admin listener', () => {
     const forPeople =
       /^\/(session|account|setup|team|teams|members|invitations)(\/|$)|^\/emails\/\{id\}\/preview$/
     const open: Record<string, number> = {
-      ...{ '/healthz': 200, '/readyz': 200, '/openapi.json': 200 },
-      ...{
-        '/downloads/attachments/{token}': 404,
-        '/downloads/received/{token}': 404,
-        '/l/*': 404,
-        '/o/*': 404,
-        '/i/{name}': 404,
-      },
+      '/healthz': 200,
+      '/readyz': 200,
+      '/openapi.json': 200,
+      '/downloads/attachments/{token}': 404,
+      '/downloads/received/{token}': 404,
+      '/l/*': 404,
+      '/o/*': 404,
+      '/i/{name}': 404,
     }
     const answer = async (origin: string, method: string, path: string) => {
       const response = await fetch(`${origin}${path}`, { method, redirect: 'manual' })
@@ -203,52 +203,67 @@ describe('a separate admin listener', () => {
   })
 })
 
-test('HTTPS and SMTP present the same ACME certificate, and it is listed', { timeout: 90_000 }, async () => {
-  const authority = await startAuthority()
-  closing.push(authority)
-  const { address, caFile } = authority
-  const world = await createWorld({ domains: {} })
-  closing.push(world)
-  const host = freeAddress()
-  const appliance = await startAppliance({
-    world,
-    config: {
-      http: { listen: [`${address}:5080`], tls_listen: [`${host}:0`] } as unknown as Config['http'],
-      smtp: { implicit_tls: [`${host}:0`] } as Config['smtp'],
-      acme: {
-        ...{ agree_terms: true, directory: authority.directory, ca: caFile, challenge: 'http-01' },
-        ...{ names: [], tracking_hosts: true, http_listen: [], hook_seconds: 60 },
+test(
+  'HTTPS and SMTP present the same ACME certificate, and the API lists it',
+  { timeout: 90_000 },
+  async () => {
+    const authority = await startAuthority()
+    closing.push(authority)
+    const { address, caFile } = authority
+    const world = await createWorld({ domains: {} })
+    closing.push(world)
+    const host = freeAddress()
+    const appliance = await startAppliance({
+      world,
+      config: {
+        http: { listen: [`${address}:5080`], tls_listen: [`${host}:0`] } as unknown as Config['http'],
+        smtp: { implicit_tls: [`${host}:0`] } as Config['smtp'],
+        acme: {
+          agree_terms: true,
+          directory: authority.directory,
+          ca: caFile,
+          challenge: 'http-01',
+          names: [],
+          tracking_hosts: true,
+          http_listen: [],
+          hook_seconds: 60,
+        },
       },
-    },
-  })
-  closing.push(appliance)
-  const listed = async () => {
-    const { body } = await appliance.call<{ data: Record<string, unknown>[] }>('GET', '/certificates')
-    return body.data
-  }
-  let found = await listed()
-  for (let tries = 0; tries < 300 && found[0]!.source !== 'authority'; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    found = await listed()
-  }
-  expect(found).toEqual([
-    expect.objectContaining({
-      ...{ object: 'certificate', name: 'mail.sender.test', source: 'authority', failures: 0, error: null },
-      ...{ names: ['mail.sender.test'], issuer: expect.stringMatching(/^Pebble Intermediate/) as string },
-    }),
-  ])
-  const ca = await authority.root()
-  const doors = [
-    new URL(appliance.appliance.http[1]!).port,
-    appliance.appliance.smtp.implicitTls[0]!.split(':')[1]!,
-  ]
-  for (const port of doors) {
-    await issuedByAuthority(host, Number(port))
-    const socket = connect({ host, port: Number(port), servername: 'mail.sender.test', ca })
-    await once(socket, 'secureConnect')
-    // Clients don't trust the test server's root by default, so the chain is built and verified here.
-    expect(socket.authorized).toBe(true)
-    expect(socket.getPeerX509Certificate()!.checkHost('mail.sender.test')).toBe('mail.sender.test')
-    socket.destroy()
-  }
-})
+    })
+    closing.push(appliance)
+    const listed = async () => {
+      const { body } = await appliance.call<{ data: Record<string, unknown>[] }>('GET', '/certificates')
+      return body.data
+    }
+    let found = await listed()
+    for (let tries = 0; tries < 300 && found[0]!.source !== 'authority'; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      found = await listed()
+    }
+    expect(found).toEqual([
+      expect.objectContaining({
+        object: 'certificate',
+        name: 'mail.sender.test',
+        source: 'authority',
+        failures: 0,
+        error: null,
+        names: ['mail.sender.test'],
+        issuer: expect.stringMatching(/^Pebble Intermediate/) as string,
+      }),
+    ])
+    const ca = await authority.root()
+    const doors = [
+      new URL(appliance.appliance.http[1]!).port,
+      appliance.appliance.smtp.implicitTls[0]!.split(':')[1]!,
+    ]
+    for (const port of doors) {
+      await issuedByAuthority(host, Number(port))
+      const socket = connect({ host, port: Number(port), servername: 'mail.sender.test', ca })
+      await once(socket, 'secureConnect')
+      // Clients don't trust the test server's root by default, so the chain is built and verified here.
+      expect(socket.authorized).toBe(true)
+      expect(socket.getPeerX509Certificate()!.checkHost('mail.sender.test')).toBe('mail.sender.test')
+      socket.destroy()
+    }
+  },
+)

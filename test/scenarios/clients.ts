@@ -60,7 +60,12 @@ const msmtp: Client = async (order) => {
   const file = join(folder, 'msmtprc')
   const tls = how === 'clear' ? ['tls off'] : ['tls on', 'tls_certcheck off']
   const lines = [
-    ...['defaults', 'account default', `host ${host}`, `port ${port}`, `from ${SENDER}`, ...tls],
+    'defaults',
+    'account default',
+    `host ${host}`,
+    `port ${port}`,
+    `from ${SENDER}`,
+    ...tls,
     `tls_starttls ${how === 'implicit' ? 'off' : 'on'}`,
     ...(how === 'clear' ? [] : ['auth plain', 'user posthaste', `password ${key}`]),
   ]
@@ -97,7 +102,10 @@ const smtplib: Client = (order) => {
 const nodemailer: Client = async (order) => {
   const { how, host, port, key, from, to, body } = whole(order)
   const transport = createTransport({
-    ...{ host, port, secure: how === 'implicit', requireTLS: how === 'starttls' },
+    host,
+    port,
+    secure: how === 'implicit',
+    requireTLS: how === 'starttls',
     ignoreTLS: how === 'clear',
     tls: { rejectUnauthorized: false },
     ...(how === 'clear' ? {} : { auth: { user: 'posthaste', pass: key } }),

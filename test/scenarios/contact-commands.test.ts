@@ -48,10 +48,11 @@ const said = async (...args: string[]): Promise<string> => {
   return done.stdout
 }
 
-test('imports a file into a segment and a topic, visible to the other commands', async () => {
+test('imports a file into a segment and a topic, and other commands show the contacts', async () => {
   const segment = await call<{ id: string }>('POST', '/segments', { name: 'Readers' })
   const topic = await call<{ id: string }>('POST', '/topics', {
-    ...{ name: 'News', default_subscription: 'opt_in' },
+    name: 'News',
+    default_subscription: 'opt_in',
   })
   const file = join(folder, 'people.csv')
   await writeFile(file, 'E-Mail;First name;Plan\nada@one.test;Ada;pro\nbob@one.test;=Bob;free\n')
@@ -74,7 +75,9 @@ test('imports a file into a segment and a topic, visible to the other commands',
     ['bob@one.test', "'=Bob"],
   ])
   expect(JSON.parse(await said('contact', 'export', 'ada@one.test'))).toMatchObject({
-    ...{ address: 'ada@one.test', contact: { first_name: 'Ada' }, segments: [{ id: segment.id }] },
+    address: 'ada@one.test',
+    contact: { first_name: 'Ada' },
+    segments: [{ id: segment.id }],
   })
   const emails = (csv: string) =>
     csv
@@ -83,7 +86,8 @@ test('imports a file into a segment and a topic, visible to the other commands',
       .slice(1)
       .map((line) => line.split(',')[1])
   expect(emails(await said('segment', 'export', segment.id)).toSorted()).toEqual([
-    ...['ada@one.test', 'bob@one.test'],
+    'ada@one.test',
+    'bob@one.test',
   ])
   expect(emails(await said('topic', 'export', topic.id))).toEqual([])
   await writeFile(file, 'email\nada@one.test\n')

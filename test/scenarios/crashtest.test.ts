@@ -6,7 +6,7 @@ import { runCrashtest } from '../../appliance/crashtest/crashtest.ts'
 import { CRASH_POINTS } from '../../appliance/watch/crash-points.ts'
 
 /** Runs the shipped durability test, with each named crash point once and one random moment. */
-test('a kill at every crash point loses nothing, and nothing is repeated without a kill', async () => {
+test('a kill at every crash point loses nothing, and without a kill nothing is repeated', async () => {
   const kills = Object.keys(CRASH_POINTS).length + 2
   const report = await runCrashtest({ openStorage, openResolver }, { kills, seed: 11, clock: systemClock })
   expect(report.faults).toEqual([])

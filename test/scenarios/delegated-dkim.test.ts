@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccounts } from '../../appliance/accounts/accounts.ts'
-import { Client } from '../../appliance/dns/client.ts'
+import { DnsClient } from '../../appliance/dns/client.ts'
 import { createResolver } from '../../appliance/dns/resolver.ts'
 import { parseServer } from '../../appliance/dns/servers.ts'
 import {
   createNameserver,
-  createZoneBook,
+  createZoneCache,
   type Nameserver,
-  type ZoneBook,
+  type ZoneCache,
 } from '../../appliance/nameserver/nameserver.ts'
-import { LIFETIME } from '../../appliance/queue/schedule.ts'
-import { createSenders, publishedRecords, type Senders } from '../../appliance/senders/senders.ts'
+import { RETRY_PERIOD } from '../../appliance/queue/schedule.ts'
+import { createSenders, createZoneBuilder, type Senders } from '../../appliance/senders/senders.ts'
 import { createSigner } from '../../appliance/signing/signing.ts'
 import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Storage } from '../../appliance/storage/storage.ts'
-import { mailauthResolver } from '../../appliance/verification/verification.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createMailauthResolver } from '../../appliance/verification/verification.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { freeAddress } from '../world/addresses.ts'
 import { testCapacity } from '../world/capacity.ts'
 import { createWorld, type World } from '../world/world.ts'
@@ -40,9 +40,9 @@ let world: World
 let storage: Storage
 let senders: Senders
 let nameserver: Nameserver
-let book: ZoneBook
+let book: ZoneCache
 let domain: Domain
-let client: Client
+let client: DnsClient
 let internal: ReturnType<typeof createResolver>
 let receiver: ReturnType<typeof createResolver>
 
@@ -51,13 +51,13 @@ beforeAll(async () => {
   const { clock, dnsServers: servers, authoritativePort } = world
   storage = await openSqlite({ dataDir: mkdtempSync(join(tmpdir(), 'posthaste-delegated-')) })
   const read = async () => {
-    const { selectors, zonesOf } = publishedRecords(host)
+    const { selectors, zonesOf } = createZoneBuilder(host)
     const served = await storage.servedDomains({ selectors }, clock.now())
     const about = { nameServers: host.nameserver.names, contact: 'postmaster.mail.sender.test' }
     return zonesOf(served).map((zone) => ({ ...zone, ...about }))
   }
   const serialOf = (digest: string) => storage.zoneSerial({ digest }, clock.now())
-  book = createZoneBook({ read, serialOf, clock, log: silentLogger() })
+  book = createZoneCache({ read, serialOf, clock, log: createSilentLogger() })
   const dns = { total: 50, perAddress: 50, perStranger: 50 }
   nameserver = createNameserver({
     zones: () => book.zones(),
@@ -68,7 +68,7 @@ beforeAll(async () => {
     count: () => undefined,
   })
   const [own] = await nameserver.listen([`${freeAddress()}:0`])
-  client = new Client({ timeoutMs: 5000 })
+  client = new DnsClient({ timeoutMs: 5000 })
   internal = createResolver({ servers, clock, authoritativePort })
   receiver = createResolver({ servers, clock })
   senders = createSenders({ storage, resolver: internal, clock, config: host, pollMs: 4000 * DAY })
@@ -151,7 +151,7 @@ async function sign(): Promise<Buffer> {
 /** Verifies a message as a receiver does now. Returns the selectors; each must pass. */
 async function verify(raw: Buffer): Promise<string[]> {
   const { results } = await dkimVerify(raw, {
-    resolver: mailauthResolver(receiver),
+    resolver: createMailauthResolver(receiver),
     curTime: new Date(world.clock.now()),
   })
   expect(results.map(({ selector, status }) => `${selector} ${status.result}`)).toEqual(
@@ -169,7 +169,7 @@ function sequence(seed: number): () => number {
   }
 }
 
-test('a domain is verified with four aliases and signs with both algorithms', async () => {
+test('a domain is verified by four CNAME records, and signs with both algorithms', async () => {
   const { teamId, id } = domain
   const verified = await senders.verifyDomain({ teamId, id })
   expect(verified.status).toBe('verified')
@@ -177,7 +177,7 @@ test('a domain is verified with four aliases and signs with both algorithms', as
 })
 
 test(
-  'over two years of rotation, every message verifies until the end of the queue lifetime',
+  'over two years of rotation, every message verifies until its queue lifetime ends',
   { timeout: 600_000 },
   async () => {
     senders.watch()
@@ -192,7 +192,8 @@ test(
       if (now < end && random() < 0.06) {
         const raw = await sign()
         // Now, within the lifetime of a queued message, and at its end.
-        for (const wait of [0, random() * LIFETIME, LIFETIME]) waiting.push({ raw, verifyAt: now + wait })
+        for (const wait of [0, random() * RETRY_PERIOD, RETRY_PERIOD])
+          waiting.push({ raw, verifyAt: now + wait })
       }
       const due = waiting.filter(({ verifyAt }) => verifyAt <= now)
       for (const mail of due) {
@@ -214,7 +215,7 @@ test(
   },
 )
 
-test('a key that no one needs any more is published as revoked', async () => {
+test('a retired DKIM key is erased and published as revoked', async () => {
   const keys = (await storage.dkimKeys({ domainId: domain.id }, world.clock.now())).filter(
     ({ state }) => state === 'retired',
   )

@@ -62,7 +62,7 @@ afterAll(async () => {
 })
 
 describe('an email to a domain that accepts it', () => {
-  test('is delivered over TLS, and its timeline shows how', async () => {
+  test('an email is delivered over TLS, and its timeline shows the TLS version', async () => {
     const id = await appliance.send({ to: 'Ada <ada@good.test>', subject: 'Hello' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries).toMatchObject([
@@ -86,13 +86,13 @@ describe('an email to a domain that accepts it', () => {
     expect(body.last_event).toBe('delivered')
   })
 
-  test('is delivered to the host itself if there is no MX record', async () => {
+  test('an email is delivered to the domain’s own host if there is no MX record', async () => {
     const id = await appliance.send({ to: 'ada@implicit.test' })
     expect((await appliance.until(id, isFinal)).deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(world.mailboxOf('implicit.test')).toHaveLength(1)
   })
 
-  test('is delivered to the second exchanger if the first is down', async () => {
+  test('an email is delivered to the second exchanger if the first is down', async () => {
     const id = await appliance.send({ to: 'ada@half-dead.test' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered', attempts: 1 })
@@ -102,7 +102,7 @@ describe('an email to a domain that accepts it', () => {
     expect(dialled[0]!.note).toBe('mx1.half-dead.test refuses connections.')
   })
 
-  test('is delivered in plain text if the TLS handshake fails', async () => {
+  test('an email is delivered in plain text if the TLS handshake fails', async () => {
     const id = await appliance.send({ to: 'ada@broken-tls.test' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered', attempts: 1 })
@@ -138,9 +138,11 @@ async function recordTells(id: string): Promise<void> {
 }
 
 describe('a rejected email', () => {
-  test('bounces on a permanent rejection with the reply of the remote server', async () => {
+  test('an email bounces on a permanent rejection, with the reply of the remote server', async () => {
     const id = await appliance.send({
-      ...{ to: 'nobody@strict.test', subject: '<b>Order</b>', html: '<p>Private</p>' },
+      to: 'nobody@strict.test',
+      subject: '<b>Order</b>',
+      html: '<p>Private</p>',
     })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({
@@ -157,14 +159,14 @@ describe('a rejected email', () => {
     await recordTells(id)
   })
 
-  test('bounces on a null MX without a connection', async () => {
+  test('an email to a domain with a null MX bounces without a connection', async () => {
     const id = await appliance.send({ to: 'ada@null.test' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'bounced', cause: { phase: 'route' } })
     expect(timeline.attempts[0]!.steps.map(({ name }) => name)).toEqual(['resolve'])
   })
 
-  test('is retried after a temporary rejection, and delivered', async () => {
+  test('an email is retried after a temporary rejection, and delivered', async () => {
     const id = await appliance.send({ to: 'ada@greylisting.test' })
     const delayed = await appliance.until(id, ({ events }) =>
       events.some(({ type }) => type === 'email.delivery_delayed'),
@@ -185,7 +187,7 @@ describe('a rejected email', () => {
     ])
   })
 
-  test('expires after four days of temporary rejections', async () => {
+  test('an email expires after four days of temporary rejections', async () => {
     const id = await appliance.send({ to: 'ada@never.test' })
     await appliance.until(
       id,
@@ -207,7 +209,7 @@ describe('a rejected email', () => {
 })
 
 describe('an email without a known route', () => {
-  test('is deferred if the name servers fail', async () => {
+  test('an email is deferred if the name servers fail', async () => {
     const id = await appliance.send({ to: 'ada@broken-dns.test' })
     const timeline = await appliance.until(id, ({ deliveries }) => deliveries[0]!.cause !== null)
     expect(timeline.deliveries[0]).toMatchObject({
@@ -218,7 +220,7 @@ describe('an email without a known route', () => {
     expect(timeline.deliveries[0]!.cause!.note).toMatch(/SERVFAIL/)
   })
 
-  test('is deferred if the name servers do not answer', async () => {
+  test('an email is deferred if the name servers do not answer', async () => {
     const id = await appliance.send({ to: 'ada@silent-dns.test' })
     const timeline = await appliance.until(id, ({ deliveries }) => deliveries[0]!.cause !== null)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'waiting', cause: { phase: 'route' } })

@@ -45,11 +45,14 @@ async function verified(name: string): Promise<TestDomain> {
 
 const sendFrom = (name: string, ...to: string[]) =>
   appliance.call<{ id: string; message: string }>('POST', '/emails', {
-    ...{ from: `hello@${name}`, to, subject: 'Subject', text: 'Text' },
+    from: `hello@${name}`,
+    to,
+    subject: 'Subject',
+    text: 'Text',
   })
 
 describe('a domain being verified', () => {
-  test('is verified in the background as soon as its records are published', async () => {
+  test('a domain is verified in the background as soon as its records are published', async () => {
     const domain = await add('slow.test')
     await verify(domain)
     const early = await domain.look()
@@ -67,7 +70,7 @@ describe('a domain being verified', () => {
     expect((await sendFrom('slow.test', 'ada@good.test')).status).toBe(200)
   })
 
-  test('fails after 72 hours, and recovers by itself when the records appear later', async () => {
+  test('a domain fails after 72 hours without its records, and recovers by itself when they appear', async () => {
     const domain = await add('too-slow.test')
     await verify(domain)
     const { gives_up_at: end, status_since: begun } = await domain.get()
@@ -81,7 +84,7 @@ describe('a domain being verified', () => {
     expect((await domain.look()).status).toBe('verified')
   })
 
-  test('continues verification after a restart of the daemon', async () => {
+  test('verification of a domain continues after a restart of the daemon', async () => {
     const domain = await add('restart.test')
     await verify(domain)
     await domain.look()
@@ -92,7 +95,7 @@ describe('a domain being verified', () => {
 })
 
 describe('a verified domain', () => {
-  test('is checked again every day, at varying times', async () => {
+  test('a verified domain is checked again every day, at varying times', async () => {
     const domain = await verified('daily.test')
     const { checked_at, next_check_at } = await domain.get()
     const wait = instantOf(next_check_at) - instantOf(checked_at)
@@ -101,7 +104,7 @@ describe('a verified domain', () => {
     expect((await domain.look()).status).toBe('verified')
   })
 
-  test('with a broken record is reported at once, stopped only by a second check, and recovers by itself', async () => {
+  test('a broken record is reported at once, stops sending only after a second check, and recovers by itself', async () => {
     const domain = await verified('breaks.test')
     world.dns.set('posthaste._domainkey.breaks.test', 'NXDOMAIN')
     const first = await domain.look()
@@ -117,7 +120,7 @@ describe('a verified domain', () => {
     expect((await domain.look()).status).toBe('verified')
   })
 
-  test('with a broken return path is partially failed, and can still send', async () => {
+  test('a domain with a broken return path is partially failed, and can still send', async () => {
     const domain = await verified('half.test')
     world.dns.set('send.half.test', { MX: [{ preference: 10, exchange: 'mx.elsewhere.test' }] })
     expect((await domain.look()).status).toBe('verified')
@@ -127,12 +130,13 @@ describe('a verified domain', () => {
     expect((await domain.look()).status).toBe('verified')
   })
 
-  test('keeps sending if DNS does not answer', async () => {
+  test('a verified domain keeps sending if DNS does not answer', async () => {
     const domain = await verified('silent.test')
     for (const name of ['posthaste._domainkey', 'send']) world.dns.set(`${name}.silent.test`, 'SERVFAIL')
     for (let look = 0; look < 5; look++)
       expect(await domain.look()).toMatchObject({
-        ...{ status: 'verified', failing_since: null },
+        status: 'verified',
+        failing_since: null,
         records: [{ status: 'temporary_failure' }, {}, {}, {}],
       })
     expect((await sendFrom('silent.test', 'ada@good.test')).status).toBe(200)
@@ -140,7 +144,7 @@ describe('a verified domain', () => {
 })
 
 describe('mail from a domain', () => {
-  test('that enforces TLS is deferred with a reason if a server has no TLS, and delivered otherwise', async () => {
+  test('mail from a domain that enforces TLS is deferred with a reason if a server has no TLS', async () => {
     const domain = await verified('private.test')
     await appliance.call('PATCH', `/domains/${domain.id}`, { tls: 'enforced' })
     const { body } = await sendFrom('private.test', 'ada@plain.test', 'bob@good.test')
@@ -163,7 +167,7 @@ describe('mail from a domain', () => {
     expect((await appliance.until(body.id, isFinal)).deliveries[0]).toMatchObject({ state: 'delivered' })
   })
 
-  test('deleted while the mail is queued fails with a reason', async () => {
+  test('queued mail of a deleted domain fails with a reason', async () => {
     const domain = await verified('removed.test')
     const { body } = await sendFrom('removed.test', 'eve@later.test')
     await appliance.until(body.id, ({ attempts }) => attempts.length === 1)
@@ -177,7 +181,7 @@ describe('mail from a domain', () => {
 })
 
 describe('a suppressed address', () => {
-  test('gets no mail, while other recipients do', async () => {
+  test('a suppressed address gets no mail, while other recipients do', async () => {
     await appliance.call('POST', '/suppressions', { email: 'Sue@good.test' })
     const id = await appliance.send({ to: ['ada@good.test', 'sue@good.test'], cc: 'cy@good.test' })
     const timeline = await appliance.until(id, isFinal)
@@ -197,13 +201,15 @@ describe('a suppressed address', () => {
       world.clock.now(),
     )
     expect(stored.find(({ type }) => type === 'email.suppressed')!.data.suppressed).toEqual({
-      ...{ message: note, type: 'OnAccountSuppressionList', reason: null },
+      message: note,
+      type: 'OnAccountSuppressionList',
+      reason: null,
     })
     const to = world.mailboxOf('mx.good.test').flatMap(({ envelope }) => envelope.to)
     expect(to).not.toContain('sue@good.test')
   })
 
-  test('as the only recipient makes the email suppressed, although it is accepted', async () => {
+  test('an email to a suppressed address only is accepted, with the status suppressed', async () => {
     await appliance.call('POST', '/suppressions', { email: 'only@good.test' })
     const id = await appliance.send({ to: 'only@good.test' })
     expect((await appliance.call('GET', `/emails/${id}`)).body).toMatchObject({ last_event: 'suppressed' })

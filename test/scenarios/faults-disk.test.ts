@@ -98,7 +98,7 @@ describe('a full disk', () => {
   const taken = (to: string) =>
     expect.poll(() => world.exchanger('mx.away.test').steps.map(({ address }) => address)).toContain(to)
 
-  test('rejects new mail over HTTP and SMTP, delivers accepted mail, and recovers by itself', async (context) => {
+  test('a full disk rejects new mail over HTTP and SMTP, delivers accepted mail, and recovers by itself', async (context) => {
     if (disk === undefined) return context.skip('a small file system can only be mounted by root')
     // In flight while the disk fills up: the reply to the final dot is delayed.
     let answer = Promise.withResolvers<undefined>()
@@ -155,7 +155,7 @@ describe('a disk with slow, then failing syncs', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('does not block the event loop; rejects mail that cannot be stored, and accepts it again later', async (context) => {
+  test('slow or failing disk syncs do not block the event loop, and mail that cannot be stored is rejected', async (context) => {
     if (library === undefined) return context.skip('the shim needs a C compiler')
     const fault = join(folder, 'fault')
     const dataDir = join(folder, 'data')

@@ -64,7 +64,7 @@ async function bySmtp(daemon: SandboxDaemon): Promise<string | undefined> {
   }
 }
 
-test('rejects mail on a read-only disk, can still read stored mail, and has it all afterwards', async (context) => {
+test('rejects mail on a read-only disk, still serves stored mail, and has all of it afterwards', async (context) => {
   if (device === undefined) return context.skip('a file system of its own can only be mounted by root')
   const dataDir = join(disk, 'data')
   await mkdir(dataDir)

@@ -83,7 +83,7 @@ test('rejects a second daemon on the same data directory, and names the first on
   }
 })
 
-test('reports in one line a data directory that cannot be created', async () => {
+test('reports in one line that a data directory cannot be created', async () => {
   const dataDir = join(folder, 'a-file')
   await writeFile(dataDir, '')
   expect(await serve(dataDir)).toMatchObject({
@@ -92,7 +92,7 @@ test('reports in one line a data directory that cannot be created', async () => 
   })
 })
 
-test('reports in one line a data directory below an unwritable path, without hanging', async () => {
+test('reports in one line that the data directory is below an unwritable path, without hanging', async () => {
   expect(await serve('/proc/posthaste/data', {}, join(folder, 'proc'))).toMatchObject({
     code: 1,
     stderr:
@@ -100,7 +100,7 @@ test('reports in one line a data directory below an unwritable path, without han
   })
 })
 
-test('reports in one line a certificate that cannot be read', async () => {
+test('reports in one line that a certificate cannot be read', async () => {
   const missing = join(folder, 'nothing.pem')
   expect(await serve(join(folder, 'tls'), { tls: { cert: missing, key: missing } })).toMatchObject({
     code: 1,
@@ -138,7 +138,7 @@ describe('without DNS', () => {
     await world.close()
   })
 
-  test('all mail is deferred, nothing bounces, and delivery resumes when DNS recovers', async () => {
+  test('without DNS, all mail is deferred, nothing bounces, and delivery resumes when DNS recovers', async () => {
     for (const name of ['a.test', 'b.test']) world.dns.set(name, 'SERVFAIL')
     const ids = await Promise.all(['x@a.test', 'y@b.test', 'z@b.test'].map((to) => appliance.send({ to })))
     for (const id of ids) {

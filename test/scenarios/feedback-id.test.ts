@@ -48,7 +48,10 @@ const send = (more: object) => appliance.send({ to: 'ada@customer.test', ...more
 async function submit(headers: Record<string, string>): Promise<string> {
   const port = Number(appliance.appliance.smtp.starttls[0]!.split(':')[1])
   const transport = createTransport({
-    ...{ host: '127.0.0.1', port, requireTLS: true, tls: { rejectUnauthorized: false } },
+    host: '127.0.0.1',
+    port,
+    requireTLS: true,
+    tls: { rejectUnauthorized: false },
     auth: { user: 'posthaste', pass: appliance.apiKey },
   })
   const mail = { from: 'App <hello@sender.test>', to: 'ada@customer.test', subject: 'Hello', text: 'Hi' }
@@ -58,7 +61,7 @@ async function submit(headers: Record<string, string>): Promise<string> {
 }
 
 describe('Feedback-ID', () => {
-  test('is in every email, signed, and contains no secret', async () => {
+  test('Feedback-ID is in every email, signed, and contains no secret', async () => {
     const rest = await arrived(await send({ tags: [{ name: 'user', value: 'ada' }] }))
     expect(feedbackIds(rest)).toEqual([`api:${team()}:transactional:posthaste`])
     expect(isSigned(rest)).toBe(true)
@@ -72,14 +75,14 @@ describe('Feedback-ID', () => {
     expect(isSigned(submitted)).toBe(true)
   })
 
-  test('set by the app takes precedence', async () => {
+  test('a Feedback-ID set by the app takes precedence', async () => {
     const own = { 'feedback-id': 'spring:7:news:acme1' }
     const id = await send({ headers: own })
     expect(feedbackIds(await arrived(id))).toEqual(['spring:7:news:acme1'])
     expect(feedbackIds(await arrived(await submit(own)))).toEqual(['spring:7:news:acme1'])
   })
 
-  test('is absent with delivery.feedback_id = false', async () => {
+  test('Feedback-ID is absent with delivery.feedback_id = false', async () => {
     const delivery = { feedback_id: false } as Config['delivery']
     const without = await startAppliance({ world, config: { delivery } })
     try {

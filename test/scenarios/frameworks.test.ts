@@ -4,7 +4,7 @@ import { createTransport } from 'nodemailer'
 import PostalMime from 'postal-mime'
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { splitMessage, fieldValue } from '../../appliance/mail/headers.ts'
+import { splitMessage, getUnfoldedValue } from '../../appliance/mail/headers.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
@@ -42,7 +42,10 @@ async function send(name: string) {
   const { id } = (await response.json()) as { id: string }
   expect([response.status, id]).toEqual([200, expect.any(String)])
   const bytes = Buffer.from(await (await ask('GET', `/emails/${id}/source`)).arrayBuffer())
-  const fields = splitMessage(bytes).fields.map((field) => [field.name.toLowerCase(), fieldValue(field)])
+  const fields = splitMessage(bytes).fields.map((field) => [
+    field.name.toLowerCase(),
+    getUnfoldedValue(field),
+  ])
   return {
     id,
     fields: Object.fromEntries(fields) as Record<string, string>,
@@ -109,7 +112,7 @@ describe('headers from frameworks', () => {
     expect(await droppedFrom(id)).toEqual(['Return-Path', 'Date', 'Sender'])
   })
 
-  test('rails: drops a header whose value is not text', async () => {
+  test('rails: drops a header with a non-text value', async () => {
     const { id, fields, mail } = await send('rails-full')
     expect([mail.text, mail.html]).toEqual(['Hi Ada\n', '<p>Hi Ada</p>\n'])
     expect(fields).toMatchObject({ 'x-entity-ref-id': '7', 'reply-to': 'help@example.test' })
@@ -118,7 +121,7 @@ describe('headers from frameworks', () => {
 })
 
 describe('n8n', () => {
-  test('sends, schedules and reschedules with names in camelCase', async () => {
+  test('n8n: sends, schedules and reschedules with camelCase field names', async () => {
     const { id, fields, mail } = await send('n8n-send')
     expect(fields['reply-to']).toBe('help@example.test')
     expect(mail.attachments[0]).toMatchObject({ mimeType: 'image/png', contentId: '<logo>' })
@@ -131,7 +134,7 @@ describe('n8n', () => {
     expect(after.scheduled_at > before.scheduled_at).toBe(true)
   })
 
-  test('sends with the options of the node Send Email, which uses nodemailer over SMTP', async () => {
+  test('n8n: sends with the options of the node Send Email, which uses nodemailer over SMTP', async () => {
     const [host, port] = appliance.appliance.smtp.starttls[0]!.split(':') as [string, string]
     const options = { host, port: Number(port), secure: false, ignoreTLS: false }
     const access = { auth: { user: 'posthaste', pass: appliance.apiKey }, tls: { rejectUnauthorized: false } }
@@ -157,7 +160,7 @@ describe('n8n', () => {
     })
   })
 
-  test('updates a domain with constants in capitals', async () => {
+  test('n8n: updates a domain with uppercase constants', async () => {
     const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
     const path = `/domains/${body.data[0]!.id}`
     expect((await ask('PATCH', path, bodyOf('n8n-domain'))).status).toBe(200)
@@ -191,7 +194,7 @@ describe('the official npm client', () => {
     })
   })
 
-  test('gets an error that names the unsupported part of the API', async () => {
+  test('gets an error that names the unsupported API feature', async () => {
     const { error } = await client().oauthGrants.list()
     expect(error).toEqual({
       statusCode: 404,

@@ -10,7 +10,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 let appliance: TestAppliance | undefined
 afterEach(() => appliance?.close())
 
-test('logs requests of clients that disconnect at once with their address', async () => {
+test('logs the address of clients that disconnect right after a request', async () => {
   const [host, port] = [freeAddress(), likelyFreePort()]
   const http = { listen: ['127.0.0.1:0'], tls_listen: [`${host}:${port}`] }
   appliance = await startAppliance({ config: { http: http as Config['http'] } })

@@ -100,7 +100,9 @@ test(`imports ${ROWS} rows once although the daemon is killed ${KILLS} times`, a
 
   const ended = await until(({ status }) => status === 'completed')
   expect(ended).toMatchObject({
-    ...{ status: 'completed', duplicates: AGAIN, rejects: WRONG },
+    status: 'completed',
+    duplicates: AGAIN,
+    rejects: WRONG,
     counts: { total: ROWS + AGAIN + WRONG, created: ROWS, updated: 0, skipped: AGAIN, failed: WRONG },
   })
   const counted = (await (await call('/contacts/counts')).json()) as { contacts: number }

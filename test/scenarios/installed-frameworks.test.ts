@@ -68,8 +68,11 @@ describe.skipIf(!wanted)('installed frameworks (skipped unless ./scripts/test fr
 
   test('the Java client sends, schedules and cancels emails, and updates a domain', async () => {
     const { stdout } = await execute('java', [
-      ...['-cp', classpath, join(programs, 'Client.java')],
-      ...[appliance.url, appliance.apiKey],
+      '-cp',
+      classpath,
+      join(programs, 'Client.java'),
+      appliance.url,
+      appliance.apiKey,
     ])
     const responses = stdout.trim().split('\n')
     expect(responses.map((line) => line.slice(0, 3))).toEqual(Array(responses.length).fill('200'))

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
-import { snippet } from '../../ui/src/state/snippets.ts'
+import { createSelfSignedPair } from '../../appliance/wire/self-signed.ts'
+import { renderSnippet } from '../../ui/src/state/snippets.ts'
 import { startApi, type Api } from '../unit/http/harness.ts'
 import { startDoor, type Door } from '../unit/smtp/harness.ts'
 import type { Language } from '../../ui/src/state/smtp-snippets.ts'
@@ -27,7 +27,7 @@ let cert: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'posthaste-snippets-'))
   cert = join(folder, 'cert.pem')
-  const pair = await selfSignedPair(['localhost'], Date.now())
+  const pair = await createSelfSignedPair(['localhost'], Date.now())
   await writeFile(cert, pair.cert)
   await writeFile(join(folder, 'key.pem'), pair.key)
   door = await startDoor({ files: { cert, key: join(folder, 'key.pem') } })
@@ -49,7 +49,7 @@ const nodeArgs = (code: string) => ['--input-type=module', '--eval', code]
 
 describe('key snippets over SMTP', () => {
   const text = (language: Language) =>
-    snippet(language, 'smtp', {
+    renderSnippet(language, 'smtp', {
       origin: 'http://localhost',
       smtp: { host: 'localhost', port: door.ports.starttls },
       token: door.keys.sending,
@@ -91,7 +91,7 @@ describe('key snippets over SMTP', () => {
 
 describe('key snippets over the API', () => {
   const text = (language: Language) =>
-    snippet(language, 'api', {
+    renderSnippet(language, 'api', {
       origin: api.url,
       smtp: null,
       token: api.sending,

@@ -21,7 +21,10 @@ test(`${EMAILS} accepted emails arrive although the daemon is killed`, async () 
   const send = async (n: number): Promise<string> =>
     (
       await daemon.call<{ id: string }>('POST', '/emails', {
-        ...{ from: 'a@sender.test', to: `user${n}@busy.test`, subject: `${n}`, text: 'x' },
+        from: 'a@sender.test',
+        to: `user${n}@busy.test`,
+        subject: `${n}`,
+        text: 'x',
       })
     ).id
   const ids = await Promise.all(Array.from({ length: EMAILS }, (_, n) => send(n)))

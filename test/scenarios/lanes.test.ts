@@ -56,7 +56,7 @@ const TSS04 =
   '421 4.7.0 [TSS04] Messages from 127.0.0.1 temporarily deferred due to unexpected volume or user complaints'
 
 describe('a provider that asks for a pause', () => {
-  test('pauses for all its domains and no other, and the email shows the reason', async () => {
+  test('a provider’s pause applies to all its domains and no others, and the email shows the reason', async () => {
     const yahoo = { behave: on('mail', TSS04, { times: 1 }) }
     await begin({
       'one.test': at('mta1.yahoodns.net', yahoo),
@@ -81,7 +81,7 @@ describe('a provider that asks for a pause', () => {
     expect([...world.mailboxOf('mta1.yahoodns.net')]).toHaveLength(2)
   })
 
-  test('stays paused after a restart', async () => {
+  test('a provider’s pause continues after a restart', async () => {
     await begin({ 'one.test': at('mta1.yahoodns.net', { behave: on('mail', TSS04, { times: 1 }) }) })
     await appliance.until(await sendTo('a@one.test'), waits(/TSS04/))
     await appliance.restart()
@@ -93,7 +93,7 @@ describe('a provider that asks for a pause', () => {
     ).toHaveLength(1)
   })
 
-  test('gets mail again when an operator resumes its lane', async () => {
+  test('a paused provider gets mail again when an operator resumes its lane', async () => {
     await begin({ 'one.test': at('mta1.yahoodns.net', { behave: on('mail', TSS04, { times: 1 }) }) })
     await appliance.until(await sendTo('a@one.test'), waits(/TSS04/))
     const next = await sendTo('b@one.test')
@@ -104,7 +104,7 @@ describe('a provider that asks for a pause', () => {
   })
 })
 
-test('a lane counts sent messages per minute for an hour, and shows its limits', async () => {
+test('a lane shows its limits and its sent messages per minute for the last hour', async () => {
   await begin({ 'one.test': at('mta1.yahoodns.net') })
   for (let n = 0; n < 3; n += 1) await appliance.until(await sendTo(`u${n}@one.test`), isFinal)
   const seen = await lane('auto~yahoo', ({ in_flight }) => in_flight === 0)
@@ -116,7 +116,7 @@ test('a lane counts sent messages per minute for an hour, and shows its limits',
   expect([later.last_minute, Math.max(0, ...later.minutes!)]).toEqual([0, 0])
 })
 
-test('leases are rare while all queued mail is paused', async () => {
+test('hardly any leases are made while all queued mail is paused', async () => {
   await begin({ 'one.test': at('mta1.yahoodns.net', { behave: on('mail', TSS04) }) })
   const ids = await Promise.all(Array.from({ length: 20 }, (_, n) => sendTo(`u${n}@one.test`)))
   for (const id of ids) await appliance.until(id, waits(/TSS04/))
@@ -137,7 +137,7 @@ test('leases are rare while all queued mail is paused', async () => {
   await expect.poll(left).toBe(0)
 })
 
-test('a server that rejects extra connections gets fewer of them, at the same pace', async () => {
+test('a server that rejects extra connections gets fewer of them, at the same rate', async () => {
   const crowded: Behaviour = ({ command }) =>
     command === 'connect' && world.exchanger('mx.hosting.test').open() > 1
       ? '421 4.7.0 Too many connections from your address'
@@ -167,7 +167,7 @@ test('a server that rejects extra connections gets fewer of them, at the same pa
   )
 })
 
-test('counts messages at MAIL: hosts with late greetings get no more per minute', async () => {
+test('counts messages at MAIL: hosts with a delayed greeting get no more messages per minute', async () => {
   const greet = Promise.withResolvers<undefined>()
   await begin({ 'one.test': at('mx.late.test', { behave: on('connect', { until: greet.promise }) }) })
   await appliance.call('PATCH', '/providers/late.test', { messages_per_minute: 2 })
@@ -229,7 +229,7 @@ test('rejects invalid limits and unknown lanes', async () => {
 })
 
 describe('two source addresses', () => {
-  test('have one lane each: a complaint about one does not pause the other', async () => {
+  test('two source addresses have one lane each: a pause of one does not affect the other', async () => {
     const first = on('mail', TSS04, { times: 1 })
     await begin(
       { 'one.test': at('mta1.yahoodns.net', { behave: first }) },
@@ -248,7 +248,7 @@ describe('two source addresses', () => {
     expect(`${arrival!.session.clientAddress}~yahoo`).not.toBe(paused[0]!.id)
   })
 
-  test('one in warm-up sends its share, and the other sends the rest', async () => {
+  test('of two source addresses, the one in warm-up sends up to its limit, and the other sends the rest', async () => {
     await begin({ 'one.test': at('mx.warm.test') }, { source_ips: ['127.0.0.8', '127.0.0.9'] })
     await appliance.call('PATCH', '/providers/warm.test', { warm_up: [2, 4, 8] })
     expect((await appliance.call('PATCH', '/sources/127.0.0.9', { warm_up: true })).status).toBe(200)
@@ -261,7 +261,7 @@ describe('two source addresses', () => {
   })
 })
 
-test('an address in warm-up waits for midnight once its share is used', async () => {
+test('a source address in warm-up waits for midnight once its daily limit is used', async () => {
   await begin({ 'one.test': at('mx.warm.test') }, { source_ips: ['127.0.0.9'] })
   await appliance.call('PATCH', '/providers/warm.test', { warm_up: [2, 4, 8] })
   await appliance.call('PATCH', '/sources/127.0.0.9', { warm_up: true })

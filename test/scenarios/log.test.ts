@@ -18,7 +18,11 @@ let appliance: TestAppliance
 let receiver: Receiver
 let written = ''
 const ids: Record<'delivered' | 'deferred' | 'bounced' | 'batch' | 'smtp', string> = {
-  ...{ delivered: '', deferred: '', bounced: '', batch: '', smtp: '' },
+  delivered: '',
+  deferred: '',
+  bounced: '',
+  batch: '',
+  smtp: '',
 }
 
 const lines = (): Line[] =>
@@ -38,7 +42,10 @@ async function until(look: () => unknown): Promise<void> {
 }
 
 const letter = (to: string) => ({
-  ...{ to, subject: SECRETS[0], text: SECRETS[1], html: `<p>${SECRETS[2]}</p>` },
+  to,
+  subject: SECRETS[0],
+  text: SECRETS[1],
+  html: `<p>${SECRETS[2]}</p>`,
   attachments: [{ filename: 'a.txt', content: SECRETS[3] }],
 })
 
@@ -52,7 +59,9 @@ async function sendAll(): Promise<void> {
   ids.batch = batch.body.data[0]!.id
   const [host, port] = appliance.appliance.smtp.starttls[0]!.split(':') as [string, string]
   const transport = nodemailer.createTransport({
-    ...{ host, port: Number(port), tls: { rejectUnauthorized: false } },
+    host,
+    port: Number(port),
+    tls: { rejectUnauthorized: false },
     auth: { user: 'posthaste', pass: apiKey },
   })
   const sent = await transport.sendMail({ ...letter('eve@busy.test'), from: `hello@${domain}` })
@@ -75,7 +84,8 @@ beforeAll(async () => {
   })
   const log = createLogger('debug', { write: (text: string) => void (written += text) })
   appliance = await startAppliance({
-    ...{ world, log },
+    world,
+    log,
     config: {
       webhooks: { allow_networks: ['127.0.0.0/8'], retention_days: 30 },
       smtp: { starttls: ['127.0.0.1:0'] } as never,
@@ -83,7 +93,8 @@ beforeAll(async () => {
   })
   const events = ['email.delivered', 'email.bounced']
   const { body } = await appliance.call<{ signing_secret: string }>('POST', '/webhooks', {
-    ...{ endpoint: receiver.url, events },
+    endpoint: receiver.url,
+    events,
   })
   SECRETS.push(appliance.apiKey, body.signing_secret, appliance.ownerPassword)
   await sendAll()
@@ -99,29 +110,37 @@ afterAll(async () => {
 })
 
 describe('the log of a run', () => {
-  test('has one line for each attempted delivery, with the reply of the server', () => {
+  test('the log has one line for each attempted delivery, with the reply of the server', () => {
     const common = { level: 'info', domain: 'busy.test', host: 'mx.busy.test', attempt: 1 }
     expect(outcome(ids.delivered)).toMatchObject({
-      ...{
-        ...common,
-        email_id: ids.delivered,
-        state: 'delivered',
-        code: 250,
-        ms: expect.any(Number) as number,
-      },
+      ...common,
+      email_id: ids.delivered,
+      state: 'delivered',
+      code: 250,
+      ms: expect.any(Number) as number,
     })
     expect(outcome(ids.bounced)).toMatchObject({
-      ...{ ...common, email_id: ids.bounced, state: 'bounced', phase: 'rcpt', code: 550, status: '5.1.1' },
+      ...common,
+      email_id: ids.bounced,
+      state: 'bounced',
+      phase: 'rcpt',
+      code: 550,
+      status: '5.1.1',
     })
     expect(outcome(ids.deferred)).toMatchObject({
-      ...{ ...common, email_id: ids.deferred, state: 'waiting', phase: 'rcpt', code: 451, status: '4.7.1' },
+      ...common,
+      email_id: ids.deferred,
+      state: 'waiting',
+      phase: 'rcpt',
+      code: 451,
+      status: '4.7.1',
       next: expect.stringMatching(/^\d{4}-.*Z$/) as string,
     })
     for (const id of Object.values(ids))
       expect(about(id).filter(({ msg }) => msg === 'delivery')).toHaveLength(1)
   })
 
-  test('begins with the source of the email: request, batch or SMTP', () => {
+  test('the log of an email begins with its source: request, batch or SMTP', () => {
     expect(about(ids.delivered)[0]).toMatchObject({ msg: 'request', path: '/emails', status: 200 })
     expect(about(ids.batch)[0]).toMatchObject({ msg: 'request', path: '/emails/batch', status: 200 })
     const accepted = about(ids.smtp)[0]!
@@ -129,7 +148,7 @@ describe('the log of a run', () => {
     expect(accepted.session_id).toEqual(expect.any(String))
   })
 
-  test('includes the email ID of webhook attempts', () => {
+  test('the log includes the email ID of webhook attempts', () => {
     expect(about(ids.delivered)).toContainEqual(
       expect.objectContaining({
         msg: 'webhook delivery succeeded',
@@ -148,7 +167,7 @@ describe('the log of a run', () => {
     )
   })
 
-  test('has email_id on every line that contains an email ID', async () => {
+  test('every log line that contains an email ID has the field email_id', async () => {
     await appliance.until(ids.delivered, isFinal)
     await appliance.call('GET', `/emails/${ids.delivered}`)
     await until(() => about(ids.delivered).some(({ path }) => path === `/emails/${ids.delivered}`))
@@ -157,7 +176,7 @@ describe('the log of a run', () => {
         if (JSON.stringify(line).includes(id)) expect([line.email_id].flat(), line.msg).toContain(id)
   })
 
-  test('contains no key, secret, password, subject or content', () => {
+  test('the log contains no key, secret, password, subject or content', () => {
     for (const secret of SECRETS) expect(written).not.toContain(secret)
   })
 })

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createMilters } from '../../appliance/inbound/public-mx.ts'
-import { askMilter } from '../../appliance/insights/spam-filter.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { pingMilter } from '../../appliance/insights/spam-filter.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { createTestClock } from '../world/clock.ts'
 
 /**
@@ -30,9 +30,16 @@ beforeAll(async () => {
   await writeFile(at('key.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
   await writeFile(at('clients'), '192.0.2.0/24\n')
   const settings = [
-    ...['Mode s', 'Syslog no', 'Domain x.example', 'Selector s', `KeyFile ${at('key.pem')}`],
-    ...['Canonicalization simple/simple', `InternalHosts ${at('clients')}`, 'RequireSafeKeys no'],
-    ...[`Socket local:${socket}`, `PidFile ${at('pid')}`],
+    'Mode s',
+    'Syslog no',
+    'Domain x.example',
+    'Selector s',
+    `KeyFile ${at('key.pem')}`,
+    'Canonicalization simple/simple',
+    `InternalHosts ${at('clients')}`,
+    'RequireSafeKeys no',
+    `Socket local:${socket}`,
+    `PidFile ${at('pid')}`,
   ]
   await writeFile(at('opendkim.conf'), `${settings.join('\n')}\n`)
   filter = spawn('opendkim', ['-f', '-x', at('opendkim.conf')], { stdio: 'inherit' })
@@ -58,7 +65,7 @@ test('OpenDKIM signs a message with folded fields, 8-bit text and a body of seve
     hostname: 'mx.in.example',
     resolver: { resolve: () => Promise.resolve({ kind: 'absent', why: 'nxdomain' } as never) },
     clock: createTestClock(),
-    log: silentLogger(),
+    log: createSilentLogger(),
     count: (_, result) => void counted.push(result),
   })
   const header =
@@ -78,5 +85,5 @@ test('OpenDKIM signs a message with folded fields, 8-bit text and a body of seve
   expect(results.map(({ signingDomain, status }) => [signingDomain, status.result])).toEqual([
     ['x.example', 'pass'],
   ])
-  expect(await askMilter(milter)).toEqual({ kind: 'up' })
+  expect(await pingMilter(milter)).toEqual({ kind: 'up' })
 })

@@ -44,7 +44,7 @@ describe('the metrics.listen listener', () => {
     expect(text).not.toMatch(/customer\.test|ada@|[0-9a-f]{8}-[0-9a-f]{4}-7/)
   })
 
-  test('serves only metrics and the two health checks', async () => {
+  test('serves nothing except metrics and the two health checks', async () => {
     expect(await get('/healthz')).toEqual({ status: 200, text: 'ok\n' })
     expect(await get('/readyz')).toEqual({ status: 200, text: 'ok\n' })
     expect((await get('/emails')).status).toBe(404)
@@ -68,7 +68,7 @@ test('the roll-ups match the events', async () => {
   expect(body.totals).toEqual({ sent: 1, delivered: 1 })
 })
 
-test('scheduled mail is neither old nor due; mail that is due but paused is both', async () => {
+test('scheduled mail counts as neither old nor due; mail that is due but paused counts as both', async () => {
   const gauge = async (name: string) => {
     const { text } = await get('/metrics')
     return Number(new RegExp(`^posthaste_${name} (\\S+)$`, 'm').exec(text)![1])

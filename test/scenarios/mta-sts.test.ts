@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Domain } from '../../appliance/api/domains.ts'
 import type { TlsPolicy } from '../../appliance/api/tls.ts'
-import { Client } from '../../appliance/dns/client.ts'
+import { DnsClient } from '../../appliance/dns/client.ts'
 import { parseServer } from '../../appliance/dns/servers.ts'
 import { parseNetworks } from '../../appliance/wire/networks.ts'
 import { freeAddress, likelyFreePort } from '../world/addresses.ts'
@@ -21,7 +21,7 @@ const HOST = `mta-sts.${APEX}`
 const DAY = 86_400_000
 const address = freeAddress()
 const port = likelyFreePort()
-const client = new Client({ timeoutMs: 5000 })
+const client = new DnsClient({ timeoutMs: 5000 })
 
 let folder: string
 let ca: Made
@@ -111,7 +111,7 @@ function fetchFrom(host: string): Promise<{ status: number; type: string | undef
 
 const policy = async () => (await appliance.call<TlsPolicy>('GET', `/tls/policies/${APEX}`)).body.mta_sts
 
-test('the policy is enforced while the certificate lasts, and our client accepts it', async () => {
+test('the MTA-STS policy is enforced until shortly before the certificate expires, and our client accepts it', async () => {
   expect((await fetchFrom(HOST)).status).toBe(404)
   const added = await appliance.call<Domain>('POST', '/domains', { name: 'acme.test', delegation: 'ns' })
   expect(added.body.recommended_records).toContainEqual(

@@ -70,8 +70,8 @@ async function dig(name: string, type: string, ...options: string[]) {
   }
 }
 
-describe('dig gets', () => {
-  test('the records of the zone and of the delegated subdomain, with authority and without recursion', async () => {
+describe('queries with dig', () => {
+  test('dig gets the records of the zone and of the delegated subdomain, authoritative and without recursion', async () => {
     const soa = await dig(ZONE, 'SOA')
     expect(soa).toMatchObject({ status: 'NOERROR' })
     expect(soa.flags).toContain('aa')
@@ -89,7 +89,7 @@ describe('dig gets', () => {
     expect((await dig('_smtp._tls.send.acme.test', 'TXT')).text).toMatch(/"v=TLSRPTv1; rua=mailto:/)
   })
 
-  test('a long key over UDP and TCP, and after a truncated answer', async () => {
+  test('dig gets a long key over UDP and TCP, and over TCP after a truncated answer', async () => {
     const name = `posthaste1.${domain.id}.${ZONE}`
     const key = domain.dkim_keys.find(({ selector }) => selector === 'posthaste1')!.value
     const whole = ({ text }: { text: string }) => text.replaceAll('" "', '')
@@ -101,7 +101,7 @@ describe('dig gets', () => {
     expect(cut.records).toEqual([])
   })
 
-  test('NXDOMAIN, no data, REFUSED and BADVERS where they belong', async () => {
+  test('dig gets NXDOMAIN, no data, REFUSED and BADVERS for the respective queries', async () => {
     const status = async (...args: Parameters<typeof dig>) => (await dig(...args)).status
     expect(await status(`nobody.${ZONE}`, 'TXT')).toBe('NXDOMAIN')
     expect(await dig(`${domain.id}.${ZONE}`, 'TXT')).toMatchObject({ status: 'NOERROR' })
@@ -118,7 +118,7 @@ describe('dig gets', () => {
 describe('unbound', () => {
   const resolver = () => createResolver({ servers: [unbound.server], clock: world.clock })
 
-  test('finds the keys through the aliases, and the records below the delegation', async () => {
+  test('unbound finds the keys through the aliases, and the records below the delegation', async () => {
     const one = resolver()
     try {
       for (const { fqdn, value } of domain.dkim_keys)
@@ -134,7 +134,7 @@ describe('unbound', () => {
     }
   })
 
-  test('learns that names and types do not exist', async () => {
+  test('unbound gets valid negative answers for names and types that do not exist', async () => {
     const one = resolver()
     try {
       expect(await one.resolve(`nobody.${ZONE}`, 'TXT')).toMatchObject({ kind: 'absent', why: 'nxdomain' })
@@ -149,7 +149,7 @@ describe('unbound', () => {
   })
 })
 
-test('queries are counted by transport and result', async () => {
+test('counts DNS queries by transport and result', async () => {
   const counted = async (transport: string, result: string): Promise<number> => {
     const text = await (await fetch(`${appliance.appliance.metrics[0]}/metrics`)).text()
     const series = `posthaste_dns_queries_total{transport="${transport}",result="${result}"} `

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandTable } from '../../scripts/generators/command-table.ts'
+import { listCommands } from '../../scripts/generators/command-table.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
 const ops = (name: string): string => join(import.meta.dirname, '../../ops', name)
@@ -24,7 +24,7 @@ afterAll(() => appliance.close())
 
 describe('monitoring files', () => {
   test.each(['prometheus-alerts.yml', 'grafana-dashboard.json'])(
-    '%s names only metrics that the daemon exports',
+    '%s refers only to metrics that the daemon exports',
     (file) => {
       const names = new Set(readFileSync(ops(file), 'utf8').match(/posthaste_[a-z_]+/g))
       expect(names.size).toBeGreaterThan(8)
@@ -64,7 +64,7 @@ describe.each(['README.md', 'docs/install.md', 'docs/operations.md'])('%s', (pag
   const lines = blocks.filter(
     (line) => /\bposthaste [a-z]/.test(line) && !/systemctl|journalctl|apt|sudo -u/.test(line),
   )
-  const rows = new Map(commandTable().map((row) => [row.path.join(' '), row]))
+  const rows = new Map(listCommands().map((row) => [row.path.join(' '), row]))
 
   test.each(lines)('the command in “%s” exists with these options', (line) => {
     const [, said] = /\bposthaste ([^#|<]*)/.exec(line)!

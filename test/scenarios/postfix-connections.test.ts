@@ -60,7 +60,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
   const fateOf = ({ fates }: { fates: Record<string, string> }): string => Object.values(fates)[0]!
   const queued: unknown = expect.stringMatching(/^accepted 250 2\.0\.0 Ok: queued as \w+$/)
 
-  test('accepts several messages over one connection, with rejections in between, and gets QUIT at the end', async () => {
+  test('Postfix accepts several messages over one connection, with rejections in between, and gets QUIT at the end', async () => {
     const { connections, say } = place()
     const fates = [
       fateOf(await say('starttls')),
@@ -86,7 +86,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     )
   })
 
-  test('that requires TLS gets mail only over TLS', async () => {
+  test('a Postfix that requires TLS gets mail only over TLS', async () => {
     const { connections, say } = place()
     expect(fateOf(await say('tlsOnly', { demand: verified }))).toEqual(queued)
     const { address: ip } = running.get('tlsOnly')!
@@ -99,7 +99,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     await connections.close()
   })
 
-  test('without TLS gets mail unless TLS is required', async () => {
+  test('a Postfix without TLS gets mail unless TLS is required', async () => {
     const { connections, say } = place()
     const said = await say('plain')
     expect(fateOf(said)).toEqual(queued)
@@ -111,7 +111,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     await connections.close()
   })
 
-  test('with an expired certificate gets mail unless a valid one is required', async () => {
+  test('a Postfix with an expired certificate gets mail unless a valid one is required', async () => {
     const { connections, say } = place()
     const said = await say('expired')
     expect(fateOf(said)).toEqual(queued)
@@ -125,7 +125,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     await connections.close()
   })
 
-  test('whose key does not match its certificate gets plain text unless TLS is required', async () => {
+  test('a Postfix whose key does not match its certificate gets plain text unless TLS is required', async () => {
     const { connections, say } = place()
     const said = await say('wrongKey')
     expect(fateOf(said)).toEqual(queued)
@@ -134,7 +134,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     await connections.close()
   })
 
-  test('that allows two connections at once gets no third', async () => {
+  test('a Postfix that allows two concurrent connections gets no third', async () => {
     const { connections, say } = place()
     let left = 30
     const fates: string[] = []

@@ -57,7 +57,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     await sevenBit?.close()
   })
 
-  test('accepts an email over STARTTLS that passes OpenDKIM and SPF', async () => {
+  test('Postfix accepts an email over STARTTLS that passes OpenDKIM and SPF', async () => {
     const id = await appliance.send({
       from: 'Größe & Co <hello@sender.test>',
       to: ['ada@postfix.test', 'bob@postfix.test'],
@@ -92,10 +92,13 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     expect(judged.status.result).toBe('pass')
   })
 
-  test('without 8BITMIME accepts an 8-bit message converted to 7 bits, which passes OpenDKIM', async () => {
+  test('a Postfix without 8BITMIME accepts a message converted to 7 bits, which passes OpenDKIM', async () => {
     const port = Number(appliance.appliance.smtp.starttls[0]!.split(':')[1])
     const transport = createTransport({
-      ...{ host: '127.0.0.1', port, requireTLS: true, tls: { rejectUnauthorized: false } },
+      host: '127.0.0.1',
+      port,
+      requireTLS: true,
+      tls: { rejectUnauthorized: false },
       auth: { user: 'posthaste', pass: appliance.apiKey },
     })
     const lines = [
@@ -132,7 +135,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     expect(Buffer.from(attachments[0]!.content as ArrayBuffer).toString()).toBe('ÿ'.repeat(300))
   })
 
-  test('that rejects a recipient causes a bounce with its reply', async () => {
+  test('a Postfix that rejects a recipient causes a bounce with its reply', async () => {
     const id = await appliance.send({ to: 'ada@mx.postfix.test' })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({

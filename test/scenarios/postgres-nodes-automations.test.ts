@@ -8,7 +8,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { type Daemon, startDaemon, writeConfig } from '../world/daemon.ts'
 import { PATIENCE } from '../world/patience.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 
 /**
  * Two daemons on one PostgreSQL database take events and run steps of one automation. The second is a process of its
@@ -33,7 +33,7 @@ let second: Daemon
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'posthaste-nodes-'))
   ;[cluster, world] = await Promise.all([
-    startCluster(postgresPrograms(), { safe: true }),
+    startCluster(findPostgresPrograms(), { safe: true }),
     createWorld({ domains: { 'customer.test': { mx: [{ preference: 10, host: HOST }] } } }),
   ])
   const url = await cluster.createDatabase()

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { compose, type Appliance } from '../../appliance/compose.ts'
+import { compose, type RunningDaemon } from '../../appliance/compose.ts'
 import type { Config } from '../../appliance/config/config.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { PATIENCE } from '../world/patience.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 
 /** Two daemons on one PostgreSQL database send a broadcast while it is paused, resumed, changed and canceled. */
 
@@ -21,7 +21,7 @@ let cluster: Cluster
 let world: World
 let folder: string
 let first: TestAppliance
-let second: Appliance
+let second: RunningDaemon
 /** While it is pending, the exchanger answers no message. */
 let gate = Promise.withResolvers<void>()
 gate.resolve()
@@ -29,7 +29,7 @@ gate.resolve()
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'posthaste-nodes-'))
   ;[cluster, world] = await Promise.all([
-    startCluster(postgresPrograms(), { safe: true }),
+    startCluster(findPostgresPrograms(), { safe: true }),
     createWorld({ domains: { 'customer.test': { mx: [{ preference: 10, host: HOST }] } } }),
   ])
   world.exchanger(HOST).behave(({ command }) => (command === 'message' ? { until: gate.promise } : undefined))
@@ -51,7 +51,7 @@ beforeAll(async () => {
       delivery: { ...config.delivery, ...delivery(IPS[1]) },
     },
     {
-      log: silentLogger(),
+      log: createSilentLogger(),
       clock: world.clock,
       pollMs: 200,
       resolver: { authoritativePort: world.authoritativePort },

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { NodeList } from '../../appliance/api/nodes.ts'
 import type { Static } from 'typebox'
-import { compose, type Appliance } from '../../appliance/compose.ts'
+import { compose, type RunningDaemon } from '../../appliance/compose.ts'
 import type { Config } from '../../appliance/config/config.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'
 import { openDatabaseLine, type DatabaseLine } from '../world/database-line.ts'
 import { PATIENCE } from '../world/patience.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 
 /** Two daemons on one PostgreSQL database. The first one's connection to the database can be cut. */
 
@@ -21,14 +21,14 @@ let world: World
 let line: DatabaseLine
 let folder: string
 let first: TestAppliance
-let second: Appliance
+let second: RunningDaemon
 /** Holds the replies of the slow exchanger back. */
 const held = Promise.withResolvers<void>()
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'posthaste-nodes-'))
   ;[cluster, world] = await Promise.all([
-    startCluster(postgresPrograms(), { safe: true }),
+    startCluster(findPostgresPrograms(), { safe: true }),
     createWorld({
       domains: {
         'good.test': { mx: [{ preference: 10, host: 'mx.good.test' }] },
@@ -71,7 +71,7 @@ const configOf = (url: string, ip: string) => ({
 })
 
 /** Starts the second node, with the master key of the first. */
-async function startSecond(url: string): Promise<Appliance> {
+async function startSecond(url: string): Promise<RunningDaemon> {
   const { config } = first
   const own = configOf(url, '127.0.0.9')
   return compose(
@@ -83,7 +83,7 @@ async function startSecond(url: string): Promise<Appliance> {
       delivery: { ...config.delivery, ...own.delivery },
     },
     {
-      log: silentLogger(),
+      log: createSilentLogger(),
       clock: world.clock,
       resolver: { authoritativePort: world.authoritativePort },
       pollMs: 200,
@@ -192,7 +192,7 @@ test('a stopped node is shown as stopped, and a second node with the same ID is 
   const again = compose(
     { ...first.config, data_dir: await copyOf(first.config.data_dir) },
     {
-      log: silentLogger(),
+      log: createSilentLogger(),
       clock: world.clock,
     },
   )

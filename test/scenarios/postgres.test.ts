@@ -10,7 +10,7 @@ import { on } from '../world/behaviour.ts'
 import { PATIENCE } from '../world/patience.ts'
 import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 
 /** The whole appliance on a real PostgreSQL server. */
 
@@ -21,7 +21,7 @@ let appliance: TestAppliance
 
 beforeAll(async () => {
   ;[cluster, receiver, world] = await Promise.all([
-    startCluster(postgresPrograms(), { safe: true }),
+    startCluster(findPostgresPrograms(), { safe: true }),
     startReceiver(),
     createWorld({
       domains: {
@@ -82,7 +82,10 @@ afterAll(async () => {
 function openTransport(): Transporter {
   const port = Number(appliance.appliance.smtp.starttls[0]!.split(':')[1])
   return createTransport({
-    ...{ host: '127.0.0.1', port, requireTLS: true, tls: { rejectUnauthorized: false } },
+    host: '127.0.0.1',
+    port,
+    requireTLS: true,
+    tls: { rejectUnauthorized: false },
     auth: { user: 'posthaste', pass: appliance.apiKey },
   })
 }

@@ -59,7 +59,10 @@ test('each backlog has a row with its lane, and so does a paused lane without ma
   expect(row!.why).toMatch(/\(4\d\d .*\)$|4\d\d/)
   await posthaste.call('POST', '/lanes/auto~google/pause', {})
   expect((await rows()).at(-1)).toMatchObject({
-    ...{ id: 'default/google', count: 0, state: 'paused', why: 'Google is paused by an operator' },
+    id: 'default/google',
+    count: 0,
+    state: 'paused',
+    why: 'Google is paused by an operator',
     lanes: [{ id: 'auto~google', paused: true }],
   })
   await posthaste.call('POST', '/lanes/auto~google/resume')

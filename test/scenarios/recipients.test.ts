@@ -45,7 +45,7 @@ function atMost(most: number, reply: string, of: 'connect' | 'mail' = 'mail'): B
 }
 
 describe('one email to forty recipients of one domain', () => {
-  test('is sent as one message', async () => {
+  test('an email to forty recipients of one domain is sent as one message', async () => {
     await begin()
     const { arrived, states, attempts } = await send()
     expect(arrived).toEqual([40])
@@ -53,7 +53,7 @@ describe('one email to forty recipients of one domain', () => {
     expect(attempts).toHaveLength(1)
   })
 
-  test('is split at the provider’s recipient limit, over one connection in one attempt', async () => {
+  test('an email is split at the provider’s recipient limit, over one connection in one attempt', async () => {
     await begin()
     const { status } = await appliance.call('PATCH', '/providers/many.test', { recipients_per_message: 15 })
     expect(status).toBe(200)
@@ -75,7 +75,7 @@ describe('one email to forty recipients of one domain', () => {
     },
   )
 
-  test('waits without counting an attempt when the pace allows no further message', async () => {
+  test('the remaining recipients wait, without counting an attempt, when the pace allows no more messages', async () => {
     await begin(atMost(10, '452 4.5.3 Too many recipients'))
     await appliance.call('PATCH', '/providers/many.test', { messages_per_minute: 1 })
     const id = await appliance.send({ to: recipients })
@@ -96,7 +96,7 @@ describe('one email to forty recipients of one domain', () => {
     expect(new Set(deliveries.map(({ attempts: tried }) => tried))).toEqual(new Set([1]))
   })
 
-  test('does not treat a full mailbox as a limit, and retries it later', async () => {
+  test('does not treat a full mailbox as a recipient limit, and retries it later', async () => {
     await begin(({ command, address }) =>
       command === 'rcpt' && address === 'u3@many.test' ? '452 4.2.2 Mailbox full' : undefined,
     )
@@ -110,7 +110,7 @@ describe('one email to forty recipients of one domain', () => {
     expect([...world.mailboxOf('mx.many.test')]).toHaveLength(1)
   })
 
-  test('is not split and retried at once if the server rejects MAIL', async () => {
+  test('an email is not split and retried at once if the server rejects MAIL', async () => {
     await begin(({ command }) => (command === 'mail' ? '451 4.3.2 Not today' : undefined))
     await appliance.call('PATCH', '/providers/many.test', { recipients_per_message: 15 })
     const id = await appliance.send({ to: recipients })
@@ -127,7 +127,7 @@ describe('recipients of one email that are deferred together', () => {
   const deferred = (timeline: Awaited<ReturnType<TestAppliance['timeline']>>) =>
     timeline.deliveries.every(({ state, cause }) => state === 'waiting' && cause !== null)
 
-  test('are retried together in one transaction', async () => {
+  test('recipients of one email that are deferred together are retried in one transaction', async () => {
     await begin(on('rcpt', '450 4.7.1 Greylisted, come back later', { times: 40 }))
     const id = await appliance.send({ to: recipients })
     const { deliveries } = await appliance.until(id, deferred)

@@ -43,30 +43,39 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     const domain = (await storage.findDomain({ teamId: appliance.teamId, name: 'sender.test' }, now))!
     const id = newId(now)
     const email: NewEmail = {
-      ...{ id, teamId: appliance.teamId, domainId: domain.id, apiKeyId: null, via: 'smtp' },
-      ...{ from: 'app@sender.test', to: [recipient], cc: [], bcc: [], replyTo: [], subject: 'Grüße' },
-      ...{
-        content: { place: 'message', html: null, text: null },
-        headers: [],
-        tags: [],
-        attachments: [],
-        messageId: `<${id}@sender.test>`,
-      },
-      ...{
-        returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`,
-        scheduledAt: null,
-        stream: 'transactional',
-        topicId: null,
-        pool: 'default',
-      },
+      id,
+      teamId: appliance.teamId,
+      domainId: domain.id,
+      apiKeyId: null,
+      via: 'smtp',
+      from: 'app@sender.test',
+      to: [recipient],
+      cc: [],
+      bcc: [],
+      replyTo: [],
+      subject: 'Grüße',
+      content: { place: 'message', html: null, text: null },
+      headers: [],
+      tags: [],
+      attachments: [],
+      messageId: `<${id}@sender.test>`,
+      returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`,
+      scheduledAt: null,
+      stream: 'transactional',
+      topicId: null,
+      pool: 'default',
       reportTo: 'app@postfix.test',
       dsn: { ret: 'FULL', envid: 'run 7+8' },
       requireTls: null,
       message: Buffer.from(`From: app@sender.test\r\nMessage-ID: <${id}@sender.test>\r\n\r\nPay.\r\n`),
       deliveries: [
         {
-          ...{ id: newId(now), recipient, field: 'to', dueAt: now },
-          ...{ expiresAt: now + 96 * HOUR, suppressed: null },
+          id: newId(now),
+          recipient,
+          field: 'to',
+          dueAt: now,
+          expiresAt: now + 96 * HOUR,
+          suppressed: null,
           dsn: { notify, orcpt: `rfc822;${recipient}` },
         },
       ],
@@ -77,7 +86,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     return id
   }
 
-  test('rejects a recipient, and the return address gets an authenticated report with its reply', async () => {
+  test('Postfix rejects a recipient, and the return address gets an authenticated report with its reply', async () => {
     const id = await submit('ada@mx.postfix.test', ['FAILURE'])
     await appliance.until(id, isFinal)
     const [delivered] = await postfix.waitFor(1)
@@ -107,7 +116,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     expect(new Set(results.map(({ status }) => status.aligned))).toEqual(new Set(['sender.test']))
   })
 
-  test('accepts a message with all DSN parameters, and the report says that it was relayed', async () => {
+  test('Postfix accepts a message with all DSN parameters, and the report has the action relayed', async () => {
     const before = (await postfix.messages()).length
     const id = await submit('ada@postfix.test', ['SUCCESS'])
     const timeline = await appliance.until(id, isFinal)
@@ -127,18 +136,21 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
   test.each<[Notify, string]>([
     ['NEVER', 'NEVER'],
     [['FAILURE', 'DELAY'], 'FAILURE,DELAY'],
-  ])('accepts NOTIFY=%s as the app sent it, and no report of success follows', async (notify, passed) => {
-    const before = (await postfix.messages()).length
-    const timeline = await appliance.until(await submit('ada@postfix.test', notify), isFinal)
-    expect(timeline.deliveries[0]!.state).toBe('delivered')
-    const said = timeline.attempts[0]!.steps.map(({ sent }) => sent)
-    expect(said).toContain(`RCPT TO:<ada@postfix.test> NOTIFY=${passed} ORCPT=rfc822;ada@postfix.test`)
-    await world.clock.advance(HOUR)
-    const messages = await postfix.waitFor(before + 1)
-    expect(messages.slice(before).some((text) => text.includes('delivery-status'))).toBe(false)
-  })
+  ])(
+    'passes NOTIFY=%s to Postfix as the app sent it, and sends no report of success',
+    async (notify, passed) => {
+      const before = (await postfix.messages()).length
+      const timeline = await appliance.until(await submit('ada@postfix.test', notify), isFinal)
+      expect(timeline.deliveries[0]!.state).toBe('delivered')
+      const said = timeline.attempts[0]!.steps.map(({ sent }) => sent)
+      expect(said).toContain(`RCPT TO:<ada@postfix.test> NOTIFY=${passed} ORCPT=rfc822;ada@postfix.test`)
+      await world.clock.advance(HOUR)
+      const messages = await postfix.waitFor(before + 1)
+      expect(messages.slice(before).some((text) => text.includes('delivery-status'))).toBe(false)
+    },
+  )
 
-  test('can check SPF for the server’s own name, as the sender is null (RFC 7208 §2.4)', async () => {
+  test('a report with a null sender passes SPF for the server’s own name (RFC 7208 §2.4)', async () => {
     world.dns.set('mail.sender.test', { A: '127.0.0.1', TXT: ['v=spf1 a -all'] })
     const { status } = await spf({ sender: '', ip: '127.0.0.1', helo: 'mail.sender.test', resolver: lookUp })
     expect(status.result).toBe('pass')

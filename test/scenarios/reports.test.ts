@@ -61,22 +61,27 @@ async function submit({
   const domain = (await storage.findDomain({ teamId: appliance.teamId, name: 'sender.test' }, now))!
   const id = newId(now)
   const email: NewEmail = {
-    ...{ id, teamId: appliance.teamId, domainId: domain.id, apiKeyId: null, via: 'smtp' },
-    ...{ from: 'App <app@sender.test>', to, cc: [], bcc: [], replyTo: [], subject: 'Invoice 7' },
-    ...{
-      content: { place: 'message', html: null, text: null },
-      headers: [],
-      tags: [],
-      attachments: [],
-      messageId: `<${id}@sender.test>`,
-    },
-    ...{
-      returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`,
-      scheduledAt: null,
-      stream: 'transactional',
-      topicId: null,
-      pool: 'default',
-    },
+    id,
+    teamId: appliance.teamId,
+    domainId: domain.id,
+    apiKeyId: null,
+    via: 'smtp',
+    from: 'App <app@sender.test>',
+    to,
+    cc: [],
+    bcc: [],
+    replyTo: [],
+    subject: 'Invoice 7',
+    content: { place: 'message', html: null, text: null },
+    headers: [],
+    tags: [],
+    attachments: [],
+    messageId: `<${id}@sender.test>`,
+    returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`,
+    scheduledAt: null,
+    stream: 'transactional',
+    topicId: null,
+    pool: 'default',
     reportTo,
     dsn: { ret: null, envid: 'run 7+8' },
     requireTls: null,
@@ -84,8 +89,13 @@ async function submit({
       `From: App <app@sender.test>\r\nSubject: Invoice 7\r\nMessage-ID: <${id}@sender.test>\r\n\r\nPay.\r\n`,
     ),
     deliveries: to.map((recipient) => ({
-      ...{ id: newId(now), recipient, field: 'to', dueAt: now },
-      ...{ expiresAt: now + 96 * HOUR, suppressed: null, dsn: { notify, orcpt: `rfc822;${recipient}` } },
+      id: newId(now),
+      recipient,
+      field: 'to',
+      dueAt: now,
+      expiresAt: now + 96 * HOUR,
+      suppressed: null,
+      dsn: { notify, orcpt: `rfc822;${recipient}` },
     })),
     ...more,
   }
@@ -129,7 +139,7 @@ async function settled(recipient?: string): Promise<void> {
 }
 
 describe('a failure', () => {
-  test('is reported by default, from the null sender, signed by the sending domain', async () => {
+  test('a failure is reported by default, from the null sender, signed by the sending domain', async () => {
     const id = await submit({ to: ['nobody@strict.test'] })
     const { envelope, raw } = await reportAbout(id)
     expect(envelope).toEqual({ from: '', to: ['app@sender.test'] })
@@ -174,7 +184,7 @@ describe('a failure', () => {
     expect(results.length).toBeGreaterThan(0)
   })
 
-  test('of two recipients at once makes one report', async () => {
+  test('concurrent failures of two recipients cause one report', async () => {
     const id = await submit({ to: ['a@strict.test', 'b@strict.test'] })
     const report = readReport((await reportAbout(id)).raw)
     expect(report.status.slice(1).map((group) => group['Final-Recipient'])).toEqual([
@@ -189,21 +199,21 @@ describe('a failure', () => {
     ['NOTIFY=NEVER', { notify: 'NEVER' }],
     ['NOTIFY=SUCCESS', { notify: ['SUCCESS'] }],
     ['a return address that is not the app’s own', { reportTo: null }],
-  ])('is not reported with %s', async (_, more) => {
+  ])('a failure is not reported with %s', async (_, more) => {
     const id = await submit({ to: [`nobody-${addresses++}@strict.test`], ...more })
     await appliance.until(id, isFinal)
     await settled()
     expect(reportsAbout(id)).toEqual([])
   })
 
-  test('of an email from the API is not reported, as it has events', async () => {
+  test('a failure of an API email is not reported, as it has events', async () => {
     const id = await appliance.send({ to: 'noone@strict.test' })
     await appliance.until(id, isFinal)
     await settled()
     expect(reportsAbout(id)).toEqual([])
   })
 
-  test('of a report is not reported', async () => {
+  test('a failure to deliver a report is not reported', async () => {
     const before = world.mailboxOf('mx.sender.test').length
     const id = await submit({ to: ['none@strict.test'], reportTo: 'gone@sender.test' })
     await appliance.until(id, isFinal)
@@ -211,7 +221,7 @@ describe('a failure', () => {
     expect(world.mailboxOf('mx.sender.test').length).toBe(before)
   })
 
-  test('caused by posthaste queue drop is reported', async () => {
+  test('a failure caused by posthaste queue drop is reported', async () => {
     const id = await submit({ to: ['later@slow.test'] })
     await appliance.until(id, ({ attempts }) => attempts.length === 1)
     await appliance.appliance.storage.dropQueue({ emailId: id }, world.clock.now())
@@ -228,7 +238,7 @@ describe('a failure', () => {
 })
 
 describe('a success', () => {
-  test('is not reported unless requested', async () => {
+  test('a successful delivery is not reported unless requested', async () => {
     const id = await submit({ to: ['ada@plain.test'] })
     await appliance.until(id, isFinal)
     await settled()
@@ -236,7 +246,7 @@ describe('a success', () => {
   })
 
   test.each(['plain.test', 'modern.test'])(
-    'at %s is reported as relayed, with headers only',
+    'a successful delivery at %s is reported as relayed, with headers only',
     async (domain) => {
       const id = await submit({ to: [`ada@${domain}`], notify: ['SUCCESS', 'DELAY'] })
       const report = readReport((await reportAbout(id)).raw)
@@ -256,7 +266,7 @@ describe('a DSN request', () => {
       steps.filter(({ name }) => name === 'mail' || name === 'rcpt').map(({ sent }) => sent),
     )
 
-  test('is passed to a server that offers DSN, except for success', async () => {
+  test('a DSN request is passed to a server that supports DSN, except for success', async () => {
     const more = { dsn: { ret: 'HDRS' as const, envid: 'run 7+8' } }
     const id = await submit({ to: ['ada@modern.test'], notify: ['SUCCESS', 'DELAY'], more })
     const [mail, rcpt] = await said(id)
@@ -264,12 +274,12 @@ describe('a DSN request', () => {
     expect(rcpt).toBe('RCPT TO:<ada@modern.test> NOTIFY=DELAY ORCPT=rfc822;ada@modern.test')
   })
 
-  test('for no report at all is passed on too', async () => {
+  test('NOTIFY=NEVER is passed to a server that supports DSN', async () => {
     const [, rcpt] = await said(await submit({ to: ['ada@modern.test'], notify: 'NEVER' }))
     expect(rcpt).toBe('RCPT TO:<ada@modern.test> NOTIFY=NEVER ORCPT=rfc822;ada@modern.test')
   })
 
-  test('is not passed to a server without DSN', async () => {
+  test('a DSN request is not passed to a server without DSN', async () => {
     const [mail, rcpt] = await said(await submit({ to: ['ada@plain.test'], notify: ['FAILURE'] }))
     expect(mail).not.toMatch(/RET|ENVID/)
     expect(rcpt).toBe('RCPT TO:<ada@plain.test>')
@@ -277,7 +287,7 @@ describe('a DSN request', () => {
 })
 
 describe('a delay', () => {
-  test('is reported once, after four hours', async () => {
+  test('a delay is reported once, after four hours', async () => {
     const id = await submit({ to: ['late@slow.test'] })
     let seen = await appliance.until(id, ({ attempts }) => attempts.length === 1)
     for (let tries = 1; tries < 11; tries++) {
@@ -304,7 +314,7 @@ describe('a delay', () => {
     expect(reportsAbout(id)).toHaveLength(1)
   })
 
-  test('of a minute is not reported', async () => {
+  test('a delay of a minute is not reported', async () => {
     const id = await submit({ to: ['ada@short.test'] })
     await appliance.until(id, ({ attempts }) => attempts.length === 1)
     await world.clock.advance(75_000)
@@ -314,7 +324,7 @@ describe('a delay', () => {
   })
 })
 
-test('reports are not listed among emails and have no events', async () => {
+test('reports are not listed among emails, and have no events', async () => {
   const id = await submit({ to: ['neither@strict.test'] })
   const { raw } = await reportAbout(id)
   const reportId = /^Message-ID: <(.*)@/m.exec(raw.toString())![1]!
@@ -332,7 +342,10 @@ describe('reports to an app that uses nodemailer', () => {
   async function send(to: string, dsn: object | undefined): Promise<string> {
     const [host, port] = appliance.appliance.smtp.starttls[0]!.split(':')
     const transport = createTransport({
-      ...{ host, port: Number(port), requireTLS: true, tls: { rejectUnauthorized: false } },
+      host,
+      port: Number(port),
+      requireTLS: true,
+      tls: { rejectUnauthorized: false },
       auth: { user: 'posthaste', pass: appliance.apiKey },
     })
     const message = { from: 'App <app@sender.test>', to, subject: 'Invoice 8', text: 'Pay.' }
@@ -341,14 +354,14 @@ describe('reports to an app that uses nodemailer', () => {
     return sent.messageId
   }
 
-  test('are sent for failures by default', async () => {
+  test('an app that uses nodemailer gets reports of failures by default', async () => {
     const report = readReport((await reportAbout(await send('never@strict.test', undefined))).raw)
     expect(report.status[0]).not.toHaveProperty('Original-Envelope-Id')
     expect(report.status[1]).toMatchObject({ Action: 'failed', Status: '5.1.1' })
     expect(report.types.at(-1)).toBe('message/rfc822')
   })
 
-  test('honor the envelope ID, original recipient, headers only and success', async () => {
+  test('reports honor nodemailer’s options for envelope ID, original recipient, headers only and success', async () => {
     const dsn = {
       id: 'run 8+1',
       return: 'headers',
@@ -369,7 +382,7 @@ describe('reports to an app that uses nodemailer', () => {
     expect(report.returned).toContain('Subject: Invoice 8')
   })
 
-  test('are not sent with notify never', async () => {
+  test('no reports are sent if nodemailer sets notify to never', async () => {
     const messageId = await send('nor@strict.test', { notify: 'never' })
     await settled()
     expect(reportsAbout(messageId)).toEqual([])

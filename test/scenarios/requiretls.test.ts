@@ -43,8 +43,13 @@ beforeAll(async () => {
     world,
     config: {
       smtp: {
-        ...{ starttls: ['127.0.0.1:0'], implicit_tls: [], trusted: [], proxy_protocol_from: [] },
-        ...{ hide_client: false, max_connections: 10, max_connections_per_address: 10 },
+        starttls: ['127.0.0.1:0'],
+        implicit_tls: [],
+        trusted: [],
+        proxy_protocol_from: [],
+        hide_client: false,
+        max_connections: 10,
+        max_connections_per_address: 10,
         max_unknown_connections_per_address: 1000,
       },
     },
@@ -59,11 +64,17 @@ afterAll(async () => {
 async function send(to: string, options: { require: boolean; headers?: Record<string, string> }) {
   const port = Number(appliance.appliance.smtp.starttls[0]!.split(':')[1])
   const transport = createTransport({
-    ...{ host: '127.0.0.1', port, requireTLS: true, tls: { rejectUnauthorized: false } },
+    host: '127.0.0.1',
+    port,
+    requireTLS: true,
+    tls: { rejectUnauthorized: false },
     auth: { user: 'posthaste', pass: appliance.apiKey },
   })
   const { response } = await transport.sendMail({
-    ...{ from: 'App <app@sender.test>', to, subject: 'Secret', text: 'The word is swordfish.' },
+    from: 'App <app@sender.test>',
+    to,
+    subject: 'Secret',
+    text: 'The word is swordfish.',
     headers: options.headers ?? {},
     requireTLSExtensionEnabled: options.require,
   })
@@ -82,7 +93,7 @@ const saw = (host: string, id: string) =>
     .length
 
 describe('a message with REQUIRETLS', () => {
-  test('is delivered to a server that supports it, with REQUIRETLS on MAIL', async () => {
+  test('a REQUIRETLS message is delivered to a server that supports it, with REQUIRETLS on MAIL', async () => {
     const id = await send('ada@promise.test', { require: true })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
@@ -90,7 +101,7 @@ describe('a message with REQUIRETLS', () => {
     expect(timeline.attempts[0]!.tls).toMatchObject({ verified: true })
   })
 
-  test('is delivered to the one exchanger of several that supports it', async () => {
+  test('a REQUIRETLS message is delivered to the only exchanger that supports it', async () => {
     const id = await send('ada@last.test', { require: true })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
@@ -109,25 +120,28 @@ describe('a message with REQUIRETLS', () => {
       '5.7.10',
     ],
     ['sender.test', 'mx2.trusted.test', 'mx2.trusted.test does not offer REQUIRETLS, and', '5.7.30'],
-  ])('to %s bounces, and the report does not leak the content either', async (domain, host, why, status) => {
-    const before = world.mailboxOf('mx2.trusted.test').length
-    const id = await send(`ada@${domain}`, { require: true })
-    const timeline = await appliance.until(id, isFinal)
-    expect(timeline.deliveries.map(({ state }) => state)).toEqual(['bounced'])
-    expect(timeline.deliveries[0]!.cause!.note).toContain(why)
-    expect(said(timeline, 'mail')).toEqual([])
-    expect(saw(host, id)).toBe(0)
-    const arrived = await world.mailboxOf('mx2.trusted.test').waitFor(before + 1)
-    const report = arrived.at(-1)!
-    expect(report.envelope).toEqual({ from: '', to: ['app@sender.test'] })
-    expect(report.tls).not.toBeNull()
-    const text = report.raw.toString()
-    expect(text).toContain(`Status: ${status}\r\n`)
-    expect(text).toContain('text/rfc822-headers')
-    expect(text).not.toContain('swordfish')
-  })
+  ])(
+    'a REQUIRETLS message to %s bounces, and the report does not leak its content',
+    async (domain, host, why, status) => {
+      const before = world.mailboxOf('mx2.trusted.test').length
+      const id = await send(`ada@${domain}`, { require: true })
+      const timeline = await appliance.until(id, isFinal)
+      expect(timeline.deliveries.map(({ state }) => state)).toEqual(['bounced'])
+      expect(timeline.deliveries[0]!.cause!.note).toContain(why)
+      expect(said(timeline, 'mail')).toEqual([])
+      expect(saw(host, id)).toBe(0)
+      const arrived = await world.mailboxOf('mx2.trusted.test').waitFor(before + 1)
+      const report = arrived.at(-1)!
+      expect(report.envelope).toEqual({ from: '', to: ['app@sender.test'] })
+      expect(report.tls).not.toBeNull()
+      const text = report.raw.toString()
+      expect(text).toContain(`Status: ${status}\r\n`)
+      expect(text).toContain('text/rfc822-headers')
+      expect(text).not.toContain('swordfish')
+    },
+  )
 
-  test('is deferred while an exchanger that might support it is unreachable', async () => {
+  test('a REQUIRETLS message is deferred while an exchanger that might support it is unreachable', async () => {
     const id = await send('ada@perhaps.test', { require: true })
     const timeline = await appliance.until(id, ({ attempts }) => attempts.length > 0)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['waiting'])
@@ -146,20 +160,20 @@ describe('a domain that enforces TLS', () => {
   })
   const unimportant = { 'TLS-Required': 'No' }
 
-  test('sends a message with TLS-Required: No in plain text', async () => {
+  test('a domain that enforces TLS sends a message with TLS-Required: No in plain text', async () => {
     const id = await send('ada@plain.test', { require: false, headers: unimportant })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
     expect(world.mailboxOf('mx.plain.test').at(-1)!.raw.toString()).toMatch(/^TLS-Required: No\r$/im)
   })
 
-  test('sends an API email with TLS-Required: No in plain text', async () => {
+  test('a domain that enforces TLS sends an API email with TLS-Required: No in plain text', async () => {
     const id = await appliance.send({ to: 'ada@plain.test', headers: unimportant })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
   })
 
-  test('prefers REQUIRETLS to TLS-Required: No', async () => {
+  test('REQUIRETLS takes precedence over TLS-Required: No', async () => {
     const id = await send('ada@plain.test', { require: true, headers: unimportant })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries.map(({ state }) => state)).toEqual(['bounced'])

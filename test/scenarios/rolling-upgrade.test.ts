@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import type { Static } from 'typebox'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { NodeList } from '../../appliance/api/nodes.ts'
-import { compose, type Appliance } from '../../appliance/compose.ts'
+import { compose, type RunningDaemon } from '../../appliance/compose.ts'
 import type { Config } from '../../appliance/config/config.ts'
 import { newestPostgresSchema } from '../../appliance/storage/postgres/postgres.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { PATIENCE } from '../world/patience.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 
 /** Nodes with different versions on one PostgreSQL database. The newer ones have further migrations. */
 
@@ -24,12 +24,12 @@ let folder: string
 let url: string
 /** The node with this version. */
 let old: TestAppliance
-const others: Appliance[] = []
+const others: RunningDaemon[] = []
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'posthaste-upgrade-'))
   ;[cluster, world] = await Promise.all([
-    startCluster(postgresPrograms(), { safe: true }),
+    startCluster(findPostgresPrograms(), { safe: true }),
     createWorld({ domains: { 'good.test': { mx: [{ preference: 10, host: 'mx.good.test' }] } } }),
   ])
   url = await cluster.createDatabase()
@@ -53,7 +53,7 @@ const CONTRACT = `-- Works with schema ${SCHEMA + 1}.
 alter table deliveries drop column note;`
 
 /** Starts a node with a newer version, which has these further migrations. */
-async function startNewer(version: string, ip: string, further: readonly string[]): Promise<Appliance> {
+async function startNewer(version: string, ip: string, further: readonly string[]): Promise<RunningDaemon> {
   const migrations = join(folder, `migrations-${version}`)
   await mkdir(migrations)
   await cp(SHIPPED, migrations, { recursive: true })
@@ -70,7 +70,7 @@ async function startNewer(version: string, ip: string, further: readonly string[
       delivery: { ...config.delivery, source_ips: [ip] },
     },
     {
-      log: silentLogger(),
+      log: createSilentLogger(),
       clock: world.clock,
       resolver: { authoritativePort: world.authoritativePort },
       pollMs: 200,
@@ -144,7 +144,7 @@ test(
   'an older version does not start on a schema that it does not work with',
   { timeout: PATIENCE },
   async () => {
-    let newest: Appliance | undefined
+    let newest: RunningDaemon | undefined
     const again = old.restart(async () => {
       newest = await startNewer('9.2.1', '127.0.0.10', [EXPAND, CONTRACT])
     })

@@ -6,7 +6,7 @@ import type { Domain } from '../../appliance/api/domains.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { instantOf, testDomain, type TestDomain } from '../world/domains.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { mailauthResolver } from '../../appliance/verification/verification.ts'
+import { createMailauthResolver } from '../../appliance/verification/verification.ts'
 
 let world: World
 let appliance: TestAppliance
@@ -38,8 +38,13 @@ async function verify(raw: Buffer): Promise<string[]> {
   const resolver = createResolver({ servers, clock })
   try {
     const { dkim } = await authenticate(raw, {
-      ...{ ip: '127.0.0.1', helo: 'mail.sender.test', sender: 'hello@rotating.test', mta: 'test' },
-      ...{ resolver: mailauthResolver(resolver), disableArc: true, disableBimi: true },
+      ip: '127.0.0.1',
+      helo: 'mail.sender.test',
+      sender: 'hello@rotating.test',
+      mta: 'test',
+      resolver: createMailauthResolver(resolver),
+      disableArc: true,
+      disableBimi: true,
     })
     return dkim.results.map(({ selector, status }) => `${selector} ${status.result}`)
   } finally {
@@ -51,7 +56,7 @@ const states = ({ dkim_keys }: Domain) => dkim_keys.map(({ selector, state }) =>
 const isEd25519 = ({ fqdn }: { fqdn: string }) => fqdn.includes('ed25519')
 
 // The tests build on each other and must run in order.
-test('a domain signs with RSA at first, and with Ed25519 as well once that record is seen', async () => {
+test('a domain signs with RSA at first, and also with Ed25519 once the Ed25519 record is found', async () => {
   await domain.publish((record) => !isEd25519(record))
   await appliance.call('POST', `/domains/${domain.id}/verify`)
   const first = await domain.lookUntil(({ status }) => status === 'verified', 2)
@@ -65,7 +70,7 @@ test('a domain signs with RSA at first, and with Ed25519 as well once that recor
 let inFlight: Buffer
 let next: { rsa: string; ed25519: string }
 
-test('a rotation changes nothing until the new record is seen', async () => {
+test('a rotation changes nothing until the new record is found', async () => {
   const { body } = await appliance.call<DkimRotation>('POST', `/domains/${domain.id}/dkim/rotate`)
   const [rsa, ed25519] = body.dkim_keys.map(({ selector }) => selector) as [string, string]
   next = { rsa, ed25519 }
@@ -83,7 +88,7 @@ test('a rotation changes nothing until the new record is seen', async () => {
   inFlight = world.mailboxOf('mx.good.test').at(-1)!.raw
 })
 
-test('the new key takes over when its record is seen, and the old record is kept for mail in flight', async () => {
+test('the new key takes over when its record is found, and the old record is kept for mail in flight', async () => {
   await domain.publish((record) => !isEd25519(record))
   const turned = await domain.lookUntil(({ dkim_keys }) => dkim_keys[0]!.state === 'retiring', 3)
   expect(turned.status).toBe('verified')
@@ -106,7 +111,7 @@ test('the new key takes over when its record is seen, and the old record is kept
   expect((await signatures()).toSorted()).toEqual([`${next.rsa} pass`, `${next.ed25519} pass`].toSorted())
 })
 
-test('after a week the old keys are retired and erased, and their records may go', async () => {
+test('after a week the old keys are retired and erased, and their records can be removed', async () => {
   const done = await domain.lookUntil(
     ({ dkim_keys }) => dkim_keys.every(({ state }) => state === 'active' || state === 'retired'),
     20,

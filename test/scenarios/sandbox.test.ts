@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { BEHAVIOURS, DNS_BEHAVIOURS } from '../../appliance/sandbox/behaviours.ts'
+import { BEHAVIORS, DNS_BEHAVIORS } from '../../appliance/sandbox/behaviours.ts'
 import type { ReturnedMessage } from '../../appliance/api/received.ts'
-import { RETURNS } from '../../appliance/sandbox/returned.ts'
+import { RETURN_BEHAVIORS } from '../../appliance/sandbox/returned.ts'
 import { PATIENCE } from '../world/patience.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../appliance/api/sandbox.ts'
 import type { Timeline } from '../../appliance/api/timeline.ts'
@@ -42,29 +42,35 @@ const DOMAINS: Record<string, string> = {
   deadmx: 'delivered',
 }
 
-test('the tests cover every local part and domain of the tables', () => {
-  expect(Object.keys(LOCAL_PARTS)).toEqual(Object.keys(BEHAVIOURS))
-  expect(Object.keys(DOMAINS)).toEqual(Object.keys(DNS_BEHAVIOURS))
+test('the tests cover every local part and domain in the tables of the sandbox', () => {
+  expect(Object.keys(LOCAL_PARTS)).toEqual(Object.keys(BEHAVIORS))
+  expect(Object.keys(DOMAINS)).toEqual(Object.keys(DNS_BEHAVIORS))
 })
 
 describe('the local part selects the exchanger’s behavior', () => {
-  test.concurrent.each(Object.entries(LOCAL_PARTS))('%s@ ends as documented', async (name, [state, code]) => {
-    const { deliveries } = await firstAttempt(`${name}+1@customer-${name}.test`)
-    expect(deliveries[0]!.state).toBe(state)
-    expect(deliveries[0]!.cause!.reply?.code ?? null).toBe(code)
-  })
+  test.concurrent.each(Object.entries(LOCAL_PARTS))(
+    'mail to %s@ has the documented result',
+    async (name, [state, code]) => {
+      const { deliveries } = await firstAttempt(`${name}+1@customer-${name}.test`)
+      expect(deliveries[0]!.state).toBe(state)
+      expect(deliveries[0]!.cause!.reply?.code ?? null).toBe(code)
+    },
+  )
 
-  test('tls-broken@ arrives in plain text at the second exchanger', async () => {
+  test('mail to tls-broken@ arrives in plain text at the second exchanger', async () => {
     const { attempts } = await firstAttempt('tls-broken@elsewhere.test')
     expect(attempts[0]).toMatchObject({ host: 'mx2.elsewhere.test', tls: null })
   })
 })
 
 describe('the domain selects the DNS behavior', () => {
-  test.concurrent.each(Object.entries(DOMAINS))('@%s. ends as documented', async (name, state) => {
-    const { deliveries } = await firstAttempt(`ada@${name}.test`)
-    expect(deliveries[0]!.state).toBe(state)
-  })
+  test.concurrent.each(Object.entries(DOMAINS))(
+    'mail to @%s. has the documented result',
+    async (name, state) => {
+      const { deliveries } = await firstAttempt(`ada@${name}.test`)
+      expect(deliveries[0]!.state).toBe(state)
+    },
+  )
 })
 
 /** The delivery's state, and what the report to the return path changed. */
@@ -81,12 +87,12 @@ const RETURNED: Record<string, [state: string, kind: string | null, effect: stri
 }
 
 describe('the local part selects the later report', () => {
-  test('the tests cover every row of the table', () => {
-    expect(Object.keys(RETURNED)).toEqual(Object.keys(RETURNS))
+  test('the tests cover every row of the table of later reports', () => {
+    expect(Object.keys(RETURNED)).toEqual(Object.keys(RETURN_BEHAVIORS))
   })
 
   test.concurrent.each(Object.entries(RETURNED))(
-    '%s@ ends as documented',
+    'mail to %s@ is followed by the documented report',
     async (name, [state, kind, effect]) => {
       const id = await appliance.send({ to: `${name}+1@returns-${name}.test`, subject: `To ${name}` })
       await appliance.until(id, ({ deliveries }) => deliveries[0]!.state !== 'waiting')
@@ -102,7 +108,7 @@ describe('the local part selects the later report', () => {
     },
   )
 
-  test('receives reports about the domain, which show who sends as it', async () => {
+  test('the sandbox receives reports about the domain, which list its senders', async () => {
     const { body } = await appliance.call<{ data: { id: string; name: string }[] }>('GET', '/domains')
     const { id, name } = body.data[0]!
     for (const kind of ['dmarc', 'tls']) await appliance.send({ to: `${kind}-report@reporter.test` })
@@ -127,7 +133,7 @@ describe('the local part selects the later report', () => {
     })
   })
 
-  test('receives a reply and matches it to its email once receiving is enabled', async () => {
+  test('the sandbox receives a reply and matches it to its email once receiving is enabled', async () => {
     const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
     await appliance.call('PATCH', `/domains/${body.data[0]!.id}`, { capabilities: { receiving: 'enabled' } })
     const id = await appliance.send({ to: 'reply@person.test', subject: 'A question' })
@@ -145,7 +151,7 @@ describe('the local part selects the later report', () => {
 })
 
 describe('the sandbox inbox', () => {
-  test('shows received messages with DKIM, SPF and DMARC results', async () => {
+  test('the sandbox inbox shows received messages with DKIM, SPF and DMARC results', async () => {
     const id = await appliance.send({
       to: 'reader@customer.test',
       subject: 'For the inbox',
@@ -170,7 +176,7 @@ describe('the sandbox inbox', () => {
     expect(one.body.source).toMatch(/^DKIM-Signature:/m)
   })
 
-  test('is separate for each team, and mail of no team is for the team that runs the server', async () => {
+  test('the sandbox inbox is separate for each team; mail of no team goes to the team that runs the server', async () => {
     const { accounts, senders, sandbox } = appliance.appliance
     const owner = (await accounts.findOwner({ email: appliance.ownerEmail }))!
     const { id: teamId } = await accounts.teams.createTeam({ name: 'Other', ownerId: owner.user.id })
@@ -201,7 +207,7 @@ describe('the sandbox inbox', () => {
     for (const { status } of await Promise.all(statuses)) expect(status).toBe(404)
   })
 
-  test('survives a restart, as does the API key', async () => {
+  test('the sandbox inbox and the API key survive a restart', async () => {
     const before = (await appliance.call<SandboxMessageList>('GET', '/sandbox/messages')).body.data
     await appliance.restart()
     const after = (await appliance.call<SandboxMessageList>('GET', '/sandbox/messages')).body.data
@@ -210,7 +216,7 @@ describe('the sandbox inbox', () => {
   })
 })
 
-test('a new domain is verified at once', async () => {
+test('a new sandbox domain is verified at once', async () => {
   const { senders } = appliance.appliance
   const domain = await senders.addDomain({ teamId: appliance.teamId, name: 'brand-new.test' })
   const look = (id: string) => senders.verifyDomain({ teamId: appliance.teamId, id })

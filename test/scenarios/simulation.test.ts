@@ -15,13 +15,13 @@ beforeAll(async () => {
 }, PATIENCE + 10_000)
 
 describe('a campaign to the simulated internet', () => {
-  test('sends mail to all of at least 30 personalities', () => {
+  test('the campaign includes all of at least 30 receiver personalities', () => {
     const reached = new Set([...run.plan.deliveries.values()].map(({ personality }) => personality.name))
     expect(PERSONALITIES.length).toBeGreaterThanOrEqual(30)
     expect(reached.size).toBe(PERSONALITIES.length)
   })
 
-  test('ends every delivery in a final state', () => {
+  test('every delivery of the campaign ends in a final state', () => {
     expect(run.outcomes).toHaveLength(DELIVERIES)
     const final = ['delivered', 'bounced', 'expired', 'failed', 'suppressed']
     expect(run.outcomes.filter(({ state }) => !final.includes(state))).toEqual([])

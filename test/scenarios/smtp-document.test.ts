@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../appliance/config/config.ts'
-import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
+import { createSelfSignedPair } from '../../appliance/wire/self-signed.ts'
 import { startDoor, type Door } from '../unit/smtp/harness.ts'
 import { PATIENCE } from '../world/patience.ts'
 
@@ -25,7 +25,7 @@ let snippets: string[]
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'posthaste-document-'))
   cert = join(folder, 'cert.pem')
-  const pair = await selfSignedPair(['localhost'], Date.now())
+  const pair = await createSelfSignedPair(['localhost'], Date.now())
   await writeFile(cert, pair.cert)
   await writeFile(join(folder, 'key.pem'), pair.key)
   door = await startDoor({ files: { cert, key: join(folder, 'key.pem') } })
@@ -76,9 +76,14 @@ const tagged = (value: string) => ({ ...sent, tags: [{ name: 'kind', value }] })
 const untagged = { ...sent, tags: [] }
 
 describe('the snippets of docs/smtp.md', () => {
-  test('are the ones that these tests run', () => {
+  test('the tests run exactly the snippets of docs/smtp.md', () => {
     expect(snippets.map((one) => one.split(/\s/, 2).join(' '))).toEqual([
-      ...['sh swaks', 'python import', 'sh curl', 'js import', 'php require', ' account'],
+      'sh swaks',
+      'python import',
+      'sh curl',
+      'js import',
+      'php require',
+      ' account',
       'toml [[smtp.trusted]]',
     ])
   })
@@ -129,7 +134,7 @@ describe('the snippets of docs/smtp.md', () => {
     expect(accepted).toEqual(untagged)
   })
 
-  test('the configuration of a trusted listener is valid', async () => {
+  test('the example configuration of a trusted listener is valid', async () => {
     const file = join(folder, 'posthaste.toml')
     const id = '0197f2a4-7c1e-7b3a-9d2f-5a6b7c8d9e0f'
     const toml = snippet('toml\n').replace('0197f2a4-...', id)

@@ -52,7 +52,7 @@ const missing = (name: string) =>
 describe.each(Object.entries(clients))('%s', (name, send) => {
   const skip = missing(name) && process.getuid?.() !== 0
 
-  test.skipIf(skip)('can send on all five ports and from a trusted network', async () => {
+  test.skipIf(skip)('the client can send on all five ports and from a trusted network', async () => {
     const { ports, keys } = door
     for (const order of [...five, { how: 'clear' as const, port: ports.trusted }]) {
       const { ok, text } = await send({ ...order, key: keys.sending })
@@ -64,7 +64,7 @@ describe.each(Object.entries(clients))('%s', (name, send) => {
     }
   })
 
-  test.skipIf(skip)('shows each rejection', async () => {
+  test.skipIf(skip)('the client shows the server’s reply for each rejection', async () => {
     const { ports, keys } = door
     const order = { how: 'starttls' as const, port: ports.starttls, key: keys.full }
     const noTls = await send({ ...order, how: 'clear' })
@@ -119,14 +119,14 @@ describe.runIf(process.getuid?.() === 0)('Postfix as a client of its smarthost (
     return postfix.outcomes(to)
   }
 
-  test('can send on all five ports and from a trusted network', async () => {
+  test('Postfix can send on all five ports and from a trusted network', async () => {
     for (const domain of [...five.map((_, at) => `port-${at}.test`), 'trusted.test'])
       expect(await send([`ada@${domain}`])).toEqual([
         expect.stringMatching(/^sent \(250 2\.0\.0 Queued as [\da-f-]{36}\)$/),
       ])
   })
 
-  test('shows each rejection, and keeps and retries mail if its key is wrong', async () => {
+  test('Postfix logs the reply for each rejection, and keeps and retries mail if its key is wrong', async () => {
     const refused = async (...order: Parameters<typeof send>) => (await send(...order)).join()
     expect(await refused(['ada@clear.test'])).toBe(
       `bounced (host 127.0.0.1[127.0.0.1] said: ${sentences.noTls} (in reply to MAIL FROM command))`,
@@ -143,7 +143,7 @@ describe.runIf(process.getuid?.() === 0)('Postfix as a client of its smarthost (
     )
   })
 
-  test('sends to a hundred recipients and keeps the others for the next transaction', async () => {
+  test('Postfix sends to a hundred recipients and keeps the others for the next transaction', async () => {
     const to = Array.from({ length: 101 }, (_, n) => `n${n}@many.test`)
     const outcomes = await send(to)
     expect(outcomes.filter((one) => one.startsWith('sent'))).toHaveLength(100)

@@ -22,7 +22,9 @@ const host = freeAddress()
 const allowed = await mayBind(25)
 const accepted = /250 2\.0\.0 Queued as [\da-f-]{36}/
 const programs: Record<string, string> = {
-  ...{ swaks: 'swaks', curl: 'curl', msmtp: 'msmtp' },
+  swaks: 'swaks',
+  curl: 'curl',
+  msmtp: 'msmtp',
   "Python's smtplib": '/usr/bin/python3',
 }
 const missing = (name: string) => name in programs && spawnSync(programs[name]!, ['--version']).status !== 0

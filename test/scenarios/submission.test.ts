@@ -26,7 +26,10 @@ test('mail submitted over SMTP is delivered, and its session is in the request l
   try {
     const port = Number(appliance.appliance.smtp.starttls[0]!.split(':')[1])
     const transport = createTransport({
-      ...{ host: '127.0.0.1', port, requireTLS: true, tls: { rejectUnauthorized: false } },
+      host: '127.0.0.1',
+      port,
+      requireTLS: true,
+      tls: { rejectUnauthorized: false },
       auth: { user: 'posthaste', pass: appliance.apiKey },
     })
     const mail = { from: 'App <hello@sender.test>', to: 'ada@customer.test', subject: 'Hello', text: 'Hi' }
@@ -40,7 +43,9 @@ test('mail submitted over SMTP is delivered, and its session is in the request l
     const logs = await appliance.call<Logs>('GET', '/logs')
     expect(logs.body.data).toContainEqual(
       expect.objectContaining({
-        ...{ method: 'SMTP', endpoint: `smtp://${port} MAIL`, response_status: 250 },
+        method: 'SMTP',
+        endpoint: `smtp://${port} MAIL`,
+        response_status: 250,
         envelope: { mail_from: 'hello@sender.test', rcpt_to: ['ada@customer.test'], recipients: 1 },
       }),
     )

@@ -34,7 +34,10 @@ afterAll(async () => {
 
 const send = async (...to: string[]): Promise<string> => {
   const { data, error } = await client.emails.send({
-    ...{ from: `hello@${appliance.domain}`, to, subject: 'Test', text: 'Test' },
+    from: `hello@${appliance.domain}`,
+    to,
+    subject: 'Test',
+    text: 'Test',
   })
   expect(error).toBeNull()
   return data!.id
@@ -51,8 +54,12 @@ test('a bounce for an unknown user suppresses only that address, for the whole t
 
   const { data } = await client.suppressions.get('dead@strict.test')
   expect(data).toMatchObject({
-    ...{ object: 'suppression', email: 'dead@strict.test', origin: 'bounce', source_id: first },
-    ...{ reply: '550 5.1.1 No such user here', removed_at: null },
+    object: 'suppression',
+    email: 'dead@strict.test',
+    origin: 'bounce',
+    source_id: first,
+    reply: '550 5.1.1 No such user here',
+    removed_at: null,
   })
   const second = await send('Dead@Strict.test', 'alive@strict.test')
   const again = await appliance.until(second, isFinal)
@@ -67,7 +74,9 @@ test('a removed address gets mail again, and the next bounce records the removal
   const id = await send('dead2@strict.test')
   expect((await appliance.until(id, isFinal)).deliveries[0]!.state).toBe('bounced')
   expect((await client.suppressions.get('dead2@strict.test')).data).toMatchObject({
-    ...{ origin: 'bounce', source_id: id, removed_at: expect.stringMatching(/\+00$/) as unknown },
+    origin: 'bounce',
+    source_id: id,
+    removed_at: expect.stringMatching(/\+00$/) as unknown,
   })
 })
 
@@ -87,7 +96,10 @@ test.each([
 test('does not send scheduled mail to an address that was suppressed in the meantime', async () => {
   const scheduledAt = new Date(world.clock.now() + 3_600_000).toISOString()
   const { data } = await client.emails.send({
-    ...{ from: `hello@${appliance.domain}`, to: 'late@strict.test', subject: 'Later', text: 'Later' },
+    from: `hello@${appliance.domain}`,
+    to: 'late@strict.test',
+    subject: 'Later',
+    text: 'Later',
     scheduledAt,
   })
   expect((await client.suppressions.add({ email: 'late@strict.test' })).error).toBeNull()

@@ -23,7 +23,7 @@ async function ask(method: string, path: string, body?: object): Promise<void> {
 }
 
 /** Pool `news` has two sources, which are suspended one after the other. `default` has a third. */
-test('a suspended source finishes mail in flight and gets no more; its pool, then the default pool, takes over', async () => {
+test('a suspended source finishes mail in flight and gets no more; its pool, or the default pool, takes over', async () => {
   const suspended = Promise.withResolvers<undefined>()
   const exchanger = { behave: on('message', { until: suspended.promise }, { times: 1 }) }
   world = await createWorld({

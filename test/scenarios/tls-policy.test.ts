@@ -137,7 +137,7 @@ async function send(domain: string): Promise<Timeline> {
 }
 
 describe('DANE', () => {
-  test('delivers with a matching record, and the transcript shows it', async () => {
+  test('DANE delivers to a host with a matching record, and the transcript shows it', async () => {
     const timeline = await send('right.signed.test')
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(notes(timeline)).toEqual([
@@ -149,14 +149,14 @@ describe('DANE', () => {
   test.each([
     ['wrong.signed.test', 'none of the TLSA records'],
     ['bogus.signed.test', 'could not be looked up'],
-  ])('defers mail for %s', async (domain, why) => {
+  ])('DANE defers mail for %s', async (domain, why) => {
     const timeline = await send(domain)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'waiting' })
     expect(timeline.deliveries[0]!.cause!.note).toContain(why)
     expect(world.mailboxOf(`mx.${domain}`).length).toBe(0)
   })
 
-  test.each(['free.signed.test', 'insecure.test'])('does not apply to %s', async (domain) => {
+  test.each(['free.signed.test', 'insecure.test'])('DANE does not apply to %s', async (domain) => {
     const timeline = await send(domain)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(notes(timeline)).toEqual([])
@@ -164,7 +164,7 @@ describe('DANE', () => {
 })
 
 describe('MTA-STS', () => {
-  test('in enforce mode delivers to a listed host with a valid certificate', async () => {
+  test('MTA-STS in enforce mode delivers to a listed host with a valid certificate', async () => {
     const timeline = await send('ok.test')
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(notes(timeline)).toEqual(['MTA-STS enforce: mx.ok.test matches mx.ok.test'])
@@ -175,14 +175,14 @@ describe('MTA-STS', () => {
     ['badcert.test', 'certificate'],
     ['badmx.test', 'its MTA-STS policy does not list it (other.badmx.test)'],
     ['plain.test', 'TLS'],
-  ])('in enforce mode defers mail for %s', async (domain, why) => {
+  ])('MTA-STS in enforce mode defers mail for %s', async (domain, why) => {
     const timeline = await send(domain)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'waiting' })
     expect(timeline.deliveries[0]!.cause!.note).toContain(why)
     expect(world.mailboxOf(`mx.${domain}`).length).toBe(0)
   })
 
-  test('in testing mode delivers despite mismatches', async () => {
+  test('MTA-STS in testing mode delivers despite mismatches', async () => {
     const timeline = await send('testing.test')
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(notes(timeline)).toEqual([
@@ -190,7 +190,7 @@ describe('MTA-STS', () => {
     ])
   })
 
-  test('with a missing policy file does not block delivery', async () => {
+  test('a missing MTA-STS policy file does not block delivery', async () => {
     const timeline = await send('gone.test')
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(notes(timeline)).toEqual([expect.stringContaining('returned status 404 instead of 200')])
@@ -225,7 +225,7 @@ describe('a real Postfix', () => {
     cleanups.unshift(() => other.close())
   })
 
-  test('gets mail if its TLSA record matches, and none otherwise', async () => {
+  test('Postfix gets mail if its TLSA record matches, and none otherwise', async () => {
     const ids = await Promise.all(['right', 'wrong'].map((name) => other.send({ to: `ada@${name}.pf.test` })))
     const right = await other.until(ids[0]!, isFinal)
     const wrong = await other.until(ids[1]!, tried)

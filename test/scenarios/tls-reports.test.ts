@@ -3,7 +3,7 @@ import PostalMime from 'postal-mime'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TlsReport } from '../../appliance/reports/tls-report.ts'
-import { spreadOf } from '../../appliance/reports/tls-reports.ts'
+import { computeStartDelay } from '../../appliance/reports/tls-reports.ts'
 import { parseNetworks } from '../../appliance/wire/networks.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { tlsFile } from '../world/tls.ts'
@@ -57,7 +57,7 @@ async function night(day: string): Promise<void> {
   const next = new Date(midnight).toISOString().slice(0, 10)
   const { storage } = appliance.appliance
   const told = async () => (await storage.listTlsReports({ since: day, limit: 10 }, 0)).length
-  await world.clock.set(midnight + spreadOf('mail.sender.test', next))
+  await world.clock.set(midnight + computeStartDelay('mail.sender.test', next))
   for (let steps = 0; steps < 95 && (await told()) === 0; steps++) {
     await world.clock.advance(10_000)
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -66,7 +66,7 @@ async function night(day: string): Promise<void> {
   await expect.poll(told).toBe(3)
 }
 
-test('sends signed, complete reports about a day of sessions once', async () => {
+test('sends complete, signed reports on a day of TLS sessions, once', async () => {
   const day = new Date(world.clock.now()).toISOString().slice(0, 10)
   for (const domain of ['wants.test', 'plain.test', 'silent.test'])
     await appliance.until(await appliance.send({ to: `ada@${domain}` }), isFinal)

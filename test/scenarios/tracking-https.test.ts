@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import PostalMime from 'postal-mime'
 import { afterEach, expect, test } from 'vitest'
 import type { Config } from '../../appliance/config/config.ts'
-import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
+import { createSelfSignedPair } from '../../appliance/wire/self-signed.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
 
@@ -41,14 +41,14 @@ async function linkOf(world: World, appliance: TestAppliance): Promise<string> {
   return new URL(/href="([^"]+)"/.exec(arrived!)![1]!).origin
 }
 
-test('tracking links use the server’s own name while theirs has no certificate', async () => {
+test('tracking links use the server’s hostname while the tracking host has no certificate', async () => {
   const link = await start({}, ['127.0.0.1:0'])
   expect(await link()).toBe('https://mail.sender.test')
 })
 
-test('tracking links use their own name when it has a certificate', async () => {
+test('tracking links use the tracking host when it has a certificate', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-links-'))
-  const pair = await selfSignedPair(['links.sender.test'], Date.now())
+  const pair = await createSelfSignedPair(['links.sender.test'], Date.now())
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
   await writeFile(files.cert, pair.cert)
   await writeFile(files.key, pair.key)
@@ -56,7 +56,7 @@ test('tracking links use their own name when it has a certificate', async () => 
   expect(await link()).toBe('https://links.sender.test')
 })
 
-test('tracking links use their own name behind a proxy, whose certificates are unknown', async () => {
+test('tracking links use the tracking host behind a proxy, whose certificates are unknown', async () => {
   const link = await start({}, [])
   expect(await link()).toBe('https://links.sender.test')
 })

@@ -79,7 +79,7 @@ test('a domain without tracking sends its HTML unchanged', async () => {
 describe('a domain with tracking', () => {
   beforeAll(() => set({ open_tracking: true, click_tracking: true }))
 
-  test('gets opens and clicks in its webhook and timeline', async () => {
+  test('a domain with tracking gets opens and clicks in its webhook and timeline', async () => {
     const { id, html, text, links, pixel } = await deliver()
     expect(text).toContain('https://shop.test/a?x=1&y=2')
     expect(text).not.toContain(appliance.url)
@@ -115,7 +115,7 @@ describe('a domain with tracking', () => {
     expect(await lastEvent(id)).toBe('clicked')
   })
 
-  test('gets no events for bots, which are recorded separately', async () => {
+  test('opens and clicks by bots send no events, and are recorded separately', async () => {
     const { id, links, pixel } = await deliver()
     const as = (agent: string) => ({ headers: { 'user-agent': agent } })
     await visit(pixel!, as('Mozilla/5.0'))
@@ -140,7 +140,7 @@ describe('a domain with tracking', () => {
     expect(body.totals).toEqual({ opened: 1, clicked: 0, unique_opened: 1 })
   })
 
-  test('sends several recipients one message, whose opens have no recipient', async () => {
+  test('sends several recipients one message, and its opens have no recipient', async () => {
     const { id, pixel } = await deliver({ to: ['ada@busy.test', 'bob@busy.test'] })
     await visit(pixel!)
     await receiver.waitFor(1)
@@ -149,13 +149,13 @@ describe('a domain with tracking', () => {
     expect(payloads()[0]!.data.to).toEqual(['ada@busy.test', 'bob@busy.test'])
   })
 
-  test('leaves the links of List-Unsubscribe unchanged', async () => {
+  test('leaves the links in List-Unsubscribe unchanged', async () => {
     const headers = { 'List-Unsubscribe': '<https://shop.test/b>' }
     const { links } = await deliver({ headers })
     expect(links[1]).toBe('https://shop.test/b')
   })
 
-  test('has working but unrecorded links after click tracking is turned off', async () => {
+  test('links still work, but are not recorded, after click tracking is turned off', async () => {
     const { id, links } = await deliver()
     await set({ click_tracking: false })
     expect((await visit(links[1]!)).headers.get('location')).toBe('https://shop.test/b')
@@ -163,7 +163,7 @@ describe('a domain with tracking', () => {
     await set({ click_tracking: true })
   })
 
-  test('uses its own name in links once its CNAME is verified', async () => {
+  test('links use the tracking subdomain of the domain once its CNAME is verified', async () => {
     await set({ tracking_subdomain: 'links' })
     expect((await deliver()).links[0]!.startsWith(appliance.url)).toBe(true)
     world.dns.set('links.sender.test', { CNAME: 'mail.sender.test' })
@@ -174,7 +174,10 @@ describe('a domain with tracking', () => {
     }>('GET', `/domains/${domainId}`)
     expect(body.status).toBe('verified')
     expect(body.records.at(-1)).toMatchObject({
-      ...{ record: 'Tracking', type: 'CNAME', value: 'mail.sender.test', status: 'verified' },
+      record: 'Tracking',
+      type: 'CNAME',
+      value: 'mail.sender.test',
+      status: 'verified',
     })
     const { port } = new URL(appliance.url)
     expect((await deliver()).links[0]!.startsWith(`http://links.sender.test:${port}/l/`)).toBe(true)
@@ -195,8 +198,11 @@ test('tracks HTML received over SMTP, and changes nothing else in the message', 
   const mailbox = world.mailboxOf('mx.busy.test')
   const before = mailbox.length
   await transport.sendMail({
-    ...{ from: `hello@${appliance.domain}`, to: 'ada@busy.test', subject: 'Grüße' },
-    ...{ text: 'See https://shop.test/b', html: HTML.replace('>A<', '>Ä<') },
+    from: `hello@${appliance.domain}`,
+    to: 'ada@busy.test',
+    subject: 'Grüße',
+    text: 'See https://shop.test/b',
+    html: HTML.replace('>A<', '>Ä<'),
     attachments: [{ filename: 'a.html', content: HTML }],
   })
   transport.close()
@@ -220,7 +226,7 @@ test.each(['/l/AAAA', '/o/x.gif', `/l/${Buffer.from('https://evil.test/').toStri
   },
 )
 
-test('a link of almost 2,000 octets redirects to its target', async () => {
+test('a tracked link of almost 2,000 octets redirects to its target', async () => {
   await set({ click_tracking: true })
   const url = `https://shop.test/${'x'.repeat(1900)}`
   const { links } = await deliver({ html: `<a href="${url}">x</a>` })

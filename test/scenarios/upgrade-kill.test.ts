@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { shippedMigrations } from '../../appliance/storage/sqlite/migrate.ts'
-import { CRASH_POINT_VARIABLE, SCRATCH_MARK } from '../../appliance/watch/crash-points.ts'
+import { CRASH_POINT_VARIABLE, SCRATCH_MARKER } from '../../appliance/watch/crash-points.ts'
 import { startDaemon, writeConfig } from '../world/daemon.ts'
 import { PROGRAM } from '../world/program.ts'
 
@@ -159,7 +159,7 @@ test.each<[string, (dataDir: string) => { point?: string; seen?: () => boolean }
     await mkdir(dataDir, { mode: 0o700 })
     for (const name of readdirSync(old)) await copyFile(join(old, name), join(dataDir, name))
     // The daemon kills itself only if this marker exists.
-    await writeFile(join(dataDir, SCRATCH_MARK), '')
+    await writeFile(join(dataDir, SCRATCH_MARKER), '')
     await writeConfig(config, {
       hostname: 'mail.example.com',
       data_dir: dataDir,

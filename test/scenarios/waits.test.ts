@@ -24,7 +24,8 @@ async function waitsOf(id: string) {
   const timeline = await appliance.until(id, isFinal)
   return timeline.waits.map(({ from, until, reason, why }) => ({
     seconds: (Date.parse(until) - Date.parse(from)) / 1000,
-    ...{ reason, why },
+    reason,
+    why,
   }))
 }
 
@@ -43,7 +44,7 @@ test('a rate limit is shown as the reason for waiting, and the acceptance time s
   expect((await appliance.timeline(ids[1]!)).accepted_at).toBe(accepted)
 })
 
-test('a delivery held by an operator or scheduled by its sender shows that as the reason for waiting', async () => {
+test('a held or scheduled delivery shows that as its reason for waiting', async () => {
   await begin()
   const scheduledAt = new Date(world.clock.now() + 10 * MINUTE).toISOString()
   const id = await appliance.send({ to: 'a@slow.test', scheduled_at: scheduledAt })

@@ -61,7 +61,7 @@ test('events missed while an endpoint was disabled can be replayed by time', asy
   expect(await replay({ until: since })).toMatchObject({ status: 422 })
 })
 
-test('an endpoint that hangs, fails or floods does not delay others', async () => {
+test('an endpoint that hangs, fails or gets many events does not delay others', async () => {
   const good = await endpoint(['email.delivered'])
   const dead = [await endpoint(), await endpoint(), await endpoint()]
   dead[0]!.receiver.behave(() => undefined)

@@ -41,7 +41,7 @@ async function endpoint(more: object) {
   return { id, receiver, emailIds }
 }
 
-test('a webhook without broadcasts gets the events of single emails only, another gets all', async () => {
+test('a webhook without broadcasts gets only events of single emails, and another one gets all events', async () => {
   const since = new Date(world.clock.now() - 60_000).toISOString()
   const all = await endpoint({})
   const single = await endpoint({ broadcasts: false })
@@ -80,7 +80,7 @@ test('a webhook without broadcasts gets the events of single emails only, anothe
   expect(await call('GET', `/webhooks/${single.id}`)).toMatchObject({ broadcasts: true })
 })
 
-test('a value other than true or false is refused, and nothing changes', async () => {
+test('rejects values of broadcasts other than true and false, and changes nothing', async () => {
   const one = await endpoint({ broadcasts: false })
   const refused = await appliance.call<{ message: string }>('PATCH', `/webhooks/${one.id}`, {
     broadcasts: 'sometimes',

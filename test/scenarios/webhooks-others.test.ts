@@ -50,12 +50,20 @@ test('sends events when a domain is created, verified, updated and deleted', asy
   await expect.poll(() => tellsOf('domain.created')).toHaveLength(1)
   const [created] = tellsOf('domain.created')
   expect(created!.data).toMatchObject({
-    ...{ id: body.id, name: 'shop.test', status: 'not_started', region: 'us-east-1' },
+    id: body.id,
+    name: 'shop.test',
+    status: 'not_started',
+    region: 'us-east-1',
     capabilities: { sending: 'enabled', receiving: 'disabled' },
   })
   expect(created!.data.records).toContainEqual({
-    ...{ record: 'SPF', name: 'send', type: 'MX', value: 'mail.sender.test', ttl: 'Auto' },
-    ...{ priority: 10, status: 'not_started' },
+    record: 'SPF',
+    name: 'send',
+    type: 'MX',
+    value: 'mail.sender.test',
+    ttl: 'Auto',
+    priority: 10,
+    status: 'not_started',
   })
   expect(JSON.stringify(created!.data.records)).not.toContain('DMARC')
 
@@ -73,18 +81,24 @@ test('sends events when a domain is created, verified, updated and deleted', asy
   expect(tellsOf('domain.deleted')[0]!.data).toMatchObject({ id: body.id, status: 'verified' })
 })
 
-test('sends events for suppressions by bounce or by hand and for removals, but not for imports', async () => {
+test('sends events for manual suppressions, bounces and removals, but not for imports', async () => {
   const id = await appliance.send({ to: 'gone@busy.test' })
   await appliance.until(id, isFinal)
   await expect.poll(() => tellsOf('suppression.added')).toHaveLength(1)
   expect(tellsOf('suppression.added')[0]!.data).toMatchObject({
-    ...{ email: 'gone@busy.test', origin: 'bounce', source_id: id },
+    email: 'gone@busy.test',
+    origin: 'bounce',
+    source_id: id,
   })
   await appliance.call('POST', '/suppressions', { email: 'ada@busy.test' })
   await appliance.call('POST', '/suppressions', { email: 'ada@busy.test' })
   await expect.poll(() => tellsOf('suppression.added')).toHaveLength(2)
   expect(Object.keys(tellsOf('suppression.added')[1]!.data)).toEqual([
-    ...['id', 'email', 'origin', 'source_id', 'created_at'],
+    'id',
+    'email',
+    'origin',
+    'source_id',
+    'created_at',
   ])
   await appliance.call('POST', '/suppressions/import', { csv: 'email\nlisted@busy.test\n' })
   await appliance.call('DELETE', '/suppressions/ada@busy.test')
@@ -103,7 +117,10 @@ test('logs a suppressed delivery without the address', async () => {
   await expect
     .poll(() => lines().find(({ msg }) => msg === 'delivery'))
     .toMatchObject({
-      ...{ email_id: id, team_id: appliance.teamId, domain: 'busy.test', state: 'suppressed' },
+      email_id: id,
+      team_id: appliance.teamId,
+      domain: 'busy.test',
+      state: 'suppressed',
     })
   expect(JSON.stringify(lines())).not.toContain('gone@')
 })

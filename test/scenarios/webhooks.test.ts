@@ -50,7 +50,7 @@ const recorded = (id: string, count: number) =>
   })
 
 describe('the official client', () => {
-  test('creates, reads, updates, rotates and removes endpoints', async () => {
+  test('the official client creates, reads, updates, rotates and removes endpoints', async () => {
     const { id, secret, receiver } = await endpoint()
     expect(secret).toMatch(/^whsec_/)
     expect((await client.webhooks.get(id)).data).toMatchObject({
@@ -82,7 +82,7 @@ describe('the official client', () => {
     })
   })
 
-  test('gets the reason why an endpoint is rejected', async () => {
+  test('the official client gets the reason why an endpoint is rejected', async () => {
     const create = (url: string, events: string[]) =>
       appliance.call<{ message: string }>('POST', '/webhooks', { endpoint: url, events })
     expect(await create('https://10.0.0.1/', ['email.sent'])).toMatchObject({
@@ -104,7 +104,7 @@ describe('the official client', () => {
     expect(await create('https://app.example/', [])).toMatchObject({ status: 422 })
   })
 
-  test('verifies webhook signatures, as do Svix and Standard Webhooks', async () => {
+  test('the official client verifies webhook signatures, as do Svix and Standard Webhooks', async () => {
     const { receiver, secret } = await endpoint()
     const id = await send()
     await receiver.waitFor(2)
@@ -124,7 +124,7 @@ describe('the official client', () => {
     expect(new Set(receiver.received.map(({ headers }) => headers['svix-id'])).size).toBe(2)
   })
 
-  test('reads events, payloads and attempts, and replays events', async () => {
+  test('the official client reads events, payloads and attempts, and replays events', async () => {
     const { receiver, id: webhookId } = await endpoint(['email.delivered'])
     receiver.behave((_, response) => response.writeHead(503).end('not now'))
     await send()
@@ -156,7 +156,7 @@ describe('the official client', () => {
   })
 })
 
-test('signs with both secrets after a rotation', async () => {
+test('signs events with both secrets after a rotation', async () => {
   const { receiver, id, secret } = await endpoint(['email.sent'])
   const fresh = (await client.webhooks.rotateSigningSecret(id)).data!.signing_secret
   await send()

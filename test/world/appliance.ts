@@ -2,16 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../../appliance/clock/clock.ts'
-import { compose, type Appliance, type ComposeOptions } from '../../appliance/compose.ts'
+import { compose, type RunningDaemon, type ComposeOptions } from '../../appliance/compose.ts'
 import { loadConfig, type Config } from '../../appliance/config/config.ts'
-import { createLogger, silentLogger, type Logger } from '../../appliance/watch/log.ts'
+import { createLogger, createSilentLogger, type Logger } from '../../appliance/watch/log.ts'
 import type { Timeline } from '../../appliance/api/timeline.ts'
 import { PATIENCE } from './patience.ts'
 import type { World } from './world.ts'
 
 /** The whole appliance with a team, a verified domain and an API key, connected to a world or running as a sandbox. */
 export interface TestAppliance {
-  readonly appliance: Appliance
+  readonly appliance: RunningDaemon
   readonly config: Config
   readonly url: string
   readonly teamId: string
@@ -80,7 +80,7 @@ function configFor(dataDir: string, { world, config }: TestApplianceOptions): Co
 
 /** Publishes the domain's records in the world's DNS and verifies the domain. */
 export async function publishAndVerify(
-  appliance: Appliance,
+  appliance: RunningDaemon,
   world: World,
   teamId: string,
   name: string,
@@ -100,7 +100,7 @@ export async function publishAndVerify(
 }
 
 /** Creates a team, owner, domain and API key the same way the command line does. */
-async function setUp(appliance: Appliance, world: World): Promise<{ teamId: string; apiKey: string }> {
+async function setUp(appliance: RunningDaemon, world: World): Promise<{ teamId: string; apiKey: string }> {
   const { team } = await appliance.accounts.createOwner({ ...OWNER, teamName: 'Test' })
   await appliance.senders.addDomain({ teamId: team.id, name: 'sender.test' })
   world.dns.set('mail.sender.test', { A: '127.0.0.1' })
@@ -117,8 +117,8 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
   const { world } = options
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-test-'))
   const config = configFor(dataDir, options)
-  const log = options.log ?? (process.env.TEST_LOG ? createLogger('debug') : silentLogger())
-  const start = (): Promise<Appliance> =>
+  const log = options.log ?? (process.env.TEST_LOG ? createLogger('debug') : createSilentLogger())
+  const start = (): Promise<RunningDaemon> =>
     compose(config, {
       log,
       sandbox: !world,

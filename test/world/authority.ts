@@ -64,8 +64,20 @@ export async function startAuthority(options: AuthorityOptions = {}): Promise<Au
     PEBBLE_WFE_NONCEREJECT: String(nonceReject),
   }
   const dns = [
-    ...['-dns01', `${host}:8053`, '-management', `${host}:8055`, '-defaultIPv4', address, '-defaultIPv6', ''],
-    ...['-http01', '', '-https01', '', '-tlsalpn01', ''],
+    '-dns01',
+    `${host}:8053`,
+    '-management',
+    `${host}:8055`,
+    '-defaultIPv4',
+    address,
+    '-defaultIPv6',
+    '',
+    '-http01',
+    '',
+    '-https01',
+    '',
+    '-tlsalpn01',
+    '',
   ]
   const children = [
     spawn('pebble-challtestsrv', dns, { stdio: 'ignore' }),

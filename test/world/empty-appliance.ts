@@ -1,14 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { compose, type Appliance } from '../../appliance/compose.ts'
+import { compose, type RunningDaemon } from '../../appliance/compose.ts'
 import { loadConfig, type Config } from '../../appliance/config/config.ts'
-import { silentLogger } from '../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../appliance/watch/log.ts'
 import type { World } from './world.ts'
 
 /** An appliance with an empty data directory, as right after installation: no owner and no team. Runs in real time. */
 export interface EmptyAppliance {
-  readonly appliance: Appliance
+  readonly appliance: RunningDaemon
   readonly config: Config
   readonly url: string
   close(): Promise<void>
@@ -30,7 +30,7 @@ export async function startEmptyAppliance(world: World): Promise<EmptyAppliance>
   }
   const resolver = { authoritativePort: world.authoritativePort, timeoutMs: 300 }
   const appliance = await compose(config, {
-    log: silentLogger(),
+    log: createSilentLogger(),
     resolver,
   })
   return {

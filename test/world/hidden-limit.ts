@@ -1,12 +1,12 @@
 import {
-  began,
-  freshLane,
-  mailSaid,
-  mailWait,
-  observe,
-  opensAt,
-  roomIn,
-  shownRate,
+  recordStart,
+  createLaneState,
+  recordMailCommand,
+  computeMailWait,
+  applySignal,
+  computeResumeTime,
+  availableCapacity,
+  getDisplayRate,
 } from '../../appliance/shaping/shaping.ts'
 import type { LaneState, Provider, Signal } from '../../appliance/shaping/shaping.ts'
 
@@ -90,7 +90,7 @@ interface InFlight {
 export function runLane(options: HiddenLimitOptions): MinuteOfLane[] {
   const { provider, server, minutes, start, refusal, latency = 100 } = options
   const { limits } = provider
-  let state = freshLane(limits)
+  let state = createLaneState(limits)
   let now = start
   let inFlight: InFlight[] = []
   const result: MinuteOfLane[] = []
@@ -98,7 +98,12 @@ export function runLane(options: HiddenLimitOptions): MinuteOfLane[] {
 
   const learn = (kind: Signal['kind'], since: number): void => {
     const told = kind === 'taken' ? { said: null, note: '' } : refusal
-    state = observe(state, { kind, since, recipients: 1, final: kind === 'taken', ...told }, provider, now)
+    state = applySignal(
+      state,
+      { kind, since, recipients: 1, final: kind === 'taken', ...told },
+      provider,
+      now,
+    )
   }
   const proceed = (one: InFlight): void => {
     if (one.answerAt !== null && one.answerAt <= now) {
@@ -106,11 +111,11 @@ export function runLane(options: HiddenLimitOptions): MinuteOfLane[] {
       current[one.accepted ? 'accepted' : 'refused'] += 1
       learn(one.accepted ? 'taken' : 'slower', one.since)
     } else if (one.answerAt === null && one.mailAt <= now) {
-      const wait = mailWait(state, one.since, now)
+      const wait = computeMailWait(state, one.since, now)
       if (wait === null) inFlight = inFlight.filter((other) => other !== one)
       else if (wait > 0) one.mailAt = now + wait
       else {
-        state = mailSaid(state, limits, now)
+        state = recordMailCommand(state, limits, now)
         one.accepted = server(now)
         one.answerAt = now + (one.accepted ? latency : latency / REFUSED_SOONER)
       }
@@ -119,11 +124,11 @@ export function runLane(options: HiddenLimitOptions): MinuteOfLane[] {
   const end = start + minutes * MINUTE
   while (now < end) {
     for (const one of [...inFlight]) proceed(one)
-    while (roomIn(state, limits, inFlight.length, now) > 0) {
-      state = began(state, limits, now)
+    while (availableCapacity(state, limits, inFlight.length, now) > 0) {
+      state = recordStart(state, limits, now)
       inFlight.push({ since: now, mailAt: now + 10, answerAt: null, accepted: false })
     }
-    const opens = opensAt(state, now) ?? Infinity
+    const opens = computeResumeTime(state, now) ?? Infinity
     const next = Math.min(
       end,
       start + (result.length + 1) * MINUTE,
@@ -132,7 +137,7 @@ export function runLane(options: HiddenLimitOptions): MinuteOfLane[] {
     )
     now = Math.max(next, now + 1)
     if (now < start + (result.length + 1) * MINUTE) continue
-    result.push({ ...current, allowed: shownRate(state, limits, now) })
+    result.push({ ...current, allowed: getDisplayRate(state, limits, now) })
     current = { allowed: 0, accepted: 0, refused: 0 }
     state = options.eachMinute?.(state, result.length) ?? state
   }

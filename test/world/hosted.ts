@@ -34,7 +34,11 @@ export async function startHosted(content: Record<string, unknown> = {}): Promis
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const world: HostedWorld = {
-    ...{ url: `http://127.0.0.1:${port}`, key: KEY, content, asked: [], instead: () => undefined },
+    url: `http://127.0.0.1:${port}`,
+    key: KEY,
+    content,
+    asked: [],
+    instead: () => undefined,
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve())

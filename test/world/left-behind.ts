@@ -1,5 +1,5 @@
 import { afterAll, expect } from 'vitest'
-import { madeAt, newId } from '../../appliance/mail/ids.ts'
+import { getIdTime, newId } from '../../appliance/mail/ids.ts'
 
 /** Globals that tests may replace: the clock, timers, fetch and random numbers. */
 const REPLACEABLE = ['Date', 'fetch', 'queueMicrotask', 'setImmediate', 'setInterval', 'setTimeout'] as const
@@ -27,7 +27,7 @@ const MOST_AHEAD = 30_000
  * present again if that is soon.
  */
 afterAll(async () => {
-  const ahead = () => madeAt(newId(0)) - Date.now()
+  const ahead = () => getIdTime(newId(0)) - Date.now()
   expect(ahead()).toBeLessThan(MOST_AHEAD)
   while (ahead() > 0) await new Promise((resolve) => setTimeout(resolve, ahead()))
 })

@@ -116,7 +116,11 @@ export async function startScriptedAuthority(): Promise<ScriptedAuthority> {
     renewalInfo: `${origin}/renewal`,
   })
   return {
-    ...{ directory: `${origin}/dir`, ca: issuer.root, address, orders, refusals },
+    directory: `${origin}/dir`,
+    ca: issuer.root,
+    address,
+    orders,
+    refusals,
     async close() {
       server.closeAllConnections()
       await once(server.close(), 'close')
@@ -153,9 +157,26 @@ async function createIssuer() {
       // The first bit of each serial number is set, so its encoding starts with a zero octet (X.690 §8.3).
       const number = `0x87654321${String(++serial).padStart(4, '0')}`
       await execute('openssl', [
-        ...['x509', '-req', '-inform', 'DER', '-in', file('csr'), '-copy_extensions', 'copy', '-days', '90'],
-        ...['-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-set_serial', number],
-        ...['-extfile', file('ext'), '-out', file('out')],
+        'x509',
+        '-req',
+        '-inform',
+        'DER',
+        '-in',
+        file('csr'),
+        '-copy_extensions',
+        'copy',
+        '-days',
+        '90',
+        '-CA',
+        file('ca.pem'),
+        '-CAkey',
+        file('ca.key'),
+        '-set_serial',
+        number,
+        '-extfile',
+        file('ext'),
+        '-out',
+        file('out'),
       ])
       return readFile(file('out'), 'utf8')
     },

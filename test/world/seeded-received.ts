@@ -7,15 +7,16 @@ const verdict = (result: 'pass' | 'fail' | 'none', domain: string | null = 'bigm
   domain,
 })
 const GENUINE: Authentication = {
-  ...{ spf: verdict('pass'), dkim: verdict('pass'), dmarc: verdict('pass'), arc: verdict('none', null) },
+  spf: verdict('pass'),
+  dkim: verdict('pass'),
+  dmarc: verdict('pass'),
+  arc: verdict('none', null),
 }
 const FORGED: Authentication = {
-  ...{
-    spf: verdict('fail'),
-    dkim: verdict('none', null),
-    dmarc: verdict('fail'),
-    arc: verdict('pass', null),
-  },
+  spf: verdict('fail'),
+  dkim: verdict('none', null),
+  dmarc: verdict('fail'),
+  arc: verdict('pass', null),
 }
 
 const PIXEL =
@@ -26,16 +27,27 @@ const HTML = `<p>Dear booksellers,</p><p>the parcel came <b>today</b>. <img src=
 const message = (from: string, to: string, subject: string): Buffer =>
   Buffer.from(
     [
-      ...[`Return-Path: <ada@bigmail.example>`, `From: ${from}`, `To: ${to}`, `Subject: ${subject}`],
-      ...[
-        'Message-ID: <1@bigmail.example>',
-        'MIME-Version: 1.0',
-        'Content-Type: multipart/mixed; boundary=m',
-        '',
-      ],
-      ...['--m', 'Content-Type: text/html; charset=utf-8', '', HTML],
-      ...['--m', 'Content-Type: image/png', 'Content-ID: <dot>', 'Content-Disposition: inline'],
-      ...['Content-Transfer-Encoding: base64', '', PIXEL, '--m--', ''],
+      `Return-Path: <ada@bigmail.example>`,
+      `From: ${from}`,
+      `To: ${to}`,
+      `Subject: ${subject}`,
+      'Message-ID: <1@bigmail.example>',
+      'MIME-Version: 1.0',
+      'Content-Type: multipart/mixed; boundary=m',
+      '',
+      '--m',
+      'Content-Type: text/html; charset=utf-8',
+      '',
+      HTML,
+      '--m',
+      'Content-Type: image/png',
+      'Content-ID: <dot>',
+      'Content-Disposition: inline',
+      'Content-Transfer-Encoding: base64',
+      '',
+      PIXEL,
+      '--m--',
+      '',
     ].join('\r\n'),
   )
 
@@ -85,7 +97,11 @@ export async function seedReceived(
       },
       attachments: [
         {
-          ...{ id: newId(now), filename: 'dot.png', contentType: 'image/png', contentId: 'dot', size: 70 },
+          id: newId(now),
+          filename: 'dot.png',
+          contentType: 'image/png',
+          contentId: 'dot',
+          size: 70,
           disposition: 'inline' as const,
         },
       ],

@@ -10,14 +10,16 @@ const LIMITS = { submitter: 50, reports: 500, rows: 20_000 }
 /** Three sources: the domain's own service, a service that isn't set up correctly, and forged mail. */
 const sourcesOf = (name: string): DmarcRow[] => {
   const passing: DmarcRow = {
-    ...{
-      sourceIp: '198.51.100.7',
-      headerFrom: name,
-      disposition: 'none',
-      dkimAligned: true,
-      spfAligned: true,
-    },
-    ...{ dkimDomain: name, dkimResult: 'pass', spfDomain: `send.${name}`, spfResult: 'pass', reason: '' },
+    sourceIp: '198.51.100.7',
+    headerFrom: name,
+    disposition: 'none',
+    dkimAligned: true,
+    spfAligned: true,
+    dkimDomain: name,
+    dkimResult: 'pass',
+    spfDomain: `send.${name}`,
+    spfResult: 'pass',
+    reason: '',
     messages: 1240,
   }
   const failing = { ...passing, dkimAligned: false, spfAligned: false, spfResult: 'fail' } as const
@@ -25,7 +27,11 @@ const sourcesOf = (name: string): DmarcRow[] => {
     passing,
     { ...failing, sourceIp: '203.0.113.40', dkimDomain: 'crm.example', messages: 86 },
     {
-      ...{ ...failing, sourceIp: '2001:db8::bad', dkimDomain: '', dkimResult: 'none', messages: 14 },
+      ...failing,
+      sourceIp: '2001:db8::bad',
+      dkimDomain: '',
+      dkimResult: 'none',
+      messages: 14,
       disposition: 'quarantine',
     },
   ]
@@ -40,20 +46,38 @@ export async function seedReports(
   const { storage } = appliance
   const team = await storage.firstTeam({}, now)
   const about = {
-    ...{ teamId: team!.id, domainId: domain.id, receivedAt: now, begin: now - DAY, end: now, skipped: 0 },
-    ...{ submitter: 'reports.mailbox.example', organization: 'Mailbox', reportId: '1' },
+    teamId: team!.id,
+    domainId: domain.id,
+    receivedAt: now,
+    begin: now - DAY,
+    end: now,
+    skipped: 0,
+    submitter: 'reports.mailbox.example',
+    organization: 'Mailbox',
+    reportId: '1',
     policyDomain: domain.name,
   }
   const policy: PublishedPolicy = {
-    ...{ domain: domain.name, p: 'quarantine', sp: '', np: '', adkim: 's', aspf: '', pct: '', fo: '' },
-    ...{ testing: '', discoveryMethod: '' },
+    domain: domain.name,
+    p: 'quarantine',
+    sp: '',
+    np: '',
+    adkim: 's',
+    aspf: '',
+    pct: '',
+    fo: '',
+    testing: '',
+    discoveryMethod: '',
   }
   const id = newId(now)
   const dmarc = sourcesOf(domain.name)
   const tls: TlsRow[] = [
     { policyType: 'sts', failure: '', receivingMx: '', reason: '', sessions: 310 },
     {
-      ...{ policyType: 'sts', failure: 'certificate-expired', receivingMx: `mx.${domain.name}`, reason: '' },
+      policyType: 'sts',
+      failure: 'certificate-expired',
+      receivingMx: `mx.${domain.name}`,
+      reason: '',
       sessions: 4,
     },
   ]

@@ -32,7 +32,7 @@ export function isUsable({ usage, selector, matching, data }: Tlsa): boolean {
 }
 
 /** Formats a record as in a zone file, with its data shortened for people. */
-export function tlsaText({ usage, selector, matching, data }: Tlsa): string {
+export function formatTlsaShort({ usage, selector, matching, data }: Tlsa): string {
   const hex = Buffer.from(data).toString('hex')
   return `${usage} ${selector} ${matching} ${hex.length > 16 ? `${hex.slice(0, 16)}…` : hex}`
 }

@@ -1,9 +1,9 @@
 /** Decides the TLS requirement for a host: DANE, then MTA-STS, then the sender's preference. Pure. */
 import type { ReportedPolicy, StsPolicy } from '../../storage/storage.ts'
 import type { TlsDemand, TlsResultType } from '../tls-demand.ts'
-import { presentTlsa, tlsaText } from './dane.ts'
+import { presentTlsa, formatTlsaShort } from './dane.ts'
 import type { StsState } from './sts-cache.ts'
-import { matchingMx, stsPolicyLines } from './sts.ts'
+import { findMatchingMx, formatStsPolicyLines } from './sts.ts'
 import type { DaneState } from './tlsa.ts'
 import type { RequireTls } from '../../mail/tls-policy.ts'
 
@@ -12,13 +12,16 @@ import type { RequireTls } from '../../mail/tls-policy.ts'
  * §4.2.2) · opportunistic: TLS if available · enforced: the sending domain's `tls: enforced` · requiretls: REQUIRETLS
  * (RFC 8689 §4.2.1).
  */
-export type TlsWish = 'unimportant' | 'opportunistic' | 'enforced' | 'requiretls'
+export type TlsPreference = 'unimportant' | 'opportunistic' | 'enforced' | 'requiretls'
 
 /**
  * Combines the settings of the message and its domain. The message's setting takes precedence, whether it is stricter
  * or weaker (RFC 8689 §4.2).
  */
-export function wishOf(requireTls: RequireTls, setting: 'opportunistic' | 'enforced'): TlsWish {
+export function resolveTlsPreference(
+  requireTls: RequireTls,
+  setting: 'opportunistic' | 'enforced',
+): TlsPreference {
   if (requireTls === 'yes') return 'requiretls'
   if (requireTls === 'no') return 'unimportant'
   return setting
@@ -38,18 +41,19 @@ export interface HostFacts {
  * `testing`: an MTA-STS policy that is only monitored, with the pattern that the host matches. `note` is for the
  * transcript, null when no policy applies.
  */
-export type Demanded = { policy: ReportedPolicy; note: string | null } & (
-  | { kind: 'demand'; demand: TlsDemand; watched: Watched | null }
+export type TlsDecision = { policy: ReportedPolicy; note: string | null } & (
+  | { kind: 'demand'; demand: TlsDemand; watched: MonitoredFailure | null }
   | { kind: 'skip'; why: string; resultType: TlsResultType }
 )
 
 /**
  * A failure that doesn't block delivery: a violation of a policy in testing mode, or a policy that couldn't be fetched.
  */
-export type Watched = { testing: true; mismatch: string | null } | { resultType: TlsResultType; why: string }
+export type MonitoredFailure =
+  { testing: true; mismatch: string | null } | { resultType: TlsResultType; why: string }
 
 /** Combines all policies. DANE takes precedence over MTA-STS, which must not weaken it (RFC 8461 §2). */
-export function demandOf(facts: HostFacts, wish: TlsWish): Demanded {
+export function decideTls(facts: HostFacts, wish: TlsPreference): TlsDecision {
   const { dane, domain, host } = facts
   if (wish === 'unimportant')
     return { ...none(domain), kind: 'demand', demand: { kind: 'opportunistic' }, watched: null }
@@ -66,7 +70,7 @@ export function demandOf(facts: HostFacts, wish: TlsWish): Demanded {
     const { base, records } = dane
     const names = [...new Set([base, host, domain])]
     const why = `DANE: ${base} has TLSA records.`
-    const note = `DANE: TLSA of ${base}: ${records.map(tlsaText).join(', ')}`
+    const note = `DANE: TLSA of ${base}: ${records.map(formatTlsaShort).join(', ')}`
     const policy = tlsaPolicy(base, records.map(presentTlsa))
     return {
       kind: 'demand',
@@ -93,7 +97,10 @@ const tlsaPolicy = (domain: string, strings: string[]): ReportedPolicy => ({
 })
 
 /** Requires at least TLS, because unusable TLSA records still say that TLS is available (RFC 7672 §2.2). */
-function atLeastEncrypted(rest: Demanded, { base, records }: DaneState & { kind: 'unusable' }): Demanded {
+function atLeastEncrypted(
+  rest: TlsDecision,
+  { base, records }: DaneState & { kind: 'unusable' },
+): TlsDecision {
   if (rest.kind === 'skip' || rest.demand.kind !== 'opportunistic') return rest
   const why = `DANE: ${base} has TLSA records, but none of a supported type.`
   const policy = tlsaPolicy(base, records.map(presentTlsa))
@@ -101,12 +108,12 @@ function atLeastEncrypted(rest: Demanded, { base, records }: DaneState & { kind:
 }
 
 /** Combines MTA-STS with the sender's preference. */
-function demandWithoutDane({ domain, host, sts }: HostFacts, wish: TlsWish): Demanded {
+function demandWithoutDane({ domain, host, sts }: HostFacts, wish: TlsPreference): TlsDecision {
   const held = sts.held?.policy
   if (held?.mode === 'enforce') return enforced(domain, host, held, wish)
   const demand = wished(wish)
   if (held?.mode === 'testing') {
-    const pattern = matchingMx(held, host)
+    const pattern = findMatchingMx(held, host)
     const mismatch = pattern === undefined ? `${host} is not in the MTA-STS policy of ${domain}` : null
     const note = `MTA-STS testing: ${host} ${pattern === undefined ? 'matches no mx of the policy; used anyway' : `matches ${pattern}`}`
     return {
@@ -125,16 +132,16 @@ function demandWithoutDane({ domain, host, sts }: HostFacts, wish: TlsWish): Dem
 }
 
 function stsPolicy(domain: string, policy: StsPolicy): ReportedPolicy {
-  return { type: 'sts', domain, strings: stsPolicyLines(policy), mxHosts: policy.mx }
+  return { type: 'sts', domain, strings: formatStsPolicyLines(policy), mxHosts: policy.mx }
 }
 
 /**
  * Applies an enforced policy: hosts that it doesn't name are skipped, the others need a valid certificate (RFC 8461
  * §4.1, §5).
  */
-function enforced(domain: string, host: string, held: StsPolicy, wish: TlsWish): Demanded {
+function enforced(domain: string, host: string, held: StsPolicy, wish: TlsPreference): TlsDecision {
   const policy = stsPolicy(domain, held)
-  const pattern = matchingMx(held, host)
+  const pattern = findMatchingMx(held, host)
   if (pattern === undefined) {
     const why = `${host} is an MX of ${domain}, but its MTA-STS policy does not list it (${held.mx.slice(0, 5).join(', ')}).`
     return { kind: 'skip', why, resultType: 'validation-failure', policy, note: `MTA-STS enforce: ${why}` }
@@ -150,7 +157,7 @@ function enforced(domain: string, host: string, held: StsPolicy, wish: TlsWish):
   }
 }
 
-function wished(wish: TlsWish): TlsDemand {
+function wished(wish: TlsPreference): TlsDemand {
   if (wish === 'requiretls')
     return { kind: 'verified', why: 'The sender requires TLS (REQUIRETLS).', requireTls: true }
   if (wish === 'enforced')

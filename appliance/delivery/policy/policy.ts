@@ -12,13 +12,13 @@ import type { Storage } from '../../storage/storage.ts'
 import type { Logger } from '../../watch/log.ts'
 import type { GuardedFetch } from '../../wire/fetch.ts'
 import type { TlsResultType } from '../tls-demand.ts'
-import { demandOf, type Demanded, type TlsWish } from './demand.ts'
+import { decideTls, type TlsDecision, type TlsPreference } from './demand.ts'
 import { createStsCache, type StsCache } from './sts-cache.ts'
 import { createTlsCounter } from './tls-counter.ts'
 import { type DaneState, lookUpDane } from './tlsa.ts'
-import { viewOf, type DomainPolicy } from './view.ts'
+import { loadTlsPolicyView, type DomainPolicy } from './view.ts'
 
-export { wishOf, type Demanded, type TlsWish } from './demand.ts'
+export { resolveTlsPreference, type TlsDecision, type TlsPreference } from './demand.ts'
 
 /** The TLS result of a session. */
 export interface TlsSession {
@@ -33,21 +33,24 @@ export interface TlsSession {
 }
 
 export interface TlsPolicies {
-  /** @param mxAnswerAuthentic `authentic` of the MX answer, found or absent */
+  /**
+   * Looks up the policies of a domain.
+   * @param mxAnswerAuthentic whether the MX answer, found or absent, was authenticated
+   */
   policyFor(domain: string, mxAnswerAuthentic: boolean): Promise<DomainPolicy>
   /**
    * Returns the TLS requirement for one MX host. Counts a skipped host as a failed session. Looks up TLSA records if
    * they can matter.
    */
-  demandFor(policy: DomainPolicy, host: string, wish: TlsWish): Promise<Demanded>
+  demandFor(policy: DomainPolicy, host: string, wish: TlsPreference): Promise<TlsDecision>
   /**
    * Counts a session; call once for each connection that should use STARTTLS. Sessions that ignore policies aren't
    * counted.
    */
   record(
     policy: DomainPolicy,
-    demanded: Demanded & { kind: 'demand' },
-    wish: TlsWish,
+    demanded: TlsDecision & { kind: 'demand' },
+    wish: TlsPreference,
     session: TlsSession,
   ): void
   /** Looks up a domain's current policies and the reasons for them, without sending mail. */
@@ -98,10 +101,10 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
     return { domain, mxAuthentic, sts: await sts.stateOf(domain), note }
   }
 
-  const decide = async (policy: DomainPolicy, host: string, wish: TlsWish): Promise<Demanded> => {
+  const decide = async (policy: DomainPolicy, host: string, wish: TlsPreference): Promise<TlsDecision> => {
     const matters = policy.mxAuthentic && wish !== 'unimportant'
     const dane: DaneState = matters ? await lookUpDane(host, options.port, resolver) : { kind: 'none' }
-    const demanded = demandOf({ domain: policy.domain, host, dane, sts: policy.sts }, wish)
+    const demanded = decideTls({ domain: policy.domain, host, dane, sts: policy.sts }, wish)
     return demanded.note === null ? { ...demanded, note: policy.note } : demanded
   }
 
@@ -125,7 +128,12 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
       counter.add({ domain, policy: demanded.policy, result, reason, ...where })
     },
     async view(domain) {
-      return viewOf(domain.toLowerCase(), { resolver, policyFor, decide, trustAd: options.trustAd })
+      return loadTlsPolicyView(domain.toLowerCase(), {
+        resolver,
+        policyFor,
+        decide,
+        trustAd: options.trustAd,
+      })
     },
     flush: () => counter.flush(),
     start() {
@@ -177,7 +185,7 @@ function createRefresher(
 
 /** Returns the result of a session for reports: its failure, even if the policy tolerated it (RFC 8460 §4.3). */
 function resultOf(
-  { watched }: Demanded & { kind: 'demand' },
+  { watched }: TlsDecision & { kind: 'demand' },
   { resultType, webPki, reason }: TlsSession,
 ): { result: string; reason: string } {
   const ended = watched && 'testing' in watched ? webPki : resultType

@@ -6,19 +6,19 @@ import type { Resolver } from '../../dns/dns.ts'
 import type { Storage, StoredStsPolicy } from '../../storage/storage.ts'
 import type { Logger } from '../../watch/log.ts'
 import type { GuardedFetch } from '../../wire/fetch.ts'
-import { readStsPolicy, readStsRecord } from './sts.ts'
+import { parseStsPolicy, parseStsRecord } from './sts.ts'
 
 /**
- * The policy in effect, if any. `trouble` is a problem that was found either way, as a sentence and a result type (RFC
- * 8460 §4.3).
+ * The policy in effect, if any. `trouble` is a problem that was found with or without such a policy, as a sentence and a
+ * result type (RFC 8460 §4.3).
  */
 export interface StsState {
   /** The policy in effect; null if the domain publishes no policy or it couldn't be fetched. */
   held: StoredStsPolicy | null
-  trouble: StsTrouble | null
+  trouble: StsProblem | null
 }
 
-export interface StsTrouble {
+export interface StsProblem {
   why: string
   resultType: 'sts-policy-fetch-error' | 'sts-policy-invalid' | 'sts-webpki-invalid'
 }
@@ -67,7 +67,7 @@ export function createStsCache(deps: StsDeps): StsCache {
 class Cache implements StsCache {
   readonly #deps: StsDeps
   readonly #known = new LRUCache<string, { policy: StoredStsPolicy | null }>(BOUND)
-  readonly #failures = new LRUCache<string, { id: string; trouble: StsTrouble; at: number }>(BOUND)
+  readonly #failures = new LRUCache<string, { id: string; trouble: StsProblem; at: number }>(BOUND)
   readonly #flights = new Map<string, Promise<StsState>>()
 
   constructor(deps: StsDeps) {
@@ -101,7 +101,7 @@ class Cache implements StsCache {
     const live = stored && stored.expiresAt > now ? stored : null
     // A cached policy applies whatever happens to DNS. Without one, the domain counts as having none (RFC 8461 §3.3).
     if (answer.kind === 'failed') return { held: live, trouble: null }
-    const record = answer.kind === 'absent' ? { kind: 'none' as const } : readStsRecord(answer.records)
+    const record = answer.kind === 'absent' ? { kind: 'none' as const } : parseStsRecord(answer.records)
     if (record.kind === 'invalid') {
       const why = `The TXT record _mta-sts.${domain} ${record.why}.`
       return { held: live, trouble: live ? null : { why, resultType: 'sts-policy-invalid' } }
@@ -165,7 +165,7 @@ async function refreshOne(
 ): Promise<void> {
   const { domain, expiresAt } = old
   const answer = await resolver.resolve(`_mta-sts.${domain}`, 'TXT')
-  const record = answer.kind === 'found' ? readStsRecord(answer.records) : { kind: 'none' as const }
+  const record = answer.kind === 'found' ? parseStsRecord(answer.records) : { kind: 'none' as const }
   const { trouble } =
     record.kind === 'id'
       ? await renew(domain, record.id, old)
@@ -181,7 +181,7 @@ async function refreshOne(
 async function fetchPolicy(
   domain: string,
   { fetch, port }: StsDeps,
-): Promise<Pick<StoredStsPolicy, 'policy'> | StsTrouble> {
+): Promise<Pick<StoredStsPolicy, 'policy'> | StsProblem> {
   const url = new URL(
     `https://mta-sts.${domain}${port === undefined ? '' : `:${port}`}/.well-known/mta-sts.txt`,
   )
@@ -190,7 +190,7 @@ async function fetchPolicy(
     bytes += more
     if (bytes > MOST_BYTES) throw new TooLarge()
   }
-  const fail = (why: string, resultType: StsTrouble['resultType']): StsTrouble => ({
+  const fail = (why: string, resultType: StsProblem['resultType']): StsProblem => ({
     why: `The MTA-STS policy ${url.href} ${why}.`,
     resultType,
   })
@@ -200,7 +200,7 @@ async function fetchPolicy(
       return fail(fetched.note, fetched.certificate ? 'sts-webpki-invalid' : 'sts-policy-fetch-error')
     const type = fetched.contentType?.split(';', 1)[0]!.trim().toLowerCase()
     if (type !== 'text/plain') return fail('is not of type text/plain', 'sts-policy-invalid')
-    const policy = readStsPolicy(new TextDecoder('utf-8').decode(fetched.content))
+    const policy = parseStsPolicy(new TextDecoder('utf-8').decode(fetched.content))
     return typeof policy === 'string' ? fail(policy, 'sts-policy-invalid') : { policy }
   } catch (error) {
     if (error instanceof TooLarge)

@@ -17,7 +17,7 @@ const EXTENSION_VALUE = /^[!-:<>-~]+$/
  * Parses the TXT records of `_mta-sts.<domain>` (RFC 8461 §3.1). Ignores those that don't begin with `v=STSv1;`. Unless
  * exactly one is left, the domain has no policy.
  */
-export function readStsRecord(records: readonly string[]): StsRecord {
+export function parseStsRecord(records: readonly string[]): StsRecord {
   const ours = records.filter((record) => /^v=STSv1[ \t]*;/.test(record))
   if (ours.length === 0) return { kind: 'none' }
   if (ours.length > 1) return { kind: 'invalid', why: 'exists more than once' }
@@ -54,7 +54,7 @@ const DOMAIN =
   /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i
 
 /** Parses a policy file (RFC 8461 §3.2); returns a string that completes "the policy …" when it is invalid. */
-export function readStsPolicy(text: string): StsPolicy | string {
+export function parseStsPolicy(text: string): StsPolicy | string {
   const once = new Map<string, string>()
   const mx: string[] = []
   for (const line of text.replace(/(?:\r?\n)+$/, '').split(/\r?\n/)) {
@@ -80,7 +80,7 @@ export function readStsPolicy(text: string): StsPolicy | string {
 }
 
 /** Returns the policy's lines as quoted in TLS reports (RFC 8460 §4.4). */
-export function stsPolicyLines({ mode, mx, maxAge }: StsPolicy): string[] {
+export function formatStsPolicyLines({ mode, mx, maxAge }: StsPolicy): string[] {
   return ['version: STSv1', `mode: ${mode}`, ...mx.map((pattern) => `mx: ${pattern}`), `max_age: ${maxAge}`]
 }
 
@@ -88,7 +88,7 @@ export function stsPolicyLines({ mode, mx, maxAge }: StsPolicy): string[] {
  * Returns the pattern that a host matches; undefined for none (RFC 8461 §4.1). A wildcard stands for exactly one label,
  * the leftmost.
  */
-export function matchingMx(policy: StsPolicy, host: string): string | undefined {
+export function findMatchingMx(policy: StsPolicy, host: string): string | undefined {
   const name = host.toLowerCase().replace(/\.$/, '')
   const parent = name.slice(name.indexOf('.') + 1)
   return policy.mx.find((pattern) =>

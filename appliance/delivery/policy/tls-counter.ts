@@ -1,6 +1,6 @@
 /** Counts TLS results, and writes the counts periodically (RFC 8460 §4). */
 import type { Clock } from '../../clock/clock.ts'
-import { dayOf } from '../../mail/tls-report.ts'
+import { formatUtcDay } from '../../mail/tls-report.ts'
 import type { ReportedPolicy, Storage, TlsCount } from '../../storage/storage.ts'
 import type { Logger } from '../../watch/log.ts'
 
@@ -14,7 +14,7 @@ const MOST_ROWS = 100
 const REASON_CHARS = 200
 
 /** A session to count, or one that was skipped. */
-export interface Counted {
+export interface CountedSession {
   domain: string
   policy: ReportedPolicy
   /** `success`, or a result type of RFC 8460 §4.3. */
@@ -26,7 +26,7 @@ export interface Counted {
 }
 
 export interface TlsCounter {
-  add(counted: Counted): void
+  add(counted: CountedSession): void
   /** Writes pending counts. */
   flush(): Promise<void>
   /** Writes the rest and stops counting. */
@@ -69,9 +69,9 @@ export function createTlsCounter({
   return {
     add(counted) {
       if (stopped) return
-      // A success needs no details, because no one looks for its cause.
+      // A success needs no details, because no one investigates its cause.
       const plain = counted.result === 'success' ? { sourceIp: '', mxHost: '', mxIp: '', reason: '' } : {}
-      const one = { ...counted, ...plain, day: dayOf(clock.now()) }
+      const one = { ...counted, ...plain, day: formatUtcDay(clock.now()) }
       one.reason = one.reason.slice(0, REASON_CHARS)
       const { reason: _, ...what } = one
       const key = JSON.stringify(what)

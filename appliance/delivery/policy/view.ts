@@ -1,8 +1,8 @@
 /** Looks up a domain's TLS policies to show them to people. */
 import type { Answer, Resolver } from '../../dns/dns.ts'
 import type { TlsHostView, TlsPolicyView } from '../../mail/tls-policy.ts'
-import { readTlsReportRecord } from '../../mail/tls-report.ts'
-import type { Demanded, TlsWish } from './demand.ts'
+import { parseTlsReportRecord } from '../../mail/tls-report.ts'
+import type { TlsDecision, TlsPreference } from './demand.ts'
 import type { StsState } from './sts-cache.ts'
 
 /** A domain's policies during one attempt. */
@@ -20,13 +20,13 @@ export interface ViewDeps {
   resolver: Pick<Resolver, 'resolve'>
   trustAd: boolean
   policyFor: (domain: string, mxAnswerAuthentic: boolean) => Promise<DomainPolicy>
-  decide: (policy: DomainPolicy, host: string, wish: TlsWish) => Promise<Demanded>
+  decide: (policy: DomainPolicy, host: string, wish: TlsPreference) => Promise<TlsDecision>
 }
 
 const MOST_HOSTS = 10
 
 /** Makes the same lookups as a delivery, without sending mail. */
-export async function viewOf(domain: string, deps: ViewDeps): Promise<TlsPolicyView> {
+export async function loadTlsPolicyView(domain: string, deps: ViewDeps): Promise<TlsPolicyView> {
   const { resolver, policyFor, decide, trustAd } = deps
   const troubles: string[] = []
   const answer = await resolver.resolve(domain, 'MX')
@@ -43,7 +43,7 @@ export async function viewOf(domain: string, deps: ViewDeps): Promise<TlsPolicyV
     }),
   )
   const reports = await resolver.resolve(`_smtp._tls.${domain}`, 'TXT')
-  const targets = readTlsReportRecord(reports.kind === 'found' ? reports.records : [])
+  const targets = parseTlsReportRecord(reports.kind === 'found' ? reports.records : [])
   if (targets.kind === 'invalid') troubles.push(`The TXT record _smtp._tls.${domain} ${targets.why}.`)
   return {
     domain,
@@ -65,7 +65,7 @@ function hostsOf(domain: string, answer: Answer<'MX'>): { host: string; preferen
     .sort((a, b) => a.preference - b.preference)
 }
 
-function present(demanded: Demanded): Pick<TlsHostView, 'tls' | 'why' | 'tlsa'> {
+function present(demanded: TlsDecision): Pick<TlsHostView, 'tls' | 'why' | 'tlsa'> {
   const tlsa = demanded.policy.type === 'tlsa' ? demanded.policy.strings : []
   if (demanded.kind === 'skip') return { tls: 'skipped', why: demanded.why, tlsa }
   return { tls: demanded.demand.kind, why: demanded.note, tlsa }

@@ -1,14 +1,14 @@
 import * as api from '../../api/account.ts'
 import { serve } from '../serve.ts'
-import type { OwnSession } from '../../accounts/accounts.ts'
+import type { UserSession } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentDeleted, presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
 import { browserName } from '../browser-name.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { passwordChanged } from '../account-mail.ts'
-import { admitTry, ownSession, renewCookie } from '../own-account.ts'
-import { STRANGERS_BODY } from '../sign-in.ts'
+import { createPasswordChangedNotice } from '../account-mail.ts'
+import { limitAttempts, requireSession, renewSessionCookie } from '../own-account.ts'
+import { MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
 import { createThrottle, type Throttle } from '../../clock/throttle.ts'
 
 /** Maximum number of password attempts per minute, so that someone at an unlocked computer can't guess the password. */
@@ -34,17 +34,17 @@ function passwordRoute(app: App, deps: HttpDeps, passwords: Throttle): void {
       ...mine,
       secretBody: true,
       audit: { action: 'account.password', noun: 'account', personal: true },
-      bodyLimit: STRANGERS_BODY,
+      bodyLimit: MAX_UNAUTHENTICATED_BODY,
     },
     async (request, reply) => {
-      const own = await ownSession(deps, request)
+      const own = await requireSession(deps, request)
       const { user, token } = own
-      admitTry(reply, throttle, user.id)
-      admitTry(reply, passwords, user.id)
+      limitAttempts(reply, throttle, user.id)
+      limitAttempts(reply, passwords, user.id)
       const { current, new: password } = request.body
       await accounts.changePassword({ userId: user.id, current, password, token })
-      await sendNotice(passwordChanged(user.email, config.hostname))
-      await renewCookie(deps, { request, reply }, own)
+      await sendNotice(createPasswordChangedNotice(user.email, config.hostname))
+      await renewSessionCookie(deps, { request, reply }, own)
       return { object: 'password' as const, changed: true as const }
     },
   )
@@ -55,12 +55,12 @@ function sessionListRoutes(app: App, deps: HttpDeps): void {
   const audited = { ...mine, audit: { action: 'session.end', noun: 'session' } } as const
 
   serve(app, api.listAccountSessions, mine, async (request) => {
-    const { user, token } = await ownSession(deps, request)
+    const { user, token } = await requireSession(deps, request)
     return presentList((await accounts.listSessions({ userId: user.id, token })).map(presentSession))
   })
 
   serve(app, api.endAccountSession, audited, async (request) => {
-    const { user } = await ownSession(deps, request)
+    const { user } = await requireSession(deps, request)
     const id = request.params.id
     if (!(await accounts.endSession({ userId: user.id, id })))
       throw refuse('not_found', { resource: 'Session' })
@@ -68,14 +68,14 @@ function sessionListRoutes(app: App, deps: HttpDeps): void {
   })
 
   serve(app, api.endAccountSessions, audited, async (request, reply) => {
-    const own = await ownSession(deps, request)
+    const own = await requireSession(deps, request)
     const deleted = await accounts.endOtherSessions({ userId: own.user.id, token: own.token })
-    await renewCookie(deps, { request, reply }, own)
+    await renewSessionCookie(deps, { request, reply }, own)
     return { object: 'account_session' as const, deleted }
   })
 }
 
-function presentSession(session: OwnSession): api.AccountSession {
+function presentSession(session: UserSession): api.AccountSession {
   return {
     object: 'account_session',
     id: session.id,

@@ -2,7 +2,7 @@ import * as api from '../../api/alerts.ts'
 import { presentList } from '../../api/shared.ts'
 import { ALERT_KINDS } from '../../mail/alert.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import { readAlertSettings } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -12,20 +12,20 @@ export function alertRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
 
   serve(app, api.listAlerts, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { items, hasMore } = await storage.listAlerts({ teamId, ...request.query }, clock.now())
     return presentList(items.map(api.presentAlert), hasMore)
   })
 
   serve(app, api.getAlert, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const alert = await storage.getAlert({ teamId, id: request.params.id }, clock.now())
     if (!alert) throw refuse('not_found', { resource: 'Alert' })
     return api.presentAlert(alert)
   })
 
   serve(app, api.getAlertSettings, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     return api.presentAlertSettings(await storage.alertSettings({ teamId }, clock.now()))
   })
 
@@ -39,7 +39,7 @@ export function alertRoutes(app: App, deps: HttpDeps): void {
     async (request) => {
       const { email, muted } = request.body
       const settings = { email, muted: ALERT_KINDS.filter((kind) => muted.includes(kind)) }
-      await storage.setAlertSettings({ teamId: callerOf(request).teamId, settings }, clock.now())
+      await storage.setAlertSettings({ teamId: getCaller(request).teamId, settings }, clock.now())
       return api.presentAlertSettings(settings)
     },
   )

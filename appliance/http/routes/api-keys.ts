@@ -2,8 +2,8 @@ import * as api from '../../api/api-keys.ts'
 import { serve } from '../serve.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
-import { callerOf, demand } from '../access.ts'
+import { paginateList, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
+import { getCaller, requireRight } from '../access.ts'
 import { readKey } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
@@ -21,8 +21,8 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
       if (domainId !== null && !isId(domainId)) throw refuse('invalid_id', { parameter: 'domain_id' })
       // A full-access key has an admin's rights, so only admins may create one. A developer could otherwise use a key to
       // gain these rights.
-      if (permission !== 'sending_access') demand(request, 'operate')
-      const { teamId } = callerOf(request)
+      if (permission !== 'sending_access') requireRight(request, 'operate')
+      const { teamId } = getCaller(request)
       const { key, token } = await senders.createKey({
         teamId,
         name,
@@ -36,7 +36,7 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
   )
 
   serve(app, api.listApiKeys, {}, async (request) => {
-    const page = pageOf(await senders.listKeys({ teamId: callerOf(request).teamId }), request.query)
+    const page = paginateList(await senders.listKeys({ teamId: getCaller(request).teamId }), request.query)
     return presentList(page.items.map(api.presentApiKey), page.hasMore)
   })
 
@@ -46,7 +46,7 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
     { right: 'keys', audit: { action: 'api_key.update', noun: 'api_key', read } },
     async (request) => {
       const id = request.params.id
-      await senders.renameKey({ teamId: callerOf(request).teamId, id, name: request.body.name })
+      await senders.renameKey({ teamId: getCaller(request).teamId, id, name: request.body.name })
       return presentRef('api_key', id)
     },
   )
@@ -57,7 +57,7 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
     { right: 'keys', audit: { action: 'api_key.delete', noun: 'api_key', read } },
     async (request) => {
       const id = request.params.id
-      await senders.revokeKey({ teamId: callerOf(request).teamId, id })
+      await senders.revokeKey({ teamId: getCaller(request).teamId, id })
       return presentDeleted('api_key', id)
     },
   )

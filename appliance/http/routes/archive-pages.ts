@@ -16,7 +16,7 @@ import { chooseLanguage, DEFAULT_PAGE } from '../../mail/unsubscribe-page.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { namesTag } from '../etag.ts'
 import { PERSONAL_HEADERS, sendPublicPage } from '../public-page.ts'
-import { contentPage, PUBLISHED_POLICY } from '../shared-page.ts'
+import { renderContentPage, PUBLISHED_POLICY } from '../shared-page.ts'
 
 /** Caches ask each time, because a broadcast can be withdrawn at any time. Visitors' languages differ. */
 const HEADERS = { 'cache-control': 'public, no-cache', 'referrer-policy': 'no-referrer' }
@@ -116,7 +116,7 @@ async function sendContent(deps: Deps, request: FastifyRequest, reply: FastifyRe
   void reply.headers({ ...HEADERS, ...NOT_INDEXED, etag: tag })
   void reply.headers({ 'content-security-policy': PUBLISHED_POLICY, 'x-frame-options': 'SAMEORIGIN' })
   if (isKnown(request, tag, null)) return reply.code(304).send()
-  return reply.header('content-type', 'text/html; charset=utf-8').send(contentPage(content))
+  return reply.header('content-type', 'text/html; charset=utf-8').send(renderContentPage(content))
 }
 
 function sendPage(

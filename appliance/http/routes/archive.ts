@@ -1,13 +1,13 @@
 import * as api from '../../api/archive.ts'
 import type { ArchiveInput } from '../../archive/archive.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
 /** Routes for the settings of the team's public archive. */
 export function archiveRoutes(app: App, { archive }: Pick<HttpDeps, 'archive'>): void {
   const read = async (teamId: string) => api.presentArchive(await archive.get({ teamId }))
-  serve(app, api.getArchive, {}, (request) => read(callerOf(request).teamId))
+  serve(app, api.getArchive, {}, (request) => read(getCaller(request).teamId))
   serve(
     app,
     api.updateArchive,
@@ -15,11 +15,11 @@ export function archiveRoutes(app: App, { archive }: Pick<HttpDeps, 'archive'>):
       audit: {
         action: 'archive.update',
         noun: 'archive',
-        read: (request) => read(callerOf(request).teamId),
+        read: (request) => read(getCaller(request).teamId),
       },
     },
     async (request) => {
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       return api.presentArchive(await archive.update({ teamId, input: inputOf(request.body) }))
     },
   )

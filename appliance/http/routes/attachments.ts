@@ -1,14 +1,14 @@
 import type { FastifyReply } from 'fastify'
-import type { Which } from '../../mime/mime.ts'
-import type { Contents } from '../../intake/intake.ts'
+import type { AttachmentKey } from '../../mime/mime.ts'
+import type { EmailContentReader } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { AttachmentInfo, Email } from '../../storage/storage.ts'
 import * as api from '../../api/attachments.ts'
 import { DEFAULT_LIMIT, type PageQuery } from '../../api/parameters.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import type { Links } from '../links.ts'
+import type { LinkSigner } from '../links.ts'
 import { serve } from '../serve.ts'
 
 /** How long a download link works, in milliseconds. */
@@ -16,10 +16,10 @@ export const LINK_LIFETIME = 60 * 60 * 1000
 
 /** Dependencies for creating and opening links. */
 export interface LinkDeps {
-  links: Links
+  links: LinkSigner
   /** Origin for links, without a trailing slash. */
   origin: () => string
-  contents: Contents
+  contents: EmailContentReader
 }
 
 /** Routes for the attachments of sent emails, and their download without a key. */
@@ -41,8 +41,8 @@ export function attachmentRoutes(
   }
 
   serve(app, api.listAttachments, {}, async (request) => {
-    const email = await find(callerOf(request).teamId, request.params.id)
-    const { items, hasMore } = pageInOrder(email.attachments, request.query)
+    const email = await find(getCaller(request).teamId, request.params.id)
+    const { items, hasMore } = paginateAttachments(email.attachments, request.query)
     return presentList(
       items.map((item) => present(email, item)),
       hasMore,
@@ -50,7 +50,7 @@ export function attachmentRoutes(
   })
 
   serve(app, api.getAttachment, {}, async (request) => {
-    const email = await find(callerOf(request).teamId, request.params.id)
+    const email = await find(getCaller(request).teamId, request.params.id)
     const attachment = email.attachments.find(({ id }) => id === request.params.attachment_id)
     if (!attachment) throw refuse('not_found', { resource: 'Attachment' })
     return { object: 'attachment' as const, ...present(email, attachment) }
@@ -65,7 +65,7 @@ export function attachmentRoutes(
     const place = email?.attachments.findIndex(({ id }) => id === target.attachmentId) ?? -1
     if (!email || place < 0) throw refuse('not_found', { resource: 'Attachment' })
     const load = () => storage.getMessage({ emailId: email.id }, clock.now())
-    const which = whichOf(email.attachments, place)
+    const which = identifyAttachment(email.attachments, place)
     const content = await mime.attachment({ teamId: email.teamId, size: email.size, load, which })
     if (!content) throw refuse('not_found', { resource: 'Attachment' })
     return sendFile(reply, email.attachments[place]!, content)
@@ -73,7 +73,7 @@ export function attachmentRoutes(
 }
 
 /** Identifies an attachment by its Content-ID or, without one, by its position among the attachments without one. */
-export function whichOf(attachments: AttachmentInfo[], place: number): Which {
+export function identifyAttachment(attachments: AttachmentInfo[], place: number): AttachmentKey {
   const { contentId } = attachments[place]!
   if (contentId !== null) return { contentId }
   return { place: attachments.slice(0, place).filter((other) => other.contentId === null).length }
@@ -110,7 +110,7 @@ function disposition(filename: string): string {
  * Returns a page of attachments in the order of the message, which senders know. Without parameters, returns all of
  * them.
  */
-export function pageInOrder(
+export function paginateAttachments(
   items: AttachmentInfo[],
   { limit: given, after, before }: Partial<PageQuery>,
 ): { items: AttachmentInfo[]; hasMore: boolean } {

@@ -4,9 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { AuditEntry, AuditFilter } from '../../storage/storage.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf, isOperator } from '../access.ts'
+import { getCaller, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { CSV, download, PAGE_ROWS } from '../download.ts'
+import { CSV_TYPE, sendDownload, PAGE_ROWS } from '../download.ts'
 
 /**
  * Routes for the audit log: actions by the team and on its objects; for operators, also actions that concern the whole
@@ -16,7 +16,7 @@ export function auditRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
   const config = { right: 'security' } as const
   const scope = async (request: FastifyRequest) => ({
-    teamId: callerOf(request).teamId,
+    teamId: getCaller(request).teamId,
     appliance: await isOperator(request, deps),
   })
 
@@ -37,12 +37,12 @@ export function auditRoutes(app: App, deps: HttpDeps): void {
     const { format, ...conditions } = request.query
     const filter = { ...conditions, ...(await scope(request)) }
     const file = { name: `audit.${format}`, pages: allOf(deps, filter), ...FORMATS[format] }
-    return download(request, reply, file, deps)
+    return sendDownload(request, reply, file, deps)
   })
 }
 
 const FORMATS = {
-  csv: { type: CSV, head: api.AUDIT_COLUMNS, write: api.auditRecord },
+  csv: { type: CSV_TYPE, head: api.AUDIT_CSV_HEADER, write: api.formatAuditRow },
   json: {
     type: 'application/json; charset=utf-8',
     head: '[\n',

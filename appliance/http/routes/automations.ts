@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify'
-import { presentTestRun, testAutomation, testInputOf } from '../../api/automation-tests.ts'
+import { presentTestRun, testAutomation, toTestInput } from '../../api/automation-tests.ts'
 import * as api from '../../api/automations.ts'
 import { listContactRuns, presentContactRun } from '../../api/contact-automations.ts'
 import { presentDeleted, presentList, presentRef } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
 const ref = (request: FastifyRequest) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   id: (request.params as { automation_id: string }).automation_id,
 })
 
@@ -23,7 +23,7 @@ export function automationRoutes(app: App, deps: HttpDeps): void {
     api.createAutomation,
     { ...act, audit: { action: 'automation.create', noun } },
     async (request, reply) => {
-      const { id } = await automations.create({ teamId: callerOf(request).teamId, input: request.body })
+      const { id } = await automations.create({ teamId: getCaller(request).teamId, input: request.body })
       void reply.code(201)
       return presentRef(noun, id)
     },
@@ -68,7 +68,7 @@ export function automationRoutes(app: App, deps: HttpDeps): void {
     },
   )
   serve(app, testAutomation, { right: 'send', audit: null }, async (request) =>
-    presentTestRun(await automations.test({ ...ref(request), input: testInputOf(request.body) })),
+    presentTestRun(await automations.test({ ...ref(request), input: toTestInput(request.body) })),
   )
   listRoutes(app, deps)
 }
@@ -77,7 +77,11 @@ export function automationRoutes(app: App, deps: HttpDeps): void {
 function listRoutes(app: App, { audience, automations }: HttpDeps): void {
   serve(app, api.listAutomations, {}, async (request) => {
     const { counts: counted, ...query } = request.query
-    const { items, hasMore } = await automations.list({ teamId: callerOf(request).teamId, ...query, counted })
+    const { items, hasMore } = await automations.list({
+      teamId: getCaller(request).teamId,
+      ...query,
+      counted,
+    })
     return presentList(items.map(api.presentAutomationSummary), hasMore)
   })
   serve(app, api.countAutomation, {}, async (request) =>
@@ -91,7 +95,7 @@ function listRoutes(app: App, { audience, automations }: HttpDeps): void {
     api.presentRun(await automations.run({ ...ref(request), runId: request.params.run_id })),
   )
   serve(app, listContactRuns, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id: contactId } = await audience.getContact({ teamId, idOrEmail: request.params.id })
     return presentList((await automations.contactRuns({ teamId, contactId })).map(presentContactRun), false)
   })

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { readRequest, type ItemError, type SendRequest, type Submission } from '../../intake/intake.ts'
+import { parseRequest, type ItemError, type SendRequest, type Submission } from '../../intake/intake.ts'
 import { Refusal, refuse, refuseAt } from '../../mail/refusals.ts'
-import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
-import { callerOf } from '../access.ts'
+import { setAcceptedHeaders, dropHeadersAndLog, identifyRequest } from '../accepted.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { MAX_BATCH, sendBatch, SendEmail } from '../../api/sending.ts'
 import { serve } from '../serve.ts'
-import { refuseInvalid } from '../validation.ts'
+import { createValidationRefusal } from '../validation.ts'
 
 /** Routes for sending many emails with one request. */
 export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
@@ -21,17 +21,17 @@ export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): v
       attachValidation: true,
       preValidation: (request, _reply, done) => {
         const { body } = request
-        if (Array.isArray(body) && body.length <= MAX_BATCH) dropAndNote(request, body)
+        if (Array.isArray(body) && body.length <= MAX_BATCH) dropHeadersAndLog(request, body)
         done()
       },
     },
     async (request, reply) => {
-      const caller = callerOf(request)
+      const caller = getCaller(request)
       const permissive = readMode(request.headers['x-batch-validation']) === 'permissive'
-      const name = sameness(request, 'POST /emails/batch', permissive ? 'permissive' : '')
+      const name = identifyRequest(request, 'POST /emails/batch', permissive ? 'permissive' : '')
       const read = async (item: unknown) => {
         const { body, template } = await templates.fill(assertEmail(request, item), caller.teamId)
-        return { ...readRequest(body, clock.now()), template }
+        return { ...parseRequest(body, clock.now()), template }
       }
       // Checked before the emails are read, because a permissive request may have sent a batch that a strict request
       // can't.
@@ -40,7 +40,7 @@ export function batchRoutes(app: App, { intake, templates, clock }: HttpDeps): v
         (await intake.accept({ ...(await readBatch(request, permissive, read)), ...name }, caller))
       // A list, so that a search for an id finds the request.
       request.about.email_id = accepted.ids
-      answerAccepted(reply, accepted)
+      setAcceptedHeaders(reply, accepted)
       const data = accepted.ids.map((id) => ({ id }))
       return permissive ? { data, errors: accepted.errors } : { data }
     },
@@ -86,7 +86,7 @@ function assertBatch(body: unknown): unknown[] {
 /** Runs the same checks as for the body of POST /emails, in the same order. */
 function assertEmail(request: FastifyRequest, item: unknown): SendEmail {
   const fits = request.getValidationFunction(SendEmail) ?? request.compileValidationSchema(SendEmail)
-  if (!fits(item)) throw refuseInvalid(fits.errors ?? [])
+  if (!fits(item)) throw createValidationRefusal(fits.errors ?? [])
   const email = item as SendEmail
   if (email.attachments && email.attachments.length > 0)
     throw refuse('not_in_batch', { field: 'attachments' })

@@ -1,16 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcast-versions.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
-import { authorOf, callerOf } from '../access.ts'
+import { getAuthorName, getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import { broadcastReader } from './broadcasts.ts'
+import { createBroadcastReader } from './broadcasts.ts'
 
 /** Routes for the versions of drafts of broadcasts. */
 export function broadcastVersionRoutes(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
   const named = (request: FastifyRequest & { params: { id: string } }) => ({
-    teamId: callerOf(request).teamId,
+    teamId: getCaller(request).teamId,
     id: request.params.id,
   })
   serve(app, api.listBroadcastVersions, {}, async (request) => {
@@ -21,10 +21,10 @@ export function broadcastVersionRoutes(app: App, deps: HttpDeps): void {
     const { version_id: version } = request.params
     return api.presentBroadcastVersion(await broadcasts.getBroadcastVersion({ ...named(request), version }))
   })
-  const audit = { action: 'broadcast.update', noun: 'broadcast', read: broadcastReader(deps) } as const
+  const audit = { action: 'broadcast.update', noun: 'broadcast', read: createBroadcastReader(deps) } as const
   serve(app, api.restoreBroadcastVersion, { right: 'send', audit }, async (request) => {
     const { version_id: version } = request.params
-    const about = { version, author: authorOf(request), edits: request.body?.edits }
+    const about = { version, author: getAuthorName(request), edits: request.body?.edits }
     await broadcasts.restoreBroadcastVersion({ ...named(request), ...about })
     return presentRef('broadcast', request.params.id)
   })

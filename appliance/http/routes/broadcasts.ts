@@ -3,20 +3,20 @@ import * as api from '../../api/broadcasts.ts'
 import * as resultApi from '../../api/broadcast-results.ts'
 import * as reviewApi from '../../api/broadcast-review.ts'
 import { chooseVariant, type GivenAbTest, presentAbTestResults } from '../../api/broadcast-ab-test.ts'
-import { backlogsOf, lanesOf } from '../../api/broadcast-lanes.ts'
+import { toBacklogCounts, addSendingRates } from '../../api/broadcast-lanes.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
-import { readRequest } from '../../intake/intake.ts'
+import { parseRequest } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { answerAccepted, sameness } from '../accepted.ts'
-import { authorOf, callerOf } from '../access.ts'
+import { setAcceptedHeaders, identifyRequest } from '../accepted.ts'
+import { getAuthorName, getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { CSV, download } from '../download.ts'
+import { CSV_TYPE, sendDownload } from '../download.ts'
 import { serve } from '../serve.ts'
-import { countTests } from '../rate.ts'
+import { countTestEmails } from '../rate.ts'
 
 const which = (request: FastifyRequest) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   id: (request.params as { id: string }).id,
 })
 const ref = (id: string) => presentRef('broadcast', id)
@@ -33,7 +33,7 @@ export function broadcastRoutes(app: App, deps: HttpDeps): void {
 }
 
 /** Formats a broadcast for the audit log, without its long HTML. */
-export const broadcastReader =
+export const createBroadcastReader =
   ({ broadcasts }: HttpDeps) =>
   async (request: FastifyRequest) => {
     const { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour, archive } =
@@ -91,7 +91,7 @@ const abTestOf = ({ share, wait_hours: waitHours, variants = [] }: GivenAbTest &
 
 function draftRoutes(app: App, deps: HttpDeps): void {
   const { archive, broadcasts, shaping } = deps
-  const read = broadcastReader(deps)
+  const read = createBroadcastReader(deps)
   const noun = 'broadcast' as const
   const created = { right: 'send', audit: { action: 'broadcast.create', noun } } as const
   serve(app, api.createBroadcast, created, async (request, reply) => {
@@ -99,8 +99,8 @@ function draftRoutes(app: App, deps: HttpDeps): void {
     const scheduledAt = timeOf(request.body)
     if (scheduledAt !== null && send !== true)
       throw refuse('invalid_field', { field: 'scheduled_at', expected: 'only with `send`: true' })
-    const caller = callerOf(request)
-    const author = authorOf(request)
+    const caller = getCaller(request)
+    const author = getAuthorName(request)
     // Typed clients send "" for unset fields.
     const template = request.body.template_id === '' ? undefined : (request.body.template_id ?? undefined)
     const draft = { ...draftOf(request.body), template }
@@ -110,7 +110,7 @@ function draftRoutes(app: App, deps: HttpDeps): void {
     return ref(id)
   })
   serve(app, api.listBroadcasts, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { segment_id: segmentId, ...query } = request.query
     const page = await broadcasts.listBroadcasts({ teamId, segmentId, ...query })
     const items = await Promise.all(page.items.map((one) => broadcasts.refreshed(one)))
@@ -129,7 +129,7 @@ function draftRoutes(app: App, deps: HttpDeps): void {
   const updated = { right: 'send', audit: { action: 'broadcast.update', noun, read } } as const
   serve(app, api.updateBroadcast, updated, async (request) => {
     const { edits } = request.body
-    const by = { author: authorOf(request), edits }
+    const by = { author: getAuthorName(request), edits }
     await broadcasts.updateBroadcast({ ...which(request), draft: draftOf(request.body), ...by })
     return ref(request.params.id)
   })
@@ -140,14 +140,14 @@ function draftRoutes(app: App, deps: HttpDeps): void {
   })
   // The audit entry is about the new broadcast.
   serve(app, api.duplicateBroadcast, created, async (request) => {
-    const by = { author: authorOf(request), without: request.body?.without }
+    const by = { author: getAuthorName(request), without: request.body?.without }
     return ref((await broadcasts.duplicateBroadcast({ ...which(request), ...by })).id)
   })
 }
 
 function sendingRoutes(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
-  const read = broadcastReader(deps)
+  const read = createBroadcastReader(deps)
   const about = { noun: 'broadcast', read } as const
   const sent = { right: 'send', audit: { action: 'broadcast.send', ...about } } as const
   const canceled = { right: 'send', audit: { action: 'broadcast.cancel', ...about } } as const
@@ -157,7 +157,7 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.sendBroadcast, sent, async (request) => {
     const scheduledAt = timeOf(request.body)
     const edits = request.body?.edits
-    await broadcasts.sendBroadcast({ caller: callerOf(request), id: request.params.id, scheduledAt, edits })
+    await broadcasts.sendBroadcast({ caller: getCaller(request), id: request.params.id, scheduledAt, edits })
     return ref(request.params.id)
   })
   serve(app, chooseVariant, chosen, async (request) => {
@@ -196,7 +196,7 @@ function eligibleRoute(app: App, { broadcasts }: HttpDeps): void {
 /** Route for the drafts that a contact would get. */
 function contactRoute(app: App, { audience, broadcasts }: HttpDeps): void {
   serve(app, reviewApi.listContactBroadcasts, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id: contactId } = await audience.getContact({ teamId, idOrEmail: request.params.id })
     const prospects = await broadcasts.contactProspects({ teamId, contactId })
     return presentList(prospects.map(reviewApi.presentContactBroadcast), false)
@@ -210,7 +210,7 @@ const MOST_TESTS = 5
 function testRoute(app: App, deps: HttpDeps): void {
   const { broadcasts, intake, clock } = deps
   serve(app, reviewApi.testBroadcast, { right: 'send', audit: null }, async (request, reply) => {
-    const caller = callerOf(request)
+    const caller = getCaller(request)
     const { id } = request.params
     const contact = request.body.contact_id ?? null
     const { variant } = request.body
@@ -218,11 +218,11 @@ function testRoute(app: App, deps: HttpDeps): void {
     const to = [request.body.to ?? []].flat()
     if (to.length === 0) throw refuse('missing_field', { field: 'to' })
     if (to.length > MOST_TESTS) throw refuse('too_many_recipients', { field: 'to', limit: MOST_TESTS })
-    await countTests(deps, caller.teamId, to.length)
-    const submissions = to.map((one) => readRequest({ ...sample, to: [one] }, clock.now()))
-    const name = sameness(request, `POST /broadcasts/${id}/test`)
+    await countTestEmails(deps, caller.teamId, to.length)
+    const submissions = to.map((one) => parseRequest({ ...sample, to: [one] }, clock.now()))
+    const name = identifyRequest(request, `POST /broadcasts/${id}/test`)
     const accepted = await intake.accept({ submissions, ...name }, caller)
-    answerAccepted(reply, accepted)
+    setAcceptedHeaders(reply, accepted)
     await broadcasts.noteBroadcastTest({ ...which(request), edits })
     return { ...ref(id), email_ids: accepted.ids }
   })
@@ -231,7 +231,7 @@ function testRoute(app: App, deps: HttpDeps): void {
 function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void {
   serve(app, reviewApi.reviewBroadcast, {}, async (request) => {
     const { id } = request.params
-    const review = await broadcasts.reviewBroadcast({ caller: callerOf(request), id })
+    const review = await broadcasts.reviewBroadcast({ caller: getCaller(request), id })
     const forecast = await shaping.forecast(review.pool, review.providers, review.hourlyRate)
     return reviewApi.presentReview(review, forecast, Math.max(review.scheduledAt ?? 0, clock.now()))
   })
@@ -239,11 +239,11 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
     const about = which(request)
     const broadcast = await broadcasts.getBroadcast(about)
     const providers = await broadcasts.providerResults(about)
-    const backlogs = await shaping.backlog(backlogsOf(providers), false)
+    const backlogs = await shaping.backlog(toBacklogCounts(providers), false)
     const reach = await broadcasts.broadcastReach(about)
     const curve = await broadcasts.curve(about)
     const earlier = await broadcasts.earlierRates(about)
-    const lanes = lanesOf(backlogs, await shaping.rates())
+    const lanes = addSendingRates(backlogs, await shaping.rates())
     const abTest = presentAbTestResults(broadcast, await broadcasts.abTestResult(broadcast))
     const present = { broadcast, lanes, now: clock.now(), abTest }
     return resultApi.presentResults(reach, providers, { curve, earlier }, present)
@@ -292,18 +292,18 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
 /** Route for a file of all recipients. */
 function exportRoute(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
-  const audit = { action: 'broadcast.export', noun: 'broadcast', read: broadcastReader(deps) } as const
+  const audit = { action: 'broadcast.export', noun: 'broadcast', read: createBroadcastReader(deps) } as const
   serve(app, resultApi.exportBroadcastRecipients, { right: 'export', audit }, async (request, reply) => {
-    // Before the response begins, so that an unknown broadcast is refused.
+    // Check before the response begins, so that an unknown broadcast is refused.
     await broadcasts.getBroadcast(which(request))
     const file = {
       name: 'broadcast-recipients.csv',
-      type: CSV,
+      type: CSV_TYPE,
       pages: broadcasts.allRecipients({ ...which(request), type: request.query.type }),
-      head: resultApi.recipientColumns(),
-      write: resultApi.recipientRecord,
+      head: resultApi.formatRecipientHeader(),
+      write: resultApi.formatRecipientRow,
     }
-    return download(request, reply, file, deps)
+    return sendDownload(request, reply, file, deps)
   })
 }
 

@@ -1,44 +1,44 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/contact-batches.ts'
-import { readSearch } from '../../api/contacts.ts'
-import { readId } from '../../api/parameters.ts'
+import { parseSearchText } from '../../api/contacts.ts'
+import { parseId } from '../../api/parameters.ts'
 import { presentList } from '../../api/shared.ts'
-import type { PickedContacts } from '../../audience/audience.ts'
+import type { SelectedContacts } from '../../audience/audience.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { ContactConditions } from '../../storage/storage.ts'
-import { callerOf, byApp, consentAct } from '../access.ts'
+import { getCaller, isFromApp, createConsentContext } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import { conditionsOf } from './contacts.ts'
+import { toContactConditions } from './contacts.ts'
 
 /** Routes for batches of contacts. */
 export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, api.checkContacts, { audit: null, right: 'view' }, async (request) => {
     const { emails } = request.body
-    const known = await audience.checkAddresses({ teamId: callerOf(request).teamId, emails })
-    return presentList(emails.map((email, at) => api.presentChecked(email, known[at] ?? null)))
+    const known = await audience.checkAddresses({ teamId: getCaller(request).teamId, emails })
+    return presentList(emails.map((email, at) => api.presentCheckedContact(email, known[at] ?? null)))
   })
 
   serve(app, api.countMatchingContacts, { audit: null, right: 'view' }, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const conditions = await readFilter(request.body.filter, teamId, audience)
     const { after } = request.body
-    const from = after ? readId(after, 'after') : undefined
+    const from = after ? parseId(after, 'after') : undefined
     const counted = await audience.countMatching({ teamId, conditions, after: from })
     return { object: 'contacts_counted' as const, ...counted }
   })
 
-  const about = { noun: 'contact', personal: true, looks: byApp } as const
+  const about = { noun: 'contact', personal: true, looks: isFromApp } as const
   serve(app, api.addContacts, { audit: { action: 'contact.batch_add', ...about } }, async (request) => {
     const { emails, segment_ids: segmentIds = [] } = request.body
-    const { teamId } = callerOf(request)
-    const act = consentAct(request, false)
+    const { teamId } = getCaller(request)
+    const act = createConsentContext(request, false)
     const added = await audience.addContacts({ teamId, emails, segmentIds, act })
     return { object: 'contacts_added' as const, ...added }
   })
 
   serve(app, api.changeContacts, { audit: { action: 'contact.batch_change', ...about } }, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const changed = await audience.changeContacts({
       teamId,
       picked: await pickedOf(request.body, teamId, audience),
@@ -50,15 +50,15 @@ export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
 }
 
 /** Batch changes never lift an opt-out. */
-const actOf = (request: FastifyRequest) => consentAct(request, false)
+const actOf = (request: FastifyRequest) => createConsentContext(request, false)
 
 /** Converts the requested change. Refuses: `missing_field`, `invalid_id`. */
 function readChange(body: api.ChangeContacts) {
   const { segment_id: segment, topic_id: topic } = body
-  const change = api.changeOf({
+  const change = api.toContactBatchChange({
     ...body,
-    ...(segment !== undefined && { segment_id: readId(segment, 'segment_id') }),
-    ...(topic !== undefined && { topic_id: readId(topic, 'topic_id') }),
+    ...(segment !== undefined && { segment_id: parseId(segment, 'segment_id') }),
+    ...(topic !== undefined && { topic_id: parseId(topic, 'topic_id') }),
   })
   if (change) return change
   throw refuse('missing_field', { field: body.action.startsWith('opt_') ? 'topic_id' : 'segment_id' })
@@ -69,26 +69,26 @@ async function pickedOf(
   { ids, filter, after }: api.ChangeContacts,
   teamId: string,
   audience: HttpDeps['audience'],
-): Promise<PickedContacts> {
+): Promise<SelectedContacts> {
   if (ids !== undefined && filter !== undefined)
     throw refuse('invalid_field', { field: 'ids', expected: 'either `ids` or `filter`, not both' })
   if (ids !== undefined) return { ids }
   if (filter === undefined) throw refuse('missing_field', { field: 'ids' })
   const conditions = await readFilter(filter, teamId, audience)
-  return { conditions, ...(after ? { after: readId(after, 'after') } : {}) }
+  return { conditions, ...(after ? { after: parseId(after, 'after') } : {}) }
 }
 
 /** Converts a filter. Refuses: `invalid_id`, `invalid_parameter`, `invalid_field`. */
 async function readFilter(
-  { text, segment_id: segment, topic_id: topic, rules, ...others }: api.ContactsFilter,
+  { text, segment_id: segment, topic_id: topic, rules, ...others }: api.ContactBatchFilter,
   teamId: string,
   audience: HttpDeps['audience'],
 ): Promise<ContactConditions> {
-  const conditions = conditionsOf({
+  const conditions = toContactConditions({
     ...others,
-    ...(text !== undefined && { text: readSearch(text, 'text') }),
-    ...(segment !== undefined && { segment_id: readId(segment, 'segment_id') }),
-    ...(topic !== undefined && { topic_id: readId(topic, 'topic_id') }),
+    ...(text !== undefined && { text: parseSearchText(text, 'text') }),
+    ...(segment !== undefined && { segment_id: parseId(segment, 'segment_id') }),
+    ...(topic !== undefined && { topic_id: parseId(topic, 'topic_id') }),
   })
   if (rules === undefined) return conditions
   return { ...conditions, rules: await audience.readRules({ teamId, rules }) }

@@ -3,14 +3,14 @@ import * as previews from '../../api/contact-import-previews.ts'
 import * as api from '../../api/contact-imports.ts'
 import { presentList } from '../../api/shared.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { authorOf, byApp, callerOf } from '../access.ts'
+import { getAuthorName, isFromApp, getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { CSV, download } from '../download.ts'
+import { CSV_TYPE, sendDownload } from '../download.ts'
 import { serve } from '../serve.ts'
-import { readForms } from '../upload.ts'
-import { refuseInvalid } from '../validation.ts'
+import { registerFormParser } from '../upload.ts'
+import { createValidationRefusal } from '../validation.ts'
 
-const audit = { action: 'contact.import', noun: 'contact', personal: true, looks: byApp } as const
+const audit = { action: 'contact.import', noun: 'contact', personal: true, looks: isFromApp } as const
 
 /** Routes for imports of CSV files. */
 export function contactImportRoutes(app: App, deps: HttpDeps): void {
@@ -21,7 +21,7 @@ export function contactImportRoutes(app: App, deps: HttpDeps): void {
   })
 
   serve(app, api.listContactImports, {}, async (request) => {
-    const page = await audience.listImports({ teamId: callerOf(request).teamId, ...request.query })
+    const page = await audience.listImports({ teamId: getCaller(request).teamId, ...request.query })
     return presentList(page.items.map(api.presentContactImport), page.hasMore)
   })
 
@@ -38,9 +38,10 @@ export function contactImportRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.exportContactRejects, { right: 'export' }, async (request, reply) => {
     const found = await audience.getImport(which(request, request.params))
     const pages = audience.importRejects(which(request, request.params))
-    const write = (row: Parameters<typeof api.rejectRecord>[1]) => api.rejectRecord(found.columns.length, row)
-    const file = { name: 'rejects.csv', type: CSV, pages, head: api.rejectColumns(found), write }
-    return download(request, reply, file, deps)
+    const write = (row: Parameters<typeof api.formatRejectRow>[1]) =>
+      api.formatRejectRow(found.columns.length, row)
+    const file = { name: 'rejects.csv', type: CSV_TYPE, pages, head: api.formatRejectHeader(found), write }
+    return sendDownload(request, reply, file, deps)
   })
   draftRoutes(app, deps)
 }
@@ -53,14 +54,14 @@ function draftRoutes(app: App, { audience }: HttpDeps): void {
 
   serve(app, previews.summarizeContactImport, { audit: null }, async (request) => {
     const going = (): boolean => !request.response.closed
-    const input = api.importInput(request.body, authorOf(request))
+    const input = api.toImportInput(request.body, getAuthorName(request))
     return previews.presentImportSummary(
       await audience.summarizeImport({ ...which(request, request.params), input, going }),
     )
   })
 
   serve(app, previews.startContactImport, { audit }, async (request) => {
-    const input = api.importInput(request.body, authorOf(request))
+    const input = api.toImportInput(request.body, getAuthorName(request))
     return api.presentImportRef(await audience.startImport({ ...which(request, request.params), input }))
   })
 
@@ -72,10 +73,10 @@ function draftRoutes(app: App, { audience }: HttpDeps): void {
 
 /** Routes for forms with a file. */
 function uploadRoutes(scope: App, { audience, capacity, clock }: HttpDeps): void {
-  readForms(scope, { capacity, clock, receive: () => audience.receiveImport() })
+  registerFormParser(scope, { capacity, clock, receive: () => audience.receiveImport() })
 
   serve(scope, api.createContactImport, { audit }, async (request, reply) => {
-    const input = api.importInput(readSettings(request, request.body), authorOf(request))
+    const input = api.toImportInput(readSettings(request, request.body), getAuthorName(request))
     const found = await audience.createImport({ ...uploaded(request), input })
     void reply.code(201)
     return api.presentImportRef(found)
@@ -88,12 +89,12 @@ function uploadRoutes(scope: App, { audience, capacity, clock }: HttpDeps): void
   })
 }
 
-const which = (request: FastifyRequest, { id }: { id: string }) => ({ teamId: callerOf(request).teamId, id })
+const which = (request: FastifyRequest, { id }: { id: string }) => ({ teamId: getCaller(request).teamId, id })
 
 /** Returns the uploaded file. Refuses: `import_form`. */
 function uploaded(request: FastifyRequest) {
   const { upload } = request
-  const { teamId, apiKey, userId = null } = callerOf(request)
+  const { teamId, apiKey, userId = null } = getCaller(request)
   if (!upload) throw refuse('import_form', { expected: 'a file in a field called `file`' })
   return { teamId, source: apiKey?.id ?? userId, fileName: upload.name, upload: upload.file }
 }
@@ -111,7 +112,7 @@ function readSettings(request: FastifyRequest, fields: Fields): api.ImportSettin
     ...read('topics', fields.topics),
   }
   const validate = request.compileValidationSchema(api.ImportSettings, 'body')
-  if (validate(settings) !== true) throw refuseInvalid(validate.errors ?? [])
+  if (validate(settings) !== true) throw createValidationRefusal(validate.errors ?? [])
   return settings as api.ImportSettings
 }
 

@@ -3,12 +3,12 @@ import { countContacts, presentCounts } from '../../api/contact-counts.ts'
 import * as details from '../../api/contact-details.ts'
 import * as api from '../../api/contacts.ts'
 import { exportPerson, personText } from '../../api/person.ts'
-import { pageOf, presentList } from '../../api/shared.ts'
+import { paginateList, presentList } from '../../api/shared.ts'
 import type { Subscription } from '../../mail/audience.ts'
 import type { Contact } from '../../storage/storage.ts'
-import { callerOf, byApp, consentAct } from '../access.ts'
+import { getCaller, isFromApp, createConsentContext } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { CSV, download, JSON_FILE } from '../download.ts'
+import { CSV_TYPE, sendDownload, JSON_TYPE } from '../download.ts'
 import { serve } from '../serve.ts'
 
 /** Routes for contacts, by id or address. */
@@ -18,18 +18,18 @@ export function contactRoutes(app: App, deps: HttpDeps): void {
   serve(
     app,
     api.createContact,
-    { audit: { action: 'contact.create', noun: 'contact', personal: true, looks: byApp } },
+    { audit: { action: 'contact.create', noun: 'contact', personal: true, looks: isFromApp } },
     async (request, reply) => {
       const { body } = request
       const contact = await audience.saveContact({
-        teamId: callerOf(request).teamId,
+        teamId: getCaller(request).teamId,
         contact: {
-          ...newInput(body),
+          ...toNewContactInput(body),
           email: body.email,
-          segmentIds: api.segmentIdsOf(body),
+          segmentIds: api.extractSegmentIds(body),
           topics: body.topics ?? [],
         },
-        act: consentAct(request, false),
+        act: createConsentContext(request, false),
       })
       void reply.code(201)
       return api.presentContactRef(contact)
@@ -37,22 +37,22 @@ export function contactRoutes(app: App, deps: HttpDeps): void {
   )
 
   serve(app, api.getContact, {}, async (request) =>
-    api.presentContact(await audience.getContact(which(request, request.params))),
+    api.presentContact(await audience.getContact(identifyContact(request, request.params))),
   )
 
   serve(
     app,
     api.updateContact,
-    { audit: { action: 'contact.update', noun: 'contact', personal: true, looks: byApp } },
+    { audit: { action: 'contact.update', noun: 'contact', personal: true, looks: isFromApp } },
     async (request) => api.presentContactRef(await updateContact(request, request, audience)),
   )
 
   serve(
     app,
     api.deleteContact,
-    { audit: { action: 'contact.delete', noun: 'contact', personal: true, looks: byApp } },
+    { audit: { action: 'contact.delete', noun: 'contact', personal: true, looks: isFromApp } },
     async (request) => {
-      const { id } = await audience.deleteContact(which(request, request.params))
+      const { id } = await audience.deleteContact(identifyContact(request, request.params))
       return api.presentContactDeleted(id)
     },
   )
@@ -63,7 +63,7 @@ function listRoutes(app: App, deps: HttpDeps): void {
   const { audience } = deps
   serve(app, api.listContacts, {}, async (request) => {
     const { segment_id: segmentId, ...query } = request.query
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     await audience.checkConditions(teamId, { segmentId })
     const page = await audience.listContacts({ teamId, segmentId, ...query })
     return presentList(page.items.map(api.presentContactSummary), page.hasMore)
@@ -71,9 +71,9 @@ function listRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.searchContacts, {}, async (request) => {
     const { limit, after, rules, ...asked } = request.query
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const conditions = {
-      ...conditionsOf(asked),
+      ...toContactConditions(asked),
       ...(rules !== undefined && { rules: await audience.readRules({ teamId, rules }) }),
     }
     await audience.checkConditions(teamId, conditions)
@@ -85,70 +85,85 @@ function listRoutes(app: App, deps: HttpDeps): void {
   const audit = { action: 'contact.export', noun: 'contact', personal: true } as const
   serve(app, api.exportContacts, { right: 'export', audit }, async (request, reply) => {
     const { segment_id: segmentId, unsubscribed } = request.query
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     await audience.checkConditions(teamId, { segmentId })
     const properties = await audience.listProperties({ teamId })
     const pages = audience.allContacts({ teamId, segmentId, unsubscribed })
-    const write = (contact: Contact) => api.contactRecord(properties, contact)
-    const file = { name: 'contacts.csv', type: CSV, pages, head: api.contactColumns(properties), write }
-    return download(request, reply, file, deps)
+    const write = (contact: Contact) => api.formatContactRow(properties, contact)
+    const file = {
+      name: 'contacts.csv',
+      type: CSV_TYPE,
+      pages,
+      head: api.formatContactHeader(properties),
+      write,
+    }
+    return sendDownload(request, reply, file, deps)
   })
 
   serve(app, exportPerson, { right: 'export', audit }, async (request, reply) => {
-    const { teamId } = callerOf(request)
-    const person = await audience.getPerson(which(request, request.params))
+    const { teamId } = getCaller(request)
+    const person = await audience.getPerson(identifyContact(request, request.params))
     const { address } = person
     const emails = audience.emailsOfPerson({ teamId, address })
     const counts = () => deps.erasures.survey({ teamId, address })
     const pages = personText({ person, emails, counts }, deps.clock.now())
     const write = (text: string) => text
-    const file = { name: 'person.json', type: JSON_FILE, pages, head: '', write }
-    return download(request, reply, file, deps)
+    const file = { name: 'person.json', type: JSON_TYPE, pages, head: '', write }
+    return sendDownload(request, reply, file, deps)
   })
 
   serve(app, countContacts, {}, async (request) =>
-    presentCounts(await audience.countContacts({ teamId: callerOf(request).teamId })),
+    presentCounts(await audience.countContacts({ teamId: getCaller(request).teamId })),
   )
 }
 
 /** Routes for a contact's segments, topics and consent log. */
 function detailRoutes(app: App, { audience }: HttpDeps): void {
   serve(app, details.listContactSegments, {}, async (request) => {
-    const page = await audience.listContactSegments({ ...which(request, request.params), ...request.query })
+    const page = await audience.listContactSegments({
+      ...identifyContact(request, request.params),
+      ...request.query,
+    })
     return presentList(page.items.map(details.presentContactSegment), page.hasMore)
   })
 
-  const audit = { action: 'contact.update', noun: 'contact', personal: true, looks: byApp } as const
+  const audit = { action: 'contact.update', noun: 'contact', personal: true, looks: isFromApp } as const
   serve(app, details.addContactToSegment, { audit }, async (request) => {
     const segmentId = request.params.segment_id
-    const { id } = await audience.addToSegment({ ...which(request, request.params), segmentId })
+    const { id } = await audience.addToSegment({ ...identifyContact(request, request.params), segmentId })
     return details.presentMembership(id, segmentId)
   })
 
   serve(app, details.removeContactFromSegment, { audit }, async (request) => {
     const segmentId = request.params.segment_id
-    const { id } = await audience.removeFromSegment({ ...which(request, request.params), segmentId })
+    const { id } = await audience.removeFromSegment({
+      ...identifyContact(request, request.params),
+      segmentId,
+    })
     return { ...details.presentMembership(id, segmentId), deleted: true as const }
   })
 
   serve(app, details.listContactTopics, {}, async (request) => {
-    const topics = await audience.listContactTopics(which(request, request.params))
-    const page = pageOf(topics, request.query)
+    const topics = await audience.listContactTopics(identifyContact(request, request.params))
+    const page = paginateList(topics, request.query)
     return presentList(page.items.map(details.presentContactTopic), page.hasMore)
   })
 
   serve(app, details.updateContactTopics, { audit }, async (request) => {
     const topics = Array.isArray(request.body) ? request.body : request.body.topics
     const { id } = await audience.setContactTopics({
-      ...which(request, request.params),
+      ...identifyContact(request, request.params),
       topics,
-      act: consentAct(request, true),
+      act: createConsentContext(request, true),
     })
     return { object: 'contact_topics' as const, id, contact_id: id, topics }
   })
 
   serve(app, details.listContactConsents, {}, async (request) => {
-    const page = pageOf(await audience.listConsents(which(request, request.params)), request.query)
+    const page = paginateList(
+      await audience.listConsents(identifyContact(request, request.params)),
+      request.query,
+    )
     return presentList(page.items.map(details.presentConsent), page.hasMore)
   })
 }
@@ -163,7 +178,7 @@ interface Conditions {
 }
 
 /** Converts the parameters of a search. */
-export const conditionsOf = ({ text, segment_id, topic_id, subscription, ...flags }: Conditions) => ({
+export const toContactConditions = ({ text, segment_id, topic_id, subscription, ...flags }: Conditions) => ({
   text,
   segmentId: segment_id,
   unsubscribed: flags.unsubscribed,
@@ -172,15 +187,15 @@ export const conditionsOf = ({ text, segment_id, topic_id, subscription, ...flag
 })
 
 /** Identifies the contact in a path. */
-export const which = (request: FastifyRequest, { id }: { id: string }) => ({
-  teamId: callerOf(request).teamId,
+export const identifyContact = (request: FastifyRequest, { id }: { id: string }) => ({
+  teamId: getCaller(request).teamId,
   idOrEmail: id,
 })
 
 type Fields = Pick<api.UpdateContact, 'email' | 'first_name' | 'last_name' | 'unsubscribed' | 'properties'>
 
 /** Converts the fields of a new contact. Typed clients send null for unset fields. */
-export const newInput = ({ first_name, last_name, unsubscribed, properties }: Fields) => ({
+export const toNewContactInput = ({ first_name, last_name, unsubscribed, properties }: Fields) => ({
   firstName: first_name ?? undefined,
   lastName: last_name ?? undefined,
   unsubscribed: unsubscribed ?? undefined,
@@ -195,7 +210,7 @@ export function updateContact(
 ) {
   const { email, first_name: firstName, last_name: lastName, unsubscribed, properties } = body
   return audience.updateContact({
-    ...which(request, params),
+    ...identifyContact(request, params),
     email: email ?? undefined,
     change: {
       firstName,
@@ -203,6 +218,6 @@ export function updateContact(
       unsubscribed: unsubscribed ?? undefined,
       properties: properties ?? undefined,
     },
-    act: consentAct(request, true),
+    act: createConsentContext(request, true),
   })
 }

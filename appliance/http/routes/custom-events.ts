@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/custom-events.ts'
 import { presentDeleted, presentList, presentRef } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
 const named = (request: FastifyRequest) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   which: (request.params as { identifier: string }).identifier,
 })
 
@@ -17,13 +17,13 @@ export function customEventRoutes(app: App, { customEvents }: HttpDeps): void {
     api.presentEvent(await customEvents.getEvent(named(request)))
   serve(app, api.createEvent, { audit: { action: 'event.create', noun } }, async (request, reply) => {
     const { name, schema } = request.body
-    const { id } = await customEvents.createEvent({ teamId: callerOf(request).teamId, name, schema })
+    const { id } = await customEvents.createEvent({ teamId: getCaller(request).teamId, name, schema })
     void reply.code(201)
     return presentRef(noun, id)
   })
   serve(app, api.listEvents, {}, async (request) => {
     const { items, hasMore } = await customEvents.listEvents({
-      teamId: callerOf(request).teamId,
+      teamId: getCaller(request).teamId,
       ...request.query,
     })
     return presentList(items.map(api.presentEvent), hasMore)
@@ -31,7 +31,7 @@ export function customEventRoutes(app: App, { customEvents }: HttpDeps): void {
   serve(app, api.sendEvent, { audit: null }, async (request, reply) => {
     const { event, contact_id: contactId, email, payload } = request.body
     const input = { event, contactId, email, payload }
-    const sent = await customEvents.sendEvent({ teamId: callerOf(request).teamId, input })
+    const sent = await customEvents.sendEvent({ teamId: getCaller(request).teamId, input })
     void reply.code(202)
     return { object: noun, event: sent.event }
   })

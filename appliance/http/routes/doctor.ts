@@ -3,7 +3,7 @@ import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Domain } from '../../storage/storage.ts'
-import { callerOf, requireOperator } from '../access.ts'
+import { getCaller, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
 /**
@@ -19,7 +19,7 @@ export function doctorRoutes(app: App, deps: HttpDeps): void {
     name: string | undefined,
   ): Promise<Domain | undefined> => {
     if (name === undefined) return undefined
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const found = (await senders.listDomains({ teamId })).find((one) => one.name === name.toLowerCase())
     if (!found) throw refuse('not_found', { resource: 'Domain' })
     return found
@@ -31,12 +31,12 @@ export function doctorRoutes(app: App, deps: HttpDeps): void {
     const { findings, at, complete } = wait
       ? { ...(await doctor.examine(domain)), complete: true }
       : await doctor.watch(domain)
-    return api.presentDoctor(findings, at, complete)
+    return api.presentDoctorReport(findings, at, complete)
   })
 
-  // For frequent requests: never starts a check.
+  // Never starts a check, so that it can be requested frequently.
   serve(app, api.getLatestDoctor, { preValidation: operator }, async () => {
     const report = doctor.latest()
-    return api.presentDoctor(report?.findings ?? [], report?.at ?? deps.clock.now(), report !== null)
+    return api.presentDoctorReport(report?.findings ?? [], report?.at ?? deps.clock.now(), report !== null)
   })
 }

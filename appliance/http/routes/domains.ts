@@ -2,8 +2,8 @@ import { presentDkimKey, rotateDkimKeys } from '../../api/dkim-keys.ts'
 import * as api from '../../api/domains.ts'
 import { serve } from '../serve.ts'
 import type { Domain, DomainSettings } from '../../storage/storage.ts'
-import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { paginateList, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
+import { getCaller } from '../access.ts'
 import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as propagationApi from '../../api/propagation.ts'
@@ -24,7 +24,7 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
     { audit: { action: 'domain.create', noun: 'domain' } },
     async (request, reply) => {
       const { name, region, custom_return_path: returnPath, ...rest } = request.body
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       const domain = await senders.addDomain({
         teamId,
         name,
@@ -38,15 +38,15 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
   )
 
   serve(app, api.listDomains, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const [all, ways] = await Promise.all([senders.listDomains({ teamId }), sources.waysOut()])
-    const page = pageOf(all, request.query)
+    const page = paginateList(all, request.query)
     const domains = page.items.map((domain) => api.presentListedDomain(domain, ways))
     return presentList(domains, page.hasMore)
   })
 
   serve(app, api.getDomain, {}, async (request) => {
-    const domain = await senders.getDomain({ teamId: callerOf(request).teamId, id: request.params.id })
+    const domain = await senders.getDomain({ teamId: getCaller(request).teamId, id: request.params.id })
     return present(domain)
   })
 
@@ -61,7 +61,7 @@ function changingRoutes(app: App, { senders }: HttpDeps): void {
     api.updateDomain,
     { audit: { action: 'domain.update', noun: 'domain', read } },
     async (request) => {
-      const args = { teamId: callerOf(request).teamId, id: request.params.id }
+      const args = { teamId: getCaller(request).teamId, id: request.params.id }
       await senders.updateDomain({ ...args, settings: settingsOf(request.body) })
       return presentRef('domain', args.id)
     },
@@ -72,7 +72,7 @@ function changingRoutes(app: App, { senders }: HttpDeps): void {
     api.deleteDomain,
     { audit: { action: 'domain.delete', noun: 'domain', read } },
     async (request) => {
-      const args = { teamId: callerOf(request).teamId, id: request.params.id }
+      const args = { teamId: getCaller(request).teamId, id: request.params.id }
       await senders.removeDomain(args)
       return presentDeleted('domain', args.id)
     },
@@ -86,7 +86,7 @@ function actionRoutes(app: App, { senders }: HttpDeps): void {
     api.verifyDomain,
     { audit: { action: 'domain.verify', noun: 'domain', read: readDomain({ senders }) } },
     async (request) => {
-      const args = { teamId: callerOf(request).teamId, id: request.params.id }
+      const args = { teamId: getCaller(request).teamId, id: request.params.id }
       await senders.requestVerification(args)
       return presentRef('domain', args.id)
     },
@@ -97,7 +97,7 @@ function actionRoutes(app: App, { senders }: HttpDeps): void {
     rotateDkimKeys,
     { audit: { action: 'domain.rotate_dkim', noun: 'domain', read: readDkimKeys({ senders }) } },
     async (request) => {
-      const args = { teamId: callerOf(request).teamId, id: request.params.id }
+      const args = { teamId: getCaller(request).teamId, id: request.params.id }
       const domain = await senders.getDomain(args)
       const keys = await senders.rotateKeys(args)
       return {
@@ -132,7 +132,7 @@ function settingsOf(body: api.UpdateDomain): Partial<DomainSettings> {
 /** Route GET /domains/:id/propagation: what every authoritative server of the domain's zone answers now. */
 export function propagationRoutes(app: App, { senders, propagation }: HttpDeps): void {
   serve(app, propagationApi.getDomainPropagation, {}, async (request) => {
-    const args = { teamId: callerOf(request).teamId, id: request.params.id }
+    const args = { teamId: getCaller(request).teamId, id: request.params.id }
     const domain = await senders.getDomain(args)
     return propagationApi.presentPropagation(domain.id, await propagation.look(domain))
   })

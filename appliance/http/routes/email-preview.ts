@@ -1,6 +1,6 @@
 import { previewEmail } from '../../api/emails.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import type { LinkDeps } from './attachments.ts'
@@ -21,7 +21,7 @@ export function emailPreviewRoutes(
   { links, contents }: LinkDeps,
 ): void {
   serve(app, previewEmail, {}, async (request, reply) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id } = request.params
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })

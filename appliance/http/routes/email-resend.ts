@@ -1,30 +1,30 @@
 import { parseMailbox } from '../../mail/address.ts'
-import { reservedBecause } from '../../mail/headers.ts'
+import { explainReservedField } from '../../mail/headers.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { readRequest, type Contents, type Submission } from '../../intake/intake.ts'
+import { parseRequest, type EmailContentReader, type Submission } from '../../intake/intake.ts'
 import type { Email, EmailHistory } from '../../storage/storage.ts'
-import { answerAccepted, sameness } from '../accepted.ts'
-import { callerOf } from '../access.ts'
+import { setAcceptedHeaders, identifyRequest } from '../accepted.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { resendEmail, type AttachmentInput, type SendEmail } from '../../api/sending.ts'
 import { serve } from '../serve.ts'
-import { whichOf } from './attachments.ts'
+import { identifyAttachment } from './attachments.ts'
 
 /** Routes for sending an email again, as a new email with its own id and Message-ID. */
-export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents): void {
+export function emailResendRoutes(app: App, deps: HttpDeps, contents: EmailContentReader): void {
   const { storage, intake, clock } = deps
 
   serve(app, resendEmail, { right: 'send', audit: null }, async (request, reply) => {
-    const caller = callerOf(request)
+    const caller = getCaller(request)
     const { id } = request.params
     const email = await storage.getEmail({ teamId: caller.teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
-    const name = sameness(request, `POST /emails/${id}/resend`)
+    const name = identifyRequest(request, `POST /emails/${id}/resend`)
     // The content may have been deleted since the first request with this key, so don't read it again.
     const accepted =
       (await intake.findEarlier(name, caller)) ??
       (await intake.accept({ submissions: [await again(deps, contents, email)], ...name }, caller))
-    answerAccepted(reply, accepted)
+    setAcceptedHeaders(reply, accepted)
     const created = accepted.ids[0]!
     request.about.email_id = created
     return { id: created }
@@ -37,7 +37,7 @@ export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents):
  */
 async function again(
   { storage, mime, clock }: HttpDeps,
-  contents: Contents,
+  contents: EmailContentReader,
   email: Email,
 ): Promise<Submission> {
   const { teamId, id } = email
@@ -48,12 +48,12 @@ async function again(
   if (!sameRecipients(email, history))
     throw refuse('not_resendable', { reason: 'its header lists different recipients than its envelope' })
   const attachments = await Promise.all(email.attachments.map((_, place) => attachment(place)))
-  return readRequest(bodyOf(email, content, attachments), clock.now())
+  return parseRequest(bodyOf(email, content, attachments), clock.now())
 
   async function attachment(place: number): Promise<AttachmentInput> {
     const { filename, contentType, contentId } = email.attachments[place]!
     const load = () => storage.getMessage({ emailId: id }, clock.now())
-    const which = whichOf(email.attachments, place)
+    const which = identifyAttachment(email.attachments, place)
     const content = await mime.attachment({ teamId: email.teamId, size: email.size, load, which })
     if (!content) throw refuse('not_resendable', { reason: 'its attachments are no longer stored' })
     const file = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64')
@@ -78,11 +78,13 @@ function sameRecipients(email: Email, { deliveries }: EmailHistory): boolean {
 /** Builds the body, without header fields that the server or a mail client added. */
 function bodyOf(
   email: Email,
-  { html, text }: Awaited<ReturnType<Contents['of']>>,
+  { html, text }: Awaited<ReturnType<EmailContentReader['of']>>,
   attachments: AttachmentInput[],
 ): SendEmail {
   const { from, to, cc, bcc, replyTo, subject, headers, tags, topicId } = email
-  const own = headers.filter(({ name }) => reservedBecause(name) === undefined && !/^message-id$/i.test(name))
+  const own = headers.filter(
+    ({ name }) => explainReservedField(name) === undefined && !/^message-id$/i.test(name),
+  )
   return {
     from,
     to,

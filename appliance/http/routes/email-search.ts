@@ -1,19 +1,19 @@
 import { refuse } from '../../mail/refusals.ts'
-import type { EmailFilter, EmailsFound, FoundEmail } from '../../storage/storage.ts'
+import type { EmailFilter, EmailSearchChunk, FoundEmail } from '../../storage/storage.ts'
 import * as api from '../../api/email-search.ts'
 import {
   listEmailSuppressions,
   listEmailWebhooks,
-  MOST_TOLD,
+  MAX_WEBHOOK_DELIVERIES,
   presentEmailWebhooks,
 } from '../../api/emails.ts'
 import { presentSuppression } from '../../api/suppressions.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { CSV, download, PAGE_ROWS } from '../download.ts'
+import { CSV_TYPE, sendDownload, PAGE_ROWS } from '../download.ts'
 import { serve } from '../serve.ts'
-import { fill, presentSearch } from '../search-chunks.ts'
+import { searchUntilFull, presentSearch } from '../search-chunks.ts'
 
 /** Routes to search and download emails, and to read an email's suppressed recipients and webhook events. */
 export function emailSearchRoutes(app: App, deps: HttpDeps): void {
@@ -22,23 +22,31 @@ export function emailSearchRoutes(app: App, deps: HttpDeps): void {
     storage.searchEmails({ teamId, filter, limit, after }, clock.now())
 
   serve(app, api.searchEmails, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { limit, after, before: _before, ...conditions } = request.query
-    const filter = api.emailFilterOf(conditions)
-    const found = await fill({ limit, after }, (most, from) => searchChunk(teamId, filter, most, from))
-    return presentSearch(found, api.presentFound)
+    const filter = api.parseEmailFilter(conditions)
+    const found = await searchUntilFull({ limit, after }, (most, from) =>
+      searchChunk(teamId, filter, most, from),
+    )
+    return presentSearch(found, api.presentFoundEmail)
   })
 
   serve(app, api.exportEmails, {}, async (request, reply) => {
-    const { teamId } = callerOf(request)
-    const filter = api.emailFilterOf(request.query)
+    const { teamId } = getCaller(request)
+    const filter = api.parseEmailFilter(request.query)
     const pages = allOf((after) => searchChunk(teamId, filter, PAGE_ROWS, after))
-    const file = { name: 'emails.csv', type: CSV, head: api.EMAIL_COLUMNS, write: api.emailRecord, pages }
-    return download(request, reply, file, deps)
+    const file = {
+      name: 'emails.csv',
+      type: CSV_TYPE,
+      head: api.EMAIL_CSV_HEADER,
+      write: api.formatEmailRow,
+      pages,
+    }
+    return sendDownload(request, reply, file, deps)
   })
 
   serve(app, listEmailSuppressions, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id } = request.params
     if (!(await storage.getEmail({ teamId, id }, clock.now())))
       throw refuse('not_found', { resource: 'Email' })
@@ -49,18 +57,21 @@ export function emailSearchRoutes(app: App, deps: HttpDeps): void {
   })
 
   serve(app, listEmailWebhooks, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id: emailId } = request.params
     if (!(await storage.getEmail({ teamId, id: emailId }, clock.now())))
       throw refuse('not_found', { resource: 'Email' })
-    const told = await storage.webhooksOfEmail({ teamId, emailId, limit: MOST_TOLD + 1 }, clock.now())
+    const told = await storage.webhooksOfEmail(
+      { teamId, emailId, limit: MAX_WEBHOOK_DELIVERIES + 1 },
+      clock.now(),
+    )
     return presentEmailWebhooks(told)
   })
 }
 
 /** Yields all results, chunk by chunk as the client reads. */
 async function* allOf(
-  searchChunk: (after: string | undefined) => Promise<EmailsFound>,
+  searchChunk: (after: string | undefined) => Promise<EmailSearchChunk>,
 ): AsyncGenerator<FoundEmail[]> {
   let after: string | undefined
   do {

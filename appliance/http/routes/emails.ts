@@ -1,16 +1,16 @@
 import { readEmailRecord } from '../../insights/insights.ts'
-import { readRequest, type Contents } from '../../intake/intake.ts'
+import { parseRequest, type EmailContentReader } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
 import { getEmailRecord, getEmailRecordPage, presentEmailRecord } from '../../api/email-record.ts'
-import { emailRecordPage } from '../../api/email-record-page.ts'
+import { renderEmailRecordPage } from '../../api/email-record-page.ts'
 import * as api from '../../api/emails.ts'
 import type { Operation, OperationSchema } from '../../api/operation.ts'
 import * as sending from '../../api/sending.ts'
 import { getTimeline, presentTimeline } from '../../api/timeline.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
-import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
-import { callerOf } from '../access.ts'
+import { setAcceptedHeaders, dropHeadersAndLog, identifyRequest } from '../accepted.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
@@ -19,7 +19,7 @@ interface Sending extends OperationSchema {
   response: { 200: typeof sending.EmailCreated }
 }
 
-/** Older clients of the hosted service use the last three. */
+/** The operations for sending an email. Older clients of the hosted service use the last three. */
 const SENDING: readonly Operation<Sending>[] = [
   sending.sendEmail,
   sending.sendEmailSingular,
@@ -28,7 +28,7 @@ const SENDING: readonly Operation<Sending>[] = [
 ]
 
 /** Routes to send, reschedule, cancel and read emails. */
-export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void {
+export function emailRoutes(app: App, deps: HttpDeps, contents: EmailContentReader): void {
   sendingRoutes(app, deps)
   changingRoutes(app, deps)
   readingRoutes(app, deps, contents)
@@ -42,7 +42,7 @@ function sendingRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
   ) => {
     if (validationError) throw validationError
     const filled = await templates.fill(body, teamId)
-    return { ...readRequest(filled.body, clock.now()), template: filled.template }
+    return { ...parseRequest(filled.body, clock.now()), template: filled.template }
   }
   for (const operation of SENDING)
     serve(
@@ -55,17 +55,17 @@ function sendingRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
         // §4), so the handler validates afterwards.
         attachValidation: true,
         preValidation: (request, _reply, done) => {
-          dropAndNote(request, [request.body])
+          dropHeadersAndLog(request, [request.body])
           done()
         },
       },
       async (request, reply) => {
-        const caller = callerOf(request)
-        const name = sameness(request, 'POST /emails')
+        const caller = getCaller(request)
+        const name = identifyRequest(request, 'POST /emails')
         const accepted =
           (await intake.findEarlier(name, caller)) ??
           (await intake.accept({ submissions: [await read(request, caller.teamId)], ...name }, caller))
-        answerAccepted(reply, accepted)
+        setAcceptedHeaders(reply, accepted)
         const id = accepted.ids[0]!
         request.about.email_id = id
         return { id }
@@ -76,14 +76,14 @@ function sendingRoutes(app: App, { intake, templates, clock }: HttpDeps): void {
 function changingRoutes(app: App, { schedules }: HttpDeps): void {
   const options = { right: 'send', audit: null } as const
   serve(app, api.rescheduleEmail, options, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id } = request.params
     await schedules.reschedule({ teamId, id, scheduledAt: request.body.scheduled_at })
     return presentRef('email', id)
   })
 
   serve(app, api.cancelEmail, options, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id } = request.params
     await schedules.cancel({ teamId, id })
     return presentRef('email', id)
@@ -93,7 +93,7 @@ function changingRoutes(app: App, { schedules }: HttpDeps): void {
 function readingRoutes(
   app: App,
   { storage, shaping, clock, broadcasts }: HttpDeps,
-  contents: Contents,
+  contents: EmailContentReader,
 ): void {
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
@@ -102,21 +102,21 @@ function readingRoutes(
   }
 
   serve(app, api.listEmails, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { broadcast_id: broadcastId, ...paging } = request.query
     const page = await storage.listEmails({ teamId, broadcastId, ...paging }, clock.now())
     return presentList(page.items.map(api.presentEmailSummary), page.hasMore)
   })
 
   serve(app, api.getEmail, {}, async (request) => {
-    const email = await find(callerOf(request).teamId, request.params.id)
+    const email = await find(getCaller(request).teamId, request.params.id)
     const isOfBroadcast = email.broadcastId !== null
     const variant = isOfBroadcast ? await broadcasts.variantOfEmail({ emailId: email.id }) : null
     return api.presentEmail(email, await contents.of(email), variant)
   })
 
   serve(app, getTimeline, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const email = await find(teamId, request.params.id)
     const history = await storage.getHistory({ teamId, id: email.id }, clock.now())
     const returned = await storage.listReturned({ teamId, emailId: email.id }, clock.now())
@@ -124,7 +124,7 @@ function readingRoutes(
   })
 
   serve(app, api.getSource, {}, async (request, reply) => {
-    const { id, via } = await find(callerOf(request).teamId, request.params.id)
+    const { id, via } = await find(getCaller(request).teamId, request.params.id)
     // A notice may contain a sign-in or reset link.
     if (via === 'notice') throw refuse('content_withheld')
     const message = await storage.getMessage({ emailId: id }, clock.now())
@@ -144,10 +144,10 @@ function recordRoutes(app: App, { storage, clock }: HttpDeps): void {
     return presentEmailRecord(parts, clock.now())
   }
 
-  serve(app, getEmailRecord, {}, (request) => record(callerOf(request).teamId, request.params.id))
+  serve(app, getEmailRecord, {}, (request) => record(getCaller(request).teamId, request.params.id))
 
   serve(app, getEmailRecordPage, {}, async (request, reply) => {
-    const page = emailRecordPage(await record(callerOf(request).teamId, request.params.id))
+    const page = renderEmailRecordPage(await record(getCaller(request).teamId, request.params.id))
     return reply
       .headers({
         'content-type': 'text/html; charset=utf-8',

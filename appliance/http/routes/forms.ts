@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/forms.ts'
-import { pageOf, presentDeleted, presentList } from '../../api/shared.ts'
+import { paginateList, presentDeleted, presentList } from '../../api/shared.ts'
 import type { FormInput } from '../../forms/forms.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
 const ref = (request: FastifyRequest) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   id: (request.params as { id: string }).id,
 })
 
@@ -16,12 +16,12 @@ export function formRoutes(app: App, { forms }: Pick<HttpDeps, 'forms'>): void {
   const read = async (request: FastifyRequest) => api.presentFormSetting(await forms.get(ref(request)))
   const noun = 'form' as const
   serve(app, api.createForm, { audit: { action: 'form.create', noun } }, async (request, reply) => {
-    const form = await forms.create({ teamId: callerOf(request).teamId, input: inputOf(request.body) })
+    const form = await forms.create({ teamId: getCaller(request).teamId, input: inputOf(request.body) })
     void reply.code(201)
     return api.presentForm(form)
   })
   serve(app, api.listForms, {}, async (request) => {
-    const page = pageOf(await forms.list({ teamId: callerOf(request).teamId }), request.query)
+    const page = paginateList(await forms.list({ teamId: getCaller(request).teamId }), request.query)
     return presentList(page.items.map(api.presentForm), page.hasMore)
   })
   serve(app, api.getForm, {}, async (request) => api.presentForm(await forms.get(ref(request))))

@@ -5,10 +5,10 @@ import { presentDeleted, presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
 import { readIdentity } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { admitTry, ownSession, provenSession, renewCookie } from '../own-account.ts'
-import { STRANGERS_BODY } from '../sign-in.ts'
+import { limitAttempts, requireSession, requireRecentProof, renewSessionCookie } from '../own-account.ts'
+import { MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
-import { depart } from './sign-in-providers.ts'
+import { redirectToProvider } from './sign-in-providers.ts'
 
 /** Maximum number of attempts per minute of one person to link an account. */
 const MOST_TRIES = 10
@@ -20,7 +20,7 @@ export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: (
   const own = { right: 'none' } as const
 
   serve(app, api.listIdentities, own, async (request) => {
-    const { user } = await ownSession(deps, request)
+    const { user } = await requireSession(deps, request)
     const identities = await providers.identities(user.id)
     return presentList(
       identities.map(({ id, provider, label, email, createdAt, lastUsedAt }) => ({
@@ -35,22 +35,31 @@ export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: (
     )
   })
 
-  serve(app, api.linkIdentity, { ...own, audit: null, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
-    const { user, token } = await provenSession(deps, request)
-    admitTry(reply, throttle, user.id)
-    const { provider } = request.body
-    return depart({ request, reply, provider }, { origin, providers }, { next: undefined, link: token })
-  })
+  serve(
+    app,
+    api.linkIdentity,
+    { ...own, audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY },
+    async (request, reply) => {
+      const { user, token } = await requireRecentProof(deps, request)
+      limitAttempts(reply, throttle, user.id)
+      const { provider } = request.body
+      return redirectToProvider(
+        { request, reply, provider },
+        { origin, providers },
+        { next: undefined, link: token },
+      )
+    },
+  )
 
   serve(
     app,
     api.unlinkIdentity,
     { ...own, audit: { action: 'identity.unlink', noun: 'identity', read: readIdentity({ providers }) } },
     async (request, reply) => {
-      const own = await provenSession(deps, request)
+      const own = await requireRecentProof(deps, request)
       const id = request.params.id
       await providers.unlink({ userId: own.user.id, id, keep: own.token })
-      await renewCookie(deps, { request, reply }, own)
+      await renewSessionCookie(deps, { request, reply }, own)
       return presentDeleted('identity', id)
     },
   )

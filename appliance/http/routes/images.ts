@@ -5,7 +5,7 @@ import { presentDeleted, presentList } from '../../api/shared.ts'
 import { cleanImage } from '../../images/images.ts'
 import { IMAGE_TYPES, MAX_IMAGE } from '../../mail/image.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
@@ -19,7 +19,10 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** @param origin of the URLs in emails, without a trailing slash */
+/**
+ * Routes for images: uploads and downloads.
+ * @param origin of the URLs in emails, without a trailing slash
+ */
 export function imageRoutes(
   app: App,
   { storage, clock }: HttpDeps,
@@ -37,22 +40,22 @@ export function imageRoutes(
       const body: unknown = request.body
       const clean = cleanImage(body instanceof Uint8Array ? Buffer.from(body) : Buffer.alloc(0))
       const id = createHash('sha256').update(clean.body).digest('hex')
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       // An upload with a key is used in HTML that this server never sees as a document, so it counts as used from the
       // start.
-      const image = { ...clean, id, teamId, used: callerOf(request).userId === undefined }
+      const image = { ...clean, id, teamId, used: getCaller(request).userId === undefined }
       const stored = await storage.putImage({ image, most: MAX_IMAGE.teamBytes }, clock.now())
       if (!stored) throw refuse('images_full', { limit: MAX_IMAGE.teamBytes / 1024 / 1024 })
       return reply.code(stored.created ? 201 : 200).send(api.presentImage(stored.image, origin()))
     },
   )
   serve(app, api.listImages, {}, async (request) => {
-    const images = await storage.listImages({ teamId: callerOf(request).teamId }, clock.now())
+    const images = await storage.listImages({ teamId: getCaller(request).teamId }, clock.now())
     return presentList(images.map((image) => api.presentImage(image, origin())))
   })
   serve(app, api.deleteImage, { audit: { action: 'image.delete', noun: 'image' } }, async (request) => {
     const { id } = request.params
-    const deleted = await storage.deleteImage({ teamId: callerOf(request).teamId, id }, clock.now())
+    const deleted = await storage.deleteImage({ teamId: getCaller(request).teamId, id }, clock.now())
     if (!deleted) throw refuse('not_found', { resource: 'Image' })
     return presentDeleted('image', id)
   })

@@ -1,20 +1,26 @@
 import * as api from '../../api/members.ts'
 import { serve } from '../serve.ts'
-import { recordAct } from '../../accounts/accounts.ts'
+import { recordAuditEntry } from '../../accounts/accounts.ts'
 import { Refusal } from '../../mail/refusals.ts'
 import type { Invitation } from '../../storage/storage.ts'
 import { presentDeleted, presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
-import { callerOf, personOf } from '../access.ts'
+import { getCaller, requirePerson } from '../access.ts'
 import { readInvitation } from '../audit-reads.ts'
-import { SESSION, shownCookie } from '../cookies.ts'
+import { SESSION_COOKIE, readCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { invitation as letter } from '../account-mail.ts'
-import { admitTry } from '../own-account.ts'
-import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
+import { createInvitationNotice as letter } from '../account-mail.ts'
+import { limitAttempts } from '../own-account.ts'
+import {
+  limitUnauthenticated,
+  getBrowser,
+  setSignInCookie,
+  presentSignInStep,
+  MAX_UNAUTHENTICATED_BODY,
+} from '../sign-in.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
 import { createThrottle } from '../../clock/throttle.ts'
-import { present } from './session.ts'
+import { presentSession } from './session.ts'
 
 const MINUTE = 60_000
 /** Maximum number of requests with links per minute from one network. A page makes two requests. */
@@ -49,7 +55,7 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
   const inviting = { right: 'members' } as const
 
   serve(app, api.listInvitations, inviting, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     return presentList((await members.listInvitations({ teamId })).map(api.presentInvitation))
   })
 
@@ -58,12 +64,12 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
     api.createInvitation,
     { ...inviting, audit: { action: 'invitation.create', noun: 'invitation' } },
     async (request, reply) => {
-      const { teamId, email: inviter, ...by } = personOf(request)
-      admitTry(reply, mails, request.body.email.trim().toLowerCase())
-      admitTry(reply, daily, teamId)
+      const { teamId, email: inviter, ...by } = requirePerson(request)
+      limitAttempts(reply, mails, request.body.email.trim().toLowerCase())
+      limitAttempts(reply, daily, teamId)
       const { invitation, token, mailed } = await members.invite({ teamId, ...request.body, by })
       const link = invitationLink(origin(), token)
-      // Not the link that the inviting person sees, because the use of this link proves access to the mailbox.
+      // The mailed link differs from the link that the inviting person sees, because its use proves access to the mailbox.
       const inMail = { link: invitationLink(origin(), mailed), inviter, hostname: config.hostname }
       const result = await sendNotice(letter(invitation, inMail))
       const { sent } = result
@@ -78,7 +84,7 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
     api.revokeInvitation,
     { ...inviting, audit: { action: 'invitation.revoke', noun: 'invitation', read: readInvitation(deps) } },
     async (request) => {
-      const { teamId, ...by } = personOf(request)
+      const { teamId, ...by } = requirePerson(request)
       const id = request.params.id
       await members.revokeInvitation({ teamId, id, by })
       return presentDeleted('invitation', id)
@@ -98,34 +104,44 @@ function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): voi
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
   const publicly = { secretBody: true, audit: null } as const
 
-  serve(app, api.lookAtInvitation, { ...publicly, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
-    admitStranger(request, reply, throttle)
-    const { invitation, hasAccount, hasTeam } = await accounts.members.lookAtInvitation(request.body)
-    const { email, role, teamName, expiresAt } = invitation
-    const known = { has_account: hasAccount, has_team: hasTeam }
-    const about = { email, role, team: { name: teamName }, ...known }
-    return { object: 'invitation' as const, ...about, expires_at: timestamp(expiresAt) }
-  })
+  serve(
+    app,
+    api.viewInvitation,
+    { ...publicly, bodyLimit: MAX_UNAUTHENTICATED_BODY },
+    async (request, reply) => {
+      limitUnauthenticated(request, reply, throttle)
+      const { invitation, hasAccount, hasTeam } = await accounts.members.viewInvitation(request.body)
+      const { email, role, teamName, expiresAt } = invitation
+      const known = { has_account: hasAccount, has_team: hasTeam }
+      const about = { email, role, team: { name: teamName }, ...known }
+      return { object: 'invitation' as const, ...about, expires_at: timestamp(expiresAt) }
+    },
+  )
 
-  serve(app, api.acceptInvitation, { ...publicly, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
-    admitStranger(request, reply, throttle)
-    const { invitation: open, ...known } = await accounts.members.lookAtInvitation(request.body)
-    const attempt = () => signIns.attempt({ ip: request.ip, email: open.email, device: undefined })
-    if (known.hasAccount && !known.hasTeam) admitStranger(request, reply, { attempt })
-    const { user, invitation } = await accounts.members
-      .acceptByPassword(request.body)
-      .catch(async (error) => {
-        if (isWrongPassword(error)) await noteRefused(deps, open, request.ip)
-        throw error
-      })
-    await noteJoined(deps, invitation, { email: user.email, ip: request.ip })
-    const { teamId } = invitation
-    const entering = { userId: user.id, method: 'password', strong: false, teamId } as const
-    const result = await accounts.enter({ ...entering, ...browserOf(request) })
-    keepSignIn(request, reply, result)
-    if (result.kind === 'second_factor') return reply.code(202).send(presentStep(result.methods))
-    return present(result.token, deps)
-  })
+  serve(
+    app,
+    api.acceptInvitation,
+    { ...publicly, bodyLimit: MAX_UNAUTHENTICATED_BODY },
+    async (request, reply) => {
+      limitUnauthenticated(request, reply, throttle)
+      const { invitation: open, ...known } = await accounts.members.viewInvitation(request.body)
+      const attempt = () => signIns.attempt({ ip: request.ip, email: open.email, device: undefined })
+      if (known.hasAccount && !known.hasTeam) limitUnauthenticated(request, reply, { attempt })
+      const { user, invitation } = await accounts.members
+        .acceptByPassword(request.body)
+        .catch(async (error) => {
+          if (isWrongPassword(error)) await noteRefused(deps, open, request.ip)
+          throw error
+        })
+      await noteJoined(deps, invitation, { email: user.email, ip: request.ip })
+      const { teamId } = invitation
+      const entering = { userId: user.id, method: 'password', strong: false, teamId } as const
+      const result = await accounts.enter({ ...entering, ...getBrowser(request) })
+      setSignInCookie(request, reply, result)
+      if (result.kind === 'second_factor') return reply.code(202).send(presentSignInStep(result.methods))
+      return presentSession(result.token, deps)
+    },
+  )
 }
 
 function joiningRoute(app: App, deps: HttpDeps): void {
@@ -133,15 +149,15 @@ function joiningRoute(app: App, deps: HttpDeps): void {
   serve(
     app,
     api.joinTeam,
-    { right: 'none', secretBody: true, audit: null, bodyLimit: STRANGERS_BODY },
+    { right: 'none', secretBody: true, audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY },
     async (request) => {
-      const { userId, email } = personOf(request)
+      const { userId, email } = requirePerson(request)
       const { token } = request.body
       const invitation = await accounts.members.acceptAsUser({ token, user: { id: userId, email } })
       await noteJoined(deps, invitation, { email, ip: request.ip })
-      const session = shownCookie(request, SESSION) ?? ''
+      const session = readCookie(request, SESSION_COOKIE) ?? ''
       await accounts.teams.switchTeam({ token: session, teamId: invitation.teamId })
-      return present(session, deps)
+      return presentSession(session, deps)
     },
   )
 }
@@ -154,7 +170,7 @@ async function noteJoined(
 ): Promise<void> {
   const actor = { kind: 'user', name: email, ip } as const
   const act = { action: 'invitation.accept', target: `invitation ${id}`, after: { role } } as const
-  await recordAct(storage, clock, { teamId, actor, ...act })
+  await recordAuditEntry(storage, clock, { teamId, actor, ...act })
 }
 
 const isWrongPassword = (error: unknown): boolean =>
@@ -168,5 +184,5 @@ async function noteRefused({ storage, clock }: HttpDeps, { id, teamId, email }: 
     target: `invitation ${id}`,
     after: { refused: 'wrong_password' },
   } as const
-  await recordAct(storage, clock, { teamId, actor, ...act })
+  await recordAuditEntry(storage, clock, { teamId, actor, ...act })
 }

@@ -1,7 +1,7 @@
-import { readCursor } from '../../storage/storage.ts'
-import { callerOf, wouldEnter, isOperator } from '../access.ts'
+import { parseCursor } from '../../storage/storage.ts'
+import { getCaller, stillHasAccess, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import type { Live } from '../live.ts'
+import type { LiveStreams } from '../live.ts'
 import { serve } from '../serve.ts'
 import { watchEmails } from '../../api/service.ts'
 
@@ -12,14 +12,14 @@ import { watchEmails } from '../../api/service.ts'
 export function liveRoutes(
   app: App,
   deps: Pick<HttpDeps, 'storage' | 'clock' | 'senders' | 'accounts'>,
-  live: Live,
+  live: LiveStreams,
 ): void {
   serve(app, watchEmails, { logLevel: 'warn', exposeHeadRoute: false }, async (request, reply) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     live.admit(teamId)
     const operator = await isOperator(request, deps)
     const given = request.headers['last-event-id']
-    const after = typeof given === 'string' ? readCursor(given) : null
+    const after = typeof given === 'string' ? parseCursor(given) : null
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(reply.getHeaders())) headers[name] = String(value)
     headers['content-type'] = 'text/event-stream; charset=utf-8'
@@ -27,7 +27,7 @@ export function liveRoutes(
     headers['x-accel-buffering'] = 'no'
     reply.hijack()
     try {
-      const still = () => wouldEnter(deps, request)
+      const still = () => stillHasAccess(deps, request)
       await live.join({ teamId, operator, still }, reply.raw, headers, after)
     } catch (err) {
       // Storage failed. The client reconnects by itself.

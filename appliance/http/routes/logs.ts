@@ -1,22 +1,22 @@
 import * as api from '../../api/logs.ts'
 import { serve } from '../serve.ts'
-import type { Contents } from '../../intake/intake.ts'
+import type { EmailContentReader } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { RequestLogBuffer } from '../request-log-buffer.ts'
-import { fillIn, type ContentOf } from '../request-log-emails.ts'
-import { fill, presentSearch } from '../search-chunks.ts'
+import { restoreEmailContents, type ReadContent } from '../request-log-emails.ts'
+import { searchUntilFull, presentSearch } from '../search-chunks.ts'
 
 /** Routes for the request log. The buffer is written before reading, so that a list includes the latest requests. */
 export function logRoutes(
   app: App,
   { storage, clock }: HttpDeps,
-  { buffer, contents }: { buffer: RequestLogBuffer; contents: Contents },
+  { buffer, contents }: { buffer: RequestLogBuffer; contents: EmailContentReader },
 ): void {
   serve(app, api.listLogs, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { email_id: emailId, ...page } = request.query
     const args = { teamId, ...page, emailId }
     await buffer.flush()
@@ -25,25 +25,25 @@ export function logRoutes(
   })
 
   serve(app, api.searchLogs, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { limit, after, before: _before, ...conditions } = request.query
-    const filter = api.logFilterOf(conditions)
+    const filter = api.parseLogFilter(conditions)
     await buffer.flush()
-    const found = await fill({ limit, after }, (most, from) =>
+    const found = await searchUntilFull({ limit, after }, (most, from) =>
       storage.searchLogs({ teamId, filter, limit: most, after: from }, clock.now()),
     )
     return presentSearch(found, api.presentListedLog)
   })
 
   serve(app, api.getLog, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     await buffer.flush()
     const log = await storage.getLog({ teamId, id: request.params.id }, clock.now())
     if (!log) throw refuse('not_found', { resource: 'Log' })
-    const contentOf: ContentOf = async (emailId) => {
+    const contentOf: ReadContent = async (emailId) => {
       const email = await storage.getEmail({ teamId, id: emailId }, clock.now())
       return email && contents.of(email)
     }
-    return api.presentLog({ ...log, requestBody: await fillIn(log, contentOf) })
+    return api.presentLog({ ...log, requestBody: await restoreEmailContents(log, contentOf) })
   })
 }

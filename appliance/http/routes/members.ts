@@ -2,7 +2,7 @@ import * as api from '../../api/members.ts'
 import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { presentDeleted, presentList } from '../../api/shared.ts'
-import { callerOf, personOf } from '../access.ts'
+import { getCaller, requirePerson } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
 /** Routes for the members of a team. */
@@ -10,12 +10,12 @@ export function memberRoutes(app: App, deps: HttpDeps): void {
   const { members } = deps.accounts
   const read = async (request: FastifyRequest) => {
     const { id } = request.params as { id: string }
-    const all = await members.listMembers({ teamId: callerOf(request).teamId })
+    const all = await members.listMembers({ teamId: getCaller(request).teamId })
     return all.filter(({ userId }) => userId === id).map(api.presentMember)[0]
   }
 
   serve(app, api.listMembers, {}, async (request) =>
-    presentList((await members.listMembers({ teamId: callerOf(request).teamId })).map(api.presentMember)),
+    presentList((await members.listMembers({ teamId: getCaller(request).teamId })).map(api.presentMember)),
   )
 
   serve(
@@ -23,7 +23,7 @@ export function memberRoutes(app: App, deps: HttpDeps): void {
     api.updateMember,
     { right: 'members', audit: { action: 'member.update', noun: 'member', read } },
     async (request) => {
-      const { teamId, ...by } = personOf(request)
+      const { teamId, ...by } = requirePerson(request)
       const { role } = request.body
       return api.presentMember(await members.setRole({ teamId, userId: request.params.id, role, by }))
     },
@@ -34,7 +34,7 @@ export function memberRoutes(app: App, deps: HttpDeps): void {
     api.removeMember,
     { right: 'members', audit: { action: 'member.remove', noun: 'member', read } },
     async (request) => {
-      const { teamId, ...by } = personOf(request)
+      const { teamId, ...by } = requirePerson(request)
       const { id } = request.params as { id: string }
       await members.removeMember({ teamId, userId: id, by })
       return presentDeleted('member', id)

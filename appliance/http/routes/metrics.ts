@@ -1,25 +1,32 @@
 import * as api from '../../api/metrics.ts'
 import { serve } from '../serve.ts'
-import { readBreakdownQuery, readMetricsQuery, reportBreakdown, reportMetrics } from '../../events/metrics.ts'
-import { callerOf, requireOperator } from '../access.ts'
+import {
+  parseBreakdownQuery,
+  parseMetricsQuery,
+  computeBreakdown,
+  computeMetricsReport,
+} from '../../events/metrics.ts'
+import { getCaller, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { getPrometheus } from '../../api/service.ts'
 
 /** Routes for GET /emails/metrics and the additional metrics of this server, computed from the roll-ups. */
 export function metricsRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
   serve(app, api.getMetrics, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const now = clock.now()
-    return api.presentMetrics(await reportMetrics(storage, teamId, readMetricsQuery(request.query, now), now))
+    return api.presentMetrics(
+      await computeMetricsReport(storage, teamId, parseMetricsQuery(request.query, now), now),
+    )
   })
 
   serve(app, api.breakDownMetrics, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const now = clock.now()
-    const asked = readBreakdownQuery(request.query, now)
+    const asked = parseBreakdownQuery(request.query, now)
     const providers = asked.by === 'provider' ? await shaping.providers() : []
     const names = new Map(providers.map(({ id, name }) => [id, name]))
-    return api.presentBreakdown(await reportBreakdown(storage, teamId, asked, names, now))
+    return api.presentBreakdown(await computeBreakdown(storage, teamId, asked, names, now))
   })
 }
 

@@ -14,10 +14,13 @@ interface Document {
   paths: Record<string, Record<string, { tags: string[] }>>
 }
 
-/** How long clients may cache what changes only with the program, in seconds. */
+/** How long clients may cache responses that change only with the program, in seconds. */
 const MAX_AGE = 300
 
-/** @param sandbox whether the sandbox's operations exist */
+/**
+ * Reads the OpenAPI document, and adapts it to this server.
+ * @param sandbox whether the sandbox's operations exist
+ */
 async function readDocument(version: string, sandbox: boolean): Promise<Buffer> {
   const document = JSON.parse(await readFile(FILE, 'utf8')) as Document
   document.info.version = version

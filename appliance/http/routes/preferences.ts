@@ -1,16 +1,16 @@
 /** The pages behind unsubscribe links. The token in the path is sufficient: no cookie, script or sign-in. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  type OpenedPreferences,
+  type PreferencePageData,
   PAGE_ACTIONS,
   type PageAction,
   type PageNotice,
   type PageTopic,
   PREFERENCES_PATH,
-  renderNotFound,
+  renderNotFoundPage,
   renderPreferencePage,
   type Visitor,
-  WORDS,
+  PAGE_TEXTS,
 } from '../../audience/audience.ts'
 import { chooseLanguage, DEFAULT_PAGE } from '../../mail/unsubscribe-page.ts'
 import type { PreferenceChange } from '../../storage/storage.ts'
@@ -46,7 +46,7 @@ export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
     const language = languageOf(request, opened)
     return reply
       .headers({ ...PERSONAL_HEADERS, 'content-type': 'text/plain; charset=utf-8' })
-      .send(`${WORDS[language].done}\n`)
+      .send(`${PAGE_TEXTS[language].done}\n`)
   }
 
   app.get(`${PREFERENCES_PATH}:token`, open, page)
@@ -78,7 +78,7 @@ const visitorOf = ({ ip, headers }: FastifyRequest, wording: string | null): Vis
   wording,
 })
 
-const languageOf = ({ headers }: FastifyRequest, opened: OpenedPreferences | undefined) =>
+const languageOf = ({ headers }: FastifyRequest, opened: PreferencePageData | undefined) =>
   chooseLanguage(headers['accept-language'], (opened?.page ?? DEFAULT_PAGE).defaultLanguage)
 
 interface Asked {
@@ -87,7 +87,7 @@ interface Asked {
 }
 
 /** Returns the change that a form requests; null for none. */
-function askedOf(form: URLSearchParams, { topic }: OpenedPreferences): Asked | null {
+function askedOf(form: URLSearchParams, { topic }: PreferencePageData): Asked | null {
   const action = PAGE_ACTIONS.find((one) => one === form.get('do'))
   if (action === undefined) return null
   const all: Record<PageAction, () => Asked | null> = {
@@ -107,14 +107,14 @@ function choicesOf(form: URLSearchParams): PreferenceChange['topics'] {
 }
 
 /** Returns the previous choices for the changed topics; null when none changed. */
-function wayBack(before: OpenedPreferences, after: OpenedPreferences): PageTopic[] | null {
+function wayBack(before: PreferencePageData, after: PreferencePageData): PageTopic[] | null {
   const now = new Map(after.topics.map(({ id, subscribed }) => [id, subscribed]))
   const left = before.topics.filter(({ id, subscribed }) => subscribed && now.get(id) !== true)
   return left.length === 0 ? null : before.topics.filter(({ id, subscribed }) => now.get(id) !== subscribed)
 }
 
 interface Shown {
-  opened: OpenedPreferences
+  opened: PreferencePageData
   notice: PageNotice | null
   before: PageTopic[] | null
 }
@@ -129,7 +129,7 @@ function show(request: FastifyRequest, reply: FastifyReply, { opened, ...shown }
 
 /** Shows the same page for any invalid token. */
 function showNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const page = renderNotFound(DEFAULT_PAGE, languageOf(request, undefined))
+  const page = renderNotFoundPage(DEFAULT_PAGE, languageOf(request, undefined))
   return sendPublicPage(reply.code(404), page, PERSONAL_HEADERS)
 }
 

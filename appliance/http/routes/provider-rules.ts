@@ -1,5 +1,5 @@
 import * as api from '../../api/provider-rules.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import { readProviderRules } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -9,7 +9,7 @@ export function providerRuleRoutes(app: App, deps: HttpDeps): void {
   const { accounts, senders, storage, clock, gate } = deps
 
   serve(app, api.getProviderRules, {}, async (request) => {
-    const { providerRules } = await accounts.teams.getTeam({ id: callerOf(request).teamId })
+    const { providerRules } = await accounts.teams.getTeam({ id: getCaller(request).teamId })
     return api.presentProviderRules(providerRules, gate.rules())
   })
 
@@ -22,14 +22,14 @@ export function providerRuleRoutes(app: App, deps: HttpDeps): void {
     },
     async (request) => {
       const { mode } = request.body
-      await storage.setProviderRules({ id: callerOf(request).teamId, mode }, clock.now())
+      await storage.setProviderRules({ id: getCaller(request).teamId, mode }, clock.now())
       return api.presentProviderRules(mode, gate.rules())
     },
   )
 
   serve(app, api.getDomainProviderRules, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const domain = await senders.getDomain({ teamId, id: request.params.id })
-    return api.presentRuleStanding(domain.id, await gate.standing({ domain }))
+    return api.presentRuleCompliance(domain.id, await gate.standing({ domain }))
   })
 }

@@ -3,13 +3,13 @@ import * as changes from '../../api/queue-changes.ts'
 import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
-import { isEverything, readQueueFilter } from '../../queue/queue.ts'
+import { matchesEverything, parseQueueFilter } from '../../queue/queue.ts'
 import type { Delivery, QueueFilter } from '../../storage/storage.ts'
 import { presentDelivery } from '../../api/timeline.ts'
 import { presentList } from '../../api/shared.ts'
-import { actorOf, callerOf, isOperator } from '../access.ts'
+import { getActor, getCaller, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { readId } from '../../api/parameters.ts'
+import { parseId } from '../../api/parameters.ts'
 import { QUEUE_ACTIONS, type QueueAction } from '../../mail/queue.ts'
 
 /** Routes for the queue, operators' actions on it, and their history. */
@@ -43,8 +43,8 @@ const inFilter = (name: string): string => `filter.${name}`
  */
 function createScope(deps: HttpDeps): Parts['scope'] {
   return async (request, given, called) => {
-    const { teamId } = callerOf(request)
-    const { filter, team = teamId } = readQueueFilter(given, deps.clock.now(), called)
+    const { teamId } = getCaller(request)
+    const { filter, team = teamId } = parseQueueFilter(given, deps.clock.now(), called)
     const operator = await isOperator(request, deps)
     if (team !== teamId && !operator) throw refuse('queue_not_operator')
     return {
@@ -71,7 +71,7 @@ function readingRoutes(app: App, { queue, shaping }: HttpDeps, { scope, present 
     const { filter, tenant } = await scope(request, request.query)
     const operator = tenant === undefined
     const { teamId: _team, ...conditions } = filter
-    const rows = await shaping.backlog(await queue.lanes(filter), operator && isEverything(conditions))
+    const rows = await shaping.backlog(await queue.lanes(filter), operator && matchesEverything(conditions))
     return presentList(rows.map((row) => api.presentQueueLane(row, operator)))
   })
 
@@ -113,13 +113,13 @@ function changingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts
       // Pools belong to the server, and their IPs have the reputation of everyone who uses them.
       if (action === 'reroute' && whose.tenant !== undefined) throw refuse('queue_not_operator')
       return changes.presentQueueChange(
-        await queue.act({ action, ...whose, pool, all, keep, expectedCount }, actorOf(request)),
+        await queue.act({ action, ...whose, pool, all, keep, expectedCount }, getActor(request)),
       )
     })
 
   serve(app, changes.undoQueueChange, { right: 'operate', audit: null }, async (request) => {
-    const auditId = readId(request.body.audit_id, 'id')
+    const auditId = parseId(request.body.audit_id, 'id')
     const { tenant } = await scope(request, {})
-    return changes.presentQueueChange(await queue.undo({ auditId, teamId: tenant }, actorOf(request)))
+    return changes.presentQueueChange(await queue.undo({ auditId, teamId: tenant }, getActor(request)))
   })
 }

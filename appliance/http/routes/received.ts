@@ -4,13 +4,13 @@ import type { FastifyReply } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf, requireOperator } from '../access.ts'
+import { getCaller, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
 type Deps = Pick<HttpDeps, 'storage' | 'clock'>
 
 /** Routes for messages that were returned for an email. */
-export function returnedRoutes(app: App, { storage, clock }: Deps): void {
+export function returnedMessageRoutes(app: App, { storage, clock }: Deps): void {
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
@@ -18,15 +18,15 @@ export function returnedRoutes(app: App, { storage, clock }: Deps): void {
   }
 
   serve(app, api.listReturnedMessages, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id: emailId } = await find(teamId, request.params.id)
     return presentList(
-      (await storage.listReturned({ teamId, emailId }, clock.now())).map(api.presentReturned),
+      (await storage.listReturned({ teamId, emailId }, clock.now())).map(api.presentReturnedMessage),
     )
   })
 
   serve(app, api.getReturnedMessage, {}, async (request, reply) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const id = request.params.returned_id
     const email = await find(teamId, request.params.id)
     // The message quotes mail of this server that may contain a secret link.
@@ -42,7 +42,7 @@ export function postmasterRoutes(app: App, { storage, clock }: Deps): void {
 
   serve(app, api.listPostmasterMessages, { preValidation }, async (request) => {
     const { items, hasMore } = await storage.listPostmaster(request.query, clock.now())
-    return presentList(items.map(api.presentPostmaster), hasMore)
+    return presentList(items.map(api.presentPostmasterMessage), hasMore)
   })
 
   serve(app, api.getPostmasterMessage, { preValidation }, async (request, reply) => {

@@ -1,6 +1,6 @@
 import * as api from '../../api/receiving-rules.ts'
-import { readRule } from '../../mail/read-receiving-rule.ts'
-import { callerOf } from '../access.ts'
+import { normalizeRule } from '../../mail/read-receiving-rule.ts'
+import { getCaller } from '../access.ts'
 import { readReceivingRules } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -10,7 +10,7 @@ export function receivingRuleRoutes(app: App, deps: HttpDeps): void {
   const { storage, senders, clock } = deps
 
   serve(app, api.getReceivingRules, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id } = await senders.getDomain({ teamId, id: request.params.id })
     const rules = await storage.getReceivingRules({ teamId, domainId: id }, clock.now())
     return { object: 'receiving_rules' as const, domain_id: id, rules }
@@ -22,9 +22,9 @@ export function receivingRuleRoutes(app: App, deps: HttpDeps): void {
     read: readReceivingRules(deps),
   } as const
   serve(app, api.setReceivingRules, { audit }, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id } = await senders.getDomain({ teamId, id: request.params.id })
-    const rules = request.body.rules.map((rule, place) => readRule(rule, `rules[${place}].`))
+    const rules = request.body.rules.map((rule, place) => normalizeRule(rule, `rules[${place}].`))
     await storage.setReceivingRules({ teamId, domainId: id, rules }, clock.now())
     return { object: 'receiving_rules' as const, domain_id: id, rules }
   })

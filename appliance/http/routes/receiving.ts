@@ -1,14 +1,20 @@
 import * as api from '../../api/receiving.ts'
 import { presentAttachment } from '../../api/attachments.ts'
-import { MOST_TOLD, presentEmailWebhooks } from '../../api/emails.ts'
+import { MAX_WEBHOOK_DELIVERIES, presentEmailWebhooks } from '../../api/emails.ts'
 import { presentList } from '../../api/shared.ts'
 import { isoTimestamp } from '../../api/timestamp.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { AttachmentInfo, ReceivedEmail } from '../../storage/storage.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import { LINK_LIFETIME, pageInOrder, sendFile, whichOf, type LinkDeps } from './attachments.ts'
+import {
+  LINK_LIFETIME,
+  paginateAttachments,
+  sendFile,
+  identifyAttachment,
+  type LinkDeps,
+} from './attachments.ts'
 
 /**
  * Maximum total size of images embedded in the HTML of a response, in octets; other images stay `cid:` URLs. Base64
@@ -24,7 +30,7 @@ export function receivingRoutes(app: App, deps: HttpDeps, linked: LinkDeps): voi
   ownRoutes(app, deps)
 
   serve(app, api.listReceivedEmails, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const {
       in_reply_to_email_id: answers,
       domain_id: domainId,
@@ -40,7 +46,7 @@ export function receivingRoutes(app: App, deps: HttpDeps, linked: LinkDeps): voi
   })
 
   serve(app, api.getReceivedEmail, {}, async (request) => {
-    const email = await find(deps, callerOf(request).teamId, request.params.id)
+    const email = await find(deps, getCaller(request).teamId, request.params.id)
     const format = request.query.html_format ?? 'data_uri'
     const bytes = await storage.getReceivedSource(email, clock.now())
     const { html, text } = bytes ? await contentOf(deps, email, bytes) : { html: null, text: null }
@@ -82,8 +88,8 @@ function contentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   }
 
   serve(app, api.listReceivedAttachments, {}, async (request) => {
-    const email = await find(deps, callerOf(request).teamId, request.params.id)
-    const { items, hasMore } = pageInOrder(email.attachments, request.query)
+    const email = await find(deps, getCaller(request).teamId, request.params.id)
+    const { items, hasMore } = paginateAttachments(email.attachments, request.query)
     return presentList(
       items.map((item) => present(email, item)),
       hasMore,
@@ -91,7 +97,7 @@ function contentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
   })
 
   serve(app, api.getReceivedAttachment, {}, async (request) => {
-    const email = await find(deps, callerOf(request).teamId, request.params.id)
+    const email = await find(deps, getCaller(request).teamId, request.params.id)
     const attachment = email.attachments.find(({ id }) => id === request.params.attachment_id)
     if (!attachment) throw refuse('not_found', { resource: 'Attachment' })
     return { object: 'attachment' as const, ...present(email, attachment) }
@@ -103,16 +109,16 @@ function ownRoutes(app: App, deps: HttpDeps): void {
   const { storage, clock } = deps
 
   serve(app, api.getReceivedSource, {}, async (request, reply) => {
-    const email = await find(deps, callerOf(request).teamId, request.params.id)
+    const email = await find(deps, getCaller(request).teamId, request.params.id)
     const bytes = await storage.getReceivedSource(email, clock.now())
     if (!bytes) throw refuse('not_found', { resource: 'Email source' })
     return sendFile(reply, { filename: `${email.id}.eml`, contentType: 'message/rfc822' }, bytes)
   })
 
   serve(app, api.listReceivedWebhooks, {}, async (request) => {
-    const { teamId, id } = await find(deps, callerOf(request).teamId, request.params.id)
+    const { teamId, id } = await find(deps, getCaller(request).teamId, request.params.id)
     return presentEmailWebhooks(
-      await storage.webhooksOfEmail({ teamId, emailId: id, limit: MOST_TOLD + 1 }, clock.now()),
+      await storage.webhooksOfEmail({ teamId, emailId: id, limit: MAX_WEBHOOK_DELIVERIES + 1 }, clock.now()),
     )
   })
 }
@@ -142,7 +148,7 @@ const attachmentOf = ({ mime, storage, clock }: HttpDeps, email: ReceivedEmail, 
     teamId: email.teamId,
     size: email.size,
     load: () => storage.getReceivedSource(email, clock.now()),
-    which: whichOf(email.attachments, place),
+    which: identifyAttachment(email.attachments, place),
   })
 
 /** Reads the content. A message that would take too much time or memory is shown as empty, but can be downloaded. */
@@ -171,7 +177,7 @@ async function embedded(
   for (const [place, { contentId, contentType, size: octets }] of attachments.entries()) {
     if (contentId === null || !named.has(contentId) || !/^image\/[\w.+-]+$/.test(contentType)) continue
     if ((room -= octets) < 0) break
-    const which = whichOf(attachments, place)
+    const which = identifyAttachment(attachments, place)
     const content = await mime.attachment({ teamId, size, load: () => Promise.resolve(bytes), which })
     if (content) uris.set(contentId, `data:${contentType};base64,${Buffer.from(content).toString('base64')}`)
   }

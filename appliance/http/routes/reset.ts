@@ -1,13 +1,13 @@
 import * as api from '../../api/account.ts'
 import { serve } from '../serve.ts'
-import { recordAct, RESET_LIFETIME } from '../../accounts/accounts.ts'
+import { recordAuditEntry, RESET_LIFETIME } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
-import type { FirstProof } from '../../storage/storage.ts'
-import { reachable } from '../../tracking/tracking.ts'
-import { dropCookie, SESSION } from '../cookies.ts'
+import type { RevokedSignInMethods } from '../../storage/storage.ts'
+import { pickReachableOrigin } from '../../tracking/tracking.ts'
+import { removeCookie, SESSION_COOKIE } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { passwordChanged, passwordReset } from '../account-mail.ts'
-import { admitStranger, STRANGERS_BODY } from '../sign-in.ts'
+import { createPasswordChangedNotice, createPasswordResetNotice } from '../account-mail.ts'
+import { limitUnauthenticated, MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 
 const MINUTE = 60_000
@@ -35,8 +35,8 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
   const pending = new Set<Promise<void>>()
   app.addHook('onClose', async () => void (await Promise.all(pending)))
 
-  serve(app, api.askReset, { ...strangers, bodyLimit: STRANGERS_BODY }, (request, reply) => {
-    admitStranger(request, reply, tries)
+  serve(app, api.requestReset, { ...strangers, bodyLimit: MAX_UNAUTHENTICATED_BODY }, (request, reply) => {
+    limitUnauthenticated(request, reply, tries)
     const { email } = request.body
     // Also counted for unknown addresses, so that the limit reveals nothing.
     const seconds = mails.attempt([email.trim().toLowerCase()])
@@ -62,7 +62,7 @@ async function sendLink(
   origin: string,
   email: string,
 ): Promise<void> {
-  const base = reachable(origin)
+  const base = pickReachableOrigin(origin)
   if (base === null) {
     log.warn(`did not send a password reset link: set http.public_url for links. Until then, ${HELP}`)
     return
@@ -70,31 +70,38 @@ async function sendLink(
   const link = await accounts.beginReset({ email, byMail: true })
   if (!link) return
   const url = `${base}/dashboard/reset#${link.token}`
-  const result = await sendNotice(passwordReset(link.user.email, url, { minutes, hostname: config.hostname }))
+  const result = await sendNotice(
+    createPasswordResetNotice(link.user.email, url, { minutes, hostname: config.hostname }),
+  )
   if (!result.sent) log.warn({ user_id: link.user.id }, `a user is waiting for a password reset; ${HELP}`)
 }
 
 function confirmRoute(app: App, deps: HttpDeps): void {
   const { accounts, clock, storage, sendNotice, config } = deps
   const tries = createThrottle(clock, MOST_TRIES, MINUTE)
-  serve(app, api.confirmReset, { ...strangers, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
-    admitStranger(request, reply, tries)
-    const { user, teamId, firstProof } = await accounts.finishReset(request.body)
-    await recordAct(storage, clock, {
-      teamId,
-      actor: { kind: 'user', name: user.email, ip: request.ip },
-      action: 'account.password_reset',
-      target: `user ${user.id}`,
-      after: firstProof && presentProof(firstProof),
-    })
-    await sendNotice(passwordChanged(user.email, config.hostname, firstProof !== null))
-    // This browser's session has ended with all others.
-    dropCookie({ request, reply }, SESSION)
-    return { object: 'password_reset' as const, email: user.email }
-  })
+  serve(
+    app,
+    api.confirmReset,
+    { ...strangers, bodyLimit: MAX_UNAUTHENTICATED_BODY },
+    async (request, reply) => {
+      limitUnauthenticated(request, reply, tries)
+      const { user, teamId, firstProof } = await accounts.finishReset(request.body)
+      await recordAuditEntry(storage, clock, {
+        teamId,
+        actor: { kind: 'user', name: user.email, ip: request.ip },
+        action: 'account.password_reset',
+        target: `user ${user.id}`,
+        after: firstProof && presentProof(firstProof),
+      })
+      await sendNotice(createPasswordChangedNotice(user.email, config.hostname, firstProof !== null))
+      // This browser's session has ended with all others.
+      removeCookie({ request, reply }, SESSION_COOKIE)
+      return { object: 'password_reset' as const, email: user.email }
+    },
+  )
 }
 
-const presentProof = ({ identities, passkeys }: FirstProof) => ({
+const presentProof = ({ identities, passkeys }: RevokedSignInMethods) => ({
   address_proven: true,
   identities_unlinked: identities,
   passkeys_not_alone: passkeys,

@@ -1,7 +1,7 @@
 import * as erasing from '../../api/erasures.ts'
 import { serve } from '../serve.ts'
 import { presentList } from '../../api/shared.ts'
-import { actorOf, callerOf, isOperator } from '../access.ts'
+import { getActor, getCaller, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as api from '../../api/retention.ts'
 import { readBodies } from '../audit-reads.ts'
@@ -13,11 +13,11 @@ export function retentionRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.getRetention, {}, async (request) => {
     const disk = (await isOperator(request, deps)) ? await retention.disk() : null
-    return api.presentRetention(retention.days, disk, await without(callerOf(request).teamId))
+    return api.presentRetention(retention.days, disk, await without(getCaller(request).teamId))
   })
 
   serve(app, api.getDomainBodies, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id, name } = await senders.getDomain({ teamId, id: request.params.id })
     const keep = !(await without(teamId)).includes(name)
     return { object: 'domain_bodies' as const, domain_id: id, keep }
@@ -28,7 +28,7 @@ export function retentionRoutes(app: App, deps: HttpDeps): void {
     api.setBodyRetention,
     { right: 'erase', audit: { action: 'domain.keep_bodies', noun: 'domain', read: readBodies(deps) } },
     async (request) => {
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       const { id } = await senders.getDomain({ teamId, id: request.params.id })
       const { keep } = request.body
       await storage.setKeepBodies({ teamId, domainId: id, keep }, clock.now())
@@ -40,19 +40,19 @@ export function retentionRoutes(app: App, deps: HttpDeps): void {
 /** Routes to erase a person's data in the caller's own team, by address. */
 export function erasureRoutes(app: App, { erasures, clock }: HttpDeps): void {
   serve(app, erasing.createErasure, { right: 'erase', audit: null, secretBody: true }, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { address, dry_run: dryRun = false } = request.body
-    if (dryRun) return erasing.presentErasureSurvey(await erasures.survey({ teamId, address }), clock.now())
-    return erasing.presentErasure(await erasures.begin({ teamId, address, actor: actorOf(request) }))
+    if (dryRun) return erasing.presentErasurePreview(await erasures.survey({ teamId, address }), clock.now())
+    return erasing.presentErasure(await erasures.begin({ teamId, address, actor: getActor(request) }))
   })
 
   serve(app, erasing.listErasures, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { items, hasMore } = await erasures.list({ ...request.query, teamId })
     return presentList(items.map(erasing.presentErasure), hasMore)
   })
 
   serve(app, erasing.getErasure, {}, async (request) =>
-    erasing.presentErasure(await erasures.get({ teamId: callerOf(request).teamId, id: request.params.id })),
+    erasing.presentErasure(await erasures.get({ teamId: getCaller(request).teamId, id: request.params.id })),
   )
 }

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
-import { callerOf, isOperator } from '../access.ts'
+import { getCaller, isOperator } from '../access.ts'
 import type { App, HttpDeps, SandboxInbox, SandboxMail, SandboxReader } from '../deps.ts'
 
 /** Routes for the mail captured by the sandbox. They only exist in the sandbox. */
@@ -14,7 +14,7 @@ export function sandboxRoutes(
   deps: Pick<HttpDeps, 'storage' | 'clock'>,
 ): void {
   const readerOf = async (request: FastifyRequest): Promise<SandboxReader> => ({
-    teamId: callerOf(request).teamId,
+    teamId: getCaller(request).teamId,
     operator: await isOperator(request, deps),
   })
 

@@ -1,14 +1,20 @@
 import * as api from '../../api/session.ts'
 import { serve } from '../serve.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { PasskeyAnswer } from '../../accounts/accounts.ts'
+import type { PasskeyAssertion } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { dropCookie, SECOND_STEP, shownCookie } from '../cookies.ts'
+import { removeCookie, SECOND_STEP_COOKIE, readCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { relyingPartyOf } from '../own-account.ts'
-import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
+import { getRelyingParty } from '../own-account.ts'
+import {
+  limitUnauthenticated,
+  getBrowser,
+  setSignInCookie,
+  presentSignInStep,
+  MAX_UNAUTHENTICATED_BODY,
+} from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
-import { present } from './session.ts'
+import { presentSession } from './session.ts'
 
 /** Maximum number of attempts per minute from one network with second factors and passkeys. */
 const MOST_ATTEMPTS = 20
@@ -22,14 +28,14 @@ type Admit = (request: FastifyRequest, reply: FastifyReply) => void
 /** Routes for the second step of a sign-in, and for signing in by passkey alone. */
 export function secondStepRoutes(app: App, deps: HttpDeps): void {
   const throttle = createThrottle(deps.clock, MOST_ATTEMPTS, WINDOW)
-  const admit: Admit = (request, reply) => admitStranger(request, reply, throttle)
+  const admit: Admit = (request, reply) => limitUnauthenticated(request, reply, throttle)
   codeRoutes(app, deps, admit)
   passkeyRoutes(app, deps, admit)
 }
 
 /** Returns the ticket of the first step. Refuses: `sign_in_over`. */
 function ticketOf(request: FastifyRequest): string {
-  const ticket = shownCookie(request, SECOND_STEP)
+  const ticket = readCookie(request, SECOND_STEP_COOKIE)
   if (ticket === undefined) throw refuse('sign_in_over')
   return ticket
 }
@@ -40,25 +46,25 @@ function codeRoutes(app: App, deps: HttpDeps, admit: Admit): void {
   serve(app, api.getSignInStep, {}, async (request) => {
     const waiting = await accounts.waiting(ticketOf(request))
     if (!waiting) throw refuse('sign_in_over')
-    return presentStep(waiting.methods)
+    return presentSignInStep(waiting.methods)
   })
 
   serve(app, api.cancelSignIn, { ...open }, (request, reply) => {
     admit(request, reply)
-    dropCookie({ request, reply }, SECOND_STEP)
+    removeCookie({ request, reply }, SECOND_STEP_COOKIE)
     return { object: 'session' as const, deleted: true as const }
   })
 
-  const options = { ...open, bodyLimit: STRANGERS_BODY }
+  const options = { ...open, bodyLimit: MAX_UNAUTHENTICATED_BODY }
   const finish = async (
     request: FastifyRequest,
     reply: FastifyReply,
     answer: { code: string } | { recoveryCode: string },
   ) => {
     admit(request, reply)
-    const began = await accounts.factors.answer({ ticket: ticketOf(request), answer, ...browserOf(request) })
-    keepSignIn(request, reply, { kind: 'session', ...began })
-    return present(began.token, deps)
+    const began = await accounts.factors.answer({ ticket: ticketOf(request), answer, ...getBrowser(request) })
+    setSignInCookie(request, reply, { kind: 'session', ...began })
+    return presentSession(began.token, deps)
   }
   serve(app, api.signInWithTotp, options, (request, reply) =>
     finish(request, reply, { code: request.body.code }),
@@ -71,28 +77,41 @@ function codeRoutes(app: App, deps: HttpDeps, admit: Admit): void {
 function passkeyRoutes(app: App, deps: HttpDeps, admit: Admit): void {
   const { accounts } = deps
 
-  serve(app, api.getPasskeySignInOptions, { ...open, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
-    admit(request, reply)
-    const rp = relyingPartyOf(request, deps)
-    const options = await accounts.factors.requestPasskey({ ticket: shownCookie(request, SECOND_STEP), rp })
-    return { object: 'passkey_options' as const, options }
-  })
+  serve(
+    app,
+    api.getPasskeySignInOptions,
+    { ...open, bodyLimit: MAX_UNAUTHENTICATED_BODY },
+    async (request, reply) => {
+      admit(request, reply)
+      const rp = getRelyingParty(request, deps)
+      const options = await accounts.factors.requestPasskey({
+        ticket: readCookie(request, SECOND_STEP_COOKIE),
+        rp,
+      })
+      return { object: 'passkey_options' as const, options }
+    },
+  )
 
-  serve(app, api.signInWithPasskey, { ...open, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
-    admit(request, reply)
-    const rp = relyingPartyOf(request, deps)
-    const response: PasskeyAnswer = request.body.response
-    const ticket = shownCookie(request, SECOND_STEP)
-    const browser = browserOf(request)
-    const result =
-      ticket === undefined
-        ? await accounts.factors.signInByPasskey({ response, rp, ...browser })
-        : {
-            kind: 'session' as const,
-            ...(await accounts.factors.answer({ ticket, answer: { passkey: response, rp }, ...browser })),
-          }
-    keepSignIn(request, reply, result)
-    if (result.kind === 'second_factor') throw refuse('sign_in_over')
-    return present(result.token, deps)
-  })
+  serve(
+    app,
+    api.signInWithPasskey,
+    { ...open, bodyLimit: MAX_UNAUTHENTICATED_BODY },
+    async (request, reply) => {
+      admit(request, reply)
+      const rp = getRelyingParty(request, deps)
+      const response: PasskeyAssertion = request.body.response
+      const ticket = readCookie(request, SECOND_STEP_COOKIE)
+      const browser = getBrowser(request)
+      const result =
+        ticket === undefined
+          ? await accounts.factors.signInByPasskey({ response, rp, ...browser })
+          : {
+              kind: 'session' as const,
+              ...(await accounts.factors.answer({ ticket, answer: { passkey: response, rp }, ...browser })),
+            }
+      setSignInCookie(request, reply, result)
+      if (result.kind === 'second_factor') throw refuse('sign_in_over')
+      return presentSession(result.token, deps)
+    },
+  )
 }

@@ -3,12 +3,12 @@ import * as audiences from '../../api/audiences.ts'
 import * as contacts from '../../api/contacts.ts'
 import * as reach from '../../api/segment-reach.ts'
 import * as api from '../../api/segments.ts'
-import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
+import { paginateList, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import { Refusal, refuse } from '../../mail/refusals.ts'
-import { callerOf, byApp, consentAct } from '../access.ts'
+import { getCaller, isFromApp, createConsentContext } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import { newInput, updateContact, which } from './contacts.ts'
+import { toNewContactInput, updateContact, identifyContact } from './contacts.ts'
 
 /** Routes for segments, also under their older name. */
 export function segmentRoutes(app: App, deps: HttpDeps): void {
@@ -66,7 +66,7 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
 type AudienceDep = HttpDeps['audience']
 
 const ref = (request: FastifyRequest) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   id: (request.params as { id: string }).id,
 })
 
@@ -76,11 +76,15 @@ const readSegment = (audience: AudienceDep) => async (request: FastifyRequest) =
 
 async function create(request: FastifyRequest<{ Body: api.CreateSegment }>, audience: AudienceDep) {
   const { name, filter = null } = request.body
-  return audience.createSegment({ teamId: callerOf(request).teamId, name, filter })
+  return audience.createSegment({ teamId: getCaller(request).teamId, name, filter })
 }
 
-async function list(request: FastifyRequest, query: Parameters<typeof pageOf>[1], audience: AudienceDep) {
-  const page = pageOf(await audience.listSegments({ teamId: callerOf(request).teamId }), query)
+async function list(
+  request: FastifyRequest,
+  query: Parameters<typeof paginateList>[1],
+  audience: AudienceDep,
+) {
+  const page = paginateList(await audience.listSegments({ teamId: getCaller(request).teamId }), query)
   return presentList(page.items.map(api.presentSegment), page.hasMore)
 }
 
@@ -90,7 +94,7 @@ async function members(
   query: { limit: number; after?: string | undefined; before?: string | undefined },
   audience: AudienceDep,
 ) {
-  const { teamId } = callerOf(request)
+  const { teamId } = getCaller(request)
   await audience.checkConditions(teamId, { segmentId })
   const page = await audience.listContacts({ teamId, segmentId, ...query })
   return presentList(page.items.map(contacts.presentContactSummary), page.hasMore)
@@ -124,7 +128,7 @@ function audienceRoutes(app: App, { audience }: HttpDeps): void {
 }
 
 function audienceContactRoutes(app: App, { audience }: HttpDeps): void {
-  const about = { noun: 'contact', personal: true, looks: byApp } as const
+  const about = { noun: 'contact', personal: true, looks: isFromApp } as const
   serve(
     app,
     audiences.createAudienceContact,
@@ -132,9 +136,14 @@ function audienceContactRoutes(app: App, { audience }: HttpDeps): void {
     async (request, reply) => {
       const { body, params } = request
       const contact = await audience.saveContact({
-        teamId: callerOf(request).teamId,
-        contact: { ...newInput(body), email: body.email, segmentIds: [params.audience_id], topics: [] },
-        act: consentAct(request, false),
+        teamId: getCaller(request).teamId,
+        contact: {
+          ...toNewContactInput(body),
+          email: body.email,
+          segmentIds: [params.audience_id],
+          topics: [],
+        },
+        act: createConsentContext(request, false),
       })
       void reply.code(201)
       return contacts.presentContactRef(contact)
@@ -145,7 +154,7 @@ function audienceContactRoutes(app: App, { audience }: HttpDeps): void {
   )
   serve(app, audiences.getAudienceContact, {}, async (request) => {
     await demandMember(request, request.params, audience)
-    return contacts.presentContact(await audience.getContact(which(request, request.params)))
+    return contacts.presentContact(await audience.getContact(identifyContact(request, request.params)))
   })
   serve(
     app,
@@ -175,8 +184,8 @@ interface Member {
 /** Refuses: `not_found` for contacts that aren't in the segment. */
 async function demandMember(request: FastifyRequest, params: Member, audience: AudienceDep): Promise<void> {
   const segmentId = params.audience_id
-  await audience.checkConditions(callerOf(request).teamId, { segmentId })
-  if (!(await audience.isInSegment({ ...which(request, params), segmentId })))
+  await audience.checkConditions(getCaller(request).teamId, { segmentId })
+  if (!(await audience.isInSegment({ ...identifyContact(request, params), segmentId })))
     throw refuse('not_found', { resource: 'Contact' })
 }
 
@@ -187,9 +196,9 @@ async function demandMember(request: FastifyRequest, params: Member, audience: A
 async function removeMember(request: FastifyRequest, params: Member, audience: AudienceDep): Promise<void> {
   try {
     await demandMember(request, params, audience)
-    await audience.removeFromSegment({ ...which(request, params), segmentId: params.audience_id })
-    const left = await audience.listContactSegments({ ...which(request, params), limit: 1 })
-    if (left.items.length === 0) await audience.deleteContact(which(request, params))
+    await audience.removeFromSegment({ ...identifyContact(request, params), segmentId: params.audience_id })
+    const left = await audience.listContactSegments({ ...identifyContact(request, params), limit: 1 })
+    if (left.items.length === 0) await audience.deleteContact(identifyContact(request, params))
   } catch (error) {
     // Someone else may have deleted it at the same time.
     if (!(error instanceof Refusal && error.key === 'not_found')) throw error

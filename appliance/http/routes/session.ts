@@ -1,29 +1,37 @@
 import * as api from '../../api/session.ts'
 import { serve } from '../serve.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { rightsOf } from '../../mail/roles.ts'
-import { DEVICE, dropCookie, SESSION, shownCookie } from '../cookies.ts'
+import { listRights } from '../../mail/roles.ts'
+import { DEVICE_COOKIE, removeCookie, SESSION_COOKIE, readCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
+import {
+  limitUnauthenticated,
+  getBrowser,
+  setSignInCookie,
+  presentSignInStep,
+  MAX_UNAUTHENTICATED_BODY,
+} from '../sign-in.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
 
 /** Routes for signing in to the dashboard, the current session, and signing out. */
 export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   const { accounts } = deps
 
-  serve(app, api.signIn, { audit: null, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+  serve(app, api.signIn, { audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY }, async (request, reply) => {
     const { email, password } = request.body
-    const device = shownCookie(request, DEVICE)
-    admitStranger(request, reply, { attempt: () => signIns.attempt({ ip: request.ip, email, device }) })
-    const result = await accounts.signIn({ email, password, ...browserOf(request) })
+    const device = readCookie(request, DEVICE_COOKIE)
+    limitUnauthenticated(request, reply, {
+      attempt: () => signIns.attempt({ ip: request.ip, email, device }),
+    })
+    const result = await accounts.signIn({ email, password, ...getBrowser(request) })
     if (!result) throw refuse('wrong_credentials')
-    keepSignIn(request, reply, result)
-    if (result.kind === 'second_factor') return reply.code(202).send(presentStep(result.methods))
-    return present(result.token, deps)
+    setSignInCookie(request, reply, result)
+    if (result.kind === 'second_factor') return reply.code(202).send(presentSignInStep(result.methods))
+    return presentSession(result.token, deps)
   })
 
   serve(app, api.getSession, { right: 'none' }, async (request) =>
-    present(shownCookie(request, SESSION), deps),
+    presentSession(readCookie(request, SESSION_COOKIE), deps),
   )
 
   serve(
@@ -31,8 +39,8 @@ export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle)
     api.signOut,
     { right: 'none', audit: { action: 'session.end', noun: 'session' } },
     async (request, reply) => {
-      await accounts.signOut(shownCookie(request, SESSION) ?? '')
-      dropCookie({ request, reply }, SESSION)
+      await accounts.signOut(readCookie(request, SESSION_COOKIE) ?? '')
+      removeCookie({ request, reply }, SESSION_COOKIE)
       return { object: 'session' as const, deleted: true as const }
     },
   )
@@ -46,7 +54,7 @@ function submissionPort(listeners: readonly string[]): number | null {
 }
 
 /** Formats the session of a token. Refuses: `not_signed_in`. */
-export async function present(token: string | undefined, deps: HttpDeps): Promise<api.Session> {
+export async function presentSession(token: string | undefined, deps: HttpDeps): Promise<api.Session> {
   const { accounts, config, sandboxInbox, storage, clock } = deps
   const found = token === undefined ? undefined : await accounts.resume(token)
   if (!found) throw refuse('not_signed_in')
@@ -63,7 +71,7 @@ export async function present(token: string | undefined, deps: HttpDeps): Promis
     },
     team: { id: team.id, name: team.name },
     role,
-    rights: rightsOf(role),
+    rights: listRights(role),
     teams: teams.map((one) => ({ id: one.id, name: one.name, role: one.role })),
     operator: first?.id === team.id,
     node: {

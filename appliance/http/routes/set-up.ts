@@ -1,7 +1,7 @@
 import * as api from '../../api/set-up.ts'
 import { serve } from '../serve.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
+import { limitUnauthenticated, getBrowser, setSignInCookie, MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 
 /**
@@ -12,7 +12,7 @@ const MOST_ATTEMPTS = 10
 const WINDOW = 60_000
 
 /** Routes for the first run: whether there is no owner yet, and creating the owner with the printed link. */
-export function setUpRoutes(app: App, { accounts, setUp, clock }: HttpDeps): void {
+export function setupRoutes(app: App, { accounts, setUp, clock }: HttpDeps): void {
   const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
 
   serve(app, api.getSetup, {}, async () => ({ object: 'setup' as const, open: await setUp.isOpen() }))
@@ -20,14 +20,14 @@ export function setUpRoutes(app: App, { accounts, setUp, clock }: HttpDeps): voi
   serve(
     app,
     api.setUp,
-    { secretBody: true, audit: null, bodyLimit: STRANGERS_BODY },
+    { secretBody: true, audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY },
     async (request, reply) => {
-      admitStranger(request, reply, throttle)
+      limitUnauthenticated(request, reply, throttle)
       const { token, email, password, team_name: teamName } = request.body
-      const browser = browserOf(request)
+      const browser = getBrowser(request)
       const { user, team } = await setUp.use({ token, email, password, teamName, ip: browser.ip })
       const entered = { userId: user.id, teamId: team.id, method: 'password', strong: false } as const
-      keepSignIn(request, reply, await accounts.enter({ ...entered, ...browser }))
+      setSignInCookie(request, reply, await accounts.enter({ ...entered, ...browser }))
       void reply.code(201)
       return { object: 'setup' as const, open: false }
     },

@@ -1,12 +1,18 @@
 import type { FastifyReply } from 'fastify'
 import { shareEmail } from '../../api/emails.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import { contentPage, CONTENT_POLICY, noticePage, PAGE_POLICY, sharedPage } from '../shared-page.ts'
+import {
+  renderContentPage,
+  CONTENT_POLICY,
+  renderNoticePage,
+  PAGE_POLICY,
+  renderSharedPage,
+} from '../shared-page.ts'
 import type { LinkDeps } from './attachments.ts'
-import { readDuration } from '../../mail/date.ts'
+import { parseDuration } from '../../mail/date.ts'
 
 /** Default and maximum lifetime of a link, in milliseconds. */
 const MAX_LIFETIME = 48 * 60 * 60 * 1000
@@ -19,7 +25,7 @@ export function shareRoutes(
 ): void {
   const audit = { action: 'email.share', noun: 'email' } as const
   serve(app, shareEmail, { right: 'send', audit }, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { id } = request.params
     const lifetime = readLifetime(request.body?.expires_in)
     if (!(await storage.getEmail({ teamId, id }, clock.now())))
@@ -33,13 +39,16 @@ export function shareRoutes(
     const { token } = params as { token: string }
     const target = links.open('share', token, clock.now())
     if (target === 'expired')
-      return sendPage(reply.code(410), noticePage('This link has expired', 'Ask the sender for a new one.'))
+      return sendPage(
+        reply.code(410),
+        renderNoticePage('This link has expired', 'Ask the sender for a new one.'),
+      )
     const email =
       target && (await storage.getEmail({ teamId: target.teamId, id: target.emailId }, clock.now()))
     if (!email)
       return sendPage(
         reply.code(404),
-        noticePage('This link does not work', 'It may be incomplete. Ask the sender for it again.'),
+        renderNoticePage('This link does not work', 'It may be incomplete. Ask the sender for it again.'),
       )
     return { email, expiresAt: target.expiresAt }
   }
@@ -49,20 +58,20 @@ export function shareRoutes(
     const opened = await open(request.params, reply)
     if (!('email' in opened)) return opened
     const { token } = request.params as { token: string }
-    return sendPage(reply, sharedPage(opened.email, `/shared/${token}/content`, opened.expiresAt))
+    return sendPage(reply, renderSharedPage(opened.email, `/shared/${token}/content`, opened.expiresAt))
   })
 
   app.get('/shared/:token/content', { config }, async (request, reply) => {
     const opened = await open(request.params, reply)
     if (!('email' in opened)) return opened
-    const page = contentPage(await contents.of(opened.email))
+    const page = renderContentPage(await contents.of(opened.email))
     return sendPage(reply.header('x-frame-options', 'SAMEORIGIN'), page, CONTENT_POLICY)
   })
 }
 
 function readLifetime(expiresIn: string | null | undefined): number {
   if (expiresIn === undefined || expiresIn === null || expiresIn === '') return MAX_LIFETIME
-  const lifetime = readDuration(expiresIn)
+  const lifetime = parseDuration(expiresIn)
   if (lifetime === undefined || lifetime === 0)
     throw refuse('invalid_field', {
       field: 'expires_in',

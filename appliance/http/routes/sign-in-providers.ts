@@ -2,12 +2,12 @@
 import * as api from '../../api/identities.ts'
 import { serve } from '../serve.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { recordAct, type Returned } from '../../accounts/accounts.ts'
+import { recordAuditEntry, type ProviderSignInResult } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
-import { AWAY, dropCookie, keepCookie, shownCookie } from '../cookies.ts'
+import { PROVIDER_SIGN_IN_COOKIE, removeCookie, storeCookie, readCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
+import { limitUnauthenticated, getBrowser, setSignInCookie, MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
 import { createThrottle } from '../../clock/throttle.ts'
 
 /**
@@ -29,17 +29,17 @@ interface Linked {
 }
 
 /** Sends a browser to a provider: to sign in or, with its session's token, to link an account. */
-export async function depart(
+export async function redirectToProvider(
   { request, reply, provider }: { request: FastifyRequest; reply: FastifyReply; provider: string },
   { origin, providers }: Linked & Pick<HttpDeps, 'providers'>,
   about: { next: string | undefined; link?: string | undefined },
-): Promise<api.ProviderDeparture> {
+): Promise<api.ProviderRedirect> {
   const own = request.headers.origin
   // The cookie would be set for this host name, but the provider redirects to the other one.
   if (own !== undefined && own !== origin()) throw refuse('provider_elsewhere', { origin: origin() })
   const redirectUri = origin() + callbackPath(provider)
   const { url, token, expiresAt } = await providers.begin({ provider, redirectUri, ...about })
-  keepCookie({ request, reply }, AWAY, token, expiresAt)
+  storeCookie({ request, reply }, PROVIDER_SIGN_IN_COOKIE, token, expiresAt)
   return { object: 'provider_departure', url }
 }
 
@@ -52,21 +52,30 @@ export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): 
     presentList(providers.list().map((one) => ({ object: 'sign_in_provider' as const, ...one }))),
   )
 
-  serve(app, api.startProviderSignIn, { ...open, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
-    admitStranger(request, reply, throttle)
-    const { params, body } = request
-    return depart({ request, reply, provider: params.id }, { ...linked, providers }, { next: body.next })
-  })
+  serve(
+    app,
+    api.startProviderSignIn,
+    { ...open, bodyLimit: MAX_UNAUTHENTICATED_BODY },
+    async (request, reply) => {
+      limitUnauthenticated(request, reply, throttle)
+      const { params, body } = request
+      return redirectToProvider(
+        { request, reply, provider: params.id },
+        { ...linked, providers },
+        { next: body.next },
+      )
+    },
+  )
 
   serve(app, api.finishProviderSignIn, { ...open, exposeHeadRoute: false }, async (request, reply) => {
     const at = linked.origin() + callbackPath(request.params.id)
     const search = request.url.slice(0, MOST_QUERY).replace(/^[^?]*/, '')
-    const token = shownCookie(request, AWAY)
-    dropCookie({ request, reply }, AWAY)
+    const token = readCookie(request, PROVIDER_SIGN_IN_COOKIE)
+    removeCookie({ request, reply }, PROVIDER_SIGN_IN_COOKIE)
     const args = { provider: request.params.id, returned: new URL(at + search), token }
-    const result = await providers.finish({ ...args, ...browserOf(request) })
+    const result = await providers.finish({ ...args, ...getBrowser(request) })
     request.about = { sign_in_provider: args.provider, sign_in: result.kind }
-    if (result.kind === 'entered') keepSignIn(request, reply, result.result)
+    if (result.kind === 'entered') setSignInCookie(request, reply, result.result)
     await noteDown(deps, request, result)
     return reply.redirect(`/dashboard${pageAfter(args.provider, result)}`, 302)
   })
@@ -76,7 +85,7 @@ export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): 
 async function noteDown(
   { storage, clock }: HttpDeps,
   request: FastifyRequest,
-  result: Returned,
+  result: ProviderSignInResult,
 ): Promise<void> {
   if (result.kind === 'refused') {
     const { problem, detail } = result
@@ -90,19 +99,19 @@ async function noteDown(
     const actor = { kind: 'user', name: by, ip } as const
     const target = `identity ${identity.id}`
     const act = { action: 'identity.link', target, after: { provider, email } } as const
-    await recordAct(storage, clock, { teamId, actor, ...act })
+    await recordAuditEntry(storage, clock, { teamId, actor, ...act })
     return
   }
   for (const { teamId, role } of result.admitted) {
     const actor = { kind: 'user', name: result.email, ip } as const
     const target = `member ${result.userId}`
     const act = { action: 'member.join', target, after: { role, by: result.by } } as const
-    await recordAct(storage, clock, { teamId, actor, ...act })
+    await recordAuditEntry(storage, clock, { teamId, actor, ...act })
   }
 }
 
 /** Returns the dashboard page that shows the result. */
-function pageAfter(provider: string, result: Returned): string {
+function pageAfter(provider: string, result: ProviderSignInResult): string {
   if (result.kind === 'refused') {
     const { problem, linking, next } = result satisfies { problem: api.ProviderProblemCode }
     const about = new URLSearchParams({ problem, provider, ...(linking || next === '/' ? {} : { next }) })

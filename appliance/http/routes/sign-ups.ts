@@ -5,15 +5,15 @@ import {
   FORM_PATH,
   type FormMessage,
   type FormPageView,
-  type OpenedForm,
-  type OpenedSignup,
-  renderConfirm,
-  renderDone,
-  renderForeign,
+  type PublicFormData,
+  type SignUpConfirmationData,
+  renderConfirmPage,
+  renderConfirmedPage,
+  renderForeignSitePage,
   renderForm,
   renderMessage,
 } from '../../forms/forms.ts'
-import { renderNotFound } from '../../audience/audience.ts'
+import { renderNotFoundPage } from '../../audience/audience.ts'
 import type { RenderedPage } from '../../mail/page-frame.ts'
 import { chooseLanguage, DEFAULT_PAGE, type PageLanguage } from '../../mail/unsubscribe-page.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -47,7 +47,7 @@ export function signUpRoutes(app: App, { forms }: Pick<HttpDeps, 'forms'>): void
     if (result.kind === 'problem') return showForm(request, reply.code(400), opened, { ...result, values })
     if (result.kind === 'foreign') {
       const view = viewOf(opened, language)
-      return send(reply.code(403), renderForeign(view, opened.url ?? page), opened.form.submittedUrl)
+      return send(reply.code(403), renderForeignSitePage(view, opened.url ?? page), opened.form.submittedUrl)
     }
     if (result.kind === 'closed') return show(request, reply, opened, 'closed', 410)
     if (result.kind === 'busy') return show(request, reply.header('retry-after', 3600), opened, 'busy', 429)
@@ -74,7 +74,7 @@ function confirmRoutes(app: App, { forms }: Pick<HttpDeps, 'forms'>): void {
     if (opened === 'used') return showUsed(request, reply)
     return send(
       reply,
-      renderConfirm(viewOf(opened, opened.language), opened.address),
+      renderConfirmPage(viewOf(opened, opened.language), opened.address),
       opened.form.confirmedUrl,
     )
   })
@@ -87,7 +87,7 @@ function confirmRoutes(app: App, { forms }: Pick<HttpDeps, 'forms'>): void {
     if (!(await forms.confirm({ id: opened.id, ...visitor }))) return showUsed(request, reply)
     const { confirmedUrl } = opened.form
     if (confirmedUrl !== null) return reply.headers(HEADERS).redirect(confirmedUrl, 303)
-    return send(reply, renderDone(viewOf(opened, opened.language), opened.address), null)
+    return send(reply, renderConfirmedPage(viewOf(opened, opened.language), opened.address), null)
   })
 }
 
@@ -100,7 +100,7 @@ const readValues = ({ body }: FastifyRequest): URLSearchParams =>
 /** Picks one of the form's languages: the one that the page was shown in, or that the browser asks for. */
 function languageOf(
   { headers }: FastifyRequest,
-  { form: { languages } }: Pick<OpenedForm, 'form'>,
+  { form: { languages } }: Pick<PublicFormData, 'form'>,
   values?: URLSearchParams,
 ): PageLanguage {
   const shown = languages.find((one) => one === values?.get('language'))
@@ -108,7 +108,7 @@ function languageOf(
 }
 
 const viewOf = (
-  { team, page, form }: Pick<OpenedForm | OpenedSignup, 'team' | 'page' | 'form'>,
+  { team, page, form }: Pick<PublicFormData | SignUpConfirmationData, 'team' | 'page' | 'form'>,
   language: PageLanguage,
 ): FormPageView => ({ team, page, form, language })
 
@@ -121,7 +121,7 @@ interface ShownForm {
 function showForm(
   request: FastifyRequest,
   reply: FastifyReply,
-  opened: OpenedForm,
+  opened: PublicFormData,
   { problem, shown, values }: ShownForm,
 ): FastifyReply {
   const { fields, numbers, form } = opened
@@ -137,7 +137,7 @@ function showForm(
 function show(
   request: FastifyRequest,
   reply: FastifyReply,
-  opened: OpenedForm,
+  opened: PublicFormData,
   message: FormMessage,
   status: number,
 ): FastifyReply {
@@ -153,12 +153,12 @@ function showUsed(request: FastifyRequest, reply: FastifyReply): FastifyReply {
 
 function showNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const language = chooseLanguage(request.headers['accept-language'], DEFAULT_PAGE.defaultLanguage)
-  return send(reply.code(404), renderNotFound(DEFAULT_PAGE, language), null)
+  return send(reply.code(404), renderNotFoundPage(DEFAULT_PAGE, language), null)
 }
 
 /**
  * Sends a page.
- * @param target URL that its form finally leads to; null: another page of this server
+ * @param target URL that its form finally leads to; null for another page of this server
  */
 const send = (reply: FastifyReply, page: RenderedPage, target: string | null): FastifyReply =>
   sendPublicPage(reply, page, HEADERS, target)

@@ -4,9 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Suppression } from '../../storage/storage.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { CSV, download } from '../download.ts'
+import { CSV_TYPE, sendDownload } from '../download.ts'
 
 const MOST_AT_ONCE = 100
 
@@ -20,7 +20,7 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
     api.createSuppression,
     { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
     async (request, reply) => {
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       const [added] = await senders.suppress({ teamId, emails: [request.body.email], field: 'email' })
       void reply.code(201)
       return reference(added!)
@@ -28,7 +28,7 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
   )
 
   serve(app, api.listSuppressions, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const page = await senders.listSuppressions({
       teamId,
       ...request.query,
@@ -42,7 +42,7 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.getSuppression, {}, async (request) =>
     api.presentSuppression(
-      await senders.getSuppression({ teamId: callerOf(request).teamId, idOrEmail: request.params.id }),
+      await senders.getSuppression({ teamId: getCaller(request).teamId, idOrEmail: request.params.id }),
     ),
   )
 
@@ -51,7 +51,7 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
     api.deleteSuppression,
     { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
     async (request) =>
-      deletion(await senders.unsuppress({ teamId: callerOf(request).teamId, idOrEmail: request.params.id })),
+      deletion(await senders.unsuppress({ teamId: getCaller(request).teamId, idOrEmail: request.params.id })),
   )
 }
 
@@ -59,9 +59,9 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
 function csvRoutes(app: App, deps: HttpDeps): void {
   const { senders } = deps
   serve(app, api.exportSuppressions, {}, (request, reply) => {
-    const pages = senders.allSuppressions({ teamId: callerOf(request).teamId, ...request.query })
-    const columns = { head: api.SUPPRESSION_COLUMNS, write: api.suppressionRecord }
-    return download(request, reply, { name: 'suppressions.csv', type: CSV, pages, ...columns }, deps)
+    const pages = senders.allSuppressions({ teamId: getCaller(request).teamId, ...request.query })
+    const columns = { head: api.SUPPRESSION_CSV_HEADER, write: api.formatSuppressionRow }
+    return sendDownload(request, reply, { name: 'suppressions.csv', type: CSV_TYPE, pages, ...columns }, deps)
   })
 
   serve(
@@ -70,7 +70,7 @@ function csvRoutes(app: App, deps: HttpDeps): void {
     { audit: { action: 'suppression.import', noun: 'suppression', personal: true, looks: isPreview } },
     async (request) => {
       const { csv, origin = 'manual', preview = false } = request.body
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       return api.presentSuppressionImport(
         await senders.importSuppressions({ teamId, csv, origin, preview }),
         preview,
@@ -87,7 +87,7 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
     { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
     async (request, reply) => {
       const emails = readMany('emails', request.body.emails)
-      const added = await senders.suppress({ teamId: callerOf(request).teamId, emails, field: 'emails' })
+      const added = await senders.suppress({ teamId: getCaller(request).teamId, emails, field: 'emails' })
       void reply.code(201)
       return presentList(added.map(reference))
     },
@@ -102,7 +102,7 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
       if (emails && ids)
         throw refuse('invalid_field', { field: 'emails', expected: 'either `emails` or `ids`, not both' })
       const idsOrEmails = ids ? readMany('ids', ids) : readMany('emails', emails)
-      const removed = await senders.unsuppressAll({ teamId: callerOf(request).teamId, idsOrEmails })
+      const removed = await senders.unsuppressAll({ teamId: getCaller(request).teamId, idsOrEmails })
       return presentList(removed.map(deletion))
     },
   )

@@ -3,12 +3,12 @@ import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import { presentDeleted, presentList } from '../../api/shared.ts'
-import { callerOf, personOf, requireOperator } from '../access.ts'
+import { getCaller, requirePerson, requireOperator } from '../access.ts'
 import { readOwnRole, readTeam } from '../audit-reads.ts'
-import { SESSION, shownCookie } from '../cookies.ts'
+import { SESSION_COOKIE, readCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { readId } from '../../api/parameters.ts'
-import { present } from './session.ts'
+import { parseId } from '../../api/parameters.ts'
+import { presentSession } from './session.ts'
 
 /** Routes for the current team, its rules, and the person's other teams. */
 export function teamsRoutes(app: App, deps: HttpDeps): void {
@@ -20,7 +20,7 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
   const { teams } = deps.accounts
 
   serve(app, api.getTeam, {}, async (request) =>
-    api.presentTeam(await teams.getTeam({ id: callerOf(request).teamId })),
+    api.presentTeam(await teams.getTeam({ id: getCaller(request).teamId })),
   )
 
   serve(
@@ -28,7 +28,7 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
     api.renameTeam,
     { right: 'team', audit: { action: 'team.rename', noun: 'team', read: readTeam(deps) } },
     async (request) => {
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       return api.presentTeam(await teams.renameTeam({ id: teamId, name: request.body.name }))
     },
   )
@@ -38,7 +38,7 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
     api.setTeamSecurity,
     { right: 'security', audit: { action: 'team.security', noun: 'team', read: readTeam(deps) } },
     async (request) => {
-      const { teamId, userId } = personOf(request)
+      const { teamId, userId } = requirePerson(request)
       const required = request.body.mfa_required
       return api.presentTeam(await teams.requireMfa({ id: teamId, required, userId }))
     },
@@ -49,7 +49,7 @@ const leaving = { action: 'team.leave', noun: 'team' } as const
 
 /** Runs before the audit entry is created, so that no one can write to another team's log. */
 const requireOwnTeam = (deps: HttpDeps) => async (request: FastifyRequest) => {
-  const own = await deps.accounts.teams.teamsOf({ userId: personOf(request).userId })
+  const own = await deps.accounts.teams.teamsOf({ userId: requirePerson(request).userId })
   if (!own.some(({ id }) => id === (request.params as { id: string }).id))
     throw refuse('not_found', { resource: 'Team' })
 }
@@ -58,7 +58,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
   const { members, teams } = deps.accounts
 
   serve(app, api.listTeams, { right: 'none' }, async (request) => {
-    const own = await teams.teamsOf({ userId: personOf(request).userId })
+    const own = await teams.teamsOf({ userId: requirePerson(request).userId })
     return presentList(own.map(api.presentOwnTeam))
   })
 
@@ -71,16 +71,16 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
       preValidation: requireOperator(deps),
     },
     async (request, reply) => {
-      const { userId } = personOf(request)
+      const { userId } = requirePerson(request)
       const team = await teams.createTeam({ name: request.body.name, ownerId: userId })
       return reply.code(201).send(api.presentOwnTeam({ ...team, role: 'owner' }))
     },
   )
 
   serve(app, api.switchTeam, { right: 'none', audit: null }, async (request) => {
-    const token = shownCookie(request, SESSION) ?? ''
-    await teams.switchTeam({ token, teamId: readId(request.body.team_id, 'id') })
-    return present(token, deps)
+    const token = readCookie(request, SESSION_COOKIE) ?? ''
+    await teams.switchTeam({ token, teamId: parseId(request.body.team_id, 'id') })
+    return presentSession(token, deps)
   })
 
   serve(
@@ -92,7 +92,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
       preHandler: requireOwnTeam(deps),
     },
     async (request) => {
-      const { userId } = personOf(request)
+      const { userId } = requirePerson(request)
       const teamId = request.params.id
       await members.leave({ teamId, userId })
       return presentDeleted('member', userId)

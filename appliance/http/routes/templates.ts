@@ -2,16 +2,16 @@ import type { FastifyRequest } from 'fastify'
 import type { SendEmail } from '../../api/sending.ts'
 import { presentList } from '../../api/shared.ts'
 import * as api from '../../api/templates.ts'
-import { readRequest } from '../../intake/intake.ts'
-import { answerAccepted, sameness } from '../accepted.ts'
-import { authorOf, callerOf } from '../access.ts'
+import { parseRequest } from '../../intake/intake.ts'
+import { setAcceptedHeaders, identifyRequest } from '../accepted.ts'
+import { getAuthorName, getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import { countTests } from '../rate.ts'
+import { countTestEmails } from '../rate.ts'
 
 /** Identifies the template in the path. */
 const named = (request: FastifyRequest) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   which: (request.params as { id: string }).id,
 })
 
@@ -29,7 +29,7 @@ export function templateRoutes(app: App, deps: HttpDeps): void {
   versionRoutes(app, deps, read)
   testRoute(app, deps)
   serve(app, api.listTemplates, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const page = await templates.list({ teamId, ...request.query })
     return presentList(page.items.map(api.presentTemplateSummary), page.hasMore)
   })
@@ -42,8 +42,8 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
   const noun = 'template'
   const created = { audit: { action: 'template.create', noun } } as const
   serve(app, api.createTemplate, created, async (request, reply) => {
-    const { teamId } = callerOf(request)
-    const made = await templates.create({ teamId, input: request.body, author: authorOf(request) })
+    const { teamId } = getCaller(request)
+    const made = await templates.create({ teamId, input: request.body, author: getAuthorName(request) })
     void reply.code(201)
     return api.presentTemplateRef(made)
   })
@@ -51,7 +51,7 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
   serve(app, api.updateTemplate, updated, async (request) => {
     const { name, html, revision, ...others } = request.body
     const input = { ...others, name: name ?? undefined, html: html ?? undefined }
-    const about = { author: authorOf(request), revision: revision ?? undefined }
+    const about = { author: getAuthorName(request), revision: revision ?? undefined }
     return api.presentTemplateRef(await templates.update({ ...named(request), input, ...about }))
   })
   const deleted = { audit: { action: 'template.delete', noun, read } } as const
@@ -65,7 +65,7 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
   )
   // The audit entry is about the new template.
   serve(app, api.duplicateTemplate, created, async (request) =>
-    api.presentTemplateRef(await templates.duplicate({ ...named(request), author: authorOf(request) })),
+    api.presentTemplateRef(await templates.duplicate({ ...named(request), author: getAuthorName(request) })),
   )
 }
 
@@ -73,18 +73,18 @@ function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
 function testRoute(app: App, deps: HttpDeps): void {
   const { templates, intake, clock } = deps
   serve(app, api.testTemplate, { audit: null }, async (request, reply) => {
-    const caller = callerOf(request)
+    const caller = getCaller(request)
     const { to, variables = null } = request.body
     const asked: SendEmail = { to, template: { id: request.params.id, variables } }
     const { body, template } = await templates.fill(asked, caller.teamId, 'draft')
     const subject = `[Test] ${body.subject ?? ''}`.trim()
-    await countTests(deps, caller.teamId, 1)
-    const submission = { ...readRequest({ ...body, subject }, clock.now()), template }
+    await countTestEmails(deps, caller.teamId, 1)
+    const submission = { ...parseRequest({ ...body, subject }, clock.now()), template }
     const accepted = await intake.accept(
-      { submissions: [submission], ...sameness(request, `POST /templates/${request.params.id}/test`) },
+      { submissions: [submission], ...identifyRequest(request, `POST /templates/${request.params.id}/test`) },
       caller,
     )
-    answerAccepted(reply, accepted)
+    setAcceptedHeaders(reply, accepted)
     return { id: accepted.ids[0]! }
   })
 }
@@ -102,7 +102,7 @@ function versionRoutes(app: App, { templates }: HttpDeps, read: Read): void {
     api.restoreTemplateVersion,
     { audit: { action: 'template.update', noun: 'template', read } },
     async (request) => {
-      const about = { id: request.params.version_id, author: authorOf(request) }
+      const about = { id: request.params.version_id, author: getAuthorName(request) }
       return api.presentTemplateRef(await templates.restore({ ...named(request), ...about }))
     },
   )

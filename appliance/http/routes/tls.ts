@@ -1,6 +1,6 @@
 import * as api from '../../api/tls.ts'
 import { serve } from '../serve.ts'
-import { dayOf } from '../../mail/tls-report.ts'
+import { formatUtcDay } from '../../mail/tls-report.ts'
 import { presentList } from '../../api/shared.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../access.ts'
@@ -26,7 +26,7 @@ export function tlsRoutes(app: App, deps: HttpDeps): void {
     const { domain } = request.query
     await tlsPolicies.flush()
     const now = clock.now()
-    const since = dayOf(now - (DAYS - 1) * 86_400_000)
+    const since = formatUtcDay(now - (DAYS - 1) * 86_400_000)
     const results = await storage.listTlsResults({ since, domain, limit: MOST_ROWS }, now)
     return presentList(results.map(api.presentTlsResult))
   })
@@ -35,7 +35,10 @@ export function tlsRoutes(app: App, deps: HttpDeps): void {
 /** The path of http-01 responses (RFC 8555 §8.3). */
 export const CHALLENGE_PATH = '/.well-known/acme-challenge/'
 
-/** @param answer returns the response to a token; undefined for an unknown one */
+/**
+ * Adds the route of http-01 responses.
+ * @param answer returns the response to a token; undefined for an unknown one
+ */
 export function acmeRoutes(app: App, answer: (token: string) => Promise<string | undefined>): void {
   app.get(
     `${CHALLENGE_PATH}:token`,

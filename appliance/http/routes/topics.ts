@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import * as properties from '../../api/contact-properties.ts'
-import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
+import { paginateList, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import * as api from '../../api/topics.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
 const ref = (request: FastifyRequest) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   id: (request.params as { id: string }).id,
 })
 
@@ -22,14 +22,14 @@ export function topicRoutes(app: App, deps: HttpDeps): void {
     async (request, reply) => {
       const { name, description = null, default_subscription: defaultSubscription, visibility } = request.body
       const topic = { name, description, defaultSubscription, visibility: visibility ?? 'private' }
-      const { id } = await audience.createTopic({ teamId: callerOf(request).teamId, topic })
+      const { id } = await audience.createTopic({ teamId: getCaller(request).teamId, topic })
       void reply.code(201)
       return presentRef('topic', id)
     },
   )
   serve(app, api.listTopics, {}, async (request) => {
-    const topics = await audience.listTopics({ teamId: callerOf(request).teamId })
-    const page = pageOf(topics, request.query)
+    const topics = await audience.listTopics({ teamId: getCaller(request).teamId })
+    const page = paginateList(topics, request.query)
     return presentList(page.items.map(api.presentTopic), page.hasMore)
   })
   serve(app, api.getTopic, {}, async (request) => ({ object: 'topic' as const, ...(await read(request)) }))
@@ -56,15 +56,15 @@ function propertyRoutes(app: App, { audience }: HttpDeps): void {
     { audit: { action: 'contact_property.create', noun } },
     async (request, reply) => {
       const { key, type, fallback_value: fallback } = request.body
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       const { id } = await audience.createProperty({ teamId, key, type, fallback })
       void reply.code(201)
       return { object: noun, id }
     },
   )
   serve(app, properties.listContactProperties, {}, async (request) => {
-    const all = await audience.listProperties({ teamId: callerOf(request).teamId })
-    const page = pageOf(all, request.query)
+    const all = await audience.listProperties({ teamId: getCaller(request).teamId })
+    const page = paginateList(all, request.query)
     return presentList(page.items.map(properties.presentProperty), page.hasMore)
   })
   serve(app, properties.getContactProperty, {}, async (request) => ({

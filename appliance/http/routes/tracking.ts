@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LINK_PATH, PIXEL_PATH, type Tracking, type Visit } from '../../tracking/tracking.ts'
 import type { App } from '../deps.ts'
-import { noticePage, PAGE_POLICY } from '../shared-page.ts'
+import { renderNoticePage, PAGE_POLICY } from '../shared-page.ts'
 
 /** A transparent pixel (GIF89a). */
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
@@ -55,5 +55,5 @@ function sendNotice(reply: FastifyReply): FastifyReply {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': PAGE_POLICY,
     })
-    .send(noticePage('This link does not work', words))
+    .send(renderNoticePage('This link does not work', words))
 }

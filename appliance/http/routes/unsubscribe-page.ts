@@ -1,6 +1,6 @@
 import * as api from '../../api/unsubscribe-page.ts'
 import type { UnsubscribePageChange } from '../../storage/storage.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
@@ -8,7 +8,7 @@ import { serve } from '../serve.ts'
 export function unsubscribePageRoutes(app: App, { audience }: HttpDeps): void {
   const read = async (teamId: string) =>
     api.presentUnsubscribePage(await audience.getUnsubscribePage({ teamId }))
-  serve(app, api.getUnsubscribePage, {}, (request) => read(callerOf(request).teamId))
+  serve(app, api.getUnsubscribePage, {}, (request) => read(getCaller(request).teamId))
   serve(
     app,
     api.updateUnsubscribePage,
@@ -16,11 +16,11 @@ export function unsubscribePageRoutes(app: App, { audience }: HttpDeps): void {
       audit: {
         action: 'unsubscribe_page.update',
         noun: 'unsubscribe_page',
-        read: (request) => read(callerOf(request).teamId),
+        read: (request) => read(getCaller(request).teamId),
       },
     },
     async (request) => {
-      const { teamId } = callerOf(request)
+      const { teamId } = getCaller(request)
       const change = changeOf(request.body)
       return api.presentUnsubscribePage(await audience.updateUnsubscribePage({ teamId, change }))
     },

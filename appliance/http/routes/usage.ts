@@ -1,7 +1,7 @@
 import * as limits from '../../api/nodes.ts'
 import * as api from '../../api/usage.ts'
 import { serve } from '../serve.ts'
-import { callerOf, isOperator } from '../access.ts'
+import { getCaller, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
 /**
@@ -12,7 +12,7 @@ export function usageRoutes(app: App, deps: HttpDeps): void {
   const { senders, quotas, rateLimiter, clock } = deps
 
   serve(app, api.getUsage, {}, async (request) => {
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const { plan, usage, ends } = await quotas.usageOf(teamId)
     const domains = (await senders.listDomains({ teamId })).length
     const { perSecond } = rateLimiter
@@ -20,12 +20,12 @@ export function usageRoutes(app: App, deps: HttpDeps): void {
   })
 
   serve(app, api.getUsageHistory, {}, async (request) => {
-    const { days, months } = await quotas.historyOf(callerOf(request).teamId)
+    const { days, months } = await quotas.historyOf(getCaller(request).teamId)
     return { object: 'usage_history' as const, days, months }
   })
 
   serve(app, limits.getLimits, {}, async (request) => {
-    const plan = await quotas.planOf(callerOf(request).teamId)
+    const plan = await quotas.planOf(getCaller(request).teamId)
     const plans = (await isOperator(request, deps)) ? quotas.plans() : null
     const { messageBytes } = deps.config
     return limits.presentLimits({ plan, plans, perSecond: rateLimiter.perSecond, messageBytes })

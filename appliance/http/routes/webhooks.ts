@@ -1,10 +1,10 @@
-import { may } from '../../mail/roles.ts'
+import { hasRight } from '../../mail/roles.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { pageOf, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
+import { paginateList, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
 import * as api from '../../api/webhooks.ts'
 import * as events from '../../api/webhook-events.ts'
 import type { Caller } from '../../senders/api-keys.ts'
-import { callerOf } from '../access.ts'
+import { getCaller } from '../access.ts'
 import { readWebhook } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -20,20 +20,19 @@ export function webhookRoutes(app: App, deps: HttpDeps): void {
 }
 
 const which = (request: FastifyRequest<{ Params: { id: string } }>) => ({
-  teamId: callerOf(request).teamId,
+  teamId: getCaller(request).teamId,
   id: request.params.id,
 })
 
 /**
- * Whether a caller may see the secret, with which anyone could send events to the app: only callers who may change
- * webhooks.
+ * Whether a caller may see the secret, which allows anyone to send events to the app: only callers who may change webhooks.
  */
-const mayKnowSecret = ({ role }: Caller): boolean => role === undefined || may(role, 'configure')
+const mayKnowSecret = ({ role }: Caller): boolean => role === undefined || hasRight(role, 'configure')
 
 function readingRoutes(app: App, { webhooks, clock }: HttpDeps): void {
   serve(app, api.listWebhooks, {}, async (request) => {
-    const all = await webhooks.list({ teamId: callerOf(request).teamId })
-    const { items, hasMore } = pageOf(all, request.query)
+    const all = await webhooks.list({ teamId: getCaller(request).teamId })
+    const { items, hasMore } = paginateList(all, request.query)
     const withRequests = items.map(async (one) =>
       api.presentWebhookSummary(one, await webhooks.requests(one)),
     )
@@ -42,7 +41,7 @@ function readingRoutes(app: App, { webhooks, clock }: HttpDeps): void {
   serve(app, api.getWebhook, {}, async (request) => {
     const found = await webhooks.get(which(request))
     const webhook = api.presentWebhook(found, await webhooks.requests(found), clock.now())
-    return mayKnowSecret(callerOf(request)) ? webhook : { ...webhook, signing_secret: '' }
+    return mayKnowSecret(getCaller(request)) ? webhook : { ...webhook, signing_secret: '' }
   })
 }
 
@@ -51,7 +50,7 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
   const creates = { audit: { action: 'webhook.create', noun: 'webhook' } } as const
   serve(app, api.createWebhook, creates, async (request, reply) => {
     const { endpoint, events, broadcasts } = request.body
-    const { teamId } = callerOf(request)
+    const { teamId } = getCaller(request)
     const asked = { teamId, endpoint, events, broadcasts: broadcasts ?? undefined }
     const { id, secret } = await webhooks.create(asked)
     void reply.code(201)
@@ -60,7 +59,7 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
   const updates = { audit: { action: 'webhook.update', noun: 'webhook', read } } as const
   serve(app, api.updateWebhook, updates, async (request) => {
     const { endpoint, events, broadcasts, status } = request.body
-    // Typed clients send null for what stays unchanged.
+    // Typed clients send null for unchanged fields.
     const change = {
       endpoint: endpoint ?? undefined,
       events: events ?? undefined,
@@ -114,7 +113,7 @@ function eventRoutes(app: App, { webhooks }: HttpDeps): void {
 
 function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
   serve(app, events.pingWebhook, { audit: null }, async (request) =>
-    events.presentPinged(await webhooks.ping(which(request))),
+    events.presentPingResult(await webhooks.ping(which(request))),
   )
   const before = readWebhook({ webhooks })
   const replays = { audit: { action: 'webhook.replay', noun: 'webhook', before } } as const
@@ -133,7 +132,7 @@ function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
   })
 }
 
-/** Parses a range; it ends now by default. */
+/** Parses a range, whose default end is now. */
 function readRange({ since: from, until: to, only }: Static<typeof events.ReplayWebhook>, now: number) {
   if (from === undefined) throw refuse('missing_field', { field: 'since` or `event_ids' })
   const since = readInstant('since', from)

@@ -1,4 +1,4 @@
-/** Parses addresses as reports write them: with types, brackets, comments and quotes. Pure. */
+/** Parses addresses in the formats that reports use: with types, brackets, comments and quotes. Pure. */
 
 /** RFC 5321 §4.5.3.1: 64 octets, the at sign, 255 octets; plus the escapes of RFC 6533 §3. */
 const MAX_ADDRESS = 1000
@@ -9,7 +9,7 @@ const ADDRESS = /[^\s<>()[\],;:"'@]{1,128}@[^\s<>()[\],;:"'@]{1,255}/u
  * Returns the address in a field such as `rfc822; <ada@example.com>` (RFC 3464 §2.3.2) with the domain in lower case,
  * or null. X.400 and local names are not addresses.
  */
-export function addressIn(value: string): string | null {
+export function extractAddress(value: string): string | null {
   const text = value.slice(0, MAX_ADDRESS).replace(/^\s*[\w-]{1,40}\s*;/, '')
   const [found] = ADDRESS.exec(text) ?? quotedAddress.exec(text) ?? []
   if (found === undefined) return null
@@ -31,7 +31,7 @@ function decodeEscapes(address: string): string {
 }
 
 /** Returns the name in a field such as `dns; mx.example.com` (RFC 3464 §2.2.2) in lower case, or null. */
-export function hostIn(value: string | undefined): string | null {
+export function extractHost(value: string | undefined): string | null {
   const text = (value ?? '').slice(0, 400).replace(/^\s*[\w-]{1,40}\s*;/, '')
   const [found] = /[\w.-]{1,255}|\[[\da-f.:]{2,45}\]/i.exec(text) ?? []
   return found?.toLowerCase() ?? null

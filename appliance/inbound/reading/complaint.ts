@@ -1,12 +1,12 @@
 /**
  * Reads feedback reports: ARF (RFC 5965) with its extensions (RFC 6591, RFC 6692), also redacted ones (RFC 6590). Pure.
  */
-import type { Feedback, ReturnedKind } from '../../mail/returned.ts'
-import { addressIn } from './addresses.ts'
-import { textOf, type ReadMessage } from './parts.ts'
+import type { Feedback, ReturnedMailKind } from '../../mail/returned.ts'
+import { extractAddress } from './addresses.ts'
+import { decodeText, type ParsedMessage } from './parts.ts'
 
 export interface FeedbackReport {
-  kind: Extract<ReturnedKind, 'complaint' | 'not-spam' | 'dmarc-failure'>
+  kind: Extract<ReturnedMailKind, 'complaint' | 'not-spam' | 'dmarc-failure'>
   feedback: Feedback
   /** Original-Mail-From (RFC 5965 §3.2). */
   mailFrom: string | null
@@ -22,15 +22,15 @@ const MAX_RECIPIENTS = 1000
  * Returns the feedback report in a message, or undefined. Feedback-Type, User-Agent and Version are required (RFC 5965
  * §3.1), but one of the last two is enough here.
  */
-export function readFeedbackReport({ contentType, parts }: ReadMessage): FeedbackReport | undefined {
+export function parseFeedbackReport({ contentType, parts }: ParsedMessage): FeedbackReport | undefined {
   const declared = contentType.parameters.get('report-type')?.toLowerCase() === 'feedback-report'
   const part =
     parts.find(({ type }) => type === 'message/feedback-report') ??
     (declared
-      ? parts.find((one) => one.type === 'text/plain' && /^Feedback-Type:/im.test(textOf(one)))
+      ? parts.find((one) => one.type === 'text/plain' && /^Feedback-Type:/im.test(decodeText(one)))
       : undefined)
   if (!part) return undefined
-  const fields = readFields(textOf(part))
+  const fields = readFields(decodeText(part))
   const first = (name: string): string | null => fields.get(name)?.[0] ?? null
   const type = first('feedback-type')
     ?.toLowerCase()
@@ -49,7 +49,7 @@ export function readFeedbackReport({ contentType, parts }: ReadMessage): Feedbac
       incidents: Number.isSafeInteger(incidents) && incidents > 0 ? incidents : 1,
       authFailure: first('auth-failure')?.toLowerCase() ?? null,
     },
-    mailFrom: addressIn(first('original-mail-from') ?? ''),
+    mailFrom: extractAddress(first('original-mail-from') ?? ''),
     envelopeId: first('original-envelope-id'),
   }
 }
@@ -70,7 +70,7 @@ function recipientsIn(fields: ReadonlyMap<string, string[]>): string[] {
   )
   const found = values.find((list) => list.length > 0) ?? []
   const parts = found.flatMap((value) => value.split(/,\s*/)).slice(0, MAX_RECIPIENTS)
-  return [...new Set(parts.map((one) => addressIn(one) ?? one.replaceAll(/[<>]/g, '').trim()))].filter(
+  return [...new Set(parts.map((one) => extractAddress(one) ?? one.replaceAll(/[<>]/g, '').trim()))].filter(
     (one) => one !== '',
   )
 }

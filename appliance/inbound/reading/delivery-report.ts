@@ -3,10 +3,10 @@
  * Pure.
  */
 import type { ReportAction, ReportedRecipient } from '../../mail/returned.ts'
-import { addressIn, hostIn } from './addresses.ts'
-import { textOf, wordsOf, type Part, type ReadMessage } from './parts.ts'
-import { findCodes, isVague, judge, oneLine, type Categorize } from './reason.ts'
-import { looksLikeStatus, MAX_RECIPIENTS, readStatusPart, type StatusFields } from './status-part.ts'
+import { extractAddress, extractHost } from './addresses.ts'
+import { decodeText, getDecodedField, type Part, type ParsedMessage } from './parts.ts'
+import { findCodes, isVague, classifyFailure, collapseToLine, type Categorize } from './reason.ts'
+import { looksLikeStatus, MAX_RECIPIENTS, parseStatusPart, type StatusFields } from './status-part.ts'
 
 export interface DeliveryReport {
   recipients: ReportedRecipient[]
@@ -23,63 +23,65 @@ const STATUS_TYPES = [
 ]
 
 /** Returns the report in a message, or undefined if it has none or the report names no recipient. */
-export function readDeliveryReport(
-  message: ReadMessage,
+export function parseDeliveryReport(
+  message: ParsedMessage,
   notice: string,
   categorize: Categorize,
 ): DeliveryReport | undefined {
   const part = findStatusPart(message)
   if (!part) return undefined
-  const { message: about, recipients } = readStatusPart(textOf(part))
+  const { message: about, recipients } = parseStatusPart(decodeText(part))
   // A server that reports on one envelope may write a part for each recipient.
   const further = message.parts
     .filter((one) => one !== part && STATUS_TYPES.includes(one.type))
     .slice(0, 20)
-    .flatMap((one) => readStatusPart(textOf(one)).recipients)
+    .flatMap((one) => parseStatusPart(decodeText(one)).recipients)
   const all = [...recipients, ...further].slice(0, MAX_RECIPIENTS)
   if (all.length === 0) return undefined
   const only = all.length === 1
   return {
     recipients: all.map((fields) => readRecipient(fields, only ? notice : '', categorize)),
-    reportingMta: hostIn(about.get('reporting-mta')),
+    reportingMta: extractHost(about.get('reporting-mta')),
     envelopeId: about.get('original-envelope-id')?.slice(0, 400) ?? null,
   }
 }
 
-function findStatusPart({ parts, contentType, fields }: ReadMessage): Part | undefined {
+function findStatusPart({ parts, contentType, fields }: ParsedMessage): Part | undefined {
   const declared = parts.find(({ type }) => STATUS_TYPES.includes(type))
   if (declared) return declared
   // Accept misdeclared parts only in messages from a server. A person who quotes a report writes text above it or uses
   // their own name.
   const byServer =
     contentType.type === 'multipart/report' ||
-    /mailer-?daemon|postmaster/i.test(wordsOf(fields, 'from') ?? '')
+    /mailer-?daemon|postmaster/i.test(getDecodedField(fields, 'from') ?? '')
   if (!byServer) return undefined
   return parts.find(
     (part) =>
       /^(?:text\/plain|text\/rfc822-headers|application\/octet-stream)$/.test(part.type) &&
-      looksLikeStatus(textOf(part)),
+      looksLikeStatus(decodeText(part)),
   )
 }
 
 function readRecipient(fields: StatusFields, notice: string, categorize: Categorize): ReportedRecipient {
-  const original = addressIn(fields.get('original-recipient') ?? '')
+  const original = extractAddress(fields.get('original-recipient') ?? '')
   const final =
-    addressIn(fields.get('final-recipient') ?? '') ?? addressIn(fields.get('x-actual-recipient') ?? '')
+    extractAddress(fields.get('final-recipient') ?? '') ??
+    extractAddress(fields.get('x-actual-recipient') ?? '')
   const told = fields.get('status') ?? ''
   const written = diagnosticOf(fields)
   const action = actionOf(fields.get('action') ?? '', told)
   // Exchange puts the specific reason into the human-readable text and a generic status into the fields.
   const own = findCodes(written)
   const inNotice =
-    written === '' || (isVague(own.status) && isVague(findCodes(told).status)) ? reasonIn(notice) : ''
-  const diagnostic = written === '' ? inNotice || oneLine(told.replace(/^[245]\.\d+\.\d+\W*/, '')) : written
+    written === '' || (isVague(own.status) && isVague(findCodes(told).status)) ? extractReason(notice) : ''
+  const diagnostic =
+    written === '' ? inNotice || collapseToLine(told.replace(/^[245]\.\d+\.\d+\W*/, '')) : written
   const found = mostSpecific([own, findCodes(told), findCodes(inNotice)])
   const judged =
     action === 'failed' || action === 'delayed'
-      ? judge(categorize, {
+      ? classifyFailure(categorize, {
           ...found,
-          text: oneLine(`${diagnostic} ${inNotice === diagnostic ? '' : inNotice}`),
+          text: collapseToLine(`${diagnostic} ${inNotice === diagnostic ? '' : inNotice}`),
         })
       : null
   return {
@@ -88,7 +90,7 @@ function readRecipient(fields: StatusFields, notice: string, categorize: Categor
     action,
     ...found,
     diagnostic,
-    remoteMta: hostIn(fields.get('remote-mta')),
+    remoteMta: extractHost(fields.get('remote-mta')),
     category: judged?.category ?? null,
     topic: judged?.topic ?? null,
     invalid: action === 'failed' && judged?.invalid === true,
@@ -99,7 +101,7 @@ function readRecipient(fields: StatusFields, notice: string, categorize: Categor
 function diagnosticOf(fields: StatusFields): string {
   const value =
     fields.get('diagnostic-code') ?? fields.get('x-diagnostic-code') ?? fields.get('x-notes') ?? ''
-  return oneLine(value.replace(/^\s*[a-z][\w-]{0,39}\s*;/i, ''))
+  return collapseToLine(value.replace(/^\s*[a-z][\w-]{0,39}\s*;/i, ''))
 }
 
 /**
@@ -134,11 +136,11 @@ function actionOf(value: string, status: string): ReportAction {
 }
 
 /** Returns the first line of a human-readable text that has a reply code, with the line after it. */
-export function reasonIn(notice: string): string {
+export function extractReason(notice: string): string {
   const lines = notice.split('\n', 200).map((line) => line.trim().slice(0, 1000))
   const at = lines.findIndex((line) => {
     const { code, status } = findCodes(line)
     return status !== null || code !== null
   })
-  return at < 0 ? '' : oneLine(lines.slice(at, at + 3).join(' '))
+  return at < 0 ? '' : collapseToLine(lines.slice(at, at + 3).join(' '))
 }

@@ -11,27 +11,27 @@ import {
   type DmarcReport,
   type Disposition,
 } from '../../mail/dmarc-report.ts'
-import { readElements, type ElementReader } from './report-xml.ts'
-import { instantOf } from './report-time.ts'
-import { problem, type ReportProblem, unpackReport } from './unpack.ts'
+import { parseElements, type ElementReader } from './report-xml.ts'
+import { parseInstant } from './report-time.ts'
+import { createProblem, type ReportProblem, unpackReport } from './unpack.ts'
 
-export type DmarcReading =
+export type DmarcParseResult =
   { kind: 'report'; report: DmarcReport } | { kind: 'problem'; problem: ReportProblem }
 
-/** Records above this limit are only counted. */
+/** Maximum number of records that are read; further records are only counted. */
 const MAX_RECORDS = 100_000
 /** Maximum number of results, reasons or errors of one record or report. */
 const MAX_LIST = 50
 
 /** Reads an attached report. Run this in a thread: 256 KB of XML take up to 50 ms, 6.5 MB half a second. */
-export function readDmarcReport(packed: Uint8Array): DmarcReading {
+export function parseDmarcReport(packed: Uint8Array): DmarcParseResult {
   const unpacked = unpackReport(packed)
   if (unpacked.kind === 'problem') return unpacked
   const reader = new ReportReader()
-  const trouble = readElements(unpacked.bytes, reader)
-  if (trouble) return problem(trouble)
+  const trouble = parseElements(unpacked.bytes, reader)
+  if (trouble) return createProblem(trouble)
   const report = reader.report()
-  return report ? { kind: 'report', report } : problem('not-a-report')
+  return report ? { kind: 'report', report } : createProblem('not-a-report')
 }
 
 /** The texts of an element's children, by name. */
@@ -80,7 +80,7 @@ class ReportReader implements ElementReader {
   report(): DmarcReport | undefined {
     const metadata = (name: string): string => this.#metadata.get(name) ?? ''
     const policy = (name: string): string => (this.#policy.get(name) ?? '').toLowerCase()
-    const [first, second] = [instantOf(metadata('begin')), instantOf(metadata('end'))]
+    const [first, second] = [parseInstant(metadata('begin')), parseInstant(metadata('end'))]
     const domain =
       [policy('domain').replace(/\.$/, ''), this.#records[0]?.headerFrom ?? ''].find((one) => one !== '') ??
       ''

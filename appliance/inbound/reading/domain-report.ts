@@ -3,18 +3,18 @@
  * it in a thread.
  */
 import type { DmarcRecord, DmarcReport } from '../../mail/dmarc-report.ts'
-import type { DmarcRow, ReadDomainReport, TlsRow } from '../../mail/domain-report.ts'
+import type { DmarcRow, ParsedDomainReport, TlsRow } from '../../mail/domain-report.ts'
 import type { ReceivedTlsReport, TlsPolicyResult } from '../../mail/received-tls-report.ts'
-import { canonicalIp } from '../../wire/networks.ts'
-import { readDmarcReport } from './dmarc.ts'
+import { normalizeIp } from '../../wire/networks.ts'
+import { parseDmarcReport } from './dmarc.ts'
 import type { ReportProblem } from './unpack.ts'
-import { readMessage } from './parts.ts'
+import { parseMessage } from './parts.ts'
 import { findReport } from './report-part.ts'
-import { readTlsReport } from './tls-report.ts'
+import { parseTlsReport } from './tls-report.ts'
 
 /** `foreign`: the report is about another domain. */
-export type DomainReportReading =
-  { kind: 'report'; report: ReadDomainReport } | { kind: 'problem'; problem: ReportProblem | 'foreign' }
+export type DomainReportParseResult =
+  { kind: 'report'; report: ParsedDomainReport } | { kind: 'problem'; problem: ReportProblem | 'foreign' }
 
 /** Maximum number of rows in one report; those with the largest counts are kept. */
 const MOST_ROWS = 1000
@@ -28,11 +28,11 @@ const MOST_TEXT = 200
  *
  * @param domain in lower case, A-labels; reports about its subdomains count as well
  */
-export function readDomainReport(message: Uint8Array, domain: string): DomainReportReading {
-  const found = findReport(readMessage(message))
+export function parseDomainReport(message: Uint8Array, domain: string): DomainReportParseResult {
+  const found = findReport(parseMessage(message))
   if (!found) return { kind: 'problem', problem: 'not-a-report' }
   const reading =
-    found.kind === 'dmarc-aggregate' ? readDmarcReport(found.report) : readTlsReport(found.report)
+    found.kind === 'dmarc-aggregate' ? parseDmarcReport(found.report) : parseTlsReport(found.report)
   if (reading.kind === 'problem') return reading
   const report =
     'records' in reading.report ? sumDmarc(reading.report, domain) : sumTls(reading.report, domain)
@@ -44,7 +44,7 @@ const cut = (text: string, most = MOST_TEXT): string => text.slice(0, most).toWe
 const bounded = (count: number): number => Math.min(count, MOST_COUNT)
 const sum = (counts: readonly number[]): number => counts.reduce((all, one) => all + one, 0)
 
-function sumDmarc(report: DmarcReport, domain: string): ReadDomainReport | undefined {
+function sumDmarc(report: DmarcReport, domain: string): ParsedDomainReport | undefined {
   const { organization, reportId, policy, begin, end, skipped } = report
   if (!isAbout(policy.domain, domain)) return undefined
   const rows = merge(report.records.map(dmarcRow), ({ messages: _, ...same }) => same, 'messages')
@@ -74,7 +74,7 @@ function dmarcRow(record: DmarcRecord): DmarcRow {
   const signature = passing.find(isOf) ?? passing[0] ?? record.dkim[0]
   const spf = record.spf.find(({ scope }) => scope !== 'helo') ?? record.spf[0]
   return {
-    sourceIp: canonicalIp(record.sourceIp) ?? record.sourceIp,
+    sourceIp: normalizeIp(record.sourceIp) ?? record.sourceIp,
     headerFrom: cut(record.headerFrom, MOST_NAME),
     disposition: record.disposition,
     dkimAligned: record.dkimAligned,
@@ -88,7 +88,7 @@ function dmarcRow(record: DmarcRecord): DmarcRow {
   }
 }
 
-function sumTls(report: ReceivedTlsReport, domain: string): ReadDomainReport | undefined {
+function sumTls(report: ReceivedTlsReport, domain: string): ParsedDomainReport | undefined {
   const { organization, reportId, begin, end } = report
   const policies = report.policies.filter((one) => isAbout(one.domain, domain))
   const [first] = policies

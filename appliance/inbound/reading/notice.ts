@@ -2,16 +2,16 @@
  * Reads bounces, automatic replies and complaints in plain text, by the table of formats (config/returned-mail.toml).
  * Pure.
  */
-import type { ReportedRecipient, ReturnedFormat } from '../../mail/returned.ts'
-import { addressIn } from './addresses.ts'
-import { wordsOf, type ReadMessage } from './parts.ts'
-import { reasonIn } from './delivery-report.ts'
-import { findCodes, judge, oneLine, type Categorize } from './reason.ts'
+import type { ReportedRecipient, ReturnedMailFormat } from '../../mail/returned.ts'
+import { extractAddress } from './addresses.ts'
+import { getDecodedField, type ParsedMessage } from './parts.ts'
+import { extractReason } from './delivery-report.ts'
+import { findCodes, classifyFailure, collapseToLine, type Categorize } from './reason.ts'
 import { MAX_RECIPIENTS } from './status-part.ts'
 
 /** The result of matching a format. */
-export interface Notice {
-  format: ReturnedFormat
+export interface MatchedNotice {
+  format: ReturnedMailFormat
   recipients: ReportedRecipient[]
   /** The text after the notice: the returned message, or its header. */
   copy: string
@@ -26,15 +26,15 @@ const MAX_BLOCK = 30
 const MAX_REASON = 2000
 
 /** Reads a message by the first format that matches; undefined if none does. */
-export function readNotice(
-  message: ReadMessage,
+export function parseNotice(
+  message: ParsedMessage,
   text: string,
-  formats: readonly ReturnedFormat[],
+  formats: readonly ReturnedMailFormat[],
   categorize: Categorize,
-): Notice | undefined {
+): MatchedNotice | undefined {
   const values = new Map<string, string | undefined>()
   const valueOf = (field: string): string | undefined => {
-    if (!values.has(field)) values.set(field, wordsOf(message.fields, field))
+    if (!values.has(field)) values.set(field, getDecodedField(message.fields, field))
     return values.get(field)
   }
   const lines = text.split('\n', MAX_LINES).map((line) => line.slice(0, MAX_LINE).trimEnd())
@@ -50,15 +50,15 @@ export function readNotice(
   return undefined
 }
 
-function fitsHeader(format: ReturnedFormat, valueOf: (field: string) => string | undefined): boolean {
-  const fits = ({ field, pattern }: ReturnedFormat['header'][number]): boolean => {
+function fitsHeader(format: ReturnedMailFormat, valueOf: (field: string) => string | undefined): boolean {
+  const fits = ({ field, pattern }: ReturnedMailFormat['header'][number]): boolean => {
     const value = valueOf(field)
     return value !== undefined && pattern.test(value.slice(0, MAX_LINE))
   }
   return format.header.every(fits) && (format.anyHeader.length === 0 || format.anyHeader.some(fits))
 }
 
-function fitsText({ opening, text }: ReturnedFormat, lines: readonly string[]): boolean {
+function fitsText({ opening, text }: ReturnedMailFormat, lines: readonly string[]): boolean {
   if (opening.length === 0 && text.length === 0) return true
   const words = lines.join('\n').trimStart().slice(0, WORDS)
   const start = words.slice(0, OPENING)
@@ -74,7 +74,7 @@ function copyOf(lines: readonly string[], at: number): string {
 }
 
 function recipientsOf(
-  format: ReturnedFormat,
+  format: ReturnedMailFormat,
   lines: readonly string[],
   valueOf: (field: string) => string | undefined,
   categorize: Categorize,
@@ -84,7 +84,7 @@ function recipientsOf(
   let current: string[] | undefined
   for (const line of lines) {
     const match = format.recipient.map((pattern) => pattern.exec(line)).find((one) => one !== null)
-    const address = match ? addressIn(match[1] ?? '') : null
+    const address = match ? extractAddress(match[1] ?? '') : null
     if (address !== null && blocks.size < MAX_RECIPIENTS) {
       const rest = line.slice(match!.index + match![0].length)
       current = blocks.get(address)
@@ -109,7 +109,7 @@ function recipientsOf(
 }
 
 function addressesOf(value: string | undefined): string[] {
-  const found = (value ?? '').split(/[,;\s]+/, MAX_RECIPIENTS).map(addressIn)
+  const found = (value ?? '').split(/[,;\s]+/, MAX_RECIPIENTS).map(extractAddress)
   return [...new Set(found.filter((one) => one !== null))]
 }
 
@@ -120,18 +120,18 @@ function addressesOf(value: string | undefined): string[] {
  * @param whole the whole text, if it is about this recipient only
  */
 function recipient(
-  { kind }: ReturnedFormat,
+  { kind }: ReturnedMailFormat,
   address: string,
   block: string,
   whole: string,
   categorize: Categorize,
 ): ReportedRecipient {
-  const text = oneLine(block).slice(0, MAX_REASON)
+  const text = collapseToLine(block).slice(0, MAX_REASON)
   const own = findCodes(text)
-  const other = own.code === null && own.status === null ? reasonIn(whole) : ''
+  const other = own.code === null && own.status === null ? extractReason(whole) : ''
   const codes = other === '' ? own : findCodes(other)
-  const diagnostic = oneLine(other === '' ? text : `${other} ${text}`).slice(0, MAX_REASON)
-  const { category, topic, invalid } = judge(categorize, {
+  const diagnostic = collapseToLine(other === '' ? text : `${other} ${text}`).slice(0, MAX_REASON)
+  const { category, topic, invalid } = classifyFailure(categorize, {
     ...codes,
     text: diagnostic,
   })
@@ -152,15 +152,15 @@ function recipient(
  * Returns the recipients of a notice. A bounce or delay notice that names none gets one entry without an address,
  * because only the return path identifies the recipient.
  */
-export function nobody(
-  { format, recipients }: Notice,
+export function createUnnamedRecipients(
+  { format, recipients }: MatchedNotice,
   text: string,
   categorize: Categorize,
 ): ReportedRecipient[] {
   if (recipients.length > 0 || (format.kind !== 'bounce' && format.kind !== 'delayed')) return recipients
-  const words = oneLine(text.slice(0, MAX_REASON))
+  const words = collapseToLine(text.slice(0, MAX_REASON))
   const codes = findCodes(words)
-  const { category, topic } = judge(categorize, { ...codes, text: words })
+  const { category, topic } = classifyFailure(categorize, { ...codes, text: words })
   const action = format.kind === 'delayed' ? 'delayed' : 'failed'
   const none = { original: null, final: null, remoteMta: null, invalid: false }
   return [{ ...none, action, ...codes, diagnostic: words, category, topic }]

@@ -2,8 +2,8 @@
  * Splits a received message into its parts (RFC 2045, RFC 2046). Tolerant, with limits, and only as far as reports need
  * it. Pure.
  */
-import { fieldValue, splitMessage, type HeaderField } from '../../mail/headers.ts'
-import { partsOf, readContentType, valuesOf, type ContentType } from '../../mime/entity.ts'
+import { getUnfoldedValue, splitMessage, type HeaderField } from '../../mail/headers.ts'
+import { splitMultipart, parseContentType, getFieldValues, type ContentType } from '../../mime/entity.ts'
 import { decodeWords } from '../../mime/parser.ts'
 
 /** A part without subparts. Enclosed messages aren't split either, because their content isn't the sender's own. */
@@ -16,7 +16,7 @@ export interface Part {
   body: Buffer
 }
 
-export interface ReadMessage {
+export interface ParsedMessage {
   fields: readonly HeaderField[]
   contentType: ContentType
   /** Leaves in order. */
@@ -33,7 +33,7 @@ const MAX_FIELD = 8 * 1024
 const MAX_TEXT = 64 * 1024
 
 /** Parses a message. Bare CR and LF count as line ends: RFC 5321 §2.3.8 forbids them, but old systems send them. */
-export function readMessage(message: Uint8Array): ReadMessage {
+export function parseMessage(message: Uint8Array): ParsedMessage {
   const bytes = withoutEnvelopeLine(withCrlf(message))
   const parts: Part[] = []
   const { fields, contentType } = readEntity(bytes, 0, parts, 'text/plain')
@@ -45,14 +45,14 @@ function readEntity(
   depth: number,
   found: Part[],
   otherwise: string,
-): Pick<ReadMessage, 'fields' | 'contentType'> {
+): Pick<ParsedMessage, 'fields' | 'contentType'> {
   const { fields, bodyOffset } = splitMessage(bytes, MAX_FIELDS)
-  const read = readContentType(fieldOf(fields, 'content-type') ?? otherwise)
-  const contentType = read.type === '' ? readContentType(otherwise) : read
+  const read = parseContentType(getField(fields, 'content-type') ?? otherwise)
+  const contentType = read.type === '' ? parseContentType(otherwise) : read
   const { type, parameters } = contentType
   const boundary = parameters.get('boundary') ?? ''
   if (type.startsWith('multipart/') && boundary !== '' && depth < MAX_DEPTH) {
-    const { parts, unclosed } = partsOf(bytes, [bodyOffset, bytes.length], boundary, MAX_PARTS)
+    const { parts, unclosed } = splitMultipart(bytes, [bodyOffset, bytes.length], boundary, MAX_PARTS)
     // RFC 2046 §5.1.5: parts of a digest are messages by default.
     const inner = type === 'multipart/digest' ? 'message/rfc822' : 'text/plain'
     for (const [start, end] of unclosed ? [...parts, unclosed] : parts)
@@ -99,22 +99,25 @@ function withoutEnvelopeLine(bytes: Buffer): Buffer {
 }
 
 /** Returns the first field with that name (in lower case), unfolded but not decoded. */
-export function fieldOf(fields: readonly HeaderField[], name: string): string | undefined {
+export function getField(fields: readonly HeaderField[], name: string): string | undefined {
   const field = fields.find((one) => one.name.toLowerCase() === name)
-  return field && fieldValue({ name: field.name, raw: field.raw.subarray(0, MAX_FIELD) })
+  return field && getUnfoldedValue({ name: field.name, raw: field.raw.subarray(0, MAX_FIELD) })
 }
 
 /** Returns all fields with that name as one text, with encoded words decoded (RFC 2047). */
-export function wordsOf(fields: readonly HeaderField[], name: string): string | undefined {
-  const values = valuesOf(fields.filter((one) => one.raw.length <= MAX_FIELD).slice(0, MAX_FIELDS), name)
+export function getDecodedField(fields: readonly HeaderField[], name: string): string | undefined {
+  const values = getFieldValues(
+    fields.filter((one) => one.raw.length <= MAX_FIELD).slice(0, MAX_FIELDS),
+    name,
+  )
   if (values.length === 0) return undefined
   const text = values.slice(0, 20).join(', ').slice(0, MAX_FIELD)
   return text.includes('=?') ? decodeWords(text.slice(0, 2000)) : text
 }
 
 /** Returns the decoded text of a part, with LF line ends. */
-export function textOf(part: Part): string {
-  const bytes = bytesOf(part, MAX_TEXT)
+export function decodeText(part: Part): string {
+  const bytes = decodeBytes(part, MAX_TEXT)
   return decodeCharset(bytes, part.parameters.get('charset') ?? '').replaceAll('\r\n', '\n')
 }
 
@@ -123,8 +126,8 @@ export function textOf(part: Part): string {
  *
  * @param most octets of the encoded body to read
  */
-export function bytesOf(part: Part, most = Infinity): Buffer {
-  const encoding = (fieldOf(part.fields, 'content-transfer-encoding') ?? '').toLowerCase()
+export function decodeBytes(part: Part, most = Infinity): Buffer {
+  const encoding = (getField(part.fields, 'content-transfer-encoding') ?? '').toLowerCase()
   const body = part.body.subarray(0, Math.min(part.body.length, most))
   if (encoding.startsWith('base64')) return Buffer.from(body.toString('latin1'), 'base64')
   return encoding.startsWith('quoted-printable') ? decodeQuotedPrintable(body) : body

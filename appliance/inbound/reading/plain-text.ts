@@ -1,13 +1,13 @@
 /** Extracts the human-readable text of a message: its first text part, or the text that a browser would show. Pure. */
-import { textOf, type Part, type ReadMessage } from './parts.ts'
+import { decodeText, type Part, type ParsedMessage } from './parts.ts'
 
 /** Returns the text of a message; empty if it has none. */
-export function noticeOf({ parts }: ReadMessage): string {
+export function extractText({ parts }: ParsedMessage): string {
   const plain = parts.find((part) => part.type === 'text/plain' && isSaid(part))
-  const text = plain ? textOf(plain) : ''
+  const text = plain ? decodeText(plain) : ''
   if (text.trim() !== '') return text
   const html = parts.find((part) => part.type === 'text/html' && isSaid(part))
-  return html ? fromHtml(textOf(html)) : text
+  return html ? fromHtml(decodeText(html)) : text
 }
 
 /** Reports whether a part is not an attachment (RFC 2183 §2). */

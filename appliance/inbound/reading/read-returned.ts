@@ -5,35 +5,42 @@
 import type {
   MessageReferences,
   ReportedRecipient,
-  Returned,
-  ReturnedFormat,
-  ReturnedKind,
+  ParsedReturnedMessage,
+  ReturnedMailFormat,
+  ReturnedMailKind,
 } from '../../mail/returned.ts'
-import { addressIn } from './addresses.ts'
-import { readFeedbackReport } from './complaint.ts'
-import { readDeliveryReport } from './delivery-report.ts'
-import { nobody, readNotice } from './notice.ts'
-import { fieldOf, readMessage, wordsOf, type ReadMessage } from './parts.ts'
-import { noticeOf } from './plain-text.ts'
+import { extractAddress } from './addresses.ts'
+import { parseFeedbackReport } from './complaint.ts'
+import { parseDeliveryReport } from './delivery-report.ts'
+import { createUnnamedRecipients, parseNotice } from './notice.ts'
+import { getField, parseMessage, getDecodedField, type ParsedMessage } from './parts.ts'
+import { extractText } from './plain-text.ts'
 import type { Categorize } from './reason.ts'
 import { findReferences } from './references.ts'
 import { findReport } from './report-part.ts'
 
-export interface ReadingRules {
+export interface ClassificationRules {
   /** config/returned-mail.toml. */
-  formats: readonly ReturnedFormat[]
+  formats: readonly ReturnedMailFormat[]
   categorize: Categorize
 }
 
 /** Messages up to this size are read within a few milliseconds; larger ones are read in a thread. */
-export const READ_AT_ONCE = 256 * 1024
+export const MAX_INLINE_SIZE = 256 * 1024
 
-type Step = (message: ReadMessage, notice: string, rules: ReadingRules) => Returned | undefined
+type Step = (
+  message: ParsedMessage,
+  notice: string,
+  rules: ClassificationRules,
+) => ParsedReturnedMessage | undefined
 
 /** Reads a message. Never throws; time and memory grow only with its size. */
-export function readReturned(bytes: Uint8Array, rules: ReadingRules): Returned {
-  const message = readMessage(bytes)
-  const notice = noticeOf(message)
+export function classifyReturnedMessage(
+  bytes: Uint8Array,
+  rules: ClassificationRules,
+): ParsedReturnedMessage {
+  const message = parseMessage(bytes)
+  const notice = extractText(message)
   for (const step of STEPS) {
     const found = step(message, notice, rules)
     if (found) return found
@@ -43,11 +50,11 @@ export function readReturned(bytes: Uint8Array, rules: ReadingRules): Returned {
 }
 
 function result(
-  kind: ReturnedKind,
+  kind: ReturnedMailKind,
   format: string,
   references: MessageReferences,
-  more: Partial<Returned> = {},
-): Returned {
+  more: Partial<ParsedReturnedMessage> = {},
+): ParsedReturnedMessage {
   return {
     kind,
     format,
@@ -62,7 +69,7 @@ function result(
 
 /** Reads feedback reports (RFC 5965). Comes before delivery reports, because both may return the message. */
 const asFeedback: Step = (message) => {
-  const found = readFeedbackReport(message)
+  const found = parseFeedbackReport(message)
   if (!found) return undefined
   const references = findReferences(message, '', found.envelopeId, found.mailFrom)
   return result(found.kind, found.kind === 'dmarc-failure' ? 'rfc6591' : 'rfc5965', references, {
@@ -87,7 +94,7 @@ const asReceipt: Step = (message) => {
 
 /** Reads delivery reports (RFC 3464). */
 const asDeliveryReport: Step = (message, notice, { categorize }) => {
-  const found = readDeliveryReport(message, notice, categorize)
+  const found = parseDeliveryReport(message, notice, categorize)
   if (!found) return undefined
   const { recipients, reportingMta, envelopeId } = found
   const references = findReferences(message, '', envelopeId)
@@ -96,31 +103,35 @@ const asDeliveryReport: Step = (message, notice, { categorize }) => {
 
 /** Reads messages that can only be classified by their text. */
 const asNotice: Step = (message, notice, { formats, categorize }) => {
-  const found = readNotice(message, notice, formats, categorize)
+  const found = parseNotice(message, notice, formats, categorize)
   if (!found) return undefined
   const { format, copy } = found
   const references = findReferences(message, copy, null)
   const feedback = format.kind === 'complaint' ? complaintOf(message, format) : null
-  const recipients = nobody(found, notice, categorize)
+  const recipients = createUnnamedRecipients(found, notice, categorize)
   return result(format.kind, format.name, references, { recipients, feedback })
 }
 
 const STEPS: readonly Step[] = [asFeedback, asReport, asReceipt, asDeliveryReport, asNotice]
 
 /** Returns the worst outcome of the recipients. Only `failed` ends a delivery (RFC 3464 §2.3.3). */
-function worst(recipients: readonly ReportedRecipient[]): ReturnedKind {
+function worst(recipients: readonly ReportedRecipient[]): ReturnedMailKind {
   const has = (action: ReportedRecipient['action']): boolean =>
     recipients.some((one) => one.action === action)
   if (has('failed')) return 'bounce'
   return has('delayed') ? 'delayed' : 'success'
 }
 
-function complaintOf(message: ReadMessage, { recipientField }: ReturnedFormat): Returned['feedback'] {
+function complaintOf(
+  message: ParsedMessage,
+  { recipientField }: ReturnedMailFormat,
+): ParsedReturnedMessage['feedback'] {
   const field = recipientField ?? ''
   // If the report lacks the field, the returned message may have it.
-  const written = wordsOf(message.fields, field) ?? returnedField(message, field) ?? ''
-  const recipient = addressIn(written)
-  const sourceIp = /\b\d{1,3}(?:\.\d{1,3}){3}\b/.exec(wordsOf(message.fields, 'subject') ?? '')?.[0] ?? null
+  const written = getDecodedField(message.fields, field) ?? returnedField(message, field) ?? ''
+  const recipient = extractAddress(written)
+  const sourceIp =
+    /\b\d{1,3}(?:\.\d{1,3}){3}\b/.exec(getDecodedField(message.fields, 'subject') ?? '')?.[0] ?? null
   const unknown = { userAgent: null, reportedDomain: null, arrivalDate: null, authFailure: null }
   return {
     type: 'abuse',
@@ -131,13 +142,15 @@ function complaintOf(message: ReadMessage, { recipientField }: ReturnedFormat): 
   }
 }
 
-function returnedField({ parts }: ReadMessage, field: string): string | undefined {
+function returnedField({ parts }: ParsedMessage, field: string): string | undefined {
   const returned = parts.find(({ type }) => type === 'message/rfc822')
-  return returned && fieldOf(readMessage(returned.body.subarray(0, 64 * 1024)).fields, field)
+  return returned && getField(parseMessage(returned.body.subarray(0, 64 * 1024)).fields, field)
 }
 
 /** Reports whether a message is a reply (RFC 5322 §3.6.4). */
-function isReply({ fields }: ReadMessage, { inReplyTo }: MessageReferences): boolean {
+function isReply({ fields }: ParsedMessage, { inReplyTo }: MessageReferences): boolean {
   if (inReplyTo.length > 0) return true
-  return /^(?:re|aw|sv|antw|ref|rv|odp|vs)\s?(?:\[\d{1,3}\])?:/i.test(wordsOf(fields, 'subject') ?? '')
+  return /^(?:re|aw|sv|antw|ref|rv|odp|vs)\s?(?:\[\d{1,3}\])?:/i.test(
+    getDecodedField(fields, 'subject') ?? '',
+  )
 }

@@ -1,12 +1,12 @@
 /** Finds the last server's reply in the text of a report, and the cause that it states. Pure. */
-import type { Category, Phase } from '../../mail/bounce.ts'
+import type { BounceCategory, Phase } from '../../mail/bounce.ts'
 import type { Reply } from '../../mail/reply.ts'
 
 /** Classifies a reply by the bounce rules (mail/classify.ts). */
 export type Categorize = (
   reply: Reply,
   about: { phase: Phase },
-) => { topic: string; category: Category; action: 'bounce' | 'defer' | 'suppress' }
+) => { topic: string; category: BounceCategory; action: 'bounce' | 'defer' | 'suppress' }
 
 /** Longest diagnostic that is kept, in UTF-16 units. */
 const MAX_DIAGNOSTIC = 8 * 1024
@@ -24,13 +24,13 @@ const BASIC = /(?:^|[\s#:;("'<>[\]])([45]\d\d)(?=[\s\-,;:)"'\]]|$)/
 const ANNOUNCED = /(?:said|reply|response|error|reason|code|status|returned|<<<)\W{0,5}([45]\d\d)(?=\D|$)/i
 
 /** Reply codes and text; null if not found. */
-export interface FoundReply {
+export interface ReplyCodes {
   code: number | null
   status: string | null
 }
 
 /** Finds the codes in a diagnostic: `550 5.1.1 …`, `550-5.1.1`, `(#5.1.1)`, `said: 550`. */
-export function findCodes(text: string): FoundReply {
+export function findCodes(text: string): ReplyCodes {
   const start = text.slice(0, 2000)
   const status = /#([245]\.\d{1,3}\.\d{1,3})\b/.exec(start)?.[1] ?? ENHANCED.exec(start)?.[1] ?? null
   const code = ANNOUNCED.exec(start)?.[1] ?? BASIC.exec(start)?.[1]
@@ -60,10 +60,10 @@ function phaseIn(text: string): Phase {
  * Classifies a failure. A missing code is derived from the class of the status. A failure without any code counts as
  * permanent, and the rules match its text.
  */
-export function judge(
+export function classifyFailure(
   categorize: Categorize,
-  { code, status, text }: FoundReply & { text: string },
-): { category: Category; topic: string; invalid: boolean } {
+  { code, status, text }: ReplyCodes & { text: string },
+): { category: BounceCategory; topic: string; invalid: boolean } {
   const permanent = status === null ? code === null || code >= 500 : !status.startsWith('4')
   const basic = code ?? (permanent ? 500 : 400)
   const phase = phaseIn(text)
@@ -73,4 +73,5 @@ export function judge(
 }
 
 /** Collapses a text to one line. */
-export const oneLine = (text: string): string => text.slice(0, MAX_DIAGNOSTIC).replaceAll(/\s+/g, ' ').trim()
+export const collapseToLine = (text: string): string =>
+  text.slice(0, MAX_DIAGNOSTIC).replaceAll(/\s+/g, ' ').trim()

@@ -1,8 +1,8 @@
 /** Finds the references of a report or reply to the original message, in the returned content. Pure. */
 import { splitMessage, type HeaderField } from '../../mail/headers.ts'
 import type { MessageReferences } from '../../mail/returned.ts'
-import { addressIn } from './addresses.ts'
-import { bytesOf, fieldOf, wordsOf, type ReadMessage } from './parts.ts'
+import { extractAddress } from './addresses.ts'
+import { decodeBytes, getField, getDecodedField, type ParsedMessage } from './parts.ts'
 
 /** RFC 3464 §2, RFC 6522 §4, RFC 6533 §6.3; the others are misspellings seen in practice. */
 const RETURNED_TYPES = [
@@ -22,10 +22,10 @@ const MAX_IDS = 50
 const OWN = /^(?:x-posthaste-[\w-]{1,60}|feedback-id|cfbl-feedback-id)$/
 
 /** Returns the header of the returned message: from a part of its own, or after the text of a notice. */
-function returnedHeader({ parts }: ReadMessage, copy: string): readonly HeaderField[] {
+function returnedHeader({ parts }: ParsedMessage, copy: string): readonly HeaderField[] {
   const part = parts.find(({ type }) => RETURNED_TYPES.includes(type))
   const text = part
-    ? bytesOf(part, MAX_HEADER)
+    ? decodeBytes(part, MAX_HEADER)
     : Buffer.from(copy.slice(0, MAX_HEADER).replaceAll('\n', '\r\n'))
   // Some servers put blank lines in front, or indent the whole header.
   const start = /^(?:[ \t]*\r\n){0,20}/.exec(text.toString('latin1', 0, 2000))![0].length
@@ -38,7 +38,7 @@ function returnedHeader({ parts }: ReadMessage, copy: string): readonly HeaderFi
  * @param copy the text after a plain-text notice, which may be the returned message
  */
 export function findReferences(
-  message: ReadMessage,
+  message: ParsedMessage,
   copy: string,
   envelopeId: string | null,
   mailFrom: string | null = null,
@@ -47,21 +47,21 @@ export function findReferences(
   const fields: Record<string, string> = {}
   for (const { name } of header) {
     const lower = name.toLowerCase()
-    if (OWN.test(lower)) fields[lower] ??= (fieldOf(header, lower) ?? '').slice(0, 1000)
+    if (OWN.test(lower)) fields[lower] ??= (getField(header, lower) ?? '').slice(0, 1000)
   }
   return {
-    messageId: idsIn(fieldOf(header, 'message-id') ?? '')[0] ?? null,
-    returnPath: mailFrom ?? addressIn(fieldOf(header, 'return-path') ?? ''),
+    messageId: idsIn(getField(header, 'message-id') ?? '')[0] ?? null,
+    returnPath: mailFrom ?? extractAddress(getField(header, 'return-path') ?? ''),
     envelopeId,
     inReplyTo: [
       ...new Set([
-        ...idsIn(fieldOf(message.fields, 'in-reply-to') ?? ''),
-        ...idsIn(fieldOf(message.fields, 'references') ?? ''),
+        ...idsIn(getField(message.fields, 'in-reply-to') ?? ''),
+        ...idsIn(getField(message.fields, 'references') ?? ''),
       ]),
     ].slice(0, MAX_IDS),
     fields,
-    to: wordsOf(header, 'to')?.slice(0, 2000) ?? null,
-    subject: wordsOf(header, 'subject')?.slice(0, 1000) ?? null,
+    to: getDecodedField(header, 'to')?.slice(0, 2000) ?? null,
+    subject: getDecodedField(header, 'subject')?.slice(0, 1000) ?? null,
   }
 }
 

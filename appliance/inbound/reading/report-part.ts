@@ -1,6 +1,6 @@
 /** Finds the attached report in mail about DMARC (RFC 9990 §3.2, RFC 7489 §7.2.1.1) or TLS (RFC 8460 §5.3). Pure. */
-import type { ReturnedKind } from '../../mail/returned.ts'
-import { bytesOf, fieldOf, wordsOf, type Part, type ReadMessage } from './parts.ts'
+import type { ReturnedMailKind } from '../../mail/returned.ts'
+import { decodeBytes, getField, getDecodedField, type Part, type ParsedMessage } from './parts.ts'
 
 /** Largest encoded report that is read, in octets. */
 const MAX_ENCODED = 16 * 1024 * 1024
@@ -8,7 +8,7 @@ const MAX_ENCODED = 16 * 1024 * 1024
 const START = 3000
 
 export interface FoundReport {
-  kind: Extract<ReturnedKind, 'dmarc-aggregate' | 'tls-report'>
+  kind: Extract<ReturnedMailKind, 'dmarc-aggregate' | 'tls-report'>
   /** Decoded from base64, still compressed. */
   report: Uint8Array
 }
@@ -17,11 +17,11 @@ export interface FoundReport {
  * Returns the report in a message, or undefined. Identifies files by their first octets: reporters declare them as
  * application/octet-stream, x-zip-compressed or text, and omit file names.
  */
-export function findReport(message: ReadMessage): FoundReport | undefined {
+export function findReport(message: ParsedMessage): FoundReport | undefined {
   const about = aboutOf(message)
   for (const part of message.parts) {
     const kind = kindOf(part, about)
-    if (kind !== undefined) return { kind, report: bytesOf(part, MAX_ENCODED) }
+    if (kind !== undefined) return { kind, report: decodeBytes(part, MAX_ENCODED) }
   }
   return undefined
 }
@@ -32,10 +32,10 @@ interface About {
   tls: boolean
 }
 
-function aboutOf({ fields, contentType }: ReadMessage): About {
-  const subject = wordsOf(fields, 'subject') ?? ''
+function aboutOf({ fields, contentType }: ParsedMessage): About {
+  const subject = getDecodedField(fields, 'subject') ?? ''
   const type = contentType.parameters.get('report-type')?.toLowerCase()
-  const tls = type === 'tlsrpt' || fieldOf(fields, 'tls-report-domain') !== undefined
+  const tls = type === 'tlsrpt' || getField(fields, 'tls-report-domain') !== undefined
   // RFC 9990 §3.2: "Report Domain: … Submitter: … Report-ID: …".
   return { tls, dmarc: !tls && /report.{0,3}domain\s?:|\bdmarc\b/i.test(subject) }
 }
@@ -43,7 +43,7 @@ function aboutOf({ fields, contentType }: ReadMessage): About {
 function kindOf(part: Part, about: About): FoundReport['kind'] | undefined {
   if (part.type === 'application/tlsrpt+gzip' || part.type === 'application/tlsrpt+json') return 'tls-report'
   if (part.type.startsWith('message/') || part.type === 'text/html') return undefined
-  const start = bytesOf(part, START)
+  const start = decodeBytes(part, START)
   if (isPacked(start)) {
     if (about.tls) return 'tls-report'
     return about.dmarc || isReportName(nameOf(part)) ? 'dmarc-aggregate' : undefined
@@ -67,7 +67,7 @@ const textStart = (bytes: Buffer): string =>
   bytes.toString('latin1').replaceAll(/\0|^\xff\xfe|^\xfe\xff|^\xef\xbb\xbf/g, '')
 
 function nameOf({ parameters, fields }: Part): string {
-  const disposition = fieldOf(fields, 'content-disposition') ?? ''
+  const disposition = getField(fields, 'content-disposition') ?? ''
   return parameters.get('name') ?? /filename\*?=\s?"?([^";]{1,300})/i.exec(disposition)?.[1] ?? ''
 }
 

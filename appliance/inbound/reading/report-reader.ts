@@ -1,9 +1,9 @@
 /**
  * Reads reports about domains in a thread with bounded memory and time, because a small file may unpack to a large one.
  */
-import { createThreads, ThreadEnded } from '../../capacity/capacity.ts'
+import { createThreads, ThreadEndedError } from '../../capacity/capacity.ts'
 import type { Clock } from '../../clock/clock.ts'
-import type { DomainReportReading } from './domain-report.ts'
+import type { DomainReportParseResult } from './domain-report.ts'
 
 /** A job for the thread. */
 export interface ReportJob {
@@ -17,7 +17,7 @@ export interface ReportReader {
    *
    * @param teamId the team of the domain: teams take turns
    */
-  read(job: ReportJob, teamId: string): Promise<DomainReportReading>
+  read(job: ReportJob, teamId: string): Promise<DomainReportParseResult>
   close(): Promise<void>
 }
 
@@ -26,7 +26,7 @@ const HEAP_MB = 256
 const DEADLINE_MS = 20_000
 
 export function createReportReader(clock: Clock): ReportReader {
-  const threads = createThreads<ReportJob, DomainReportReading>({
+  const threads = createThreads<ReportJob, DomainReportParseResult>({
     script: new URL('report-worker.ts', import.meta.url),
     clock,
     most: 1,
@@ -39,7 +39,7 @@ export function createReportReader(clock: Clock): ReportReader {
       try {
         return await threads.run(job, teamId)
       } catch (error) {
-        if (error instanceof ThreadEnded) return { kind: 'problem', problem: 'too-large' }
+        if (error instanceof ThreadEndedError) return { kind: 'problem', problem: 'too-large' }
         throw error
       }
     },

@@ -5,7 +5,7 @@ const EARLIEST = 946_684_800_000
 const LATEST = 4_102_444_800_000
 
 /** Parses seconds (also fractional), milliseconds, or a date. Returns Unix milliseconds, or undefined. */
-export function instantOf(text: string): number | undefined {
+export function parseInstant(text: string): number | undefined {
   const trimmed = text.trim().slice(0, 64)
   const at = /^\d{1,16}(?:\.\d{1,9})?$/.test(trimmed) ? fromNumber(Number(trimmed)) : fromDate(trimmed)
   return at >= EARLIEST && at <= LATEST ? at : undefined

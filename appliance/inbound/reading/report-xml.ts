@@ -25,7 +25,7 @@ const PIECE = 64 * 1024
 class Refused extends Error {}
 
 /** Parses a document and returns the problem, or null. The parser repairs unclosed and misnested elements. */
-export function readElements(bytes: Uint8Array, reader: ElementReader): ReportProblem | null {
+export function parseElements(bytes: Uint8Array, reader: ElementReader): ReportProblem | null {
   const names: string[] = []
   const texts: string[] = []
   const parser = new Parser(

@@ -1,27 +1,27 @@
 /** Reads returned messages: small ones at once, others in a thread with bounded memory and time. */
-import { createThreads, ThreadEnded } from '../../capacity/capacity.ts'
+import { createThreads, ThreadEndedError } from '../../capacity/capacity.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { BounceRule } from '../../mail/bounce.ts'
 import { createClassifier } from '../../mail/classify.ts'
-import type { Returned, ReturnedFormat } from '../../mail/returned.ts'
-import { READ_AT_ONCE, readReturned } from './read-returned.ts'
+import type { ParsedReturnedMessage, ReturnedMailFormat } from '../../mail/returned.ts'
+import { MAX_INLINE_SIZE, classifyReturnedMessage } from './read-returned.ts'
 
 /** A job for the thread. */
-export interface ReturnedJob extends ReturnedTables {
+export interface ReturnedMailJob extends ReturnedMailTables {
   bytes: Uint8Array
 }
 
 /** The tables for reading messages. */
-export interface ReturnedTables {
+export interface ReturnedMailTables {
   /** config/returned-mail.toml. */
-  formats: readonly ReturnedFormat[]
+  formats: readonly ReturnedMailFormat[]
   /** The rules of config/returned-mail.toml, followed by those of config/bounces.toml. */
   rules: readonly BounceRule[]
 }
 
-export interface ReturnedReader {
+export interface ReturnedMailReader {
   /** Reads a message; null if that takes too much time or memory. Refuses: `shutting_down`. */
-  read(bytes: Uint8Array): Promise<Returned | null>
+  read(bytes: Uint8Array): Promise<ParsedReturnedMessage | null>
   close(): Promise<void>
 }
 
@@ -34,8 +34,8 @@ const DEADLINE_MS = 10_000
  *
  * @param tables called for each message, because the tables can be reloaded
  */
-export function createReturnedReader(clock: Clock, tables: () => ReturnedTables): ReturnedReader {
-  const threads = createThreads<ReturnedJob, Returned>({
+export function createReturnedMailReader(clock: Clock, tables: () => ReturnedMailTables): ReturnedMailReader {
+  const threads = createThreads<ReturnedMailJob, ParsedReturnedMessage>({
     script: new URL('returned-worker.ts', import.meta.url),
     clock,
     most: 1,
@@ -46,12 +46,12 @@ export function createReturnedReader(clock: Clock, tables: () => ReturnedTables)
   return {
     async read(bytes) {
       const { formats, rules } = tables()
-      if (bytes.byteLength <= READ_AT_ONCE)
-        return readReturned(bytes, { formats, categorize: createClassifier(() => rules) })
+      if (bytes.byteLength <= MAX_INLINE_SIZE)
+        return classifyReturnedMessage(bytes, { formats, categorize: createClassifier(() => rules) })
       try {
         return await threads.run({ bytes, formats, rules }, null)
       } catch (error) {
-        if (error instanceof ThreadEnded) return null
+        if (error instanceof ThreadEndedError) return null
         throw error
       }
     },

@@ -7,9 +7,9 @@
 export type StatusFields = ReadonlyMap<string, string>
 
 export interface StatusPart {
-  /** About the message (RFC 3464 §2.2). */
+  /** Fields about the message (RFC 3464 §2.2). */
   message: StatusFields
-  /** About each recipient (RFC 3464 §2.3). */
+  /** Fields about each recipient (RFC 3464 §2.3). */
   recipients: readonly StatusFields[]
 }
 
@@ -33,7 +33,7 @@ const OF_RECIPIENT = [
 const STARTS = ['original-recipient', 'final-recipient']
 
 /** Reads the fields of a status part. */
-export function readStatusPart(text: string): StatusPart {
+export function parseStatusPart(text: string): StatusPart {
   const groups = readGroups(text)
   const message = new Map<string, string>()
   const recipients: StatusFields[] = []

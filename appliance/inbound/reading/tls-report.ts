@@ -1,10 +1,10 @@
 /** Reads TLS reports of other servers (RFC 8460 §4.4): JSON, gzip or plain. Pure. */
 import type { ReceivedTlsReport, TlsFailure, TlsPolicyResult } from '../../mail/received-tls-report.ts'
 import { decodeCharset } from './parts.ts'
-import { instantOf } from './report-time.ts'
-import { problem, type ReportProblem, unpackReport, type UnpackLimits } from './unpack.ts'
+import { parseInstant } from './report-time.ts'
+import { createProblem, type ReportProblem, unpackReport, type UnpackLimits } from './unpack.ts'
 
-export type TlsReading =
+export type TlsReportParseResult =
   { kind: 'report'; report: ReceivedTlsReport } | { kind: 'problem'; problem: ReportProblem }
 
 /** Size limits. They are low because the whole JSON tree is in memory at once. */
@@ -15,13 +15,13 @@ const MAX_STRINGS = 100
 const MAX_TEXT = 1000
 
 /** Reads an attached or posted report (RFC 8460 §5.4). Run this in a thread: it parses up to 10 MB at once. */
-export function readTlsReport(packed: Uint8Array): TlsReading {
+export function parseTlsReport(packed: Uint8Array): TlsReportParseResult {
   const unpacked = unpackReport(packed, LIMITS)
   if (unpacked.kind === 'problem') return unpacked
-  if (unpacked.bytes.length > LIMITS.unpacked) return problem('too-large')
+  if (unpacked.bytes.length > LIMITS.unpacked) return createProblem('too-large')
   const json = parse(decodeCharset(unpacked.bytes, '').replace(/^\uFEFF/, ''))
   const report = reportOf(json)
-  return report ? { kind: 'report', report } : problem(json === undefined ? 'damaged' : 'not-a-report')
+  return report ? { kind: 'report', report } : createProblem(json === undefined ? 'damaged' : 'not-a-report')
 }
 
 function parse(text: string): unknown {
@@ -63,8 +63,8 @@ function asCount(value: unknown): number {
 function reportOf(json: unknown): ReceivedTlsReport | undefined {
   const report = asObject(json)
   const range = asObject(report['date-range'])
-  const begin = instantOf(asText(range['start-datetime']))
-  const end = instantOf(asText(range['end-datetime'])) ?? begin
+  const begin = parseInstant(asText(range['start-datetime']))
+  const end = parseInstant(asText(range['end-datetime'])) ?? begin
   if (begin === undefined || end === undefined || report.policies === undefined) return undefined
   return {
     organization: asText(report['organization-name']),

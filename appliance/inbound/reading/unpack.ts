@@ -3,7 +3,7 @@
  * Pure and synchronous: unpack large reports in a thread.
  */
 import { inflateRawSync, gunzipSync } from 'node:zlib'
-import { isIntact, packedBytes, zipEntries, type ZipEntry } from '../../mail/zip.ts'
+import { isIntact, getPackedBytes, listZipEntries, type ZipEntry } from '../../mail/zip.ts'
 import { isGzip, isZip } from './report-part.ts'
 
 export interface UnpackLimits {
@@ -24,15 +24,16 @@ const REPORT_LIMITS: UnpackLimits = {
 const SMALL = 1024 * 1024
 
 /** Unpacks one level. Nested archives are not reports. */
-export function unpackReport(bytes: Uint8Array, limits: UnpackLimits = REPORT_LIMITS): Unpacked {
-  if (bytes.length > limits.packed) return problem('too-large')
+export function unpackReport(bytes: Uint8Array, limits: UnpackLimits = REPORT_LIMITS): UnpackResult {
+  if (bytes.length > limits.packed) return createProblem('too-large')
   const most = Math.min(limits.unpacked, Math.max(SMALL, bytes.length * limits.ratio))
   const found = inflate(bytes, most)
-  if (found.kind === 'unpacked' && (isGzip(found.bytes) || isZip(found.bytes))) return problem('dangerous')
+  if (found.kind === 'unpacked' && (isGzip(found.bytes) || isZip(found.bytes)))
+    return createProblem('dangerous')
   return found
 }
 
-function inflate(bytes: Uint8Array, most: number): Unpacked {
+function inflate(bytes: Uint8Array, most: number): UnpackResult {
   if (isZip(bytes)) return unzipOne(bytes, most)
   if (!isGzip(bytes)) return { kind: 'unpacked', bytes }
   return inflateWith(() => gunzipSync(bytes, { maxOutputLength: most }))
@@ -43,22 +44,23 @@ function inflate(bytes: Uint8Array, most: number): Unpacked {
  * encryption.
  */
 export type ReportProblem = 'too-large' | 'damaged' | 'dangerous' | 'not-a-report'
-export type Unpacked = { kind: 'unpacked'; bytes: Uint8Array } | { kind: 'problem'; problem: ReportProblem }
+export type UnpackResult =
+  { kind: 'unpacked'; bytes: Uint8Array } | { kind: 'problem'; problem: ReportProblem }
 
-export const problem = (problem: ReportProblem): { kind: 'problem'; problem: ReportProblem } => ({
+export const createProblem = (problem: ReportProblem): { kind: 'problem'; problem: ReportProblem } => ({
   kind: 'problem',
   problem,
 })
 
 /** Runs zlib and turns errors about the input into a problem. */
-function inflateWith(run: () => Uint8Array): Unpacked {
+function inflateWith(run: () => Uint8Array): UnpackResult {
   try {
     return { kind: 'unpacked', bytes: run() }
   } catch (error) {
     // zlib has one error code for the limit and several for invalid data.
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ERR_BUFFER_TOO_LARGE') return problem('too-large')
-    if (code?.startsWith('Z_')) return problem('damaged')
+    if (code === 'ERR_BUFFER_TOO_LARGE') return createProblem('too-large')
+    if (code?.startsWith('Z_')) return createProblem('damaged')
     throw error
   }
 }
@@ -69,22 +71,22 @@ const MOST_ENTRIES = 16
 /**
  * Extracts the only file of an archive. Rejects encryption, several files, and methods other than stored and deflated.
  */
-function unzipOne(bytes: Uint8Array, most: number): Unpacked {
+function unzipOne(bytes: Uint8Array, most: number): UnpackResult {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const entries = zipEntries(file, MOST_ENTRIES)
-  if (!entries) return problem('damaged')
+  const entries = listZipEntries(file, MOST_ENTRIES)
+  if (!entries) return createProblem('damaged')
   const [entry, ...others] = entries
-  if (!entry || others.length > 0) return problem('not-a-report')
-  if (entry.encrypted) return problem('dangerous')
-  const packed = packedBytes(file, entry)
-  if (!packed) return problem('damaged')
+  if (!entry || others.length > 0) return createProblem('not-a-report')
+  if (entry.encrypted) return createProblem('dangerous')
+  const packed = getPackedBytes(file, entry)
+  if (!packed) return createProblem('damaged')
   const found = unpackEntry(entry, packed, most)
-  if (found.kind === 'unpacked' && !isIntact(found.bytes, entry)) return problem('damaged')
+  if (found.kind === 'unpacked' && !isIntact(found.bytes, entry)) return createProblem('damaged')
   return found
 }
 
-function unpackEntry({ method }: ZipEntry, packed: Buffer, most: number): Unpacked {
+function unpackEntry({ method }: ZipEntry, packed: Buffer, most: number): UnpackResult {
   if (method === 8) return inflateWith(() => inflateRawSync(packed, { maxOutputLength: most }))
-  if (method !== 0) return problem('not-a-report')
-  return packed.length > most ? problem('too-large') : { kind: 'unpacked', bytes: packed }
+  if (method !== 0) return createProblem('not-a-report')
+  return packed.length > most ? createProblem('too-large') : { kind: 'unpacked', bytes: packed }
 }

@@ -1,18 +1,23 @@
-/** Contacts' topic choices. Each choice is a row; without a row, the topic's default applies. */
-import { type ConsentAct, mayChoose, type Subscription, type TopicChoice } from '../../mail/audience.ts'
+/** Contacts' topic choices. Each choice is a row. Without a row, the topic's default applies. */
+import {
+  type ConsentContext,
+  mayReplaceChoice,
+  type Subscription,
+  type TopicChoice,
+} from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
 import { recordConsents } from './consents.ts'
 import type { Contact } from './contact-rows.ts'
 import { addCounts, type Delta } from './counts.ts'
 
 /** A requested choice. */
-export interface AskedChoice {
+export interface RequestedChoice {
   id: string
   subscription: Subscription
 }
 
-/** Returns the explicit choices by contact, without those for deleted topics. */
-export async function choicesOf(
+/** Returns the explicit choices by contact, except those for deleted topics. */
+export async function getChoices(
   db: Db,
   contactIds: readonly string[],
 ): Promise<Map<string, Map<string, TopicChoice>>> {
@@ -44,22 +49,22 @@ export async function choicesOf(
 }
 
 /**
- * Stores the choices that `mayChoose` allows, with their entries in the consent log and the counts. Returns those that
- * changed.
+ * Stores the choices that `mayReplaceChoice` allows, with their entries in the consent log and their counts. Returns the choices
+ * that changed.
  */
-export async function choose(
+export async function applyChoices(
   db: Db,
   contact: Pick<Contact, 'id' | 'teamId'>,
-  asked: readonly AskedChoice[],
-  act: ConsentAct,
+  asked: readonly RequestedChoice[],
+  act: ConsentContext,
   now: number,
-): Promise<AskedChoice[]> {
+): Promise<RequestedChoice[]> {
   if (asked.length === 0) return []
-  const current = (await choicesOf(db, [contact.id])).get(contact.id) ?? new Map<string, TopicChoice>()
-  // If a topic occurs twice, the last choice counts.
+  const current = (await getChoices(db, [contact.id])).get(contact.id) ?? new Map<string, TopicChoice>()
+  // If a topic occurs more than once, the last choice applies.
   const last = new Map(asked.map(({ id, subscription }) => [id, subscription]))
   const changed = [...last].flatMap(([id, subscription]) =>
-    mayChoose(current.get(id), subscription, act) ? [{ id, subscription }] : [],
+    mayReplaceChoice(current.get(id), subscription, act) ? [{ id, subscription }] : [],
   )
   if (changed.length === 0) return []
   await saveChoices(
@@ -83,7 +88,7 @@ export async function choose(
   return changed
 }
 
-/** Overwrites choices without checking earlier ones. */
+/** Overwrites choices without checking the existing ones. */
 export async function saveChoices(
   db: Db,
   { id, teamId }: Pick<Contact, 'id' | 'teamId'>,

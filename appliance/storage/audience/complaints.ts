@@ -1,5 +1,5 @@
-/** Applies spam reports to subscriptions: the person wants no more marketing mail. */
-import type { ConsentAct } from '../../mail/audience.ts'
+/** Applies spam reports to subscriptions, because the person doesn't want any more marketing mail. */
+import type { ConsentContext } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
 import { getContact } from './contact-rows.ts'
 import { savePreferences } from './preferences.ts'
@@ -13,10 +13,10 @@ export interface ReportedDelivery {
 
 /**
  * Part of `settleReturned`: if a recipient reported an email of a broadcast, topic or automation as spam, opts the
- * recipient out of everything. The opt-out stays when the address is removed from the suppression list. Reports of
- * other emails change no subscription.
+ * recipient out of everything. The opt-out stays when the address is removed from the suppression list. Reports of other
+ * emails don't change subscriptions.
  */
-export async function heedComplaint(db: Db, reported: ReportedDelivery, now: number): Promise<void> {
+export async function applyComplaint(db: Db, reported: ReportedDelivery, now: number): Promise<void> {
   const { teamId, emailId, deliveryId } = reported
   const email = await db
     .selectFrom('emails as e')
@@ -30,7 +30,7 @@ export async function heedComplaint(db: Db, reported: ReportedDelivery, now: num
     topicId !== null || broadcastId !== null || (await isOfAutomation(db, { teamId, emailId, address }))
   if (!isMarketing) return
   const from = { ip: null, userAgent: null, wording: null }
-  const act: ConsentAct = { origin: 'complaint', via: 'report', source: emailId, ...from, lifts: false }
+  const act: ConsentContext = { origin: 'complaint', via: 'report', source: emailId, ...from, lifts: false }
   const change = { unsubscribed: true, topics: [] }
   await savePreferences(db, { teamId, contactId, address, change, act }, now)
 }

@@ -1,18 +1,18 @@
 /** The consent log, which is append-only: who agreed to what, when, how, and from where. */
 import type { Selectable } from 'kysely'
-import type { ConsentAct, ConsentOrigin, Subscription } from '../../mail/audience.ts'
+import type { ConsentContext, ConsentOrigin, Subscription } from '../../mail/audience.ts'
 import { newId } from '../../mail/ids.ts'
 import type { Db } from '../schema.ts'
-import { type Contact, hashOf } from './contact-rows.ts'
+import { type Contact, hashContactAddress } from './contact-rows.ts'
 import type { ConsentsTable } from './tables.ts'
 
 /** One change of a subscription. */
 export interface Consent {
   id: string
   contactId: string
-  /** A topic; null: everything. */
+  /** ID of the topic; null for everything. */
   topicId: string | null
-  /** The choice before; null if there is none. */
+  /** The previous choice; null if there was none. */
   was: Subscription | null
   subscription: Subscription
   origin: ConsentOrigin
@@ -25,7 +25,7 @@ export interface Consent {
   at: number
 }
 
-/** A change to record. `scope`: a topic, or empty for everything. */
+/** A change to record. `scope`: the ID of a topic, or empty for everything. */
 export interface ConsentChange {
   scope: string
   was: Subscription | null
@@ -48,14 +48,14 @@ const toConsent = (row: Selectable<ConsentsTable>): Consent => ({
 })
 
 /**
- * Adds changes of one contact's subscriptions to the log.
+ * Adds changes of a contact's subscriptions to the log.
  * @param person hash: hash of the address, for a person who isn't a contact
  */
 export async function recordConsents(
   db: Db,
   { id, teamId, hash = null }: Pick<Contact, 'id' | 'teamId'> & { hash?: string | null },
   changes: readonly ConsentChange[],
-  act: ConsentAct,
+  act: ConsentContext,
   now: number,
 ): Promise<void> {
   if (changes.length === 0) return
@@ -69,7 +69,7 @@ export async function recordConsents(
     .execute()
 }
 
-/** Stores the log of a contact under the hash of its address, which is about to be deleted. */
+/** Stores the log of a contact under the hash of its address, because the contact is about to be deleted. */
 export async function hashConsents(
   db: Db,
   { id, teamId }: Pick<Contact, 'id' | 'teamId'>,
@@ -83,7 +83,7 @@ export async function hashConsents(
     .execute()
 }
 
-/** Limit on the returned entries. */
+/** Maximum number of entries returned. */
 const MOST = 1000
 
 /** Lists the log of a contact and of earlier contacts with its address, newest first, at most 1,000 entries. */
@@ -91,7 +91,7 @@ async function listConsents(
   db: Db,
   { teamId, contactId, email }: { teamId: string; contactId: string; email: string },
 ): Promise<Consent[]> {
-  const hash = await hashOf(db, teamId, email)
+  const hash = await hashContactAddress(db, teamId, email)
   const rows = await db
     .selectFrom('consents')
     .selectAll()

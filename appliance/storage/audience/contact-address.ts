@@ -1,26 +1,30 @@
 /** Changes and removals of contact addresses. Opt-outs stay with the address. */
-import { suppressionKey } from '../../mail/suppression.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
 import type { Db } from '../schema.ts'
-import { choicesOf } from './choices.ts'
+import { getChoices } from './choices.ts'
 import { hashConsents } from './consents.ts'
-import { recordContact } from './contact-events.ts'
-import { type Contact, getContact, hashOf } from './contact-rows.ts'
-import { addCounts, contactsCreated, contactsOptedOut, type Delta } from './counts.ts'
-import { dropMemberships } from './memberships.ts'
-import { keepOptOuts, keptOptOuts, takeOptOuts } from './opt-outs.ts'
+import { recordContactEvent } from './contact-events.ts'
+import { type Contact, getContact, hashContactAddress } from './contact-rows.ts'
+import { addCounts, createdContactDeltas, optOutDeltas, type Delta } from './counts.ts'
+import { deleteMemberships } from './memberships.ts'
+import { keepOptOuts, getKeptOptOuts, restoreOptOuts } from './opt-outs.ts'
 
 /**
  * Changes the address of a contact, if no other contact has the new one. Keeps the opt-outs of the old address, and
  * applies the opt-outs of the new address.
  */
-export async function moveContact(db: Db, contact: Contact, email: string): Promise<Contact | 'taken'> {
+export async function changeContactAddress(
+  db: Db,
+  contact: Contact,
+  email: string,
+): Promise<Contact | 'taken'> {
   if (email === contact.email) return contact
   const { teamId, id } = contact
-  const key = suppressionKey(email)
-  const sameKey = key === suppressionKey(contact.email)
+  const key = toSuppressionKey(email)
+  const sameKey = key === toSuppressionKey(contact.email)
   if (!sameKey && (await getContact(db, { teamId, ref: { email } }))) return 'taken'
-  if (!sameKey) await keepOptOuts(db, contact, await hashOf(db, teamId, contact.email))
-  const kept = sameKey ? undefined : await keptOptOuts(db, teamId, email)
+  if (!sameKey) await keepOptOuts(db, contact, await hashContactAddress(db, teamId, contact.email))
+  const kept = sameKey ? undefined : await getKeptOptOuts(db, teamId, email)
   const optOut = contact.optOut ?? kept?.ofAll ?? null
   const moved = { ...contact, email, optOut }
   await db
@@ -34,15 +38,15 @@ export async function moveContact(db: Db, contact: Contact, email: string): Prom
     .where('team_id', '=', teamId)
     .where('id', '=', id)
     .execute()
-  if (kept) await takeOptOuts(db, moved, kept)
-  if (optOut && !contact.optOut) await addCounts(db, teamId, contactsOptedOut(optOut.at, 1))
+  if (kept) await restoreOptOuts(db, moved, kept)
+  if (optOut && !contact.optOut) await addCounts(db, teamId, optOutDeltas(optOut.at, 1))
   return moved
 }
 
 /**
- * Removes a contact with everything that belongs to it, except its opt-outs and the consent log, which stay under the
- * hash of its address. Records `contact.deleted`.
- * @param told the contact as the event describes it
+ * Removes a contact and all related data, except its opt-outs and consent log, which are kept under the hash of its
+ * address. Records `contact.deleted`.
+ * @param told the contact's data for the event
  */
 export async function removeContact(
   db: Db,
@@ -50,26 +54,26 @@ export async function removeContact(
   now: number,
   told: Contact = contact,
 ): Promise<void> {
-  await recordContact(db, 'contact.deleted', told, now)
-  await dropContact(db, contact)
+  await recordContactEvent(db, 'contact.deleted', told, now)
+  await removeContactSilently(db, contact)
 }
 
-/** Removes a contact as `removeContact` does. Records nothing. */
-export async function dropContact(db: Db, contact: Contact): Promise<void> {
+/** Removes a contact as `removeContact` does, but records nothing. */
+export async function removeContactSilently(db: Db, contact: Contact): Promise<void> {
   const { teamId, id } = contact
-  const hash = await hashOf(db, teamId, contact.email)
+  const hash = await hashContactAddress(db, teamId, contact.email)
   await keepOptOuts(db, contact, hash)
   await hashConsents(db, contact, hash)
-  await dropMemberships(db, contact)
+  await deleteMemberships(db, contact)
   const counts = await dropChoices(db, contact)
   await db.deleteFrom('contacts').where('team_id', '=', teamId).where('id', '=', id).execute()
-  counts.push(...contactsCreated(contact.createdAt, -1))
-  if (contact.optOut) counts.push(...contactsOptedOut(contact.optOut.at, -1))
+  counts.push(...createdContactDeltas(contact.createdAt, -1))
+  if (contact.optOut) counts.push(...optOutDeltas(contact.optOut.at, -1))
   await addCounts(db, teamId, counts)
 }
 
 async function dropChoices(db: Db, { id }: Contact): Promise<Delta[]> {
-  const choices = (await choicesOf(db, [id])).get(id)?.values() ?? []
+  const choices = (await getChoices(db, [id])).get(id)?.values() ?? []
   await db.deleteFrom('contact_topics').where('contact_id', '=', id).execute()
   return [...choices].map(({ topicId, subscription }): Delta => [subscription, topicId, -1])
 }

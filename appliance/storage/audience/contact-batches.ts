@@ -1,18 +1,18 @@
 /** Bulk changes of contacts, one transaction each, and bulk lookups of addresses. */
-import type { ConsentAct, Subscription } from '../../mail/audience.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
+import type { ConsentContext, Subscription } from '../../mail/audience.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
 import type { Db } from '../schema.ts'
-import { choose } from './choices.ts'
+import { applyChoices } from './choices.ts'
 import { removeContact } from './contact-address.ts'
-import { recordChoices } from './contact-events.ts'
-import { suppressedOf } from './contact-list.ts'
-import { contactsByKey, getContact, type Contact } from './contact-rows.ts'
-import { addToSegment, missingOf, type MissingRef, removeFromSegment } from './memberships.ts'
-import { keptOptOuts } from './opt-outs.ts'
+import { recordChoiceEvent } from './contact-events.ts'
+import { findSuppressedAddresses } from './contact-list.ts'
+import { findContactsByKey, getContact, type Contact } from './contact-rows.ts'
+import { addToSegment, findMissingRef, type MissingRef, removeFromSegment } from './memberships.ts'
+import { getKeptOptOuts } from './opt-outs.ts'
 import { updateContact } from './contacts.ts'
 
 /** The change to make to each contact. */
-export type ContactsChange =
+export type ContactBatchChange =
   | { kind: 'add_to_segment' | 'remove_from_segment'; segmentId: string }
   | { kind: 'choose'; topicId: string; subscription: Subscription }
   | { kind: 'unsubscribe' }
@@ -21,17 +21,17 @@ export type ContactsChange =
 interface ChangeArgs {
   teamId: string
   ids: string[]
-  change: ContactsChange
-  act: ConsentAct
+  change: ContactBatchChange
+  act: ConsentContext
 }
 
-/** Changes contacts as if each were changed alone. Skips deleted contacts, and returns the number of the others. */
+/** Changes contacts as if each was changed alone. Skips deleted contacts. Returns the number of the others. */
 async function changeContacts(
   db: Db,
   { teamId, ids, change, act }: ChangeArgs,
   now: number,
 ): Promise<{ found: number } | MissingRef> {
-  const missing = await missingOf(db, teamId, {
+  const missing = await findMissingRef(db, teamId, {
     segmentIds: 'segmentId' in change ? [change.segmentId] : [],
     topics: 'topicId' in change ? [{ id: change.topicId }] : [],
   })
@@ -48,8 +48,8 @@ async function changeContacts(
 
 interface OneArgs {
   contact: Contact
-  change: ContactsChange
-  act: ConsentAct
+  change: ContactBatchChange
+  act: ConsentContext
 }
 
 async function changeOne(db: Db, { contact, change, act }: OneArgs, now: number): Promise<void> {
@@ -62,17 +62,17 @@ async function changeOne(db: Db, { contact, change, act }: OneArgs, now: number)
   }
   if (change.kind === 'choose') {
     const { topicId, subscription } = change
-    const chosen = await choose(db, contact, [{ id: topicId, subscription }], act, now)
-    return recordChoices(db, contact, chosen, now)
+    const chosen = await applyChoices(db, contact, [{ id: topicId, subscription }], act, now)
+    return recordChoiceEvent(db, contact, chosen, now)
   }
   const join = change.kind === 'add_to_segment' ? addToSegment : removeFromSegment
   await join(db, { teamId, ref, segmentId: change.segmentId }, now)
 }
 
 /** The status of an address. */
-export interface KnownAddress {
+export interface AddressStatus {
   contactId: string | null
-  /** Opted out of everything, possibly as an earlier contact. */
+  /** Whether the person has opted out of everything, possibly as an earlier contact. */
   unsubscribed: boolean
   suppressed: boolean
 }
@@ -81,14 +81,14 @@ export interface KnownAddress {
 async function knownAddresses(
   db: Db,
   { teamId, emails }: { teamId: string; emails: string[] },
-): Promise<KnownAddress[]> {
-  const keys = emails.map(suppressionKey)
-  const contacts = await contactsByKey(db, teamId, keys)
-  const suppressed = await suppressedOf(db, teamId, keys)
-  const known: KnownAddress[] = []
+): Promise<AddressStatus[]> {
+  const keys = emails.map(toSuppressionKey)
+  const contacts = await findContactsByKey(db, teamId, keys)
+  const suppressed = await findSuppressedAddresses(db, teamId, keys)
+  const known: AddressStatus[] = []
   for (const [at, key] of keys.entries()) {
     const contact = contacts.get(key)
-    const earlier = contact ? undefined : await keptOptOuts(db, teamId, emails[at]!)
+    const earlier = contact ? undefined : await getKeptOptOuts(db, teamId, emails[at]!)
     known.push({
       contactId: contact?.id ?? null,
       unsubscribed: Boolean(contact?.optOut ?? earlier?.ofAll),

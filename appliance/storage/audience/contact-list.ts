@@ -1,34 +1,34 @@
-/** Lists of contacts and the search in them. All are paged by keyset. */
+/** Lists and searches of contacts. All use keyset pagination. */
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Subscription } from '../../mail/audience.ts'
 import type { Rules } from '../../mail/rules.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
-import { like, lowered, type Page, type PageArgs, pageOf } from '../lists.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
+import { like, escapeLike, type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db, Tables } from '../schema.ts'
 import { type Contact, toContact } from './contact-rows.ts'
-import { conditionOf, isSuppressed, matchedSegments, rulesOf } from './rules.ts'
+import { buildCondition, isSuppressed, findMatchingSegments, getSegmentRules } from './rules.ts'
 
 /** A filter for contacts. */
 export interface ContactFilter {
-  /** Members of this segment. */
+  /** Selects members of this segment. */
   segmentId?: string | undefined
   unsubscribed?: boolean | undefined
 }
 
 /**
- * Lists a page of contacts, newest first. With a segment that has rules, it may examine all contacts; use
- * `searchContacts` for bounded work.
+ * Lists a page of contacts, newest first. For a segment with rules, it may examine all contacts; use `searchContacts` to
+ * limit the work.
  */
 async function listContacts(
   db: Db,
   { teamId, segmentId, unsubscribed, ...page }: PageArgs & ContactFilter,
   now: number,
 ): Promise<Page<Contact>> {
-  const rules = segmentId === undefined ? undefined : await rulesOf(db, teamId, segmentId)
+  const rules = segmentId === undefined ? undefined : await getSegmentRules(db, teamId, segmentId)
   if (segmentId !== undefined && !rules) return listMembers(db, { teamId, segmentId, unsubscribed, ...page })
   let query = db.selectFrom('contacts').selectAll().where('team_id', '=', teamId)
-  if (rules) query = query.where(await conditionOf(db, teamId, rules, now))
-  return pageOf(
+  if (rules) query = query.where(await buildCondition(db, teamId, rules, now))
+  return readPage(
     unsubscribed === undefined ? query : query.where(isUnsubscribed(unsubscribed)),
     page,
     toContact,
@@ -45,7 +45,7 @@ async function listMembers(
   { teamId, segmentId, unsubscribed, ...page }: PageArgs & ContactFilter & { segmentId: string },
 ): Promise<Page<Contact>> {
   const query = membersOf(db, teamId, segmentId)
-  return pageOf(
+  return readPage(
     unsubscribed === undefined ? query : query.where(isUnsubscribed(unsubscribed)),
     page,
     toContact,
@@ -68,42 +68,40 @@ const SCANNED = 20_000
 
 /** The conditions of a search. */
 export interface ContactConditions extends ContactFilter {
-  /** Part of the address or of a name; a full address finds that contact alone. */
+  /** Part of the address or of a name. A full address finds only that contact. */
   text?: string | undefined
-  /** Contacts with an explicit choice for this topic, made by themselves or by someone else. */
+  /** Selects contacts with this explicit choice for a topic, made by themselves or by someone else. */
   topic?: { id: string; subscription: Subscription } | undefined
   suppressed?: boolean | undefined
   rules?: Rules | undefined
 }
 
-export interface ContactsFound {
+export interface ContactSearchResult {
   items: Contact[]
-  /** The contact after which the search continues; null: all were examined. */
+  /** ID of the contact after which the search continues; null if all were examined. */
   next: string | null
 }
 
 type SearchArgs = Omit<PageArgs, 'before'> & ContactConditions
 
-/**
- * Searches contacts, newest first. Ignores the case of ASCII letters. Each call examines a bounded number of contacts.
- */
+/** Searches contacts, newest first. Ignores the case of ASCII letters. Each call examines a limited number of contacts. */
 async function searchContacts(
   db: Db,
   { after, limit, ...conditions }: SearchArgs,
   now: number,
-): Promise<ContactsFound> {
-  const { query, end, column } = await matching(db, { after, ...conditions }, now)
-  const { items, hasMore } = await pageOf(query.selectAll('contacts'), { limit, after }, toContact, column)
+): Promise<ContactSearchResult> {
+  const { query, end, column } = await buildSearchQuery(db, { after, ...conditions }, now)
+  const { items, hasMore } = await readPage(query.selectAll('contacts'), { limit, after }, toContact, column)
   return { items, next: hasMore ? items.at(-1)!.id : (end ?? null) }
 }
 
-/** Counts matching contacts among the bounded number that one call examines. */
+/** Counts matching contacts among the limited number that one call examines. */
 async function countMatching(
   db: Db,
   { after, ...conditions }: Omit<SearchArgs, 'limit'>,
   now: number,
 ): Promise<{ count: number; next: string | null }> {
-  const { query, end, column } = await matching(db, { after, ...conditions }, now, true)
+  const { query, end, column } = await buildSearchQuery(db, { after, ...conditions }, now, true)
   let within = query.select(sql<number>`count(*)`.as('n'))
   if (after !== undefined) within = within.where(sql<SqlBool>`${sql.ref(column)} < ${after}`)
   const { n } = await within.executeTakeFirstOrThrow()
@@ -112,23 +110,23 @@ async function countMatching(
 
 interface Matching {
   query: SelectQueryBuilder<Tables, 'contacts', object>
-  /** The last contact that the query examines; undefined: it examines all that are left. */
+  /** ID of the last contact that the query examines; undefined if it examines all that are left. */
   end: string | undefined
-  /** The column of the cursors. */
+  /** Name of the column that cursors refer to. */
   column: string
 }
 
 /**
  * Builds the query for one step.
- * @param always whether to limit the examined contacts even if an index finds the matching ones
+ * @param always whether to limit the number of examined contacts even if an index finds the matching ones
  */
-export async function matching(
+export async function buildSearchQuery(
   db: Db,
   { teamId, segmentId: asked, unsubscribed, after, ...others }: Omit<SearchArgs, 'limit'>,
   now: number,
   always = false,
 ): Promise<Matching> {
-  const own = asked === undefined ? undefined : await rulesOf(db, teamId, asked)
+  const own = asked === undefined ? undefined : await getSegmentRules(db, teamId, asked)
   const segmentId = own ? undefined : asked
   const key = await addressOf(db, teamId, others.text)
   const text = key === undefined ? others.text : undefined
@@ -150,12 +148,12 @@ export async function matching(
 }
 
 /**
- * Returns the key of the contact with this full address, which the index finds at once among millions. Undefined: there
- * is none.
+ * Returns the key of the contact with this full address, which the index finds immediately among millions. Undefined if
+ * there is none.
  */
 async function addressOf(db: Db, teamId: string, text: string | undefined): Promise<string | undefined> {
   if (text === undefined || !/^[^\s@]+@[^\s@]+$/.test(text)) return undefined
-  const key = suppressionKey(text)
+  const key = toSuppressionKey(text)
   const row = await db
     .selectFrom('contacts')
     .select('id')
@@ -185,9 +183,9 @@ async function unindexedOf(
   if (topic !== undefined) conditions.push(hasChosen(topic))
   if (suppressed !== undefined)
     conditions.push(suppressed ? isSuppressed : sql<SqlBool>`not (${isSuppressed})`)
-  for (const one of [own, rules]) if (one) conditions.push(await conditionOf(db, teamId, one, now))
+  for (const one of [own, rules]) if (one) conditions.push(await buildCondition(db, teamId, one, now))
   if (text === undefined) return conditions
-  const pattern = `%${lowered(text)}%`
+  const pattern = `%${escapeLike(text)}%`
   const names = ['email', 'first_name', 'last_name'].map((name) => like(`contacts.${name}`, pattern))
   return [...conditions, sql<SqlBool>`(${sql.join(names, sql` or `)})`]
 }
@@ -198,7 +196,7 @@ const hasChosen = ({ id, subscription }: NonNullable<ContactConditions['topic']>
 
 type Scan = (after: string | undefined) => Promise<string | undefined>
 
-/** Returns the id of the last contact that a search step may examine; undefined: all that are left. */
+/** Returns the ID of the last contact that a search step may examine; undefined if it may examine all that are left. */
 const scanOfTeam =
   (db: Db, teamId: string): Scan =>
   async (after) => {
@@ -217,9 +215,9 @@ const scanOfSegment =
     return row?.contact_id
   }
 
-/** Extra data for a contact in a list. */
+/** Additional data about the contacts in a list. */
 export interface ContactContext {
-  /** Segments by contact id, in order of name. */
+  /** Segments by contact ID, sorted by name. */
   segments: Map<string, { id: string; name: string }[]>
   /** Keys of the suppressed addresses. */
   suppressed: Set<string>
@@ -242,25 +240,29 @@ async function contactContext(
     .where('s.deleted_at', 'is', null)
     .orderBy('s.name')
     .execute()
-  const matched = (await matchedSegments(db, teamId, ids, now)).flatMap(({ id, name, contactIds }) =>
+  const matched = (await findMatchingSegments(db, teamId, ids, now)).flatMap(({ id, name, contactIds }) =>
     contactIds.map((contactId) => ({ contact_id: contactId, id, name })),
   )
   const byContact = Map.groupBy([...rows, ...matched], (row) => row.contact_id)
   return {
     segments: new Map([...byContact].map(([id, all]) => [id, all.map(({ id, name }) => ({ id, name }))])),
-    suppressed: await suppressedOf(
+    suppressed: await findSuppressedAddresses(
       db,
       teamId,
-      contacts.map(({ email }) => suppressionKey(email)),
+      contacts.map(({ email }) => toSuppressionKey(email)),
     ),
   }
 }
 
 /**
  * Returns which of the given addresses are suppressed.
- * @param keys results of `suppressionKey`
+ * @param keys results of `toSuppressionKey`
  */
-export async function suppressedOf(db: Db, teamId: string, keys: readonly string[]): Promise<Set<string>> {
+export async function findSuppressedAddresses(
+  db: Db,
+  teamId: string,
+  keys: readonly string[],
+): Promise<Set<string>> {
   if (keys.length === 0) return new Set()
   const rows = await db
     .selectFrom('suppressions')
@@ -271,7 +273,7 @@ export async function suppressedOf(db: Db, teamId: string, keys: readonly string
   return new Set(rows.map(({ address }) => address))
 }
 
-/** Counts the contacts of a team that are on its suppression list. Takes one lookup for each entry of the list. */
+/** Counts the contacts of a team that are on its suppression list. Does one lookup for each entry of the list. */
 async function countSuppressedContacts(db: Db, { teamId }: { teamId: string }): Promise<number> {
   const { n } = await db
     .selectFrom('suppressions as u')

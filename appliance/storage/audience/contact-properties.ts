@@ -8,12 +8,12 @@ import type { ContactPropertiesTable } from './tables.ts'
 export interface ContactProperty {
   id: string
   teamId: string
-  /** Unique in the team, case-sensitive. */
+  /** Unique within the team, case-sensitive. */
   key: string
-  /** The key of stored values. Never reused, not even from a deleted property. */
+  /** The key under which values are stored. Never reused, not even after the property is deleted. */
   label: string
   type: PropertyType
-  /** Value for contacts without one; null if there is none. */
+  /** Value for contacts that have none; null if there is no fallback. */
   fallback: PropertyValue | null
   createdAt: number
 }
@@ -43,8 +43,8 @@ async function listContactProperties(db: Db, { teamId }: { teamId: string }): Pr
 }
 
 /**
- * Creates a property. Stores nothing if the team has `most` properties already. The unique key decides between two
- * callers.
+ * Creates a property. Stores nothing if the team already has `most` properties. If two callers use the same key, its unique
+ * index decides.
  */
 async function createContactProperty(
   db: Db,
@@ -74,7 +74,7 @@ async function createContactProperty(
 
 /**
  * Returns distinct values of a property, starting with those of the newest contacts.
- * @param args most: how many; among: how many of the newest contacts are searched
+ * @param args most: maximum number of values; among: number of the newest contacts to search
  */
 async function propertyExamples(
   db: Db,

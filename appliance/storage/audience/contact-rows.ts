@@ -1,34 +1,34 @@
-/** Rows of contacts, and how to find one by id or by address. */
+/** Rows of contacts, and functions to find a contact by ID or address. */
 import type { Insertable, Selectable } from 'kysely'
 import type { ConsentOrigin, OptOut, PropertyValue } from '../../mail/audience.ts'
-import { addressHash } from '../../mail/erasure.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
-import { erasureKey } from '../erasures/scan.ts'
+import { hashAddress } from '../../mail/erasure.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
+import { getErasureKey } from '../erasures/scan.ts'
 import type { Db } from '../schema.ts'
 import type { ContactsTable } from './tables.ts'
 
 export interface Contact {
   id: string
   teamId: string
-  /** The address as first given, with its domain in A-labels. */
+  /** The address as first added, with its domain in A-labels. */
   email: string
   firstName: string | null
   lastName: string | null
   /** Values by the label of their property. */
   properties: Record<string, PropertyValue>
-  /** The opt-out of everything; null: subscribed. */
+  /** The opt-out of everything; null if subscribed. */
   optOut: OptOut | null
   createdBy: ConsentOrigin
-  /** The API key, user or import that created it; null: unknown. */
+  /** The API key, user or import that created the contact; null if unknown. */
   createdFrom: string | null
   createdAt: number
   updatedAt: number
-  /** When a person, not a bot, last opened or clicked an email to the contact; null: never. */
+  /** When a person, not a bot, last opened or clicked an email to the contact; null if never. */
   lastOpenedAt: number | null
   lastClickedAt: number | null
 }
 
-/** Identifies a contact by id, or by address in any case. */
+/** Identifies a contact by ID, or by address ignoring case. */
 export type ContactRef = { id: string } | { email: string }
 
 export const toContact = (row: Selectable<ContactsTable>): Contact => ({
@@ -51,7 +51,7 @@ export const toRow = (contact: Contact): Insertable<ContactsTable> => ({
   id: contact.id,
   team_id: contact.teamId,
   email: contact.email,
-  address_key: suppressionKey(contact.email),
+  address_key: toSuppressionKey(contact.email),
   first_name: contact.firstName,
   last_name: contact.lastName,
   properties: JSON.stringify(contact.properties),
@@ -71,13 +71,15 @@ export async function getContact(
 ): Promise<Contact | undefined> {
   const query = db.selectFrom('contacts').selectAll().where('team_id', '=', teamId)
   const row = await (
-    'id' in ref ? query.where('id', '=', ref.id) : query.where('address_key', '=', suppressionKey(ref.email))
+    'id' in ref
+      ? query.where('id', '=', ref.id)
+      : query.where('address_key', '=', toSuppressionKey(ref.email))
   ).executeTakeFirst()
   return row && toContact(row)
 }
 
-/** Finds the contacts of a team with these addresses, by `suppressionKey`. */
-export async function contactsByKey(
+/** Finds the contacts of a team with these addresses, by `toSuppressionKey`. */
+export async function findContactsByKey(
   db: Db,
   teamId: string,
   keys: readonly string[],
@@ -93,8 +95,8 @@ export async function contactsByKey(
 }
 
 /** Returns the hash of an address for a team. */
-export const hashOf = async (db: Db, teamId: string, email: string): Promise<string> =>
-  addressHash(await erasureKey(db), teamId, email)
+export const hashContactAddress = async (db: Db, teamId: string, email: string): Promise<string> =>
+  hashAddress(await getErasureKey(db), teamId, email)
 
 export const methods = {
   reads: { getContact },

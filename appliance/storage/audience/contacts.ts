@@ -1,20 +1,20 @@
 /** Contacts: one for each address of a team. */
-import { type ConsentAct, optOutAfter, type PropertyValue } from '../../mail/audience.ts'
+import { type ConsentContext, computeOptOut, type PropertyValue } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
-import { type AskedChoice, choose } from './choices.ts'
+import { type RequestedChoice, applyChoices } from './choices.ts'
 import { recordConsents } from './consents.ts'
-import { moveContact, removeContact } from './contact-address.ts'
-import { recordChoices, recordContact } from './contact-events.ts'
+import { changeContactAddress, removeContact } from './contact-address.ts'
+import { recordChoiceEvent, recordContactEvent } from './contact-events.ts'
 import { type Contact, type ContactRef, getContact, toRow } from './contact-rows.ts'
-import { addCounts, contactsCreated, contactsOptedOut } from './counts.ts'
-import { addMemberships, missingOf, type MissingRef } from './memberships.ts'
-import { keptOptOuts, type KeptOptOuts, takeOptOuts } from './opt-outs.ts'
+import { addCounts, createdContactDeltas, optOutDeltas } from './counts.ts'
+import { addMemberships, findMissingRef, type MissingRef } from './memberships.ts'
+import { getKeptOptOuts, type KeptOptOuts, restoreOptOuts } from './opt-outs.ts'
 
-/** A change to a contact. Undefined fields stay. */
+/** A change to a contact. Undefined fields are left unchanged. */
 export interface ContactChange {
   firstName?: string | null | undefined
   lastName?: string | null | undefined
-  /** By label; null removes the value. */
+  /** Property values by label; null removes a value. */
   properties?: Record<string, PropertyValue | null> | undefined
   unsubscribed?: boolean | undefined
 }
@@ -26,24 +26,24 @@ export interface NewContact extends ContactChange {
   /** The domain in A-labels. */
   email: string
   segmentIds: string[]
-  topics: AskedChoice[]
+  topics: RequestedChoice[]
 }
 
 export type SaveContactResult = { kind: 'created' | 'updated' | 'unchanged'; contact: Contact } | MissingRef
 
 /**
- * Creates a contact, or changes the one with this address. Keeps the opt-outs of the address, including those of an
- * earlier contact. Records `contact.created`, `contact.updated` and `contact.topics.updated`. The unique address
- * decides between two callers.
+ * Creates a contact, or changes the one with this address. Keeps the opt-outs of the address, including those of an earlier
+ * contact. Records `contact.created`, `contact.updated` and `contact.topics.updated`. If two callers use the same address,
+ * its unique index decides.
  */
 async function saveContact(
   db: Db,
-  { contact: given, act }: { contact: NewContact; act: ConsentAct },
+  { contact: given, act }: { contact: NewContact; act: ConsentContext },
   now: number,
 ): Promise<SaveContactResult> {
-  const missing = await missingOf(db, given.teamId, given)
+  const missing = await findMissingRef(db, given.teamId, given)
   if (missing) return missing
-  const kept = await keptOptOuts(db, given.teamId, given.email)
+  const kept = await getKeptOptOuts(db, given.teamId, given.email)
   const fresh = newContact(given, kept, act, now)
   const inserted = await db
     .insertInto('contacts')
@@ -58,7 +58,12 @@ async function saveContact(
   return { kind: 'created', contact: fresh }
 }
 
-function newContact(given: NewContact, kept: KeptOptOuts | undefined, act: ConsentAct, now: number): Contact {
+function newContact(
+  given: NewContact,
+  kept: KeptOptOuts | undefined,
+  act: ConsentContext,
+  now: number,
+): Contact {
   const { id, teamId, email, firstName = null, lastName = null, properties = {} } = given
   return {
     id,
@@ -67,7 +72,7 @@ function newContact(given: NewContact, kept: KeptOptOuts | undefined, act: Conse
     firstName,
     lastName,
     properties: mergeProperties({}, properties),
-    optOut: optOutAfter(kept?.ofAll ?? null, given.unsubscribed, act, now),
+    optOut: computeOptOut(kept?.ofAll ?? null, given.unsubscribed, act, now),
     createdBy: act.origin,
     createdFrom: act.source,
     createdAt: now,
@@ -81,29 +86,29 @@ interface Begun {
   contact: Contact
   given: NewContact
   kept: KeptOptOuts | undefined
-  act: ConsentAct
+  act: ConsentContext
 }
 
-/** Stores everything that belongs to a new contact. */
+/** Stores all data related to a new contact. */
 async function beginContact(db: Db, { contact, given, kept, act }: Begun, now: number): Promise<void> {
-  if (kept) await takeOptOuts(db, contact, kept)
+  if (kept) await restoreOptOuts(db, contact, kept)
   if (contact.optOut && !kept?.ofAll)
     await recordConsents(db, contact, [{ scope: '', was: null, subscription: 'opt_out' }], act, now)
-  await choose(db, contact, given.topics, act, now)
+  await applyChoices(db, contact, given.topics, act, now)
   await addMemberships(db, contact, given.segmentIds, now)
-  const counts = contactsCreated(contact.createdAt, 1)
-  if (contact.optOut) counts.push(...contactsOptedOut(contact.optOut.at, 1))
+  const counts = createdContactDeltas(contact.createdAt, 1)
+  if (contact.optOut) counts.push(...optOutDeltas(contact.optOut.at, 1))
   await addCounts(db, contact.teamId, counts)
-  await recordContact(db, 'contact.created', contact, now)
+  await recordContactEvent(db, 'contact.created', contact, now)
 }
 
 interface Changing extends ContactChange {
   contact: Contact
-  /** The contact before its address changed; undefined: the address is the same. */
+  /** The contact before its address changed; undefined if the address didn't change. */
   before?: Contact
   segmentIds?: string[]
-  topics?: AskedChoice[]
-  act: ConsentAct
+  topics?: RequestedChoice[]
+  act: ConsentContext
 }
 
 /** Changes a contact and what depends on it. Records nothing if nothing changes. */
@@ -124,21 +129,21 @@ export async function changeContact(
       .execute()
   await recordOptOut(db, contact, next, act, now)
   const joined = await addMemberships(db, contact, segmentIds, now)
-  const chosen = await choose(db, contact, topics, act, now)
-  if (differs || joined > 0) await recordContact(db, 'contact.updated', next, now)
-  await recordChoices(db, next, chosen, now)
+  const chosen = await applyChoices(db, contact, topics, act, now)
+  if (differs || joined > 0) await recordContactEvent(db, 'contact.updated', next, now)
+  await recordChoiceEvent(db, next, chosen, now)
   const kind = differs || joined > 0 || chosen.length > 0 ? 'updated' : 'unchanged'
   return { kind, contact: next }
 }
 
-function changed(contact: Contact, change: ContactChange, act: ConsentAct, now: number): Contact {
+function changed(contact: Contact, change: ContactChange, act: ConsentContext, now: number): Contact {
   const { firstName = contact.firstName, lastName = contact.lastName, properties } = change
   return {
     ...contact,
     firstName,
     lastName,
     properties: properties ? mergeProperties(contact.properties, properties) : contact.properties,
-    optOut: optOutAfter(contact.optOut, change.unsubscribed, act, now),
+    optOut: computeOptOut(contact.optOut, change.unsubscribed, act, now),
   }
 }
 
@@ -152,12 +157,12 @@ function mergeProperties(
   )
 }
 
-/** Updates the log and the count when a contact opted out of everything or back in. */
+/** Updates the consent log and the counts if a contact opted out of everything or opted back in. */
 async function recordOptOut(
   db: Db,
   before: Contact,
   after: Contact,
-  act: ConsentAct,
+  act: ConsentContext,
   now: number,
 ): Promise<void> {
   if ((before.optOut === null) === (after.optOut === null)) return
@@ -165,13 +170,13 @@ async function recordOptOut(
     ? (['opt_in', 'opt_out'] as const)
     : (['opt_out', 'opt_in'] as const)
   await recordConsents(db, after, [{ scope: '', was, subscription }], act, now)
-  if (after.optOut) await addCounts(db, after.teamId, contactsOptedOut(after.optOut.at, 1))
-  if (before.optOut) await addCounts(db, after.teamId, contactsOptedOut(before.optOut.at, -1))
+  if (after.optOut) await addCounts(db, after.teamId, optOutDeltas(after.optOut.at, 1))
+  if (before.optOut) await addCounts(db, after.teamId, optOutDeltas(before.optOut.at, -1))
 }
 
 /**
- * Changes one contact. `taken`: another contact has the new address, and nothing was changed. After a change of
- * address, the contact stays opted out, and so does its old address. Records `contact.updated`.
+ * Changes one contact. `taken`: another contact has the new address, and nothing was changed. After a change of address,
+ * the contact stays opted out, and so does the old address. Records `contact.updated`.
  */
 export async function updateContact(
   db: Db,
@@ -186,13 +191,13 @@ export async function updateContact(
     ref: ContactRef
     email?: string | undefined
     change: ContactChange
-    act: ConsentAct
+    act: ConsentContext
   },
   now: number,
 ): Promise<Contact | 'unknown' | 'taken'> {
   const before = await getContact(db, { teamId, ref })
   if (!before) return 'unknown'
-  const contact = email === undefined ? before : await moveContact(db, before, email)
+  const contact = email === undefined ? before : await changeContactAddress(db, before, email)
   if (contact === 'taken') return 'taken'
   return (await changeContact(db, { contact, before, ...change, act }, now)).contact
 }

@@ -1,24 +1,24 @@
-/** Sizes of an audience, stored in addition to the rows. Each transaction adds its changes. */
+/** Counts of an audience, stored in addition to the rows. Each transaction adds its changes. */
 import type { AudienceCountsTable } from './tables.ts'
 import type { Db } from '../schema.ts'
 
-/** A change of a count: the noun, the segment, topic or day (or empty), and the difference. */
+/** A change of a count: the noun, its segment, topic or day (or empty), and the difference. */
 export type Delta = readonly [noun: AudienceCountsTable['noun'], subject: string, n: number]
 
 const DAY = 86_400_000
 /** Returns the day of a time in UTC, as `2026-01-31`. */
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+export const toUtcDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** Counts `n` more contacts that were created at `at`. */
-export const contactsCreated = (at: number, n: number): Delta[] => [
+/** Returns the changes of the counts for `n` contacts that were created at `at`. */
+export const createdContactDeltas = (at: number, n: number): Delta[] => [
   ['contacts', '', n],
-  ['created_on', dayOf(at), n],
+  ['created_on', toUtcDay(at), n],
 ]
 
-/** Counts `n` more contacts that opted out of everything at `at`. */
-export const contactsOptedOut = (at: number, n: number): Delta[] => [
+/** Returns the changes of the counts for `n` contacts that opted out of everything at `at`. */
+export const optOutDeltas = (at: number, n: number): Delta[] => [
   ['unsubscribed', '', n],
-  ['unsubscribed_on', dayOf(at), n],
+  ['unsubscribed_on', toUtcDay(at), n],
 ]
 
 /** Adds changes to the counts of a team, in one statement. */
@@ -42,7 +42,7 @@ export async function addCounts(db: Db, teamId: string, deltas: readonly Delta[]
 }
 
 /** Deletes the counts of a segment or topic. */
-export async function dropCounts(db: Db, teamId: string, subject: string): Promise<void> {
+export async function deleteCounts(db: Db, teamId: string, subject: string): Promise<void> {
   await db
     .deleteFrom('audience_counts')
     .where('team_id', '=', teamId)
@@ -52,10 +52,10 @@ export async function dropCounts(db: Db, teamId: string, subject: string): Promi
 }
 
 /**
- * Returns the counts of some nouns, by noun and subject; missing ones are 0.
- * @param from leaves out smaller subjects
+ * Returns the counts of some nouns, by noun and subject. Missing counts are 0.
+ * @param from excludes smaller subjects
  */
-export async function countsOf(
+export async function getCounts(
   db: Db,
   teamId: string,
   nouns: AudienceCountsTable['noun'][],
@@ -79,29 +79,34 @@ export interface ContactCounts {
 
 /** Returns the number of contacts of a team. */
 async function countContacts(db: Db, { teamId }: { teamId: string }): Promise<ContactCounts> {
-  const count = await countsOf(db, teamId, ['contacts', 'unsubscribed'])
+  const count = await getCounts(db, teamId, ['contacts', 'unsubscribed'])
   return { contacts: count('contacts'), unsubscribed: count('unsubscribed') }
 }
 
 /** The growth of an audience on one day, in UTC. Counts contacts that still exist. */
 export interface AudienceDay {
-  /** As `2026-01-31`. */
+  /** The UTC day, such as `2026-01-31`. */
   date: string
-  /** Contacts that were created. */
+  /** Number of contacts that were created. */
   created: number
-  /** Contacts that opted out of everything and still are. */
+  /** Number of contacts that opted out of everything and are still opted out. */
   unsubscribed: number
 }
 
-/** Returns the last `days` days of a team, today last. */
+/** Returns the last `days` days of a team. Today is the last one. */
 async function audienceDays(
   db: Db,
   { teamId, days }: { teamId: string; days: number },
   now: number,
 ): Promise<AudienceDay[]> {
-  const count = await countsOf(db, teamId, ['created_on', 'unsubscribed_on'], dayOf(now - (days - 1) * DAY))
+  const count = await getCounts(
+    db,
+    teamId,
+    ['created_on', 'unsubscribed_on'],
+    toUtcDay(now - (days - 1) * DAY),
+  )
   return Array.from({ length: days }, (_, at) => {
-    const date = dayOf(now - (days - 1 - at) * DAY)
+    const date = toUtcDay(now - (days - 1 - at) * DAY)
     return { date, created: count('created_on', date), unsubscribed: count('unsubscribed_on', date) }
   })
 }

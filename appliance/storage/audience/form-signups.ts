@@ -1,9 +1,9 @@
-/** Sign-ups through forms: pending until the person confirms the address. */
+/** Sign-ups through forms, which are pending until the person confirms the address. */
 import { type Selectable, sql } from 'kysely'
-import type { ConsentAct, PropertyValue } from '../../mail/audience.ts'
-import { CONFIRM_MS, FORM_LIMITS, type Form } from '../../mail/form.ts'
+import type { ConsentContext, PropertyValue } from '../../mail/audience.ts'
+import { CONFIRMATION_LIFETIME_MS, FORM_LIMITS, type Form } from '../../mail/form.ts'
 import { newId } from '../../mail/ids.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
 import type { PageLanguage } from '../../mail/unsubscribe-page.ts'
 import type { Db } from '../schema.ts'
 import { methods as suppressions } from '../suppressions.ts'
@@ -11,10 +11,10 @@ import { recordConsents } from './consents.ts'
 import { getContact } from './contact-rows.ts'
 import { methods as contacts } from './contacts.ts'
 import { toForm } from './forms.ts'
-import { keptOptOuts } from './opt-outs.ts'
+import { getKeptOptOuts } from './opt-outs.ts'
 import type { FormSignupsTable } from './tables.ts'
 
-/** The values that a person entered besides the address. Property values by label. */
+/** The values that a person entered besides the address. Property values are by label. */
 export interface SignupValues {
   firstName?: string | undefined
   lastName?: string | undefined
@@ -34,7 +34,7 @@ export interface NewSignup {
 
 export interface Signup extends NewSignup {
   teamId: string
-  /** Whether a link still confirms it. */
+  /** Whether the link in the confirmation email can still confirm the sign-up. */
   open: boolean
   /** Unix milliseconds. */
   createdAt: number
@@ -51,14 +51,14 @@ const toSignup = (row: Selectable<FormSignupsTable>, now: number): Signup => ({
   given: JSON.parse(row.given) as SignupValues,
   language: row.language,
   wording: row.wording,
-  open: row.state !== 'confirmed' && row.created_at > now - CONFIRM_MS,
+  open: row.state !== 'confirmed' && row.created_at > now - CONFIRMATION_LIFETIME_MS,
   createdAt: row.created_at,
 })
 
 /**
- * Accepts a sign-up. `taken` doesn't reveal whether mail is sent: if the address is suppressed, or has reached its
- * limit of confirmation emails, only the count changes. `full`: the form has reached its limit. `closed`: the form
- * accepts no sign-ups.
+ * Accepts a sign-up. `taken` is returned whether or not mail is sent: if the address is suppressed or has reached its limit
+ * of confirmation emails, only the count changes. `full`: the form has reached its limit. `closed`: the form doesn't accept
+ * sign-ups.
  */
 async function submitSignup(
   db: Db,
@@ -66,7 +66,7 @@ async function submitSignup(
   now: number,
 ): Promise<'taken' | 'full' | 'closed'> {
   const { id, formId, email, given, language, wording } = signup
-  // Also locks the row, so that two nodes count one after the other.
+  // This update also locks the row, so that two nodes count one after the other.
   const form = await db
     .updateTable('forms')
     .set({ submitted: sql`submitted + 1` })
@@ -77,7 +77,7 @@ async function submitSignup(
   if (!form) return 'closed'
   const teamId = form.team_id
   if ((await countOf(db, { formId, since: now - HOUR })) >= FORM_LIMITS.formPerHour) return 'full'
-  const key = suppressionKey(email)
+  const key = toSuppressionKey(email)
   const found = await suppressions.reads.findSuppressed(db, { teamId, addresses: [email] })
   if (found.length > 0 || !(await mayMail(db, teamId, key, now))) return 'taken'
   await db
@@ -108,7 +108,7 @@ async function countOf(db: Db, { formId, since }: { formId: string; since: numbe
   return Number(n)
 }
 
-/** Whether an address may get another confirmation email of a team. */
+/** Whether a team may send an address another confirmation email. */
 async function mayMail(db: Db, teamId: string, key: string, now: number): Promise<boolean> {
   const rows = await db
     .selectFrom('form_signups')
@@ -126,7 +126,7 @@ async function getSignup(db: Db, { id }: { id: string }, now: number): Promise<S
   return row && toSignup(row, now)
 }
 
-/** Lists sign-ups whose confirmation email is to be sent, with their forms, oldest first. */
+/** Lists sign-ups whose confirmation email still has to be sent, with their forms, oldest first. */
 async function dueSignups(
   db: Db,
   { after, most }: { after: string; most: number },
@@ -150,7 +150,7 @@ async function dueSignups(
   })
 }
 
-/** Records that the confirmation email was sent. `sent` false: it can't be sent, so the sign-up is removed. */
+/** Records that the confirmation email was sent. If it can't be sent (`sent` is false), removes the sign-up. */
 async function settleSignup(db: Db, { id, sent }: { id: string; sent: boolean }): Promise<void> {
   if (sent)
     await db
@@ -163,8 +163,8 @@ async function settleSignup(db: Db, { id, sent }: { id: string; sent: boolean })
 }
 
 /**
- * Confirms a sign-up once: creates or changes the contact, lifts its opt-outs, and records the consent. Returns
- * undefined if it was confirmed before or is too old.
+ * Confirms a sign-up once: creates or changes the contact, removes its opt-outs, and records the consent. Returns undefined
+ * if it was already confirmed or is too old.
  */
 async function confirmSignup(
   db: Db,
@@ -176,7 +176,7 @@ async function confirmSignup(
     .set({ state: 'confirmed' })
     .where('id', '=', id)
     .where('state', '!=', 'confirmed')
-    .where('created_at', '>', now - CONFIRM_MS)
+    .where('created_at', '>', now - CONFIRMATION_LIFETIME_MS)
     .returningAll()
     .executeTakeFirst()
   if (!row) return undefined
@@ -188,7 +188,7 @@ async function confirmSignup(
     .returningAll()
     .executeTakeFirstOrThrow()
   const form = toForm(counted)
-  const act: ConsentAct = {
+  const act: ConsentContext = {
     origin: 'person',
     via: 'form',
     source: form.id,
@@ -204,24 +204,24 @@ async function confirmSignup(
 /** Stores a confirmed sign-up. Skips segments and topics that were deleted meanwhile. */
 async function subscribe(
   db: Db,
-  { signup, form, act }: { signup: Signup; form: Form; act: ConsentAct },
+  { signup, form, act }: { signup: Signup; form: Form; act: ConsentContext },
   now: number,
 ): Promise<void> {
   const { teamId, email, given } = signup
   const { segmentIds, topicIds } = await existingRefs(db, form)
   const before = await getContact(db, { teamId, ref: { email } })
-  const kept = before ? undefined : await keptOptOuts(db, teamId, email)
+  const kept = before ? undefined : await getKeptOptOuts(db, teamId, email)
   const topics = topicIds.map((topic) => ({ id: topic, subscription: 'opt_in' as const }))
   const contact = { ...given, id: newId(now), teamId, email, segmentIds, topics, unsubscribed: false }
   const saved = await contacts.writes.saveContact(db, { contact, act }, now)
   if (!('contact' in saved)) throw new Error(`A contact could not be saved: ${saved.kind}.`)
-  // If the contact's opt-out was lifted, the log already has that. Otherwise log the confirmation.
+  // If the contact's opt-out was removed, that is already in the log. Otherwise, log the confirmation.
   if (before?.optOut) return
   const was = before ? 'opt_in' : kept?.ofAll ? 'opt_out' : null
   await recordConsents(db, saved.contact, [{ scope: '', was, subscription: 'opt_in' }], act, now)
 }
 
-/** Returns the segments and topics of a form that people can still be added to. */
+/** Returns those segments and topics of a form that people can still be added to. */
 async function existingRefs(
   db: Db,
   { teamId, segmentIds, topicIds }: Form,
@@ -240,12 +240,12 @@ async function existingRefs(
   return { segmentIds: await ids('segments', segmentIds), topicIds: await ids('topics', topicIds) }
 }
 
-/** Removes sign-ups that can't be confirmed any more, and confirmed ones after a day. Returns their number. */
+/** Removes sign-ups that can't be confirmed anymore and, after a day, confirmed ones. Returns their number. */
 async function purgeSignups(db: Db, { most }: { most: number }, now: number): Promise<number> {
   let removed = 0
   for (const [state, age] of [
-    ['due', CONFIRM_MS],
-    ['mailed', CONFIRM_MS],
+    ['due', CONFIRMATION_LIFETIME_MS],
+    ['mailed', CONFIRMATION_LIFETIME_MS],
     ['confirmed', DAY],
   ] as const) {
     const old = db

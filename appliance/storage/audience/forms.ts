@@ -58,7 +58,7 @@ async function findForm(db: Db, { id }: { id: string }): Promise<Form | undefine
   return row && toForm(row)
 }
 
-/** Creates a form. Stores nothing and returns false if the team has `most` forms already. */
+/** Creates a form. Returns false and stores nothing if the team already has `most` forms. */
 async function createForm(db: Db, { form, most }: { form: Form; most: number }): Promise<boolean> {
   const { n } = await db
     .selectFrom('forms')
@@ -79,7 +79,7 @@ async function createForm(db: Db, { form, most }: { form: Form; most: number }):
   return true
 }
 
-/** Changes a form; other settings stay. Returns undefined if it doesn't exist. */
+/** Changes the given settings of a form. Returns undefined if it doesn't exist. */
 async function updateForm(
   db: Db,
   { teamId, id, change }: FormRef & { change: Partial<FormSettings> },
@@ -97,7 +97,7 @@ async function updateForm(
   return form
 }
 
-/** Deletes a form with its pending sign-ups. Contacts stay. Returns undefined if it doesn't exist. */
+/** Deletes a form and its pending sign-ups. Contacts are kept. Returns undefined if the form doesn't exist. */
 async function deleteForm(db: Db, { teamId, id }: FormRef): Promise<Form | undefined> {
   const row = await db
     .deleteFrom('forms')

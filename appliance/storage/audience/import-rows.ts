@@ -1,27 +1,32 @@
 /**
- * Writes the rows of an import. One transaction writes up to a thousand rows and the position in the file where the
- * next one continues, so the progress is exact even after a crash. The budget per row is 25 microseconds, so one
- * statement finds the contacts of a batch, new contacts are inserted at the end, many at a time, and counts are added
- * once.
+ * Writes the rows of an import. One transaction writes up to a thousand rows and the position in the file at which the next
+ * one continues, so that the progress is exact even after a crash. The budget per row is 25 microseconds. Therefore, one
+ * statement finds the contacts of a batch, new contacts are inserted at the end, many at a time, and counts are added once.
  */
 import {
-  mayChoose,
+  mayReplaceChoice,
   type OptOut,
-  optOutAfter,
+  computeOptOut,
   type PropertyValue,
   type Subscription,
 } from '../../mail/audience.ts'
-import { addressHash } from '../../mail/erasure.ts'
+import { hashAddress } from '../../mail/erasure.ts'
 import { newId } from '../../mail/ids.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
 import type { Connection } from '../connection.ts'
 import type { Db } from '../schema.ts'
-import { contactsByKey, hashOf } from './contact-rows.ts'
-import { contactsCreated, contactsOptedOut, type Delta } from './counts.ts'
-import { type Found, type ImportState, INSERTED, type Made, prepareAll } from './import-statements.ts'
+import { findContactsByKey, hashContactAddress } from './contact-rows.ts'
+import { createdContactDeltas, optOutDeltas, type Delta } from './counts.ts'
+import {
+  type ExistingContact,
+  type ImportState,
+  CONTACTS_PER_INSERT,
+  type CreatedContact,
+  prepareStatements,
+} from './import-statements.ts'
 import type { ImportPlan, ImportReject } from './imports.ts'
 
-/** A readable row of a file. Undefined fields stay unchanged. */
+/** A valid row of a file. Undefined fields are left unchanged. */
 export interface ImportRow {
   /** The domain in A-labels. */
   email: string
@@ -29,9 +34,9 @@ export interface ImportRow {
   lastName?: string | undefined
   /** Property values by label. */
   properties?: Record<string, PropertyValue> | undefined
-  /** Opts out of everything. */
+  /** Whether the row opts the contact out of everything. */
   unsubscribed?: true | undefined
-  /** The address was already in an earlier row of the file. */
+  /** Whether the address was already in an earlier row of the file. */
   again?: true | undefined
 }
 
@@ -39,7 +44,7 @@ export interface ImportRow {
 export interface ImportBatch {
   id: string
   teamId: string
-  /** Position of their beginning and end in the file (bytes), and the number of the next line. */
+  /** Start and end of the rows in the file, in bytes, and the number of the next line. */
   from: number
   to: number
   line: number
@@ -49,15 +54,15 @@ export interface ImportBatch {
   failed: ImportReject[]
 }
 
-/** The result of a batch. `elsewhere`: it was written before, or the import has ended. */
+/** The result of a batch. `elsewhere`: the batch was already written, or the import has ended. */
 export type ImportBatchResult = 'written' | 'elsewhere'
 
-/** Limit on the rejected rows that are stored for one import. */
+/** Maximum number of rejected rows that are stored for one import. */
 const MOST_REJECTS = 10_000
 
 /** Creates the method that writes a batch; see `ImportBatch`. */
 const writeImportRows = (db: Connection): ((batch: ImportBatch, now: number) => ImportBatchResult) => {
-  const statements = prepareAll(db)
+  const statements = prepareStatements(db)
   return (batch, now) => {
     const state = statements.state.get(batch.id)
     if (state?.status !== 'in_progress' || state.processed !== batch.from) return 'elsewhere'
@@ -68,25 +73,25 @@ const writeImportRows = (db: Connection): ((batch: ImportBatch, now: number) => 
 
 /** Writes one batch. */
 class Writing {
-  readonly #do: ReturnType<typeof prepareAll>
+  readonly #do: ReturnType<typeof prepareStatements>
   readonly #batch: ImportBatch
   readonly #state: ImportState
   readonly #now: number
   readonly #plan: ImportPlan
-  /** Key for hashing addresses; null if the team has no kept opt-outs, because hashing costs time. */
+  /** Key for hashing addresses. Null if the team has no kept opt-outs, to avoid the cost of hashing. */
   readonly #key: Uint8Array | null
   /** Hashes of addresses that were erased after the file was uploaded. */
   readonly #erased: Set<string>
-  /** Existing contacts and those that this batch creates, by address key. */
-  readonly #contacts = new Map<string, Found | Made>()
-  readonly #made: Made[] = []
+  /** Existing contacts, and those that this batch creates, by address key. */
+  readonly #contacts = new Map<string, ExistingContact | CreatedContact>()
+  readonly #made: CreatedContact[] = []
   readonly #deltas = new Map<string, { delta: Delta; n: number }>()
-  /** Number of opt-outs by time. */
+  /** Number of opt-outs, by the time of the opt-out. */
   readonly #optedOut = new Map<number, number>()
   readonly #counts = { created: 0, updated: 0, skipped: 0, kept: 0 }
 
   constructor(
-    statements: ReturnType<typeof prepareAll>,
+    statements: ReturnType<typeof prepareStatements>,
     batch: ImportBatch,
     state: ImportState,
     now: number,
@@ -107,7 +112,7 @@ class Writing {
   }
 
   write(): void {
-    const keys = this.#batch.rows.map(({ email }) => suppressionKey(email))
+    const keys = this.#batch.rows.map(({ email }) => toSuppressionKey(email))
     for (const found of this.#do.find.all(this.#batch.teamId, JSON.stringify(keys)))
       this.#contacts.set(found.address_key, found)
     this.#batch.rows.forEach((row, at) => this.#row(row, keys[at]!))
@@ -117,15 +122,15 @@ class Writing {
     const listed = this.#listable(failed).slice(0, Math.max(0, MOST_REJECTS - this.#state.rejects))
     for (const { line: at, reason, cells } of listed)
       this.#do.reject.run(id, teamId, at, reason, JSON.stringify(cells))
-    this.#count(...contactsCreated(this.#now, this.#made.length))
-    for (const [at, n] of this.#optedOut) this.#count(...contactsOptedOut(at, n))
+    this.#count(...createdContactDeltas(this.#now, this.#made.length))
+    for (const [at, n] of this.#optedOut) this.#count(...optOutDeltas(at, n))
     for (const { delta, n } of this.#deltas.values())
       if (n !== 0) this.#do.count.run(teamId, delta[0], delta[1], n)
     const counts = { ...this.#counts, failed: failed.length, rejects: listed.length }
     this.#do.advance.run({ id, to, line, total, duplicates, ...counts })
   }
 
-  /** Inserts the new contacts, as later rows of the batch have left them. */
+  /** Inserts the new contacts in their final state, including changes by later rows of the batch. */
   #insertMade(): void {
     const { id: importId, teamId } = this.#batch
     const rows = this.#made.map((one) => [
@@ -144,13 +149,13 @@ class Writing {
     ])
     let from = 0
     if (this.#do.insertMany)
-      for (; from + INSERTED <= rows.length; from += INSERTED)
-        this.#do.insertMany.run(...rows.slice(from, from + INSERTED).flat())
+      for (; from + CONTACTS_PER_INSERT <= rows.length; from += CONTACTS_PER_INSERT)
+        this.#do.insertMany.run(...rows.slice(from, from + CONTACTS_PER_INSERT).flat())
     for (const row of rows.slice(from)) this.#do.insert.run(...row)
   }
 
   #isErased(email: string): boolean {
-    return this.#erased.size > 0 && this.#erased.has(addressHash(this.#key!, this.#batch.teamId, email))
+    return this.#erased.size > 0 && this.#erased.has(hashAddress(this.#key!, this.#batch.teamId, email))
   }
 
   /** Returns rejected rows without those that contain an erased address. */
@@ -169,7 +174,7 @@ class Writing {
     }
     const found = this.#contacts.get(key)
     if (!found) return this.#create(row, key)
-    // A later row of the file may change a contact that this import created: the last row wins.
+    // A later row of the file may change a contact that this import created, because the last row takes precedence.
     if (this.#state.on_conflict === 'skip' && found.created_from !== this.#batch.id) {
       this.#counts.skipped += 1
       return
@@ -185,7 +190,7 @@ class Writing {
     const asked = row.unsubscribed ? { at: now, origin: 'import' as const } : null
     const optOut = before ?? asked
     const { email, firstName = null, lastName = null, properties } = row
-    const made: Made = {
+    const made: CreatedContact = {
       id,
       address_key: key,
       email,
@@ -206,10 +211,10 @@ class Writing {
     this.#place(id, { chosen: kept !== undefined })
   }
 
-  #change(row: ImportRow, found: Found | Made): void {
+  #change(row: ImportRow, found: ExistingContact | CreatedContact): void {
     const before =
       found.unsubscribed_at === null ? null : { at: found.unsubscribed_at, origin: found.unsubscribed_by! }
-    const optOut = optOutAfter(before, row.unsubscribed, { origin: 'import', lifts: false }, this.#now)
+    const optOut = computeOptOut(before, row.unsubscribed, { origin: 'import', lifts: false }, this.#now)
     const after = {
       first_name: row.firstName ?? found.first_name,
       last_name: row.lastName ?? found.last_name,
@@ -238,8 +243,8 @@ class Writing {
   }
 
   /**
-   * Stores segments and topic choices of a contact.
-   * @param chosen whether the contact may have made choices before
+   * Stores a contact's segments and topic choices.
+   * @param chosen whether the contact may already have choices
    */
   #place(id: string, { chosen }: { chosen: boolean }): void {
     const { teamId } = this.#batch
@@ -248,7 +253,7 @@ class Writing {
         this.#count(['segment', segmentId, 1])
     for (const { id: topicId, subscription } of this.#plan.topics) {
       const current = chosen ? this.#do.choice.get(topicId, id) : undefined
-      if (!mayChoose(current, subscription, { lifts: false })) continue
+      if (!mayReplaceChoice(current, subscription, { lifts: false })) continue
       this.#do.choose.run(topicId, id, teamId, subscription, 'import', this.#now)
       this.#count([subscription, topicId, 1])
       if (current) this.#count([current.subscription, topicId, -1])
@@ -259,11 +264,11 @@ class Writing {
   #keptOf(email: string): { scope: string; origin: OptOut['origin']; at: number }[] | undefined {
     if (!this.#key) return undefined
     const { teamId } = this.#batch
-    const kept = this.#do.kept.all(teamId, addressHash(this.#key, teamId, email))
+    const kept = this.#do.kept.all(teamId, hashAddress(this.#key, teamId, email))
     return kept.length === 0 ? undefined : kept
   }
 
-  /** Applies the kept opt-outs of its address to a new contact. */
+  /** Applies the kept opt-outs of a new contact's address to the contact. */
   #take(id: string, email: string, kept: { scope: string; origin: OptOut['origin']; at: number }[]): void {
     const { teamId } = this.#batch
     for (const { scope, origin, at } of kept) {
@@ -271,7 +276,7 @@ class Writing {
       this.#do.choose.run(scope, id, teamId, 'opt_out', origin, at)
       this.#count(['opt_out', scope, 1])
     }
-    this.#do.dropKept.run(teamId, addressHash(this.#key!, teamId, email))
+    this.#do.dropKept.run(teamId, hashAddress(this.#key!, teamId, email))
   }
 
   #log(contactId: string, scope: string, was: Subscription | null, subscription: Subscription): void {
@@ -293,22 +298,22 @@ class Writing {
   }
 }
 
-/** The status of an address. */
-export interface ImportedAddress {
+/** Whether an address has a contact, and whether it is opted out. */
+export interface ImportAddressStatus {
   contact: boolean
   unsubscribed: boolean
 }
 
-/** Returns a team's contacts and kept opt-outs for some addresses, in their order. At most 1,000. */
+/** Returns whether addresses have contacts or kept opt-outs in a team, in the order given. At most 1,000 addresses. */
 async function optOutsOf(
   db: Db,
   { teamId, emails }: { teamId: string; emails: string[] },
-): Promise<ImportedAddress[]> {
-  const contacts = await contactsByKey(db, teamId, emails.map(suppressionKey))
-  const rest = emails.filter((email) => !contacts.has(suppressionKey(email)))
+): Promise<ImportAddressStatus[]> {
+  const contacts = await findContactsByKey(db, teamId, emails.map(toSuppressionKey))
+  const rest = emails.filter((email) => !contacts.has(toSuppressionKey(email)))
   const kept = await keptOf(db, teamId, rest)
   return emails.map((email) => {
-    const contact = contacts.get(suppressionKey(email))
+    const contact = contacts.get(toSuppressionKey(email))
     return {
       contact: contact !== undefined,
       unsubscribed: contact ? contact.optOut !== null : kept.has(email),
@@ -321,7 +326,7 @@ async function keptOf(db: Db, teamId: string, emails: readonly string[]): Promis
   const any = await db.selectFrom('opt_outs').select('scope').where('team_id', '=', teamId).limit(1).execute()
   if (any.length === 0 || emails.length === 0) return new Set()
   const byHash = new Map<string, string>()
-  for (const email of emails) byHash.set(await hashOf(db, teamId, email), email)
+  for (const email of emails) byHash.set(await hashContactAddress(db, teamId, email), email)
   const rows = await db
     .selectFrom('opt_outs')
     .select('address_hash')

@@ -13,7 +13,7 @@ export interface ImportState {
 }
 
 /** A contact that existed before the batch, or that the batch has created. */
-export interface Found {
+export interface ExistingContact {
   id: string
   address_key: string
   first_name: string | null
@@ -25,19 +25,19 @@ export interface Found {
 }
 
 /** A contact that the batch has created, and inserts at its end. */
-export interface Made extends Found {
+export interface CreatedContact extends ExistingContact {
   email: string
 }
 
-/** Contacts per insert. On PostgreSQL, the connection batches inserts. */
-export const INSERTED = 50
+/** Number of contacts per insert. On PostgreSQL, the connection combines inserts. */
+export const CONTACTS_PER_INSERT = 50
 
 const INSERT = `insert into contacts (id, team_id, email, address_key, first_name, last_name, properties, unsubscribed_at, unsubscribed_by,
        created_by, created_from, created_at, updated_at) values `
 const VALUES = `(?, ?, ?, ?, ?, ?, ?, ?, ?, 'import', ?, ?, ?)`
 
 /** Prepares the statements. */
-export const prepareAll = (db: Connection) => ({
+export const prepareStatements = (db: Connection) => ({
   state: db.prepare<[string], ImportState>(
     'select status, created_at, processed, settings, on_conflict, rejects from contact_imports where id = ?',
   ),
@@ -50,15 +50,15 @@ export const prepareAll = (db: Connection) => ({
     `insert into contact_import_rejects (import_id, team_id, line, reason, cells) values (?, ?, ?, ?, ?)
        on conflict (import_id, line) do nothing`,
   ),
-  find: db.prepare<[string, string], Found>(
+  find: db.prepare<[string, string], ExistingContact>(
     `select id, address_key, first_name, last_name, properties, unsubscribed_at, unsubscribed_by, created_from
        from contacts where team_id = ? and address_key in (select value from json_each(?))`,
   ),
   insert: db.prepare(INSERT + VALUES),
-  /** Inserts many contacts at once; null: insert them one by one. */
+  /** Inserts many contacts at once; null to insert them one by one. */
   insertMany: isPostgres(db)
     ? null
-    : db.prepare(INSERT + Array.from({ length: INSERTED }, () => VALUES).join(', ')),
+    : db.prepare(INSERT + Array.from({ length: CONTACTS_PER_INSERT }, () => VALUES).join(', ')),
   update: db.prepare(
     `update contacts set first_name = ?, last_name = ?, properties = ?, unsubscribed_at = ?, unsubscribed_by = ?, updated_at = ?
        where team_id = ? and id = ?`,

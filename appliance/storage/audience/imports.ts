@@ -1,24 +1,24 @@
 /** Contact imports: their state and the order in which they run. For their rows, see import-rows.ts. */
 import { type Selectable, sql } from 'kysely'
-import type { Encoding, ImportStatus, OnConflict, Separator } from '../../mail/contact-import.ts'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import type { Encoding, ImportStatus, ConflictAction, Separator } from '../../mail/contact-import.ts'
+import { type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
-import type { AskedChoice } from './choices.ts'
+import type { RequestedChoice } from './choices.ts'
 import type { ContactImportsTable } from './tables.ts'
 
-/** Maps the columns of a file, by index from 0; null: no such column. */
+/** Assigns the columns of a file, by index from 0; null if there is no such column. */
 export interface ImportPlan {
   email: number
   firstName: number | null
   lastName: number | null
   unsubscribed: number | null
-  /** `label`: of the contact property. `boolean`: values are parsed as true or false and stored as text. */
+  /** `label` belongs to the contact property. With `boolean`, values are parsed as true or false and stored as text. */
   properties: { at: number; label: string; key: string; type: 'string' | 'number' | 'boolean' }[]
   segmentIds: string[]
-  topics: AskedChoice[]
-  /** Who started it: an address, or the name of an API key; absent in old imports. */
+  topics: RequestedChoice[]
+  /** Who started the import: an address, or the name of an API key; undefined in old imports. */
   by?: string | undefined
-  /** How the people agreed to get mail, in the importer's words; absent: not given. */
+  /** How the people agreed to get mail, in the importer's words; undefined if not given. */
   consent?: string | undefined
 }
 
@@ -26,7 +26,7 @@ export interface ContactImport {
   id: string
   teamId: string
   status: ImportStatus | 'draft'
-  /** The API key or user that started it. */
+  /** The API key or user that started the import. */
   source: string | null
   fileName: string
   /** SHA-256 of the uploaded file, in hex. */
@@ -38,21 +38,24 @@ export interface ContactImport {
   columns: string[]
   /** The mapping of columns; null for a draft. */
   plan: ImportPlan | null
-  onConflict: OnConflict
-  /** Position of the next row in bytes, and its line number. */
+  onConflict: ConflictAction
+  /** Position of the next row in the file, in bytes, and its line number. */
   processed: number
   line: number
   counts: ImportCounts
   error: string | null
   createdAt: number
   completedAt: number | null
-  /** Contacts that an undo has removed. */
+  /** Number of contacts that an undo has removed. */
   undone: number
-  /** When the undo was complete; null: not undone. */
+  /** When the undo was completed; null if the import wasn't undone. */
   undoneAt: number | null
 }
 
-/** Numbers of rows, except `kept`: contacts that had opted out before. `rejects`: failed rows that are stored. */
+/**
+ * Numbers of rows. `kept` is the number of contacts that had already opted out; `rejects` is the number of stored failed
+ * rows.
+ */
 export interface ImportCounts {
   total: number
   created: number
@@ -134,10 +137,10 @@ async function createContactImport(
   return true
 }
 
-/** Queues a draft. Returns false if it isn't a draft any more. */
+/** Queues a draft. Returns false if it isn't a draft anymore. */
 async function startContactImport(
   db: Db,
-  { teamId, id, plan, onConflict }: ImportRef & { plan: ImportPlan; onConflict: OnConflict },
+  { teamId, id, plan, onConflict }: ImportRef & { plan: ImportPlan; onConflict: ConflictAction },
   now: number,
 ): Promise<boolean> {
   const started = await db
@@ -156,7 +159,7 @@ export interface ImportRef {
   id: string
 }
 
-/** Deletes an import that hasn't written anything yet. Returns false if there is none or it has begun. */
+/** Deletes an import that hasn't written anything yet. Returns false if it doesn't exist or has begun. */
 async function deleteContactImport(db: Db, { teamId, id }: ImportRef): Promise<boolean> {
   const deleted = await db
     .deleteFrom('contact_imports')
@@ -185,14 +188,14 @@ async function listContactImports(
   const query = db.selectFrom('contact_imports').selectAll().where('team_id', '=', teamId)
   const within =
     status === undefined ? query.where('status', '!=', 'draft') : query.where('status', '=', status)
-  return pageOf(within, page, toImport)
+  return readPage(within, page, toImport)
 }
 
 /**
- * Returns the next import and marks it as begun. The team whose last turn ended first is next. Undefined: none is
- * waiting.
+ * Returns the next import and marks it as begun; undefined if none is waiting. The team whose last turn ended first is
+ * next.
  *
- * @param args.among considers only these imports; undefined: all
+ * @param args.among considers only these imports; undefined for all
  */
 async function nextContactImport(
   db: Db,
@@ -207,7 +210,7 @@ async function nextContactImport(
   return row && toImport({ ...row, status: 'in_progress' })
 }
 
-/** Reports whether another team waits for its turn. */
+/** Whether another team waits for its turn. */
 async function otherImportsWait(db: Db, { teamId }: { teamId: string }): Promise<boolean> {
   const row = await db
     .selectFrom('contact_imports')
@@ -231,7 +234,7 @@ async function endImportTurn(db: Db, { teamId }: { teamId: string }, now: number
 
 /**
  * Ends an import.
- * @param args error: why it failed; null: it is complete
+ * @param args error: why it failed; null if it succeeded
  */
 async function finishContactImport(
   db: Db,
@@ -246,10 +249,10 @@ async function finishContactImport(
     .execute()
 }
 
-/** Rows that one transaction deletes. */
+/** Number of rows that one transaction deletes. */
 const SWEPT = 1000
 
-/** Deletes old drafts and lists of rejected rows. Returns true if more are left. */
+/** Deletes old drafts and lists of rejected rows. Returns whether more are left. */
 async function sweepContactImports(
   db: Db,
   { drafts, rejects }: { drafts: number; rejects: number },
@@ -276,7 +279,7 @@ async function sweepContactImports(
   return true
 }
 
-/** Lists the ids of all imports with a file. */
+/** Lists the IDs of all imports that still have a file. */
 async function openContactImports(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('contact_imports')
@@ -286,7 +289,7 @@ async function openContactImports(db: Db): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** A row that couldn't be read. */
+/** A row of a file that couldn't be imported. */
 export interface ImportReject {
   line: number
   reason: string

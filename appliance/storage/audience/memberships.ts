@@ -1,20 +1,20 @@
 /** Memberships of contacts in segments. */
 import { sql } from 'kysely'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import { type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
-import { recordContact, segmentIdsOf } from './contact-events.ts'
+import { recordContactEvent, listSegmentIds } from './contact-events.ts'
 import { type Contact, type ContactRef, getContact } from './contact-rows.ts'
 import { addCounts, type Delta } from './counts.ts'
-import { conditionOf, matchedSegments, rulesOf } from './rules.ts'
+import { buildCondition, findMatchingSegments, getSegmentRules } from './rules.ts'
 
-/** A segment or topic that the team doesn't have, or a segment with rules, which nobody can be added to. */
+/** A segment or topic that the team doesn't have, or a segment with rules, to which contacts can't be added. */
 export interface MissingRef {
   kind: 'unknown_segment' | 'unknown_topic' | 'segment_with_rules'
   id: string
 }
 
-/** Returns the first segment or topic that contacts can't be added to; undefined: there is none. */
-export async function missingOf(
+/** Returns the first segment or topic that contacts can't be added to; undefined if there is none. */
+export async function findMissingRef(
   db: Db,
   teamId: string,
   { segmentIds, topics }: { segmentIds: readonly string[]; topics: readonly { id: string }[] },
@@ -60,7 +60,7 @@ async function firstWithRules(db: Db, segmentIds: readonly string[]): Promise<st
   return row?.id
 }
 
-/** Adds a contact to segments and returns how many were new. */
+/** Adds a contact to segments. Returns the number of new memberships. */
 export async function addMemberships(
   db: Db,
   { id, teamId }: Pick<Contact, 'id' | 'teamId'>,
@@ -81,8 +81,8 @@ export async function addMemberships(
 }
 
 /** Removes a contact from all its segments. */
-export async function dropMemberships(db: Db, { id, teamId }: Contact): Promise<void> {
-  const segmentIds = await segmentIdsOf(db, id)
+export async function deleteMemberships(db: Db, { id, teamId }: Contact): Promise<void> {
+  const segmentIds = await listSegmentIds(db, id)
   await db.deleteFrom('contact_segments').where('contact_id', '=', id).execute()
   await addCounts(
     db,
@@ -97,7 +97,7 @@ export interface MembershipArgs {
   segmentId: string
 }
 
-/** Adds a contact to a segment, or leaves it there. Records `contact.updated`. */
+/** Adds a contact to a segment, unless it is already in it. Records `contact.updated`. */
 export async function addToSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
@@ -105,14 +105,14 @@ export async function addToSegment(
 ): Promise<Contact | 'no_contact' | MissingRef> {
   const contact = await getContact(db, { teamId, ref })
   if (!contact) return 'no_contact'
-  const missing = await missingOf(db, teamId, { segmentIds: [segmentId], topics: [] })
+  const missing = await findMissingRef(db, teamId, { segmentIds: [segmentId], topics: [] })
   if (missing) return missing
   const joined = await addMemberships(db, contact, [segmentId], now)
-  if (joined > 0) await recordContact(db, 'contact.updated', contact, now)
+  if (joined > 0) await recordContactEvent(db, 'contact.updated', contact, now)
   return contact
 }
 
-/** Removes a contact from a segment. Does nothing if it isn't a member. Records `contact.updated`. */
+/** Removes a contact from a segment. Does nothing if the contact isn't in it. Records `contact.updated`. */
 export async function removeFromSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
@@ -120,7 +120,7 @@ export async function removeFromSegment(
 ): Promise<Contact | 'no_contact' | MissingRef> {
   const contact = await getContact(db, { teamId, ref })
   if (!contact) return 'no_contact'
-  const missing = await missingOf(db, teamId, { segmentIds: [segmentId], topics: [] })
+  const missing = await findMissingRef(db, teamId, { segmentIds: [segmentId], topics: [] })
   if (missing) return missing
   const left = await db
     .deleteFrom('contact_segments')
@@ -129,11 +129,11 @@ export async function removeFromSegment(
     .executeTakeFirstOrThrow()
   if (left.numDeletedRows === 0n) return contact
   await addCounts(db, teamId, [['segment', segmentId, -1]])
-  await recordContact(db, 'contact.updated', contact, now)
+  await recordContactEvent(db, 'contact.updated', contact, now)
   return contact
 }
 
-/** Reports whether a contact is in a segment; false if either doesn't exist. */
+/** Whether a contact is in a segment; false if either doesn't exist. */
 async function isInSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
@@ -141,15 +141,15 @@ async function isInSegment(
 ): Promise<boolean> {
   const contact = await getContact(db, { teamId, ref })
   if (!contact) return false
-  if ((await segmentIdsOf(db, contact.id)).includes(segmentId)) return true
-  const rules = await rulesOf(db, teamId, segmentId)
+  if ((await listSegmentIds(db, contact.id)).includes(segmentId)) return true
+  const rules = await getSegmentRules(db, teamId, segmentId)
   if (!rules) return false
   const row = await db
     .selectFrom('contacts')
     .select('id')
     .where('team_id', '=', teamId)
     .where('id', '=', contact.id)
-    .where(await conditionOf(db, teamId, rules, now))
+    .where(await buildCondition(db, teamId, rules, now))
     .executeTakeFirst()
   return row !== undefined
 }
@@ -168,7 +168,7 @@ async function listContactSegments(
   { contactId, teamId, ...page }: PageArgs & { contactId: string },
   now: number,
 ): Promise<Page<Membership>> {
-  const matched = (await matchedSegments(db, teamId, [contactId], now)).map(({ id }) => id)
+  const matched = (await findMatchingSegments(db, teamId, [contactId], now)).map(({ id }) => id)
   const query = db
     .selectFrom('segments')
     .leftJoin('contact_segments', (join) =>
@@ -189,7 +189,7 @@ async function listContactSegments(
     name: row.name,
     addedAt: Number(row.added_at),
   })
-  return pageOf(query, page, toMembership, 'segments.id')
+  return readPage(query, page, toMembership, 'segments.id')
 }
 
 export const methods = {

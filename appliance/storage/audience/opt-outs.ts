@@ -1,8 +1,10 @@
-/** Opt-outs of addresses without a contact, under a keyed hash. A contact that is created again stays opted out. */
+/**
+ * Opt-outs of addresses without a contact, stored under a keyed hash. If the contact is created again, it stays opted out.
+ */
 import type { ConsentOrigin, OptOut } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
-import { choicesOf, saveChoices } from './choices.ts'
-import { type Contact, hashOf } from './contact-rows.ts'
+import { getChoices, saveChoices } from './choices.ts'
+import { type Contact, hashContactAddress } from './contact-rows.ts'
 import { addCounts, type Delta } from './counts.ts'
 
 /** The kept opt-outs of an address. */
@@ -13,7 +15,7 @@ export interface KeptOptOuts {
   topics: (OptOut & { topicId: string })[]
 }
 
-/** Keeps the opt-outs of a contact under the hash of its address. Existing ones stay. */
+/** Stores the opt-outs of a contact under the hash of its address. Opt-outs that are already stored are kept. */
 export async function keepOptOuts(db: Db, contact: Contact, hash: string): Promise<void> {
   const { teamId, id, optOut } = contact
   const rowOf = (scope: string, origin: ConsentOrigin, at: number) => ({
@@ -23,7 +25,7 @@ export async function keepOptOuts(db: Db, contact: Contact, hash: string): Promi
     origin,
     at,
   })
-  const choices = (await choicesOf(db, [id])).get(id)?.values() ?? []
+  const choices = (await getChoices(db, [id])).get(id)?.values() ?? []
   const rows = [...choices].flatMap(({ topicId, subscription, origin, changedAt }) =>
     subscription === 'opt_out' ? [rowOf(topicId, origin, changedAt)] : [],
   )
@@ -37,13 +39,17 @@ export async function keepOptOuts(db: Db, contact: Contact, hash: string): Promi
 }
 
 /**
- * Returns the kept opt-outs of an address; undefined: none. Skips hashing, which costs time, if the team has none at
- * all.
+ * Returns the kept opt-outs of an address; undefined if there are none. If the team has none at all, skips hashing, which
+ * takes time.
  */
-export async function keptOptOuts(db: Db, teamId: string, email: string): Promise<KeptOptOuts | undefined> {
+export async function getKeptOptOuts(
+  db: Db,
+  teamId: string,
+  email: string,
+): Promise<KeptOptOuts | undefined> {
   const any = await db.selectFrom('opt_outs').select('scope').where('team_id', '=', teamId).limit(1).execute()
   if (any.length === 0) return undefined
-  const hash = await hashOf(db, teamId, email)
+  const hash = await hashContactAddress(db, teamId, email)
   const rows = await db
     .selectFrom('opt_outs')
     .select(['scope', 'origin', 'at'])
@@ -59,13 +65,13 @@ export async function keptOptOuts(db: Db, teamId: string, email: string): Promis
   }
 }
 
-/** Moves the kept opt-outs of its address to a contact. The caller sets `optOut`. */
-export async function takeOptOuts(
+/** Moves the kept opt-outs of a contact's address to the contact. The caller sets `optOut`. */
+export async function restoreOptOuts(
   db: Db,
   contact: Pick<Contact, 'id' | 'teamId'>,
   { hash, topics }: KeptOptOuts,
 ): Promise<void> {
-  const current = (await choicesOf(db, [contact.id])).get(contact.id)
+  const current = (await getChoices(db, [contact.id])).get(contact.id)
   const there = new Set(await existingTopics(db, contact.teamId, topics))
   const taken = topics.filter(
     ({ topicId }) => there.has(topicId) && current?.get(topicId)?.subscription !== 'opt_out',

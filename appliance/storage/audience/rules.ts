@@ -1,19 +1,19 @@
-/** Converts rules to conditions of a query on `contacts`, and finds the segments whose rules contacts match. */
+/** Converts rules to conditions of a query on `contacts`, and finds the segments whose rules match contacts. */
 import { type Expression, sql, type SqlBool } from 'kysely'
 import type { PropertyType, Subscription } from '../../mail/audience.ts'
 import {
-  type BROADCAST_DEEDS,
+  type BROADCAST_ACTIVITIES,
   eachRule,
   type Rule,
   type RuleField,
-  ruleField,
+  resolveRuleField,
   type Rules,
-  ruleTime,
+  resolveRuleTime,
 } from '../../mail/rules.ts'
-import { asciiLower, lowered } from '../lists.ts'
+import { toAsciiLowerCase, escapeLike } from '../lists.ts'
 import type { Db } from '../schema.ts'
 
-/** Maps the fields of rules to their stored names. */
+/** Stored data about the properties and topics that rules refer to. */
 interface Known {
   /** Properties by key. */
   properties: Map<string, { label: string; type: PropertyType }>
@@ -25,14 +25,14 @@ type Condition = Expression<SqlBool>
 
 const NEVER: Condition = sql<SqlBool>`1 = 0`
 
-/** Converts rules to a condition. A deleted property, topic, segment or broadcast matches as if no contact had it. */
-export async function conditionOf(db: Db, teamId: string, rules: Rules, now: number): Promise<Condition> {
+/** Converts rules to a condition. A deleted property, topic, segment or broadcast is treated as if no contact had it. */
+export async function buildCondition(db: Db, teamId: string, rules: Rules, now: number): Promise<Condition> {
   const known = await knownOf(db, teamId, rules)
   return conditionIn(rules, known, now)
 }
 
 async function knownOf(db: Db, teamId: string, rules: Rules): Promise<Known> {
-  const kinds = new Set(Array.from(eachRule(rules), ([{ field }]) => ruleField(field)?.kind))
+  const kinds = new Set(Array.from(eachRule(rules), ([{ field }]) => resolveRuleField(field)?.kind))
   const properties = kinds.has('property')
     ? await db
         .selectFrom('contact_properties')
@@ -61,7 +61,7 @@ function conditionIn(rules: Rules, known: Known, now: number): Condition {
 }
 
 function ofRule(rule: Rule, known: Known, now: number): Condition {
-  const field = ruleField(rule.field)
+  const field = resolveRuleField(rule.field)
   switch (field?.kind) {
     case undefined:
       return NEVER
@@ -94,8 +94,8 @@ const flags = {
 const inSegment = (id: string): Condition =>
   sql<SqlBool>`exists (select 1 from contact_segments as g where g.segment_id = ${id} and g.contact_id = contacts.id)`
 
-/** The condition on recipient rows for each activity. */
-const DEEDS: Record<(typeof BROADCAST_DEEDS)[number], Condition> = {
+/** For each activity, the condition that a recipient row must meet. */
+const DEEDS: Record<(typeof BROADCAST_ACTIVITIES)[number], Condition> = {
   sent: sql<SqlBool>`r.email_id is not null`,
   opened: sql<SqlBool>`r.opens > 0`,
   clicked: sql<SqlBool>`r.clicks > 0`,
@@ -117,13 +117,13 @@ function ofFlag(flag: Condition, { operator, value }: Rule): Condition {
 /** Matches a text field, ignoring the case of ASCII letters. */
 function ofText(text: Expression<unknown>, { operator, value }: Rule): Condition {
   const asked = String(value)
-  const pattern = lowered(asked)
+  const pattern = escapeLike(asked)
   const matches = (one: string) => sql<SqlBool>`lower(${text}) like ${one} escape '\\'`
   switch (operator) {
     case 'eq':
-      return sql<SqlBool>`lower(${text}) = ${asciiLower(asked)}`
+      return sql<SqlBool>`lower(${text}) = ${toAsciiLowerCase(asked)}`
     case 'neq':
-      return sql<SqlBool>`(${text} is null or lower(${text}) <> ${asciiLower(asked)})`
+      return sql<SqlBool>`(${text} is null or lower(${text}) <> ${toAsciiLowerCase(asked)})`
     case 'contains':
       return matches(`%${pattern}%`)
     case 'starts_with':
@@ -150,10 +150,10 @@ function ofNumber(number: Expression<unknown>, operator: Rule['operator'], value
 }
 
 function ofTime(time: Expression<unknown>, { operator, value }: Rule, now: number): Condition {
-  return ofNumber(time, operator, ruleTime(String(value), now) ?? 0)
+  return ofNumber(time, operator, resolveRuleTime(String(value), now) ?? 0)
 }
 
-/** Compares a property. `json_extract` is built into SQLite; on PostgreSQL, the migrations define it. */
+/** Matches a contact property. `json_extract` is built into SQLite; on PostgreSQL, the migrations define it. */
 function ofProperty({ key }: Extract<RuleField, { kind: 'property' }>, rule: Rule, known: Known): Condition {
   const property = known.properties.get(key)
   if (!property) return rule.operator === 'is_empty' || rule.operator === 'neq' ? sql<SqlBool>`1 = 1` : NEVER
@@ -171,7 +171,7 @@ function ofTopic({ id }: { id: string }, { operator, value }: Rule, known: Known
 }
 
 /** Returns the rules of a segment; undefined if it has none or doesn't exist. */
-export async function rulesOf(db: Db, teamId: string, segmentId: string): Promise<Rules | undefined> {
+export async function getSegmentRules(db: Db, teamId: string, segmentId: string): Promise<Rules | undefined> {
   const row = await db
     .selectFrom('segments')
     .select('filter')
@@ -183,7 +183,7 @@ export async function rulesOf(db: Db, teamId: string, segmentId: string): Promis
 }
 
 /** A segment whose rules match some contacts. */
-export interface Matched {
+export interface MatchedSegment {
   id: string
   name: string
   createdAt: number
@@ -191,12 +191,12 @@ export interface Matched {
 }
 
 /** Finds the segments whose rules match some of these contacts, by name. */
-export async function matchedSegments(
+export async function findMatchingSegments(
   db: Db,
   teamId: string,
   contactIds: readonly string[],
   now: number,
-): Promise<Matched[]> {
+): Promise<MatchedSegment[]> {
   if (contactIds.length === 0) return []
   const segments = await db
     .selectFrom('segments')
@@ -206,14 +206,14 @@ export async function matchedSegments(
     .where('filter', 'is not', null)
     .orderBy('name')
     .execute()
-  const matched: Matched[] = []
+  const matched: MatchedSegment[] = []
   for (const { id, name, filter, created_at: createdAt } of segments) {
     const rows = await db
       .selectFrom('contacts')
       .select('id')
       .where('team_id', '=', teamId)
       .where('id', 'in', contactIds)
-      .where(await conditionOf(db, teamId, JSON.parse(filter!) as Rules, now))
+      .where(await buildCondition(db, teamId, JSON.parse(filter!) as Rules, now))
       .execute()
     if (rows.length > 0) matched.push({ id, name, createdAt, contactIds: rows.map((row) => row.id) })
   }

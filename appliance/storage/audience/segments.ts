@@ -2,14 +2,14 @@
 import type { Selectable } from 'kysely'
 import type { Db } from '../schema.ts'
 import type { Rules } from '../../mail/rules.ts'
-import { countsOf, dropCounts } from './counts.ts'
+import { getCounts, deleteCounts } from './counts.ts'
 import type { SegmentsTable } from './tables.ts'
 
 export interface Segment {
   id: string
   teamId: string
   name: string
-  /** The segment's rules; null: contacts are added explicitly. */
+  /** The segment's rules; null if contacts are added explicitly. */
   filter: Rules | null
   createdAt: number
   updatedAt: number
@@ -18,7 +18,7 @@ export interface Segment {
 /** A segment with its size. */
 export interface SizedSegment extends Segment {
   contacts: number
-  /** When the matching contacts were counted (Unix milliseconds); null: never, or it has no rules. */
+  /** When the matching contacts were counted (Unix milliseconds); null if never, or if the segment has no rules. */
   countedAt: number | null
 }
 
@@ -33,7 +33,7 @@ const toSegment = (row: Selectable<SegmentsTable>): Segment => ({
 
 /**
  * Converts a row.
- * @param added number of contacts that were added to it
+ * @param added number of contacts that were added to the segment
  */
 const toSized = (row: Selectable<SegmentsTable>, added: number): SizedSegment => ({
   ...toSegment(row),
@@ -50,7 +50,7 @@ async function listSegments(db: Db, { teamId }: { teamId: string }): Promise<Siz
     .where('deleted_at', 'is', null)
     .orderBy('id', 'desc')
     .execute()
-  const count = await countsOf(db, teamId, ['segment'])
+  const count = await getCounts(db, teamId, ['segment'])
   return rows.map((row) => toSized(row, count('segment', row.id)))
 }
 
@@ -66,13 +66,13 @@ async function getSegment(
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
   if (!row) return undefined
-  const count = await countsOf(db, teamId, ['segment'])
+  const count = await getCounts(db, teamId, ['segment'])
   return toSized(row, count('segment', id))
 }
 
 /**
- * Stores a segment. Returns false and stores nothing if the team already has `most` segments or, for one with rules,
- * `most` with rules.
+ * Stores a segment. Returns false and stores nothing if the team already has `most` segments; for a segment with rules,
+ * `most` segments with rules.
  */
 async function createSegment(
   db: Db,
@@ -101,7 +101,7 @@ async function createSegment(
   return true
 }
 
-/** A change to a segment. Undefined fields stay. Rules can be changed only if there are any. */
+/** A change to a segment. Undefined fields are left unchanged. Rules can be changed only if the segment has rules. */
 export interface SegmentChange {
   name?: string | undefined
   filter?: Rules | undefined
@@ -129,7 +129,7 @@ async function updateSegment(
   return updated.numUpdatedRows > 0n
 }
 
-/** Stores the number of contacts that match the rules of a segment, unless the rules changed meanwhile. */
+/** Stores the number of contacts that match the rules of a segment, unless the rules have changed meanwhile. */
 async function saveSegmentCount(
   db: Db,
   { id, filter, contacts }: { id: string; filter: Rules; contacts: number },
@@ -144,8 +144,8 @@ async function saveSegmentCount(
 }
 
 /**
- * Hides a segment at once; `sweepDeleted` removes its memberships later. Returns false if it doesn't exist. Contacts
- * stay.
+ * Hides a segment immediately; `sweepDeleted` removes its memberships later. Returns false if it doesn't exist. Contacts
+ * are kept.
  */
 async function deleteSegment(
   db: Db,
@@ -160,7 +160,7 @@ async function deleteSegment(
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
   if (deleted.numUpdatedRows === 0n) return false
-  await dropCounts(db, teamId, id)
+  await deleteCounts(db, teamId, id)
   return true
 }
 
@@ -174,7 +174,7 @@ async function sweepDeleted(db: Db, { most }: { most: number }): Promise<boolean
     { table: 'topics', rows: 'contact_topics', column: 'topic_id' },
   ] as const
   for (const { table, rows, column } of tables) {
-    // A broadcast that has started still reads them.
+    // Exclude segments and topics that a started broadcast still reads.
     const deleted = await db
       .selectFrom(table)
       .select('id')

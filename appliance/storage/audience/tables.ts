@@ -1,14 +1,14 @@
 /** The tables of an audience. For common column types, see schema.ts. */
 import type { PageLanguage } from '../../mail/unsubscribe-page.ts'
 import type { Generated } from 'kysely'
-import type { Encoding, ImportStatus, OnConflict, Separator } from '../../mail/contact-import.ts'
+import type { Encoding, ImportStatus, ConflictAction, Separator } from '../../mail/contact-import.ts'
 import type { ConsentOrigin, PropertyType, Subscription, Visibility } from '../../mail/audience.ts'
 
 export interface ContactsTable {
   id: string
   team_id: string
   email: string
-  /** The address as `suppressionKey` normalizes it. */
+  /** The address, normalized by `toSuppressionKey`. */
   address_key: string
   first_name: string | null
   last_name: string | null
@@ -44,7 +44,7 @@ export interface SegmentsTable {
   filter: string | null
   created_at: number
   updated_at: number
-  /** Not null: its memberships are being removed. */
+  /** Not null if the segment was deleted and its memberships are being removed. */
   deleted_at: number | null
   /** Number of contacts that matched the rules at `counted_at`. */
   counted: Generated<number | null>
@@ -53,7 +53,7 @@ export interface SegmentsTable {
 
 export interface SegmentDaysTable {
   segment_id: string
-  /** In UTC, as `2026-01-31`. */
+  /** The UTC day, such as `2026-01-31`. */
   day: string
   contacts: number
 }
@@ -74,7 +74,7 @@ export interface TopicsTable {
   visibility: Visibility
   created_at: number
   updated_at: number
-  /** Not null: the choices for it are being removed. */
+  /** Not null if the topic was deleted and the choices for it are being removed. */
   deleted_at: number | null
 }
 
@@ -90,7 +90,7 @@ export interface ContactTopicsTable {
 export interface OptOutsTable {
   team_id: string
   address_hash: string
-  /** A topic, or empty for everything. */
+  /** The ID of a topic; empty for everything. */
   scope: string
   origin: ConsentOrigin
   at: number
@@ -116,7 +116,9 @@ export interface ConsentsTable {
 export interface AudienceCountsTable {
   team_id: string
   noun: 'contacts' | 'created_on' | 'unsubscribed' | 'unsubscribed_on' | 'segment' | 'opt_in' | 'opt_out'
-  /** The segment or topic; for `created_on` and `unsubscribed_on`, the day in UTC, `2026-01-31`. Empty for others. */
+  /**
+   * The segment or topic; for `created_on` and `unsubscribed_on`, the UTC day, such as `2026-01-31`. Empty for other nouns.
+   */
   subject: string
   n: number
 }
@@ -175,7 +177,7 @@ export interface ContactImportsTable {
   columns: string
   /** JSON; null for a draft. */
   settings: string | null
-  on_conflict: OnConflict
+  on_conflict: ConflictAction
   /** Bytes. */
   processed: number
   line: number

@@ -1,7 +1,12 @@
 /** Checks whether mail about a topic may go to an address, in the transaction that accepts or leases it. */
-import { deletedCause, effectiveSubscription, optedOutCause, type Subscription } from '../../mail/audience.ts'
-import { addressHash } from '../../mail/erasure.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
+import {
+  deletedContactCause,
+  effectiveSubscription,
+  createOptOutCause,
+  type Subscription,
+} from '../../mail/audience.ts'
+import { hashAddress } from '../../mail/erasure.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import type { Connection } from '../connection.ts'
 
@@ -12,7 +17,7 @@ interface TopicMail {
   topicId: string | null
   /** The domain in A-labels. */
   address: string
-  /** Set for a broadcast, which is sent only to existing contacts. */
+  /** ID of the contact; set for a broadcast, which is sent only to existing contacts. */
   contactId?: string | null | undefined
 }
 
@@ -22,7 +27,7 @@ interface OptedOut {
   cause: Cause
 }
 
-/** `name` and `preset` are null if the topic was deleted, `contact` if the address has none. */
+/** `name` and `preset` are null if the topic was deleted; `contact` is null if the address has no contact. */
 interface Row {
   at: number
   name: string | null
@@ -33,11 +38,11 @@ interface Row {
 }
 
 /**
- * Checks recipients against the topics of their mail, by the rules of `topicRecipients`. Returns the reason why each
- * gets nothing, in the order given; undefined: send the mail. For a deleted topic, only opt-outs of everything count.
- * The number of statements doesn't depend on the number of recipients.
+ * Checks recipients against the topics of their mail, by the rules of `topicRecipients`. Returns the reason why each gets
+ * nothing, in the order given; undefined if the mail is sent. For a deleted topic, only opt-outs of everything count. The
+ * number of statements doesn't depend on the number of recipients.
  */
-export function createTopicOptOuts(
+export function createTopicOptOutChecker(
   db: Connection,
 ): (asked: readonly TopicMail[]) => (OptedOut | undefined)[] {
   const find = db.prepare<[string], Row>(
@@ -53,22 +58,22 @@ export function createTopicOptOuts(
     if (asked.length === 0) return []
     const rows = find.all(
       JSON.stringify(
-        asked.map(({ teamId, topicId, address }, at) => [at, teamId, topicId, suppressionKey(address)]),
+        asked.map(({ teamId, topicId, address }, at) => [at, teamId, topicId, toSuppressionKey(address)]),
       ),
     )
     const byPlace = new Map(rows.map((row) => [row.at, row]))
     const kept = findKept(asked, (at) => byPlace.get(at)?.contact === null)
     const ofTopic = (name: string, chosen: boolean): OptedOut => ({
       reason: 'topic',
-      cause: optedOutCause({ name, chosen }),
+      cause: createOptOutCause({ name, chosen }),
     })
     return asked.map(({ topicId, contactId }, at) => {
       const row = byPlace.get(at)!
       const scopes = kept.get(at)
       if (row.unsubscribed !== null || scopes?.has(''))
-        return { reason: 'unsubscribed', cause: optedOutCause(null) }
+        return { reason: 'unsubscribed', cause: createOptOutCause(null) }
       if (typeof contactId === 'string' && row.contact !== contactId)
-        return { reason: 'deleted', cause: deletedCause }
+        return { reason: 'deleted', cause: deletedContactCause }
       if (row.name === null || row.preset === null) return undefined
       if (topicId !== null && scopes?.has(topicId)) return ofTopic(row.name, true)
       const choice = row.choice === null ? undefined : { subscription: row.choice }
@@ -78,11 +83,14 @@ export function createTopicOptOuts(
   }
 }
 
-/** Looks up kept opt-outs by the hashes of addresses without a contact. Returns the scopes by index. */
+/**
+ * Creates a function that looks up kept opt-outs by the hashes of addresses without a contact. It returns the scopes by
+ * index.
+ */
 function createKept(
   db: Connection,
 ): (asked: readonly TopicMail[], isStranger: (at: number) => boolean) => Map<number, Set<string>> {
-  // Most teams have none, and computing a hash takes 25 microseconds.
+  // Checks which teams have kept opt-outs. Most have none, and computing a hash takes 25 microseconds.
   const keeping = db
     .prepare<[string], string>(
       'select value from json_each(?) where exists (select 1 from opt_outs where team_id = value)',
@@ -92,12 +100,12 @@ function createKept(
     `select cast(asked.value ->> 0 as integer) as at, o.scope from json_each(?) as asked
      cross join opt_outs o where o.team_id = asked.value ->> 1 and o.address_hash = asked.value ->> 2`,
   )
-  // Created by a migration and never changed.
+  // The key was created by a migration and never changes.
   const key = db.prepare<[], Buffer>("select value from secrets where name = 'erasures'").pluck().get()!
   return (asked, isStranger) => {
     const teams = new Set(keeping.all(JSON.stringify([...new Set(asked.map(({ teamId }) => teamId))])))
     const hashed = asked.flatMap(({ teamId, address }, at) =>
-      teams.has(teamId) && isStranger(at) ? [[at, teamId, addressHash(key, teamId, address)]] : [],
+      teams.has(teamId) && isStranger(at) ? [[at, teamId, hashAddress(key, teamId, address)]] : [],
     )
     const found = new Map<number, Set<string>>()
     if (hashed.length === 0) return found

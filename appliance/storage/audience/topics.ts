@@ -1,21 +1,21 @@
 /** Topics that contacts can choose to get mail about. */
 import type { Selectable } from 'kysely'
 import {
-  type ConsentAct,
+  type ConsentContext,
   effectiveSubscription,
   type Subscription,
   type TopicChoice,
   type Visibility,
 } from '../../mail/audience.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
-import { recordOthers } from '../events.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
+import { recordOtherEvents } from '../events.ts'
 import type { Db } from '../schema.ts'
-import { type AskedChoice, choicesOf, choose } from './choices.ts'
-import { recordChoices } from './contact-events.ts'
-import { type Contact, type ContactRef, contactsByKey, getContact } from './contact-rows.ts'
-import { countsOf, dropCounts } from './counts.ts'
-import { missingOf, type MissingRef } from './memberships.ts'
-import { keptOptOuts } from './opt-outs.ts'
+import { type RequestedChoice, getChoices, applyChoices } from './choices.ts'
+import { recordChoiceEvent } from './contact-events.ts'
+import { type Contact, type ContactRef, findContactsByKey, getContact } from './contact-rows.ts'
+import { getCounts, deleteCounts } from './counts.ts'
+import { findMissingRef, type MissingRef } from './memberships.ts'
+import { getKeptOptOuts } from './opt-outs.ts'
 import type { TopicsTable } from './tables.ts'
 
 export interface Topic {
@@ -23,7 +23,7 @@ export interface Topic {
   teamId: string
   name: string
   description: string | null
-  /** Applies to everybody without a choice. */
+  /** The subscription of everybody who hasn't made a choice. */
   defaultSubscription: Subscription
   visibility: Visibility
   createdAt: number
@@ -39,7 +39,7 @@ export interface CountedTopic extends Topic {
 /** A topic, and a contact's subscription to it. */
 export interface ContactTopic extends Topic {
   subscription: Subscription
-  /** The contact's choice; null: the topic's default applies. */
+  /** The contact's choice; null if the topic's default applies. */
   choice: TopicChoice | null
 }
 
@@ -56,9 +56,9 @@ const toTopic = (row: Selectable<TopicsTable>): Topic => ({
 
 /**
  * Lists the topics of a team, newest first.
- * @param id only this topic; undefined: all
+ * @param id only this topic; undefined for all
  */
-export async function topicsOf(db: Db, teamId: string, id?: string): Promise<Topic[]> {
+export async function getTopics(db: Db, teamId: string, id?: string): Promise<Topic[]> {
   let query = db
     .selectFrom('topics')
     .selectAll()
@@ -69,7 +69,7 @@ export async function topicsOf(db: Db, teamId: string, id?: string): Promise<Top
 }
 
 async function counted(db: Db, teamId: string, topics: Topic[]): Promise<CountedTopic[]> {
-  const count = await countsOf(db, teamId, ['opt_in', 'opt_out'])
+  const count = await getCounts(db, teamId, ['opt_in', 'opt_out'])
   return topics.map((topic) => ({
     ...topic,
     optedIn: count('opt_in', topic.id),
@@ -77,15 +77,15 @@ async function counted(db: Db, teamId: string, topics: Topic[]): Promise<Counted
   }))
 }
 
-/** All topics of a team, newest first. */
+/** Lists all topics of a team, newest first. */
 const listTopics = async (db: Db, { teamId }: { teamId: string }): Promise<CountedTopic[]> =>
-  counted(db, teamId, await topicsOf(db, teamId))
+  counted(db, teamId, await getTopics(db, teamId))
 
 async function getTopic(
   db: Db,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<CountedTopic | undefined> {
-  return (await counted(db, teamId, await topicsOf(db, teamId, id)))[0]
+  return (await counted(db, teamId, await getTopics(db, teamId, id)))[0]
 }
 
 /** Records an event about a topic. */
@@ -98,7 +98,7 @@ function recordTopic(
   const { id, name, description, defaultSubscription, createdAt, updatedAt } = topic
   const deleted = type === 'topic.deleted'
   const told = { id, name, description, defaultSubscription, deleted, createdAt, updatedAt }
-  recordOthers(db, [{ teamId: topic.teamId, type, data: { topic: told } }], now)
+  recordOtherEvents(db, [{ teamId: topic.teamId, type, data: { topic: told } }], now)
 }
 
 /** Stores a topic. Returns false and stores nothing if the team already has `most` topics. Records `topic.created`. */
@@ -156,7 +156,7 @@ async function updateTopic(
   return topic
 }
 
-/** Hides a topic at once; `sweepDeleted` removes its choices later. Records `topic.deleted`. */
+/** Hides a topic immediately; `sweepDeleted` removes its choices later. Records `topic.deleted`. */
 async function deleteTopic(
   db: Db,
   { teamId, id }: { teamId: string; id: string },
@@ -172,7 +172,7 @@ async function deleteTopic(
     .executeTakeFirst()
   if (!row) return undefined
   const topic = toTopic(row)
-  await dropCounts(db, teamId, id)
+  await deleteCounts(db, teamId, id)
   recordTopic(db, 'topic.deleted', topic, now)
   return topic
 }
@@ -182,24 +182,29 @@ export async function listContactTopics(
   db: Db,
   { teamId, contactId }: { teamId: string; contactId: string },
 ): Promise<ContactTopic[]> {
-  const choices = (await choicesOf(db, [contactId])).get(contactId)
-  return (await topicsOf(db, teamId)).map((topic) => {
+  const choices = (await getChoices(db, [contactId])).get(contactId)
+  return (await getTopics(db, teamId)).map((topic) => {
     const choice = choices?.get(topic.id)
     return { ...topic, subscription: effectiveSubscription(choice, topic), choice: choice ?? null }
   })
 }
 
-/** Stores choices of one contact, all or none. Records `contact.topics.updated`. */
+/** Stores choices of one contact, either all or none. Records `contact.topics.updated`. */
 async function setContactTopics(
   db: Db,
-  { teamId, ref, topics, act }: { teamId: string; ref: ContactRef; topics: AskedChoice[]; act: ConsentAct },
+  {
+    teamId,
+    ref,
+    topics,
+    act,
+  }: { teamId: string; ref: ContactRef; topics: RequestedChoice[]; act: ConsentContext },
   now: number,
 ): Promise<Contact | MissingRef | undefined> {
   const contact = await getContact(db, { teamId, ref })
   if (!contact) return undefined
-  const missing = await missingOf(db, teamId, { segmentIds: [], topics })
+  const missing = await findMissingRef(db, teamId, { segmentIds: [], topics })
   if (missing) return missing
-  await recordChoices(db, contact, await choose(db, contact, topics, act, now), now)
+  await recordChoiceEvent(db, contact, await applyChoices(db, contact, topics, act, now), now)
   return contact
 }
 
@@ -207,30 +212,31 @@ async function setContactTopics(
 export interface TopicRecipient {
   /** The address as given. */
   address: string
-  /** ID of the contact; null: the address has none. */
+  /** ID of the contact; null if the address has none. */
   contactId: string | null
   subscription: Subscription
 }
 
 /**
- * Returns whether addresses get mail about a topic: not after an opt-out of everything or of the topic, even if the
- * contact was deleted or erased; otherwise the choice, or the default. Undefined: the team doesn't have the topic.
- * @param addresses the domains in A-labels; at most 150
+ * Returns whether addresses get mail about a topic. They don't after an opt-out of everything or of the topic, even if the
+ * contact was deleted or erased; otherwise, the choice or the default applies. Undefined if the team doesn't have the
+ * topic.
+ * @param addresses at most 150, with their domains in A-labels
  */
 async function topicRecipients(
   db: Db,
   { teamId, topicId, addresses }: { teamId: string; topicId: string; addresses: string[] },
 ): Promise<TopicRecipient[] | undefined> {
-  const [topic] = await topicsOf(db, teamId, topicId)
+  const [topic] = await getTopics(db, teamId, topicId)
   if (!topic) return undefined
-  const contacts = await contactsByKey(db, teamId, addresses.map(suppressionKey))
-  const choices = await choicesOf(
+  const contacts = await findContactsByKey(db, teamId, addresses.map(toSuppressionKey))
+  const choices = await getChoices(
     db,
     [...contacts.values()].map(({ id }) => id),
   )
   const found: TopicRecipient[] = []
   for (const address of addresses) {
-    const contact = contacts.get(suppressionKey(address))
+    const contact = contacts.get(toSuppressionKey(address))
     const out = contact ? contact.optOut !== null : await wasOptedOut(db, teamId, address, topicId)
     const choice = contact && choices.get(contact.id)?.get(topicId)
     const subscription = out ? 'opt_out' : effectiveSubscription(choice, topic)
@@ -240,7 +246,7 @@ async function topicRecipients(
 }
 
 async function wasOptedOut(db: Db, teamId: string, address: string, topicId: string): Promise<boolean> {
-  const kept = await keptOptOuts(db, teamId, address)
+  const kept = await getKeptOptOuts(db, teamId, address)
   if (!kept) return false
   return kept.ofAll !== null || kept.topics.some((one) => one.topicId === topicId)
 }

@@ -2,12 +2,12 @@
 import {
   DEFAULT_PAGE,
   type PageLanguage,
-  tooFaint,
+  findLowContrastColor,
   type UnsubscribePage,
 } from '../../mail/unsubscribe-page.ts'
 import type { Db } from '../schema.ts'
 
-/** A change to a page. Undefined fields and missing languages stay. Null removes a language's texts. */
+/** A change to a page. Undefined fields and missing languages are left unchanged. Null removes a language's texts. */
 export type UnsubscribePageChange = Partial<Omit<UnsubscribePage, 'words' | 'updatedAt'>> & {
   words?: Partial<Record<PageLanguage, UnsubscribePage['words'][PageLanguage] | null>>
 }
@@ -38,7 +38,8 @@ function merge(page: UnsubscribePage, { words = {}, ...change }: UnsubscribePage
 }
 
 /**
- * Changes the page of a team. If a color has too little contrast, stores nothing and returns which one (`tooFaint`).
+ * Changes the page of a team. If a color has too little contrast, stores nothing and returns the name of the color
+ * (`findLowContrastColor`).
  */
 async function updateUnsubscribePage(
   db: Db,
@@ -46,7 +47,7 @@ async function updateUnsubscribePage(
   now: number,
 ): Promise<UnsubscribePage | 'text' | 'accent'> {
   const page = { ...merge(await getUnsubscribePage(db, { teamId }), change), updatedAt: now }
-  const faint = tooFaint(page)
+  const faint = findLowContrastColor(page)
   if (faint) return faint
   const row = {
     words: JSON.stringify(page.words),

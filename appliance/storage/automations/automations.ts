@@ -3,10 +3,10 @@ import type { Selectable } from 'kysely'
 import {
   type AutomationGraph,
   type AutomationStatus,
-  templatesOf,
-  triggersOf,
+  listTemplateRefs,
+  listTriggers,
 } from '../../mail/automation.ts'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import { type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { AutomationsTable } from './tables.ts'
 
@@ -15,24 +15,24 @@ export interface AutomationSummary {
   teamId: string
   name: string
   status: AutomationStatus
-  /** The version that new runs get. */
+  /** ID of the version for new runs. */
   versionId: string
-  /** Why Posthaste stopped it, in a sentence; null: it didn't. */
+  /** Why Posthaste stopped the automation, as a sentence; null if it didn't. */
   stopReason: string | null
   createdAt: number
   updatedAt: number
 }
 
-/** An automation with its present version. */
+/** An automation with its current version. */
 export interface Automation extends AutomationSummary {
   graph: AutomationGraph
 }
 
-/** A change. Undefined fields stay. */
+/** A change to an automation. Undefined fields are left unchanged. */
 export interface AutomationChange {
   name?: string | undefined
   status?: AutomationStatus | undefined
-  /** A new version, for runs that begin from now on. */
+  /** A new version, which applies to runs that begin from now on. */
   version?: { id: string; graph: AutomationGraph } | undefined
 }
 
@@ -56,7 +56,7 @@ function listAutomations(
   { teamId, status, ...page }: PageArgs & { status?: AutomationStatus | undefined },
 ): Promise<Page<AutomationSummary>> {
   const all = automationsOf(db, teamId)
-  return pageOf(status === undefined ? all : all.where('status', '=', status), page, toSummary)
+  return readPage(status === undefined ? all : all.where('status', '=', status), page, toSummary)
 }
 
 /** Reads a version, which never changes. */
@@ -78,7 +78,7 @@ async function getAutomation(
   return row && graph && { ...toSummary(row), graph }
 }
 
-/** Stores a version, which events start it, and which templates it sends. */
+/** Stores a version, the events that start it, and the templates that it sends. */
 async function insertVersion(
   db: Db,
   { id: automationId, teamId }: Pick<Automation, 'id' | 'teamId'>,
@@ -96,13 +96,13 @@ async function insertVersion(
     })
     .execute()
   await db.deleteFrom('automation_triggers').where('automation_id', '=', automationId).execute()
-  const names = triggersOf(graph)
+  const names = listTriggers(graph)
   await db
     .insertInto('automation_triggers')
     .values(names.map((name) => ({ team_id: teamId, event_name: name, automation_id: automationId })))
     .execute()
   await db.deleteFrom('automation_templates').where('automation_id', '=', automationId).execute()
-  const templates = templatesOf(graph)
+  const templates = listTemplateRefs(graph)
   if (templates.length === 0) return
   await db
     .insertInto('automation_templates')
@@ -144,7 +144,7 @@ async function createAutomation(
 
 /**
  * Changes an automation. Enabling it clears the reason of a stop.
- * @param args revision: the version that must be the present one; undefined: any
+ * @param args revision: the revision that must be the current one; undefined to skip this check
  */
 async function updateAutomation(
   db: Db,
@@ -181,9 +181,9 @@ async function updateAutomation(
 }
 
 /**
- * Disables an automation and ends its runs: none of their steps is done from now on, and `cancelStoppedRuns` marks them.
- * Returns false if it doesn't exist.
- * @param args reason: why Posthaste stopped it; null: a person or app did. deleted: it is deleted as well
+ * Disables an automation and ends its runs: none of their steps is executed from now on, and `cancelStoppedRuns` marks
+ * them. Returns false if it doesn't exist.
+ * @param args reason: why Posthaste stopped it; null if a person or app did. deleted: whether to delete it as well
  */
 export async function stopAutomation(
   db: Db,
@@ -206,7 +206,7 @@ export async function stopAutomation(
   return updated.numUpdatedRows > 0n
 }
 
-/** Lists the names of the enabled automations that send one of these templates, by id or alias. Oldest first. */
+/** Lists the names of the enabled automations that send one of these templates, by ID or alias. Oldest first. */
 async function automationsSending(
   db: Db,
   { teamId, templates }: { teamId: string; templates: readonly string[] },

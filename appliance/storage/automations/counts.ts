@@ -4,10 +4,13 @@ import type { RunStatus } from '../../mail/automation.ts'
 import { firstIdAt } from '../../mail/ids.ts'
 import type { Db } from '../schema.ts'
 
-/** Numbers of runs. `running`: all; the others: of the newest. Each is at most the limit of the request. */
+/**
+ * Numbers of runs by status. `running` counts all running runs; the others count only the newest runs. Each is at most the
+ * limit of the request.
+ */
 export type RunCounts = Record<RunStatus, number>
 
-/** Results of a step in the newest runs. `waiting`: runs that are at this step now. */
+/** Counts of a step's results in the newest runs. `waiting` is the number of runs that are currently at this step. */
 export interface StepCounts {
   key: string
   waiting: number
@@ -18,7 +21,7 @@ export interface StepCounts {
 
 interface Asked {
   automationId: string
-  /** Unix milliseconds: only runs that began since then; running ones always count. */
+  /** Time from which on runs are counted (Unix milliseconds). Running runs always count. */
   since: number
   /** Maximum number of runs to read. */
   most: number
@@ -56,7 +59,7 @@ async function countRuns(db: Db, asked: Asked): Promise<RunCounts> {
   return { ...counts, running: Number(n) }
 }
 
-/** Counts the runs of automations of a team, by id. Unknown ones are left out. */
+/** Counts the runs of automations of a team, by ID. Unknown automations are omitted. */
 async function countAutomationRuns(
   db: Db,
   { teamId, ids, ...limits }: { teamId: string; ids: readonly string[]; since: number; most: number },

@@ -1,19 +1,19 @@
-/** Definitions of custom events: names, and what their payloads contain. */
+/** Definitions of custom events: their names, and the schemas of their payloads. */
 import type { Selectable } from 'kysely'
 import type { EventSchema } from '../../mail/custom-event.ts'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import { type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { CustomEventsTable } from './tables.ts'
 
 export interface CustomEvent {
   id: string
   teamId: string
-  /** Unique in the team; never changes. */
+  /** The name, which is unique within the team and never changes. */
   name: string
-  /** Schema of payloads; null: any payload is valid. */
+  /** Schema of payloads; null if any payload is valid. */
   schema: EventSchema | null
   createdAt: number
-  /** Time of the last change; null: never changed. */
+  /** Time of the last change; null if there was none. */
   updatedAt: number | null
 }
 
@@ -33,7 +33,7 @@ const toSchema = (schema: EventSchema | null): string | null => schema && JSON.s
 
 /** Lists the events of a team, newest first. */
 function listCustomEvents(db: Db, { teamId, ...page }: PageArgs): Promise<Page<CustomEvent>> {
-  return pageOf(db.selectFrom('custom_events').selectAll().where('team_id', '=', teamId), page, toEvent)
+  return readPage(db.selectFrom('custom_events').selectAll().where('team_id', '=', teamId), page, toEvent)
 }
 
 async function getCustomEvent(
@@ -47,7 +47,7 @@ async function getCustomEvent(
   return row && toEvent(row)
 }
 
-/** Stores an event. The unique name decides between two callers. */
+/** Stores an event. If two callers use the same name, its unique index decides. */
 async function createCustomEvent(
   db: Db,
   { event, most }: { event: CustomEvent; most: number },
@@ -88,7 +88,7 @@ async function updateCustomEvent(
   return updated.numUpdatedRows > 0n
 }
 
-/** Deletes an event. Those already sent stay. Returns false if the event doesn't exist. */
+/** Deletes an event. Instances that were already sent are kept. Returns false if the event doesn't exist. */
 async function deleteCustomEvent(db: Db, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
   const deleted = await db
     .deleteFrom('custom_events')

@@ -4,7 +4,7 @@ import type { RunStepStatus, StepType } from '../../mail/automation.ts'
 import type { EventPayload } from '../../mail/custom-event.ts'
 import { type Contact, getContact } from '../audience/contact-rows.ts'
 import type { Db } from '../schema.ts'
-import { type SentEvent, toSent } from './sent-events.ts'
+import { type SentEvent, toSentEvent } from './sent-events.ts'
 
 /** A step of a run that is due or waits for an event. */
 export interface OpenStep {
@@ -18,12 +18,12 @@ export interface OpenStep {
   contactId: string
   event: EventPayload
   waits: Record<string, EventPayload>
-  /** Set once the email of a step is accepted. Only the next step remains to be stored then. */
+  /** Set once the email of a step was accepted. Then only the next step remains to be stored. */
   output: Record<string, unknown> | null
 }
 
-/** Matches runs that continue: neither the run nor its automation was stopped. */
-export const isGoing = sql<boolean>`r.status = 'running' and (a.stopped_at is null or r.created_at > a.stopped_at)`
+/** Matches runs that can continue, because neither the run nor its automation was stopped. */
+export const canContinue = sql<boolean>`r.status = 'running' and (a.stopped_at is null or r.created_at > a.stopped_at)`
 
 const openSteps = (db: Db) =>
   db
@@ -32,7 +32,7 @@ const openSteps = (db: Db) =>
     .innerJoin('automations as a', 'a.id', 'r.automation_id')
     .select(['s.run_id', 's.key', 's.type', 's.status', 's.output', 's.team_id', 's.due_at'])
     .select(['r.automation_id', 'r.version_id', 'r.contact_id', 'r.event', 'r.waits'])
-    .where(isGoing)
+    .where(canContinue)
 
 type OpenRow = Awaited<ReturnType<ReturnType<typeof openSteps>['execute']>>[number]
 
@@ -50,7 +50,7 @@ const toOpen = (row: Selectable<OpenRow>): OpenStep => ({
   output: row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>),
 })
 
-/** Lists due steps, the most overdue first. */
+/** Lists due steps, starting with the most overdue. */
 async function dueAutomationSteps(db: Db, { most }: { most: number }, now: number): Promise<OpenStep[]> {
   const rows = await openSteps(db)
     .where('s.due_at', '<=', now)
@@ -61,7 +61,7 @@ async function dueAutomationSteps(db: Db, { most }: { most: number }, now: numbe
   return rows.map(toOpen)
 }
 
-/** Returns when the next step is due; undefined: none waits. */
+/** Returns when the next step is due; undefined if no step is waiting. */
 async function nextAutomationStep(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom('automation_run_steps')
@@ -74,18 +74,18 @@ async function nextAutomationStep(db: Db): Promise<number | undefined> {
 }
 
 /** A sent event, and the automations and runs that it may start or continue. */
-export interface EventWork {
+export interface PendingEvent {
   event: SentEvent
-  /** The contact that the event is about; undefined: no contact has its address. */
+  /** The contact that the event is about; undefined if no contact has the address. */
   contact: Contact | undefined
-  /** Enabled automations with this trigger. */
+  /** Enabled automations that this event triggers. */
   starts: { automationId: string; versionId: string }[]
-  /** Steps of the contact's runs that wait for this event since before it was sent. */
+  /** Steps of the contact's runs that were already waiting for this event when it was sent. */
   waiting: OpenStep[]
 }
 
 /** Lists sent events that no automation has handled yet, oldest first. */
-async function pendingEvents(db: Db, { most }: { most: number }): Promise<EventWork[]> {
+async function pendingEvents(db: Db, { most }: { most: number }): Promise<PendingEvent[]> {
   const rows = await db
     .selectFrom('sent_events')
     .selectAll()
@@ -94,8 +94,8 @@ async function pendingEvents(db: Db, { most }: { most: number }): Promise<EventW
     .orderBy('id')
     .limit(most)
     .execute()
-  const work: EventWork[] = []
-  for (const event of rows.map(toSent)) {
+  const work: PendingEvent[] = []
+  for (const event of rows.map(toSentEvent)) {
     const { teamId, name, contactId, email } = event
     const ref = contactId === null ? { email } : { id: contactId }
     const contact = await getContact(db, { teamId, ref })

@@ -1,11 +1,11 @@
 /**
- * Starts and advances runs. The effect of a step and its end are stored in one transaction, so that a crash neither
+ * Starts and continues runs. The effect of a step and its end are stored in one transaction, so that a crash neither
  * repeats nor loses a step.
  */
-import type { ConsentAct } from '../../mail/audience.ts'
+import type { ConsentContext } from '../../mail/audience.ts'
 import {
   LOOP_REASON,
-  MOST_RUNS_A_MINUTE,
+  MAX_RUNS_PER_MINUTE,
   type ReachedStep,
   type RunStatus,
   type StepType,
@@ -18,7 +18,7 @@ import { addToSegment } from '../audience/memberships.ts'
 import type { Connection } from '../connection.ts'
 import type { Db } from '../schema.ts'
 import { stopAutomation } from './automations.ts'
-import { isGoing } from './open-steps.ts'
+import { canContinue } from './open-steps.ts'
 import type { SentEvent } from './sent-events.ts'
 
 /** The result of a step, and the next step. */
@@ -26,9 +26,9 @@ export interface StepResult {
   status: 'completed' | 'failed' | 'skipped'
   output: Record<string, unknown> | null
   error: Record<string, unknown> | null
-  /** Payloads of all events that the run has waited for, if there is a new one. */
+  /** Payloads of all events that the run has waited for; undefined if there is no new one. */
   waits?: Record<string, EventPayload> | undefined
-  /** The next step; null: the run ends with the status of `end`. */
+  /** The next step; null if the run ends, with the status `end`. */
   next: ReachedStep | null
   end: Exclude<RunStatus, 'running'>
 }
@@ -41,15 +41,15 @@ export type StepEffect =
 export interface NewRun {
   id: string
   automationId: string
-  /** The version of the automation, which the run keeps. */
+  /** ID of the automation's version, which the run keeps. */
   versionId: string
   trigger: string
   next: ReachedStep | null
 }
 
 /**
- * Starts the runs of a sent event and continues those that waited for it, once. Creates its contact if a run begins.
- * An automation that begins too many runs for one contact stops.
+ * Starts the runs of a sent event and continues those that waited for it, once. Creates the event's contact if a run
+ * begins. Stops an automation that begins too many runs for one contact.
  */
 async function takeSentEvent(
   db: Db,
@@ -61,11 +61,11 @@ async function takeSentEvent(
     act,
   }: {
     event: SentEvent
-    /** ID for a contact that doesn't exist yet. */
+    /** ID for the contact if it doesn't exist yet. */
     contactId: string
     runs: NewRun[]
     resumed: { runId: string; key: string; result: StepResult }[]
-    act: ConsentAct
+    act: ConsentContext
   },
   now: number,
 ): Promise<boolean> {
@@ -80,7 +80,7 @@ async function takeSentEvent(
   for (const { runId, key, result } of resumed) await endStep(db, { runId, key, result }, now)
   if (runs.length === 0) return true
   const contact = await contactFor(db, event, contactId, act, now)
-  // The contact of an event by id was deleted.
+  // The event has the ID of a contact that was deleted.
   if (!contact) return true
   await db.updateTable('sent_events').set({ contact_id: contact.id }).where('id', '=', id).execute()
   for (const run of runs) await beginRun(db, { teamId, event, contactId: contact.id, run }, now)
@@ -91,7 +91,7 @@ async function contactFor(
   db: Db,
   { teamId, contactId, email }: SentEvent,
   fresh: string,
-  act: ConsentAct,
+  act: ConsentContext,
   now: number,
 ): Promise<Contact | undefined> {
   if (contactId !== null) return getContact(db, { teamId, ref: { id: contactId } })
@@ -121,7 +121,7 @@ async function beginRun(
     .where('automation_id', '=', automationId)
     .where('created_at', '>', now - 60_000)
     .executeTakeFirstOrThrow()
-  if (Number(n) >= MOST_RUNS_A_MINUTE) {
+  if (Number(n) >= MAX_RUNS_PER_MINUTE) {
     await stopAutomation(db, { id: automationId, teamId, reason: LOOP_REASON }, now)
     return
   }
@@ -145,7 +145,7 @@ async function beginRun(
     await insertStep(db, { runId: id, teamId, contactId }, { key: next.key, type: next.type, next }, now)
 }
 
-/** Stores a step: one that is reached (`next`), or a trigger, which has ended. */
+/** Stores a step: one that was reached (`next`), or a trigger, which has already ended. */
 async function insertStep(
   db: Db,
   { runId, teamId, contactId }: { runId: string; teamId: string; contactId: string },
@@ -170,7 +170,7 @@ async function insertStep(
     .execute()
 }
 
-/** Ends an open step of a run that continues, and stores the next one. Returns false if it isn't open any more. */
+/** Ends an open step of a run that can continue, and stores the next one. Returns false if it isn't open anymore. */
 async function endStep(
   db: Db,
   { runId, key, result }: { runId: string; key: string; result: StepResult },
@@ -182,7 +182,7 @@ async function endStep(
     .innerJoin('automations as a', 'a.id', 'r.automation_id')
     .select(['r.team_id', 'r.contact_id'])
     .where('r.id', '=', runId)
-    .where(isGoing)
+    .where(canContinue)
     .executeTakeFirst()
   if (!run) return false
   const ended = await db
@@ -215,8 +215,8 @@ async function endStep(
 }
 
 /**
- * Applies the effect of a step to its contact, ends the step and starts the next one, in one transaction. If the effect
- * is impossible, the step and the run fail. Returns false if the step isn't open any more; then nothing is done.
+ * Applies the effect of a step to its contact, ends the step and starts the next one, in one transaction. If the effect is
+ * impossible, the step and the run fail. Returns false and does nothing if the step isn't open anymore.
  */
 async function advanceAutomationRun(
   db: Db,
@@ -226,7 +226,7 @@ async function advanceAutomationRun(
     result,
     effect,
     act,
-  }: { runId: string; key: string; result: StepResult; effect?: StepEffect | undefined; act: ConsentAct },
+  }: { runId: string; key: string; result: StepResult; effect?: StepEffect | undefined; act: ConsentContext },
   now: number,
 ): Promise<boolean> {
   if (!(await endStep(db, { runId, key, result }, now))) return false
@@ -241,7 +241,7 @@ async function advanceAutomationRun(
   return true
 }
 
-/** Changes the contact. Returns a sentence with the reason if the change is impossible. */
+/** Changes the contact. If that is impossible, returns the reason as a sentence. */
 async function apply(
   db: Db,
   {
@@ -249,7 +249,7 @@ async function apply(
     contactId,
     effect,
     act,
-  }: { teamId: string; contactId: string; effect: StepEffect; act: ConsentAct },
+  }: { teamId: string; contactId: string; effect: StepEffect; act: ConsentContext },
   now: number,
 ): Promise<string | undefined> {
   const ref = { id: contactId }
@@ -314,10 +314,10 @@ export interface SendingStep {
 }
 
 /**
- * Part of `put`: records that the email of a step is accepted. Returns false if the step already has an email, its run
- * has ended or its contact opted out; then the email must not be stored. Plain SQL, as in all of `put`.
+ * Part of `put`: records that the email of a step was accepted. Returns false if the step already has an email, its run has
+ * ended or its contact opted out; then the email must not be stored. Uses plain SQL, like all of `put`.
  */
-export function createTakeStep(db: Connection): (step: SendingStep) => boolean {
+export function createStepRecorder(db: Connection): (step: SendingStep) => boolean {
   const take = db.prepare(
     `update automation_run_steps set output = ?
      where run_id = ? and key = ? and due_at is not null and output is null

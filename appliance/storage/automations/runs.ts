@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely'
 import { type RunStatus, type RunStepStatus, type StepType } from '../../mail/automation.ts'
 import { firstIdAt } from '../../mail/ids.ts'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import { type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { AutomationRunsTable, AutomationRunStepsTable } from './tables.ts'
 
@@ -55,7 +55,10 @@ const toStep = (row: Selectable<AutomationRunStepsTable>): AutomationRunStep => 
   completedAt: row.completed_at,
 })
 
-/** Lists runs, newest first. @param statuses empty: all */
+/**
+ * Lists runs, newest first.
+ * @param statuses empty for all
+ */
 function listAutomationRuns(
   db: Db,
   {
@@ -71,10 +74,10 @@ function listAutomationRuns(
     .where('team_id', '=', teamId)
     .where('automation_id', '=', automationId)
   if (statuses.length > 0) query = query.where('status', 'in', statuses)
-  return pageOf(query, page, toRun)
+  return readPage(query, page, toRun)
 }
 
-/** Reads a run with the steps that it has reached. */
+/** Returns a run with the steps that it has reached. */
 async function getAutomationRun(
   db: Db,
   { teamId, automationId, id }: { teamId: string; automationId: string; id: string },
@@ -91,14 +94,17 @@ async function getAutomationRun(
   return { ...toRun(row), steps: steps.map(toStep) }
 }
 
-/** A run of a contact, with the steps that it has reached in the order of time. */
+/** A run of a contact, with the steps that it has reached, in chronological order. */
 export interface ContactRun extends AutomationRun {
   automationName: string
   eventName: string
   steps: AutomationRunStep[]
 }
 
-/** Lists the newest runs of a contact. @param args most: how many */
+/**
+ * Lists the newest runs of a contact.
+ * @param args most: maximum number of runs
+ */
 async function contactAutomationRuns(
   db: Db,
   { teamId, contactId, most }: { teamId: string; contactId: string; most: number },
@@ -158,8 +164,8 @@ async function hasStoppedRuns(db: Db): Promise<boolean> {
 }
 
 /**
- * Ends running runs of stopped automations, at most `most`. Returns how many. Forgets the stops that have no such runs.
- * The status is a literal, because a partial index isn't used for a parameter.
+ * Ends running runs of stopped automations, at most `most`, and returns their number. Clears the stop of automations that
+ * have no such runs. The status is a literal, because a partial index isn't used for a parameter.
  */
 async function cancelStoppedRuns(db: Db, { most }: { most: number }, now: number): Promise<number> {
   const stopped = db.selectFrom('automations').select('id').where('stopped_at', 'is not', null)
@@ -204,8 +210,8 @@ async function endRuns(db: Db, ids: string[], now: number): Promise<void> {
 }
 
 /**
- * Continues a failed run at the step that failed. `stopped`: the automation was stopped since the run began, and its
- * runs are being ended.
+ * Continues a failed run at the step that failed. `stopped`: the automation was stopped after the run began, and its runs
+ * are being ended.
  */
 async function retryAutomationRun(
   db: Db,
@@ -239,7 +245,7 @@ async function retryAutomationRun(
   return 'retried'
 }
 
-/** Deletes ended runs that began before a time, and then deleted automations without runs. Returns how many runs. */
+/** Deletes ended runs that began before a time, and then deleted automations without runs. Returns the number of runs. */
 async function purgeAutomationRuns(
   db: Db,
   { before, most }: { before: number; most: number },

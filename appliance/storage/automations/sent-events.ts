@@ -2,9 +2,9 @@
 import { type Selectable, sql } from 'kysely'
 import type { EventPayload } from '../../mail/custom-event.ts'
 import { firstIdAt } from '../../mail/ids.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
 import { type ContactRef, getContact } from '../audience/contact-rows.ts'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import { type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { SentEventsTable } from './tables.ts'
 
@@ -12,7 +12,7 @@ export interface SentEvent {
   id: string
   teamId: string
   name: string
-  /** ID of the contact; null: the address had no contact. */
+  /** ID of the contact; null if the address has no contact. */
   contactId: string | null
   email: string
   payload: EventPayload
@@ -28,7 +28,7 @@ export interface NewSentEvent {
   payload: EventPayload
 }
 
-export const toSent = (row: Selectable<SentEventsTable>): SentEvent => ({
+export const toSentEvent = (row: Selectable<SentEventsTable>): SentEvent => ({
   id: row.id,
   teamId: row.team_id,
   name: row.name,
@@ -41,8 +41,8 @@ export const toSent = (row: Selectable<SentEventsTable>): SentEvent => ({
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /**
- * Stores an event. `no_contact`: the contact doesn't exist. `too_many`: the team has sent `most` on this UTC day. In
- * both cases, nothing is stored.
+ * Stores an event. `no_contact`: the contact doesn't exist. `too_many`: the team has already sent `most` events on this UTC
+ * day. In both cases, nothing is stored.
  */
 async function sendCustomEvent(
   db: Db,
@@ -73,7 +73,7 @@ async function sendCustomEvent(
       name,
       contact_id: contact?.id ?? null,
       email,
-      address_key: suppressionKey(email),
+      address_key: toSuppressionKey(email),
       payload: JSON.stringify(payload),
       created_at: now,
       pending: (await isAwaited(db, teamId, name)) ? 1 : 0,
@@ -104,7 +104,7 @@ async function isAwaited(db: Db, teamId: string, name: string): Promise<boolean>
   return waiting !== undefined
 }
 
-/** Lists the occurrences of one event, newest first. */
+/** Lists the sent instances of one event, newest first. */
 function listSentEvents(
   db: Db,
   { teamId, name, ...page }: PageArgs & { name: string },
@@ -114,10 +114,10 @@ function listSentEvents(
     .selectAll()
     .where('team_id', '=', teamId)
     .where('name', '=', name)
-  return pageOf(query, page, toSent)
+  return readPage(query, page, toSentEvent)
 }
 
-/** Deletes events sent before a time, oldest first, at most `most`. Returns how many. */
+/** Deletes events sent before a time, oldest first, at most `most`. Returns their number. */
 async function purgeSentEvents(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   const old = db
     .selectFrom('sent_events')

@@ -7,7 +7,7 @@ export interface CustomEventsTable {
   id: string
   team_id: string
   name: string
-  /** JSON: EventSchema; null: any payload. */
+  /** JSON: EventSchema; null if any payload is valid. */
   schema: string | null
   created_at: number
   updated_at: number | null
@@ -19,18 +19,18 @@ export interface SentEventsTable {
   name: string
   contact_id: string | null
   email: string
-  /** The address as `suppressionKey` normalizes it. */
+  /** The address, normalized by `toSuppressionKey`. */
   address_key: string
   /** JSON: an object. */
   payload: string
   created_at: number
-  /** 1: an automation may have to do something about it. */
+  /** 1 if automations haven't handled the event yet. */
   pending: Generated<number>
 }
 
 export interface SentEventDaysTable {
   team_id: string
-  /** UTC, `2026-11-20`. */
+  /** The UTC day, such as `2026-11-20`. */
   day: string
   sent: number
 }

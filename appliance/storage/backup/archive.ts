@@ -7,21 +7,21 @@ import { open } from 'node:fs/promises'
 import { ReadableStream } from 'node:stream/web'
 import { StorageRefused } from '../engine/failures.ts'
 
-/** How a backup is encrypted: for the holders of the identities of these recipients (`age1…`), or with a passphrase. */
+/** How a backup is encrypted: for recipients (`age1…`), whose identities can decrypt it, or with a passphrase. */
 export type Encryption = { recipients: string[] } | { passphrase: string }
 
 /** The keys to an encrypted backup: identities (`AGE-SECRET-KEY-1…`) or a passphrase. */
 export type Decryption = { identities: string[] } | { passphrase: string }
 
 /** A step of a stream pipeline. */
-export type Step = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
+export type PipelineStep = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 
-/** Loaded only by backups, so that the daemon doesn't need the 300 kB of cryptography. */
+/** Loaded only for backups, so that the daemon doesn't load 300 kB of cryptography. */
 const age = () => import('age-encryption')
 
 const MARK = 'age-encryption.org/v1\n'
 
-/** Reports whether a file begins with the age header. */
+/** Whether a file begins with the age header. */
 export async function isEncrypted(path: string): Promise<boolean> {
   const file = await open(path, 'r')
   try {
@@ -33,11 +33,13 @@ export async function isEncrypted(path: string): Promise<boolean> {
 }
 
 /**
- * Creates the step that encrypts, and one that decrypts its output again, to verify it without the identity, which is
- * kept elsewhere.
+ * Creates the step that encrypts, and a step that decrypts its output to verify it. The latter doesn't need the identity,
+ * which is kept elsewhere.
  * @throws StorageRefused if a recipient is invalid
  */
-export async function createEncryption(how: Encryption): Promise<{ encrypt: Step; check: Step }> {
+export async function createEncryption(
+  how: Encryption,
+): Promise<{ encrypt: PipelineStep; check: PipelineStep }> {
   const { Decrypter, Encrypter } = await age()
   const encrypter = new Encrypter()
   if ('passphrase' in how) {
@@ -56,7 +58,7 @@ export async function createEncryption(how: Encryption): Promise<{ encrypt: Step
     }
   }
   let fileKey = new Uint8Array()
-  // This recipient adds nothing to the file. It only obtains the file key.
+  // This recipient adds nothing to the file. It is used only to get the file key.
   encrypter.addRecipient({
     wrapFileKey: (key) => {
       fileKey = key.slice()
@@ -72,7 +74,7 @@ export async function createEncryption(how: Encryption): Promise<{ encrypt: Step
  * Creates the step that decrypts.
  * @throws StorageRefused if an identity is invalid
  */
-export async function createDecryption(how: Decryption): Promise<Step> {
+export async function createDecryption(how: Decryption): Promise<PipelineStep> {
   const { Decrypter } = await age()
   const decrypter = new Decrypter()
   if ('passphrase' in how) decrypter.addPassphrase(how.passphrase)
@@ -89,7 +91,7 @@ export async function createDecryption(how: Decryption): Promise<Step> {
   return decrypting(decrypter)
 }
 
-function decrypting(decrypter: Decrypter): Step {
+function decrypting(decrypter: Decrypter): PipelineStep {
   return stepOf(async (stream) => {
     try {
       return await decrypter.decrypt(stream)
@@ -104,7 +106,7 @@ function decrypting(decrypter: Decrypter): Step {
 
 type Web = globalThis.ReadableStream<Uint8Array>
 
-function stepOf(transform: (stream: Web) => Promise<Web>): Step {
+function stepOf(transform: (stream: Web) => Promise<Web>): PipelineStep {
   return async function* (chunks) {
     const stream = await transform(ReadableStream.from(chunks))
     for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>)
@@ -118,7 +120,7 @@ function stepOf(transform: (stream: Web) => Promise<Web>): Step {
  */
 const BLOCK = 512
 
-/** The largest size that eleven octal digits can express. */
+/** The largest size that fits into eleven octal digits. */
 const LARGEST_OCTAL = 0o77777777777
 
 /** A file of an archive. Its size must be known before its bytes are written. */
@@ -155,7 +157,7 @@ export function tarHeader({ name, size }: TarFile, at: number): Buffer {
   return header
 }
 
-/** Returns the zeros that fill a file's last block. */
+/** Returns the zeros that pad a file's last block. */
 export const tarPadding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK)
 
 /** Returns the two empty blocks that end an archive. */
@@ -170,7 +172,7 @@ export type TarPart = { kind: 'file'; file: TarFile } | { kind: 'bytes'; bytes: 
  */
 export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<TarPart> {
   let buffered: Buffer = Buffer.alloc(0)
-  // For the current file: remaining bytes, then the padding of its last block.
+  // For the current file: number of remaining bytes, and of the bytes that pad its last block.
   let left = 0
   let padding = 0
   let ended = false
@@ -222,7 +224,7 @@ function text(header: Buffer, from: number, length: number): string {
 const octal = (header: Buffer, from: number, length: number): number =>
   Number.parseInt(text(header, from, length).trim(), 8)
 
-/** Sums the header's bytes, with the eight of the checksum field as spaces. */
+/** Returns the sum of the header's bytes, in which the eight bytes of the checksum field count as spaces. */
 function checksum(header: Buffer): number {
   let sum = 8 * 0x20
   for (let at = 0; at < BLOCK; at++) if (at < 148 || at >= 156) sum += header[at]!

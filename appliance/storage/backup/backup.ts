@@ -1,4 +1,4 @@
-/** `posthaste backup`: writes the whole server to one file while it runs. */
+/** `posthaste backup`: writes all data of the server to one file while the server runs. */
 import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { type FileHandle, link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
@@ -7,31 +7,38 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { type Connection, openReader } from '../sqlite/connection.ts'
-import { DATABASE, MESSAGES, syncDirectory } from '../sqlite/directory.ts'
-import { pack, StorageRefused } from '../engine/failures.ts'
-import { sealingOf } from '../sealing.ts'
-import { createEncryption, type Encryption, type Step, tarEnd, tarHeader, tarPadding } from './archive.ts'
+import { DATABASE_FILE, MESSAGES_FOLDER, syncDirectory } from '../sqlite/directory.ts'
+import { toFailure, StorageRefused } from '../engine/failures.ts'
+import { getSealing } from '../sealing.ts'
 import {
-  type BackupDone,
+  createEncryption,
+  type Encryption,
+  type PipelineStep,
+  tarEnd,
+  tarHeader,
+  tarPadding,
+} from './archive.ts'
+import {
+  type BackupResult,
   copyDatabase,
-  countAll,
-  dropBodies,
-  dropMessage,
-  emailsInFiles,
-  FORMAT,
+  countBackupContents,
+  deleteBodies,
+  deleteMessage,
+  listEmailsInFiles,
+  FORMAT_VERSION,
   hasMessage,
   KEY_NAME,
   type Manifest,
   MANIFEST_NAME,
-  MARK_NAME,
+  MARKER_NAME,
   openCopy,
-  schemaOf,
+  getSchemaVersion,
 } from './copy.ts'
 import { verifyBackup } from './restore.ts'
 
 export interface BackupOptions {
   dataDir: string
-  /** The file to create. It must not exist. */
+  /** The file to create, which must not exist. */
   file: string
   /** Whether to include bodies and messages of final emails. Those of queued emails are always included. */
   bodies: boolean
@@ -39,25 +46,25 @@ export interface BackupOptions {
   verify: boolean
   /** The configuration and the files that it names, to include in the backup. */
   configuration: { name: `config/${string}`; bytes: Buffer }[]
-  /** Version of the program. */
+  /** Version of the program that creates the backup. */
   version: string
   /**
-   * Returns the master key file with this id, to include it in the backup; undefined if it should stay out or is
-   * elsewhere.
+   * Returns the content of the master key file with this ID, to include it in the backup; undefined if it must not be
+   * included or is stored elsewhere.
    */
   masterKey?: ((id: string) => Buffer | undefined) | undefined
-  /** Who can decrypt the backup; if absent, the backup is not encrypted. */
+  /** Who can decrypt the backup; undefined if it isn't encrypted. */
   encryption?: Encryption | undefined
 }
 
 /**
  * Creates a backup: a consistent copy of the database, the messages in files, the server's own certificate and the
- * configuration, in one compressed archive of mode 0600. The file gets its name only when it is complete and, if
- * requested, verified. For an encrypted backup, no unencrypted files are written next to it, because it may be on
- * another disk.
+ * configuration, in one compressed archive with mode 0600. The file gets its name only when it is complete and, if
+ * requested, verified. For an encrypted backup, no unencrypted files are written next to it, because it may be on another
+ * disk.
  * @throws StorageRefused with the reason; nothing is left behind
  */
-export async function backUp(options: BackupOptions, now: number): Promise<BackupDone> {
+export async function createBackupArchive(options: BackupOptions, now: number): Promise<BackupResult> {
   const { file, dataDir } = options
   const beside = `${file}.partial-${process.pid}`
   const encryption = options.encryption && (await createEncryption(options.encryption))
@@ -65,7 +72,7 @@ export async function backUp(options: BackupOptions, now: number): Promise<Backu
   const places = { scratch, archive: join(beside, 'archive') }
   try {
     if (await exists(file)) throw new StorageRefused(`${file} already exists. Choose another file name.`)
-    if (!(await exists(join(dataDir, DATABASE))))
+    if (!(await exists(join(dataDir, DATABASE_FILE))))
       throw new StorageRefused(`There is no database in ${dataDir}: nothing to back up.`)
     if (!(await exists(dirname(file))))
       throw new StorageRefused(`There is no directory ${dirname(file)}. Create it or choose another.`)
@@ -75,20 +82,20 @@ export async function backUp(options: BackupOptions, now: number): Promise<Backu
     const manifest = await makeArchive(options, places, encryption?.encrypt, now)
     if (options.verify) await verifyBackup(places.archive, join(scratch, 'restored'), encryption?.check)
     const { size } = await stat(places.archive)
-    // A link fails if the name exists. A rename would replace a file that was created meanwhile.
+    // A link fails if the name exists. A rename would replace a file that was created in the meantime.
     await link(places.archive, file)
     await syncDirectory(dirname(file))
     const { format: _format, files: _files, ...about } = manifest
     return { about, size, verified: options.verify }
   } catch (error) {
     if (error instanceof StorageRefused) throw error
-    throw new StorageRefused(`The backup was not made. ${pack(error).message}`)
+    throw new StorageRefused(`The backup was not made. ${toFailure(error).message}`)
   } finally {
     for (const directory of [beside, scratch]) await rm(directory, { recursive: true, force: true })
   }
 }
 
-/** Removes leftovers of killed backups to the same file. */
+/** Removes leftovers of interrupted backups to the same file. */
 async function clearLeftovers(file: string): Promise<void> {
   const begin = `${basename(file)}.partial-`
   for (const name of await readdir(dirname(file))) {
@@ -103,7 +110,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // EPERM: the process runs as another user.
+    // EPERM means that the process runs as another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
@@ -121,25 +128,25 @@ async function exists(path: string): Promise<boolean> {
 async function makeArchive(
   options: BackupOptions,
   { scratch, archive }: { scratch: string; archive: string },
-  encrypt: Step | undefined,
+  encrypt: PipelineStep | undefined,
   now: number,
 ): Promise<Manifest> {
   const { dataDir, bodies, version } = options
-  const copy = join(scratch, DATABASE)
-  copyDatabase(join(dataDir, DATABASE), copy)
+  const copy = join(scratch, DATABASE_FILE)
+  copyDatabase(join(dataDir, DATABASE_FILE), copy)
   const db = openCopy(copy)
   try {
-    if (!bodies) dropBodies(db)
-    const schema = schemaOf(db)
-    const sealing = sealingOf(db)
+    if (!bodies) deleteBodies(db)
+    const schema = getSchemaVersion(db)
+    const sealing = getSealing(db)
     const key = sealing && options.masterKey?.(sealing.keyId)
     const manifest: Manifest = {
-      format: FORMAT,
+      format: FORMAT_VERSION,
       version,
       createdAt: now,
       schema,
       bodies,
-      counts: countAll(db),
+      counts: countBackupContents(db),
       files: [],
       masterKey: sealing ? { id: sealing.keyId, included: key !== undefined } : null,
     }
@@ -154,8 +161,8 @@ async function makeArchive(
 }
 
 /**
- * Produces the bytes of the archive. The database comes after the messages, so that it doesn't refer to ones that
- * retention deleted meanwhile.
+ * Yields the bytes of the archive. The database comes after the messages, so that it doesn't refer to messages that
+ * retention deleted in the meantime.
  */
 async function* archiveOf(
   { dataDir, configuration, key }: BackupOptions & { key: Buffer | undefined },
@@ -163,7 +170,7 @@ async function* archiveOf(
   manifest: Manifest,
 ): AsyncGenerator<Buffer> {
   const at = manifest.createdAt
-  yield* plain(MARK_NAME, json({ format: FORMAT, version: manifest.version }), at)
+  yield* plain(MARKER_NAME, json({ format: FORMAT_VERSION, version: manifest.version }), at)
   const ownKey = key ? [{ name: KEY_NAME, bytes: key }] : []
   for (const { name, bytes } of [...(await ownCertificate(dataDir)), ...ownKey, ...configuration]) {
     yield* plain(name, bytes, at)
@@ -173,14 +180,14 @@ async function* archiveOf(
       sha256: createHash('sha256').update(bytes).digest('hex'),
     })
   }
-  for (const id of emailsInFiles(db)) {
-    const name = `${MESSAGES}/${id.slice(-2)}/${id}`
+  for (const id of listEmailsInFiles(db)) {
+    const name = `${MESSAGES_FOLDER}/${id.slice(-2)}/${id}`
     const found = await openMessage(join(dataDir, name), id, dataDir)
     if (found) yield* streamed(name, found, manifest)
-    else dropMessage(db, id)
+    else deleteMessage(db, id)
   }
-  manifest.counts = countAll(db)
-  yield* streamed(DATABASE, await open(db.name, 'r'), manifest)
+  manifest.counts = countBackupContents(db)
+  yield* streamed(DATABASE_FILE, await open(db.name, 'r'), manifest)
   yield* plain(MANIFEST_NAME, json(manifest), at)
   yield tarEnd()
 }
@@ -193,7 +200,7 @@ function* plain(name: string, bytes: Buffer, at: number): Generator<Buffer> {
   yield tarPadding(bytes.length)
 }
 
-/** Produces a file's bytes and adds it to the manifest. Closes the file. */
+/** Yields a file's bytes and adds the file to the manifest. Closes the file. */
 async function* streamed(name: string, file: FileHandle, manifest: Manifest): AsyncGenerator<Buffer> {
   const hash = createHash('sha256')
   const { size } = await file.stat()
@@ -219,7 +226,7 @@ async function openMessage(path: string, emailId: string, dataDir: string): Prom
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
-  const live = openReader(join(dataDir, DATABASE))
+  const live = openReader(join(dataDir, DATABASE_FILE))
   try {
     if (!hasMessage(live, emailId)) return undefined
   } finally {
@@ -230,7 +237,7 @@ async function openMessage(path: string, emailId: string, dataDir: string): Prom
   )
 }
 
-/** Returns the certificate that the server generated for itself, if any. */
+/** Returns the certificate that the server generated for itself, if there is one. */
 async function ownCertificate(dataDir: string): Promise<{ name: string; bytes: Buffer }[]> {
   const name = 'tls/self-signed.json'
   try {

@@ -5,20 +5,20 @@ import type { Actor, NewAuditEntry } from '../../mail/audit.ts'
 import { RESTORED_REASON } from '../../mail/automation.ts'
 import { newId } from '../../mail/ids.ts'
 import { type Connection, openReader, openWriter } from '../sqlite/connection.ts'
-import { DATABASE, MESSAGES } from '../sqlite/directory.ts'
+import { DATABASE_FILE, MESSAGES_FOLDER } from '../sqlite/directory.ts'
 import { StorageRefused } from '../engine/failures.ts'
-import { refuseMoved } from '../move/marker.ts'
+import { refuseMovedDatabase } from '../move/marker.ts'
 import { applyMigrations, shippedMigrations } from '../sqlite/migrate.ts'
 
 /**
- * Writes a snapshot of the database to `target`, which must not exist. With a write-ahead log, readers don't block
- * writers; the log only grows until the copy is done. Deleted rows aren't copied.
+ * Writes a snapshot of the database to `target`, which must not exist. With a write-ahead log, readers don't block writers;
+ * the log only grows until the copy is complete. Deleted rows aren't copied.
  */
 export function copyDatabase(source: string, target: string): void {
   const db = openReader(source)
   try {
-    // Lets the copy return free pages to the file system, even if the original can't. If it already can, setting this
-    // again would be a write.
+    // Lets the copy return free pages to the file system, even if the original can't. Set only if necessary, because it
+    // would be a write.
     if (db.pragma('auto_vacuum', { simple: true }) === 0) db.pragma('auto_vacuum = incremental')
     db.prepare('vacuum into ?').run(target)
   } finally {
@@ -26,7 +26,7 @@ export function copyDatabase(source: string, target: string): void {
   }
 }
 
-/** Opens a copy for changes. They needn't be durable, because the finished copy is synced. */
+/** Opens a copy for changes. They don't have to be durable, because the finished copy is synced. */
 export function openCopy(file: string): Connection {
   const db = new Database(file, { fileMustExist: true })
   db.pragma('synchronous = off')
@@ -35,18 +35,18 @@ export function openCopy(file: string): Connection {
   return db
 }
 
-/** The last migration before received email was stored in files. */
+/** Number of the last migration before received email was stored in files. */
 const ROWS_ONLY = 63
 
 /**
- * Deletes received mail, and bodies and messages of emails without queued deliveries, which couldn't be sent without
- * them.
+ * Deletes received mail, and the bodies and messages of emails without queued deliveries. Emails with queued deliveries
+ * couldn't be sent without them.
  */
-export function dropBodies(db: Connection): void {
+export function deleteBodies(db: Connection): void {
   for (const table of ['returned_unread', 'returned_messages', 'postmaster_messages', 'received_sources'])
     db.exec(`delete from ${table}`)
   db.exec('update received_emails set has_content = 0')
-  if (schemaOf(db) > ROWS_ONLY) db.exec('update received_emails set in_file = 0')
+  if (getSchemaVersion(db) > ROWS_ONLY) db.exec('update received_emails set in_file = 0')
   db.exec(
     'delete from messages where email_id not in (select email_id from deliveries where expires_at is not null)',
   )
@@ -54,46 +54,48 @@ export function dropBodies(db: Connection): void {
 }
 
 /** Lists the emails, sent and received, whose messages are in files. */
-export function emailsInFiles(db: Connection): string[] {
+export function listEmailsInFiles(db: Connection): string[] {
   const ids = (query: string) => db.prepare<[], string>(query).pluck().all()
   const sent = ids('select email_id from messages where body is null')
-  if (schemaOf(db) <= ROWS_ONLY) return sent
+  if (getSchemaVersion(db) <= ROWS_ONLY) return sent
   return [...sent, ...ids('select id from received_emails where in_file = 1')]
 }
 
-/** Reports whether an email has a message. */
+/** Whether an email has a message. */
 export function hasMessage(db: Connection, id: string): boolean {
   const finds = (query: string) => db.prepare(query).get(id) !== undefined
   if (finds('select 1 from messages where email_id = ?')) return true
-  return schemaOf(db) > ROWS_ONLY && finds('select 1 from received_emails where id = ? and in_file = 1')
+  return (
+    getSchemaVersion(db) > ROWS_ONLY && finds('select 1 from received_emails where id = ? and in_file = 1')
+  )
 }
 
 /** Deletes an email's message from the copy, because retention deleted its file during the backup. */
-export function dropMessage(db: Connection, id: string): void {
+export function deleteMessage(db: Connection, id: string): void {
   db.prepare('delete from messages where email_id = ?').run(id)
-  if (schemaOf(db) > ROWS_ONLY) db.prepare('delete from received_emails where id = ?').run(id)
+  if (getSchemaVersion(db) > ROWS_ONLY) db.prepare('delete from received_emails where id = ?').run(id)
 }
 
 /** Returns the number of the database's newest migration. */
-export function schemaOf(db: Connection): number {
+export function getSchemaVersion(db: Connection): number {
   return db.prepare<[], number>('select max(number) from migrations').pluck().get() ?? 0
 }
 
 /** Counts what a backup contains. */
-export function countAll(db: Connection): BackupCounts {
+export function countBackupContents(db: Connection): BackupCounts {
   const count = (table: string): number =>
     db.prepare<[], number>(`select count(*) from ${table}`).pluck().get() ?? 0
   return {
     emails: count('emails'),
-    // Works with any schema: at first, the table held only queued deliveries.
+    // Works with any schema: in the first one, the table contained only queued deliveries.
     waiting: count('deliveries where expires_at is not null'),
     events: count('events'),
     messages: count('messages'),
   }
 }
 
-/** Lists what is wrong with a database; empty if it is intact. */
-export function troublesOf(db: Connection): string[] {
+/** Lists the problems of a database; empty if it is intact. */
+export function findDatabaseProblems(db: Connection): string[] {
   const integrity = db.prepare<[], string>('pragma integrity_check(10)').pluck().all()
   const keys = db.prepare<[], unknown>('pragma foreign_key_check').all()
   return [
@@ -103,16 +105,16 @@ export function troublesOf(db: Connection): string[] {
 }
 
 /**
- * Brings a restored database up to date and holds its queue, because deliveries may have been sent since the backup.
- * Ends its sessions and links, because they may have been revoked since, for example after a theft. Records the hold
- * and the restore in its audit log.
+ * Updates the schema of a restored database and holds its queue, because deliveries may have been sent since the backup.
+ * Ends its sessions and links, because they may have been revoked since the backup, for example after a theft. Records the
+ * hold and the restore in its audit log.
  * @param asked who restores, from which file, and when the backup was made (Unix milliseconds)
  */
-export function holdAll(
+export function holdRestoredQueue(
   db: Connection,
   { by, file, createdAt }: { by: Actor; file: string; createdAt: number },
   now: number,
-): Held {
+): HeldMail {
   try {
     db.pragma('foreign_keys = on')
     applyMigrations(db, shippedMigrations())
@@ -169,10 +171,10 @@ export function holdAll(
   })()
 }
 
-/** An entry for any schema with an audit log. Entries about backups have no names, only ids. */
+/** An audit log entry that fits any schema with an audit log. Entries about backups have no names, only IDs. */
 type Nameless = Omit<NewAuditEntry, 'actorName' | 'targetName'>
 
-/** Writes an entry to the audit log of a database that this process has no storage thread for. */
+/** Writes an entry to the audit log of a database for which this process has no storage thread. */
 function writeEntry(db: Connection, entry: Nameless): void {
   const { id, teamId, at, actor, actorKind, ip, action, target, before, after, details } = entry
   db.prepare(
@@ -192,13 +194,13 @@ function writeEntry(db: Connection, entry: Nameless): void {
 }
 
 /**
- * Writes one entry, with or without a running daemon, and without updating the schema: backups are also made before an
+ * Writes one entry, with or without a running daemon. Doesn't update the schema, because backups are also made before an
  * upgrade.
- * @throws when the database can't be written or is older than the audit log
+ * @throws if the database can't be written or is older than the audit log
  */
 export function appendEntry({ dataDir, entry }: { dataDir: string; entry: Nameless }): void {
-  refuseMoved(dataDir)
-  const db = openWriter(join(dataDir, DATABASE))
+  refuseMovedDatabase(dataDir)
+  const db = openWriter(join(dataDir, DATABASE_FILE))
   try {
     writeEntry(db, entry)
   } finally {
@@ -206,99 +208,102 @@ export function appendEntry({ dataDir, entry }: { dataDir: string; entry: Namele
   }
 }
 
-/** Numbers that summarize a backup. */
+/** Counts that summarize a backup. */
 export interface BackupCounts {
   emails: number
-  /** Queued deliveries. */
+  /** Number of queued deliveries. */
   waiting: number
   events: number
-  /** Messages whose bytes are included. */
+  /** Number of messages whose bytes are included. */
   messages: number
 }
 
 /** Metadata of a backup. */
-export interface BackupAbout {
-  /** Version of the program that created it. */
+export interface BackupMetadata {
+  /** Version of the program that created the backup. */
   version: string
-  /** Unix milliseconds. */
+  /** When the backup was created (Unix milliseconds). */
   createdAt: number
-  /** Number of its newest migration. */
+  /** Number of the newest migration in the backup. */
   schema: number
   /** Whether bodies and messages of final emails are included. */
   bodies: boolean
   counts: BackupCounts
   /**
-   * The key that encrypts its secrets, and whether it is included. Null: they aren't encrypted; undefined in older
-   * backups.
+   * The key that encrypts the secrets in the backup, and whether it is included. Null if they aren't encrypted; undefined
+   * in older backups.
    */
   masterKey?: { id: string; included: boolean } | null
 }
 
 /** A finished backup. */
-export interface BackupDone {
-  about: BackupAbout
-  /** Bytes of the file. */
+export interface BackupResult {
+  about: BackupMetadata
+  /** Size of the file in bytes. */
   size: number
-  /** Whether it was restored into a scratch directory and checked. */
+  /** Whether the backup was restored into a scratch directory and checked. */
   verified: boolean
 }
 
 /** Mail that was stopped on a restored server, because it may have been sent since the backup. */
-export interface Held {
-  /** Deliveries on hold. */
+export interface HeldMail {
+  /** Number of deliveries on hold. */
   held: number
-  /** Due reports to senders that were dropped. */
+  /** Number of due reports to senders that were dropped. */
   reports: number
-  /** The audit entry of the hold. */
+  /** ID of the audit entry for the hold. */
   auditId: string
 }
 
 /** A restored backup. */
-export interface Restored extends Held {
-  about: BackupAbout
+export interface RestoreResult extends HeldMail {
+  about: BackupMetadata
 }
 
-/** The first file of a backup. Identifies it before anything is unpacked. */
-export const MARK_NAME = 'posthaste-backup.json'
+/** Name of the first file of a backup, which identifies it before anything is unpacked. */
+export const MARKER_NAME = 'posthaste-backup.json'
 
-/** The last file. Without it, a backup is incomplete. */
+/** Name of the last file. Without it, a backup is incomplete. */
 export const MANIFEST_NAME = 'manifest.json'
 
-/** The master key, if the server generated it and it isn't kept separately. */
+/** Name of the file with the master key, which is included if the server generated the key and it isn't kept separately. */
 export const KEY_NAME = 'master.key'
 
-/** Version of the archive layout. */
-export const FORMAT = 1
+/** Version of the layout of the archive. */
+export const FORMAT_VERSION = 1
 
-/** A file of the archive; `sha256` in hex. */
-export interface BackedUpFile {
+/** A file of the archive. `sha256` is in hex. */
+export interface ArchiveFile {
   name: string
   size: number
   sha256: string
 }
 
-/** The last file of an archive: a list of its contents, checked when it is restored. */
-export interface Manifest extends BackupAbout {
-  format: typeof FORMAT
-  files: BackedUpFile[]
+/** The last file of an archive: a list of its contents, which is checked during a restore. */
+export interface Manifest extends BackupMetadata {
+  format: typeof FORMAT_VERSION
+  files: ArchiveFile[]
 }
 
-/** Allowed file names and their targets. Names become paths, so everything else is rejected. */
+/** Allowed file names and their targets. All others are rejected, because names become paths. */
 const PLACES: readonly [pattern: RegExp, to: (name: string) => string][] = [
-  [new RegExp(`^${DATABASE.replace('.', '\\.')}$`), (name) => name],
-  [new RegExp(`^${MESSAGES}/([0-9a-f]{2})/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{10}\\1$`), (name) => name],
+  [new RegExp(`^${DATABASE_FILE.replace('.', '\\.')}$`), (name) => name],
+  [
+    new RegExp(`^${MESSAGES_FOLDER}/([0-9a-f]{2})/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{10}\\1$`),
+    (name) => name,
+  ],
   [/^tls\/self-signed\.json$/, (name) => name],
   [/^master\.key$/, (name) => name],
-  // Never restored in place: the target machine may have its own configuration.
+  // Not restored to its original place, because the target machine may have its own configuration.
   [/^config\/[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/, (name) => `restored-${name}`],
 ]
 
-/** Returns the path in the data directory; undefined if the name isn't allowed in a backup. */
-export const placeOf = (name: string): string | undefined =>
+/** Returns the path of a file in the data directory; undefined if the name isn't allowed in a backup. */
+export const resolveBackupPath = (name: string): string | undefined =>
   PLACES.find(([pattern]) => pattern.test(name))?.[1](name)
 
 /** Checks the first file of an archive. Throws `StorageRefused` if it belongs to another program or a newer version. */
-export function checkMark(bytes: Buffer, file: string): void {
+export function checkMarker(bytes: Buffer, file: string): void {
   let mark: unknown
   try {
     mark = JSON.parse(bytes.toString('utf8'))
@@ -307,6 +312,6 @@ export function checkMark(bytes: Buffer, file: string): void {
   }
   const format = typeof mark === 'object' && mark !== null && 'format' in mark ? mark.format : undefined
   if (typeof format !== 'number') throw new StorageRefused(`${file} is not a Posthaste backup.`)
-  if (format > FORMAT)
+  if (format > FORMAT_VERSION)
     throw new StorageRefused(`${file} was made by a newer version. Restore it with that version.`)
 }

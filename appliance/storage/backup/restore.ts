@@ -7,30 +7,30 @@ import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { Actor } from '../../mail/audit.ts'
 import {
-  DATABASE,
-  giveToOwnerOf,
-  LOCK,
-  LOCK_HOLDER,
+  DATABASE_FILE,
+  transferOwnership,
+  LOCK_FILE,
+  PID_FILE,
   lockDataDir,
   makeDirectory,
-  RESTORING,
+  RESTORE_FOLDER,
   syncDirectory,
 } from '../sqlite/directory.ts'
-import { pack, StorageRefused } from '../engine/failures.ts'
-import { createDecryption, type Decryption, isEncrypted, readTar, type Step } from './archive.ts'
+import { toFailure, StorageRefused } from '../engine/failures.ts'
+import { createDecryption, type Decryption, isEncrypted, readTar, type PipelineStep } from './archive.ts'
 import {
-  type BackedUpFile,
-  checkMark,
-  countAll,
-  type Held,
-  holdAll,
+  type ArchiveFile,
+  checkMarker,
+  countBackupContents,
+  type HeldMail,
+  holdRestoredQueue,
   type Manifest,
   MANIFEST_NAME,
-  MARK_NAME,
+  MARKER_NAME,
   openCopy,
-  placeOf,
-  type Restored,
-  troublesOf,
+  resolveBackupPath,
+  type RestoreResult,
+  findDatabaseProblems,
 } from './copy.ts'
 
 export interface RestoreOptions {
@@ -38,19 +38,19 @@ export interface RestoreOptions {
   file: string
   /** The target. Created if it is missing; otherwise it must be empty. */
   dataDir: string
-  /** Who restores it, for the audit log of the restored server. */
+  /** Who restores the backup, for the audit log of the restored server. */
   by: Actor
   /** The keys to an encrypted backup. */
   decryption?: Decryption | undefined
 }
 
 /**
- * Restores a backup into an empty directory: unpacks and checks it in a subfolder, holds the queue, then moves it into
- * place, the database last. After an interruption, start it again. Until it finishes, no daemon starts on the
+ * Restores a backup into an empty directory: unpacks and checks it in a subfolder, holds the queue, then moves the files
+ * into place, the database last. After an interruption, call it again. Until it finishes, no daemon starts on the
  * directory.
  * @throws StorageRefused with the reason
  */
-export async function restore(options: RestoreOptions, now: number): Promise<Restored> {
+export async function restore(options: RestoreOptions, now: number): Promise<RestoreResult> {
   const { file, dataDir } = options
   if (!statSync(file, { throwIfNoEntry: false })?.isFile())
     throw new StorageRefused(`No such file: ${file}. Nothing was changed.`)
@@ -72,7 +72,7 @@ export async function restore(options: RestoreOptions, now: number): Promise<Res
 }
 
 /** Creates the step that decrypts; undefined for an unencrypted backup. */
-async function decryptionFor({ file, decryption }: RestoreOptions): Promise<Step | undefined> {
+async function decryptionFor({ file, decryption }: RestoreOptions): Promise<PipelineStep | undefined> {
   const encrypted = await isEncrypted(file)
   if (encrypted && !decryption)
     throw new StorageRefused(
@@ -87,21 +87,21 @@ async function decryptionFor({ file, decryption }: RestoreOptions): Promise<Step
 
 async function restoreEmpty(
   { file, dataDir, by }: RestoreOptions,
-  decrypt: Step | undefined,
+  decrypt: PipelineStep | undefined,
   now: number,
-): Promise<Restored> {
+): Promise<RestoreResult> {
   await clear(dataDir)
-  const unpacked = join(dataDir, RESTORING)
+  const unpacked = join(dataDir, RESTORE_FOLDER)
   const { manifest, places } = await unpack(file, unpacked, decrypt)
-  const db = openCopy(join(unpacked, DATABASE))
-  let held: Held
+  const db = openCopy(join(unpacked, DATABASE_FILE))
+  let held: HeldMail
   try {
     check(db, manifest, file)
-    held = holdAll(db, { by, file, createdAt: manifest.createdAt }, now)
+    held = holdRestoredQueue(db, { by, file, createdAt: manifest.createdAt }, now)
   } finally {
     db.close()
   }
-  await syncFile(join(unpacked, DATABASE))
+  await syncFile(join(unpacked, DATABASE_FILE))
   await putInPlace(unpacked, dataDir, places)
   const { format: _format, files: _files, ...about } = manifest
   return { about, ...held }
@@ -109,12 +109,16 @@ async function restoreEmpty(
 
 /**
  * Restores a backup into a scratch directory, checks all of it, and deletes the directory.
- * @throws StorageRefused when something is missing or damaged
+ * @throws StorageRefused if something is missing or damaged
  */
-export async function verifyBackup(file: string, scratch: string, decrypt: Step | undefined): Promise<void> {
+export async function verifyBackup(
+  file: string,
+  scratch: string,
+  decrypt: PipelineStep | undefined,
+): Promise<void> {
   try {
     const { manifest } = await unpack(file, scratch, decrypt)
-    const db = openCopy(join(scratch, DATABASE))
+    const db = openCopy(join(scratch, DATABASE_FILE))
     try {
       check(db, manifest, file)
     } finally {
@@ -130,39 +134,41 @@ export async function verifyBackup(file: string, scratch: string, decrypt: Step 
 function asRefusal(error: unknown, file: string): StorageRefused {
   if (error instanceof StorageRefused) return error
   const { code = '' } = error as NodeJS.ErrnoException
-  // Decompression failed: another kind of file, or a truncated one.
+  // Decompression failed, because the file is of another kind or truncated.
   if (code.startsWith('Z_'))
     return new StorageRefused(
-      `${file} could not be restored: it is not a Posthaste backup, or it is damaged (${pack(error).message}). Nothing was restored.`,
+      `${file} could not be restored: it is not a Posthaste backup, or it is damaged (${toFailure(error).message}). Nothing was restored.`,
     )
-  return new StorageRefused(`${file} could not be restored: ${pack(error).message}. Nothing was restored.`)
+  return new StorageRefused(
+    `${file} could not be restored: ${toFailure(error).message}. Nothing was restored.`,
+  )
 }
 
 /** Files that don't indicate that a directory is in use. */
-const IDLE = [LOCK, `${LOCK}-journal`, LOCK_HOLDER, 'lost+found']
+const IDLE = [LOCK_FILE, `${LOCK_FILE}-journal`, PID_FILE, 'lost+found']
 
 async function refuseUsed(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
-  // After an interrupted restore, everything in the directory comes from it.
-  if (names.includes(RESTORING) || names.every((name) => IDLE.includes(name))) return
+  // After an interrupted restore, all files in the directory come from it.
+  if (names.includes(RESTORE_FOLDER) || names.every((name) => IDLE.includes(name))) return
   throw new StorageRefused(`${dataDir} is not empty. Nothing was changed. Choose an empty or new directory.`)
 }
 
 /** Removes the files of an interrupted restore, its marker last. */
 async function clear(dataDir: string): Promise<void> {
-  const names = (await readdir(dataDir)).filter((name) => !IDLE.includes(name) && name !== RESTORING)
+  const names = (await readdir(dataDir)).filter((name) => !IDLE.includes(name) && name !== RESTORE_FOLDER)
   for (const name of names) await rm(join(dataDir, name), { recursive: true })
-  await rm(join(dataDir, RESTORING), { recursive: true, force: true })
+  await rm(join(dataDir, RESTORE_FOLDER), { recursive: true, force: true })
 }
 
-/** Limit on the manifest in bytes, enough for about two million messages in files. */
+/** Maximum size of the manifest in bytes, enough for about two million messages in files. */
 const LARGEST_MANIFEST = 512 * 1024 * 1024
 
 /** Unpacks into a new directory and syncs everything. The archive must match its manifest. */
 async function unpack(
   file: string,
   to: string,
-  decrypt: Step | undefined,
+  decrypt: PipelineStep | undefined,
 ): Promise<{ manifest: Manifest; places: string[] }> {
   await mkdir(to, { mode: 0o700 })
   const unpacking = new Unpacking(file, to)
@@ -185,7 +191,7 @@ async function unpack(
 class Unpacking {
   readonly #backup: string
   readonly #to: string
-  readonly #found: BackedUpFile[] = []
+  readonly #found: ArchiveFile[] = []
   readonly #directories = new Set<string>()
   #texts = new Map<string, Buffer[]>()
   #current: { name: string; size: number; hash: Hash; file: FileHandle | undefined } | undefined
@@ -197,16 +203,16 @@ class Unpacking {
 
   async begin({ name, size }: { name: string; size: number }): Promise<void> {
     await this.#finish()
-    if (this.#texts.size === 0 && name !== MARK_NAME)
+    if (this.#texts.size === 0 && name !== MARKER_NAME)
       throw new StorageRefused(`${this.#backup} is not a Posthaste backup.`)
-    if (name === MARK_NAME || name === MANIFEST_NAME) {
+    if (name === MARKER_NAME || name === MANIFEST_NAME) {
       if (size > LARGEST_MANIFEST || this.#texts.has(name)) throw new Error(`${name} is invalid`)
       this.#texts.set(name, [])
       this.#current = { name, size, hash: createHash('sha256'), file: undefined }
       return
     }
     this.#readMark()
-    const place = placeOf(name)
+    const place = resolveBackupPath(name)
     if (place === undefined) throw new Error(`it contains ${name}, which does not belong in a backup`)
     const path = join(this.#to, place)
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -221,7 +227,7 @@ class Unpacking {
     else this.#texts.get(name)!.push(Buffer.from(bytes))
   }
 
-  /** Returns the manifest and the unpacked files. Throws unless they match exactly. */
+  /** Returns the manifest and the paths of the unpacked files. Throws unless they match exactly. */
   async end(): Promise<{ manifest: Manifest; places: string[] }> {
     await this.#finish()
     this.#readMark()
@@ -237,7 +243,7 @@ class Unpacking {
     const [missing] = wanted.keys()
     if (missing !== undefined) throw new Error(`${missing} is missing`)
     for (const directory of this.#directories) await syncDirectory(directory)
-    return { manifest, places: this.#found.map(({ name }) => placeOf(name)!) }
+    return { manifest, places: this.#found.map(({ name }) => resolveBackupPath(name)!) }
   }
 
   async close(): Promise<void> {
@@ -246,7 +252,7 @@ class Unpacking {
   }
 
   #readMark(): void {
-    checkMark(Buffer.concat(this.#texts.get(MARK_NAME) ?? []), this.#backup)
+    checkMarker(Buffer.concat(this.#texts.get(MARKER_NAME) ?? []), this.#backup)
   }
 
   async #finish(): Promise<void> {
@@ -261,8 +267,8 @@ class Unpacking {
 }
 
 function check(db: ReturnType<typeof openCopy>, manifest: Manifest, file: string): void {
-  const troubles = troublesOf(db)
-  const counts = countAll(db)
+  const troubles = findDatabaseProblems(db)
+  const counts = countBackupContents(db)
   for (const [noun, count] of Object.entries(manifest.counts))
     if (counts[noun as keyof typeof counts] !== count) troubles.push(`expected ${count} ${noun}`)
   if (troubles.length > 0)
@@ -283,17 +289,17 @@ async function syncFile(path: string): Promise<void> {
 /** Moves the unpacked files into place, the database last, and removes the marker of a restore. */
 async function putInPlace(unpacked: string, dataDir: string, places: string[]): Promise<void> {
   const tops = new Set(places.map((place) => place.split('/')[0]!))
-  tops.delete(DATABASE)
+  tops.delete(DATABASE_FILE)
   for (const place of places) await giveTree(dataDir, unpacked, place)
-  for (const top of [...tops, DATABASE]) await rename(join(unpacked, top), join(dataDir, top))
+  for (const top of [...tops, DATABASE_FILE]) await rename(join(unpacked, top), join(dataDir, top))
   await syncDirectory(dataDir)
   await rmdir(unpacked)
   await syncDirectory(dataDir)
 }
 
-/** Gives a file and the directories above it to the owner of the data directory. */
+/** Changes the owner of a file and of the directories above it to the owner of the data directory. */
 async function giveTree(dataDir: string, unpacked: string, place: string): Promise<void> {
   const names = place.split('/')
   for (let depth = 1; depth <= names.length; depth++)
-    await giveToOwnerOf(dataDir, join(unpacked, ...names.slice(0, depth)))
+    await transferOwnership(dataDir, join(unpacked, ...names.slice(0, depth)))
 }

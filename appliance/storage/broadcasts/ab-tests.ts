@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { drawVariants } from '../../mail/ab-draw.ts'
 import type { Choice, VariantCounts } from '../../mail/ab-test.ts'
 import type { Db } from '../schema.ts'
-import { type BroadcastAnswer, type BroadcastRef, getBroadcast } from './broadcasts.ts'
+import { type BroadcastUpdateResult, type BroadcastRef, getBroadcast } from './broadcasts.ts'
 
 /** How far the A/B test of a broadcast is. */
 export interface AbTestState {
@@ -164,7 +164,7 @@ async function decideAbTest(
   db: Db,
   { teamId, id, choice }: BroadcastRef & { choice: Choice },
   now: number,
-): Promise<BroadcastAnswer> {
+): Promise<BroadcastUpdateResult> {
   let sending = db
     .selectFrom('broadcasts')
     .select('id')

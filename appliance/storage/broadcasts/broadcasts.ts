@@ -11,7 +11,7 @@ import type {
   SkipReason,
 } from '../../mail/broadcast.ts'
 import { NO_REACH } from '../../mail/broadcast.ts'
-import { contains, type Page, type PageArgs, pageOf } from '../lists.ts'
+import { contains, type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { BroadcastsTable } from './tables.ts'
 import { recordVersion, type VersionRecord } from './versions.ts'
@@ -26,43 +26,43 @@ export interface Broadcast {
   exclude: string[]
   topicId: string | null
   content: BroadcastContent
-  /** JSON of the document that HTML and text were compiled from; null: they were written as code. */
+  /** JSON of the document that HTML and text were compiled from; null if they were written as code. */
   document: string | null
   /** The template that the content was made from; null if there is none. */
   templateId: string | null
-  /** Incremented by each change of the draft. */
+  /** Number of edits, incremented by each change of the draft. */
   edits: number
   createdAt: number
   updatedAt: number
   scheduledAt: number | null
   startedAt: number | null
   finishedAt: number | null
-  /** The frozen content; null before sending begins. */
+  /** ID of the frozen content; null before sending begins. */
   revisionId: string | null
-  /** Contacts that became recipients, those of them that were queued, and those that were skipped. */
+  /** Numbers of contacts that became recipients, of recipients that were queued, and of those that were skipped. */
   expanded: number
   enqueued: number
   skipped: Partial<Record<SkipReason, number>>
-  /** When all contacts of the segment were recipients; null: not yet. */
+  /** When all contacts of the segment had become recipients; null if that hasn't happened yet. */
   expandedAt: number | null
-  /** Null: it isn't paused. */
+  /** When and why the broadcast was paused; null if it isn't paused. */
   paused: { at: number; reason: PauseReason; figures: PauseFigures | null } | null
-  /** When it was last resumed. */
+  /** When the broadcast was last resumed. */
   resumedAt: number | null
-  /** The providers that a brake held, also those that were resumed since. */
+  /** The providers for which the broadcast was paused automatically, including those that were resumed since. */
   holds: ProviderHolds
   /** Why it failed. */
   problem: string | null
-  /** When a test of the content was last sent; null: not since its last change. */
+  /** When a test of the content was last sent; null if there was none since the last change. */
   testedAt: number | null
-  /** Its emails by last event, as of the last count. */
+  /** Number of the broadcast's emails by last event, at the time of the last count. */
   counts: BroadcastCounts
-  /** The recipients that did something, as of the last count. */
+  /** Number of recipients that opened, clicked or unsubscribed, at the time of the last count. */
   reach: BroadcastReach
   countedAt: number | null
-  /** Emails per hour at most; null: as fast as the lanes allow. */
+  /** Maximum number of emails per hour; null to send as fast as the lanes allow. */
   hourlyRate: number | null
-  /** When its next email may be queued, by the rate; null: at once. */
+  /** When the rate allows the next email to be queued; null if it can be queued immediately. */
   nextAt: number | null
   /** When it was published in the team's archive; null: it isn't. */
   archivedAt: number | null
@@ -118,7 +118,7 @@ const toBroadcast = (row: Selectable<BroadcastsTable>): Broadcast => ({
   archivedAt: row.archived_at,
 })
 
-/** What broadcasts to list. */
+/** Selects broadcasts to list. */
 export interface BroadcastFilter {
   text?: string | undefined
   status?: BroadcastStatus | undefined
@@ -127,7 +127,7 @@ export interface BroadcastFilter {
 
 /**
  * Lists broadcasts, newest first.
- * @param args text: part of the name; segmentId: the segment it goes to
+ * @param args text: part of the name; segmentId: the segment that the broadcast goes to
  */
 async function listBroadcasts(
   db: Db,
@@ -137,7 +137,7 @@ async function listBroadcasts(
   if (segmentId !== undefined) query = query.where('segment_id', '=', segmentId)
   if (status !== undefined) query = query.where('status', '=', status)
   if (text !== undefined) query = query.where(contains('name', text))
-  return pageOf(query, args, toBroadcast)
+  return readPage(query, args, toBroadcast)
 }
 
 /** Returns a broadcast of a team. */
@@ -151,7 +151,10 @@ export async function getBroadcast(db: Db, { teamId, id }: BroadcastRef): Promis
   return row && toBroadcast(row)
 }
 
-/** Lists broadcasts that need work, oldest first: scheduled, being sent, or canceled with recipients still waiting. */
+/**
+ * Lists broadcasts that have work left, oldest first: those that are scheduled, being sent, or canceled with waiting
+ * recipients.
+ */
 async function openBroadcasts(db: Db): Promise<Broadcast[]> {
   const rows = await db
     .selectFrom('broadcasts')
@@ -163,14 +166,17 @@ async function openBroadcasts(db: Db): Promise<Broadcast[]> {
   return rows.map(toBroadcast)
 }
 
-/** A draft to store. */
+/** The fields of a draft to store. */
 export type NewBroadcast = Pick<
   Broadcast,
   'id' | 'teamId' | 'name' | 'segmentId' | 'exclude' | 'topicId' | 'content' | 'document' | 'createdAt'
 > &
   Partial<Pick<Broadcast, 'templateId' | 'hourlyRate' | 'archivedAt'>>
 
-/** Stores a draft. @param args version: records its first version; undefined: none */
+/**
+ * Stores a draft.
+ * @param args version: records the draft's first version; undefined to record none
+ */
 async function createBroadcast(
   db: Db,
   { broadcast, version }: { broadcast: NewBroadcast; version?: VersionRecord | undefined },
@@ -200,7 +206,7 @@ async function createBroadcast(
   if (version) await recordVersion(db, broadcast, version, now)
 }
 
-/** A change to a broadcast. Undefined fields stay. */
+/** A change to a broadcast. Undefined fields are left unchanged. */
 export interface BroadcastChange {
   name?: string | undefined
   segmentId?: string | undefined
@@ -213,18 +219,18 @@ export interface BroadcastChange {
   archive?: boolean | undefined
 }
 
-/** A change of a broadcast by a caller. */
+/** A change to a broadcast that a caller requests. */
 export interface BroadcastUpdate extends BroadcastRef {
   change: BroadcastChange
   edits?: number | undefined
   version?: VersionRecord | undefined
 }
 
-/** Statuses in which the rate can change. */
+/** Statuses in which the rate can be changed. */
 const PACED: readonly BroadcastStatus[] = ['draft', 'scheduled', 'queued']
 
-/** The result of a change; `stale`: someone else has changed it since it was read. */
-export type BroadcastAnswer = 'done' | 'unknown' | 'wrong_status' | 'stale'
+/** The result of a change. `stale`: someone else has changed the broadcast since it was read. */
+export type BroadcastUpdateResult = 'done' | 'unknown' | 'wrong_status' | 'stale'
 
 /**
  * Changes a broadcast. After it has started, only the name can change, whether it is in the archive, and the rate while
@@ -236,7 +242,7 @@ async function updateBroadcast(
   db: Db,
   { teamId, id, change, edits, version }: BroadcastUpdate,
   now: number,
-): Promise<BroadcastAnswer> {
+): Promise<BroadcastUpdateResult> {
   const current = await getBroadcast(db, { teamId, id })
   if (!current) return 'unknown'
   if (edits !== undefined && edits !== current.edits) return 'stale'
@@ -277,7 +283,7 @@ async function publish(db: Db, { id, archivedAt }: Broadcast, archive: boolean, 
   await db.updateTable('broadcasts').set({ archived_at: at }).where('id', '=', id).execute()
 }
 
-/** Records that a test was sent, unless the draft changed since it was read. */
+/** Records that a test was sent, unless the draft has changed since it was read. */
 async function noteBroadcastTest(
   db: Db,
   { teamId, id, edits }: BroadcastRef & { edits: number },
@@ -292,7 +298,7 @@ async function noteBroadcastTest(
     .execute()
 }
 
-/** Lists at most `most` broadcasts that started since a time, newest first. */
+/** Lists at most `most` broadcasts that started after a time, newest first. */
 async function startedBroadcasts(
   db: Db,
   { teamId, since, most }: { teamId: string; since: number; most: number },
@@ -309,7 +315,7 @@ async function startedBroadcasts(
 }
 
 /** Deletes a draft, a scheduled broadcast, or one that was canceled or failed before anything was sent. */
-async function deleteBroadcast(db: Db, { teamId, id }: BroadcastRef): Promise<BroadcastAnswer> {
+async function deleteBroadcast(db: Db, { teamId, id }: BroadcastRef): Promise<BroadcastUpdateResult> {
   const deleted = await db
     .deleteFrom('broadcasts')
     .where('team_id', '=', teamId)

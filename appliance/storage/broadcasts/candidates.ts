@@ -1,9 +1,12 @@
-/** The contacts that would get a draft, for previews. Sending checks again (recipients.ts, spool/enqueue.ts). */
+/**
+ * The contacts that would get a draft, for previews. They are checked again when the broadcast is sent (recipients.ts,
+ * spool/enqueue.ts).
+ */
 import { effectiveSubscription, type PropertyValue } from '../../mail/audience.ts'
-import { addressDomain } from '../../mail/broadcast.ts'
+import { getAddressDomain } from '../../mail/broadcast.ts'
 import type { Db } from '../schema.ts'
-import { endOfScan, memberCondition } from './members.ts'
-import { providersOf } from './recipients.ts'
+import { findScanEnd, buildMemberCondition } from './members.ts'
+import { getKnownProviders } from './recipients.ts'
 
 /** A contact of the segment. */
 export interface Candidate {
@@ -13,7 +16,7 @@ export interface Candidate {
   lastName: string | null
   /** Values by the label of their property. */
   properties: Record<string, PropertyValue>
-  /** The provider of its domain; empty: not known yet. */
+  /** The provider of the address's domain; empty if it isn't known yet. */
   provider: string
   /** Why the contact would be skipped; null if it wouldn't be. */
   out: 'unsubscribed' | 'topic' | 'suppressed' | 'excluded' | null
@@ -24,10 +27,10 @@ export interface CandidatesArgs {
   segmentId: string
   exclude: string[]
   topicId: string | null
-  /** The last contact of the previous page; empty: the first page. */
+  /** ID of the last contact on the previous page; empty for the first page. */
   after: string
   most: number
-  /** Only this contact. */
+  /** Returns only this contact. */
   contactId?: string | undefined
 }
 
@@ -35,8 +38,8 @@ export interface CandidatesArgs {
 const SCANNED = 20_000
 
 /**
- * Returns the next contacts of a segment, by ID, and where to continue; `next` is null at the end. There may be few or
- * none before the end, because a call examines 20,000 contacts.
+ * Returns the next contacts of a segment, sorted by ID, and where to continue; `next` is null at the end. A page may have
+ * few contacts or none before the end, because a call examines at most 20,000.
  */
 async function broadcastCandidates(
   db: Db,
@@ -44,7 +47,7 @@ async function broadcastCandidates(
   now: number,
 ): Promise<{ candidates: Candidate[]; next: string | null }> {
   const { teamId, segmentId, exclude, topicId, after, most, contactId } = args
-  const end = contactId ?? (await endOfScan(db, { teamId, after, scanned: SCANNED }))
+  const end = contactId ?? (await findScanEnd(db, { teamId, after, scanned: SCANNED }))
   let members = db
     .selectFrom('contacts')
     .leftJoin('contact_topics as x', (join) =>
@@ -57,7 +60,7 @@ async function broadcastCandidates(
     .select(['contacts.properties', 'contacts.unsubscribed_at', 'x.subscription', 's.id as suppressed'])
     .where('contacts.team_id', '=', teamId)
     .where('contacts.id', '>', after)
-    .where(await memberCondition(db, teamId, segmentId, now))
+    .where(await buildMemberCondition(db, teamId, segmentId, now))
     .orderBy('contacts.id')
     .limit(most)
   if (contactId !== undefined) members = members.where('contacts.id', '=', contactId)
@@ -66,9 +69,9 @@ async function broadcastCandidates(
   const ids = rows.map(({ id }) => id)
   const excluded = await membersAmong(db, { teamId, exclude, ids }, now)
   const preset = await presetOf(db, teamId, topicId)
-  const providers = await providersOf(
+  const providers = await getKnownProviders(
     db,
-    rows.map(({ email }) => addressDomain(email)),
+    rows.map(({ email }) => getAddressDomain(email)),
   )
   const candidates = rows.map((row): Candidate => {
     const choice = row.subscription === null ? undefined : { subscription: row.subscription }
@@ -80,7 +83,7 @@ async function broadcastCandidates(
       firstName: row.first_name,
       lastName: row.last_name,
       properties: JSON.parse(row.properties) as Candidate['properties'],
-      provider: providers.get(addressDomain(row.email)) ?? '',
+      provider: providers.get(getAddressDomain(row.email)) ?? '',
       out: outOf({
         excluded: excluded.has(row.id),
         unsubscribed: row.unsubscribed_at !== null,
@@ -93,11 +96,11 @@ async function broadcastCandidates(
   return { candidates, next: contactId === undefined ? (last ?? null) : null }
 }
 
-/** Returns the first reason that applies, in the order in which sending checks. */
+/** Returns the first reason that applies, in the order in which sending checks them. */
 const outOf = (reasons: Record<NonNullable<Candidate['out']>, boolean>): Candidate['out'] =>
   (Object.keys(reasons) as NonNullable<Candidate['out']>[]).find((reason) => reasons[reason]) ?? null
 
-/** Returns the contacts that are in an excluded segment. */
+/** Returns those contacts that are in an excluded segment. */
 async function membersAmong(
   db: Db,
   { teamId, exclude, ids }: { teamId: string; exclude: readonly string[]; ids: readonly string[] },
@@ -111,14 +114,14 @@ async function membersAmong(
       .select('contacts.id')
       .where('contacts.team_id', '=', teamId)
       .where('contacts.id', 'in', ids)
-      .where(await memberCondition(db, teamId, segmentId, now))
+      .where(await buildMemberCondition(db, teamId, segmentId, now))
       .execute()
     for (const { id } of rows) found.add(id)
   }
   return found
 }
 
-/** Returns the default of a topic; null: there is none. */
+/** Returns the default subscription of a topic; null if there is none. */
 async function presetOf(db: Db, teamId: string, topicId: string | null) {
   if (topicId === null) return null
   const row = await db

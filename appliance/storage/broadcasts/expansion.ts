@@ -1,24 +1,25 @@
 /**
  * Turns the contacts of a segment into recipients of a broadcast. Each step is one transaction that also stores its
- * progress. Contacts who opted out are skipped here; those who do so later, when they are queued or sent to.
+ * progress. Contacts who have opted out are skipped here; those who opt out later are skipped when they are queued or sent
+ * to.
  */
 import { sql, type SqlBool } from 'kysely'
 import { effectiveSubscription, type Subscription } from '../../mail/audience.ts'
-import { addressDomain, type SkipReason } from '../../mail/broadcast.ts'
+import { getAddressDomain, type SkipReason } from '../../mail/broadcast.ts'
 import type { Connection } from '../connection.ts'
 import type { Db } from '../schema.ts'
-import { endOfScan, memberCondition } from './members.ts'
-import { providersOf } from './recipients.ts'
+import { findScanEnd, buildMemberCondition } from './members.ts'
+import { getKnownProviders } from './recipients.ts'
 
-/** The result of a step of expansion. */
-export type Expanded =
+/** The result of an expansion step. */
+export type ExpansionResult =
   /** More contacts follow. */
   | 'more'
   /** All contacts of the segment are recipients now. */
   | 'all'
-  /** It was paused, canceled, or expanded by another process. */
+  /** The broadcast was paused, canceled, or expanded by another process. */
   | 'stopped'
-  /** A segment has rules, so `expandByRules` must do the step. */
+  /** A segment has rules, so `expandByRules` must run the step. */
   | 'rules'
 
 type Skips = Partial<Record<SkipReason, number>>
@@ -32,20 +33,21 @@ interface ExpansionRow {
   started_at: number
   /** JSON: Skips. */
   skipped: string
-  /** Null: it has no topic, or the topic was deleted. */
+  /** Null if the broadcast has no topic, or the topic was deleted. */
   topic_id: string | null
   preset: Subscription | null
 }
 
-/** Selects the next contacts of a segment, by id. Excludes those who joined after the start. */
+/** Selects the next contacts of a segment, by ID. Excludes contacts who joined after the start. */
 const CHUNK = `select contact_id from contact_segments
   where segment_id = @segment and contact_id > @cursor and added_at <= @startedAt order by contact_id limit @most`
 
 /**
- * Adds the next `most` contacts of the segment as recipients, without those of excluded segments. A contact is never
- * added twice, because rows and cursor are written in one transaction. Hot: plain statements, prepared once.
+ * Adds the next `most` contacts of the segment as recipients, except those in excluded segments. A contact is never added
+ * twice, because rows and cursor are written in one transaction. Performance-critical: uses plain statements, prepared
+ * once.
  */
-function createExpand(db: Connection): (args: { id: string; most: number }, now: number) => Expanded {
+function createExpand(db: Connection): (args: { id: string; most: number }, now: number) => ExpansionResult {
   const find = db.prepare<[string], ExpansionRow>(
     `select b.seq, b.team_id, b.segment_id, b.exclude, b.cursor, b.started_at, b.skipped,
        t.id as topic_id, t.default_subscription as preset
@@ -58,7 +60,8 @@ function createExpand(db: Connection): (args: { id: string; most: number }, now:
   const last = db.prepare<object, { cursor: string | null; n: number }>(
     `select max(contact_id) as cursor, count(*) as n from (${CHUNK}) as chunk`,
   )
-  // An address has one domain. Addresses with a quoted @ are rare; the first attempt finds out their provider.
+  // The domain is the text after the @. Addresses with a quoted @ are rare; their provider is determined at the first
+  // attempt.
   const insert = db.prepare(
     `insert into broadcast_recipients (broadcast, contact_id, bucket, skipped)
      select @seq, contact_id, case when skipped is null then provider end, skipped from (
@@ -98,7 +101,7 @@ function createExpand(db: Connection): (args: { id: string; most: number }, now:
   }
 }
 
-/** Adds counts to those that are stored as JSON. */
+/** Adds counts to the counts that are stored as JSON. */
 function withSkips(stored: string, added: readonly { skipped: SkipReason; n: number }[]): string {
   if (added.length === 0) return stored
   const sums = JSON.parse(stored) as Skips
@@ -106,12 +109,15 @@ function withSkips(stored: string, added: readonly { skipped: SkipReason; n: num
   return JSON.stringify(sums)
 }
 
-/** Does the same for a segment with rules: the rules as of the start, applied to contacts as they are now. */
+/**
+ * Does the same as `createExpand` for a segment with rules. Applies the rules as they were at the start to the current
+ * contacts.
+ */
 async function expandByRules(
   db: Db,
   { id, most }: { id: string; most: number },
   now: number,
-): Promise<Exclude<Expanded, 'rules'>> {
+): Promise<Exclude<ExpansionResult, 'rules'>> {
   const row = await db
     .selectFrom('broadcasts as b')
     .leftJoin('topics as t', (join) =>
@@ -128,7 +134,7 @@ async function expandByRules(
     .where('b.expanded_at', 'is', null)
     .executeTakeFirst()
   if (!row) return 'stopped'
-  const end = await endOfScan(db, { teamId: row.team_id, after: row.cursor, scanned: most * SCANNED })
+  const end = await findScanEnd(db, { teamId: row.team_id, after: row.cursor, scanned: most * SCANNED })
   const contacts = await membersByRules(db, { ...row, started_at: row.started_at! }, { end, most })
   const skips = await insertMembers(db, row, contacts)
   const isFull = contacts.length === most
@@ -146,7 +152,7 @@ async function expandByRules(
   return isEnd ? 'all' : 'more'
 }
 
-/** Contacts that a step may examine for each one that it may find: few may match a segment's rules. */
+/** Number of contacts that a step may examine for each one that it may find, because a segment's rules may match few. */
 const SCANNED = 10
 
 type Member = Awaited<ReturnType<typeof membersByRules>>[number]
@@ -173,29 +179,29 @@ async function membersByRules(
     .where('contacts.team_id', '=', teamId)
     .where('contacts.id', '>', cursor)
     .where('contacts.created_at', '<=', startedAt)
-    .where(await memberCondition(db, teamId, segmentId, startedAt))
+    .where(await buildMemberCondition(db, teamId, segmentId, startedAt))
   if (end !== undefined) query = query.where('contacts.id', '<=', end)
   for (const other of JSON.parse(exclude) as string[]) {
-    const excluded = await memberCondition(db, teamId, other, startedAt)
+    const excluded = await buildMemberCondition(db, teamId, other, startedAt)
     query = query.where(sql<SqlBool>`not coalesce(${excluded}, false)`)
   }
   return query.orderBy('contacts.id').limit(most).execute()
 }
 
-/** Adds contacts as recipients. Returns how many of them are skipped, and why. */
+/** Adds contacts as recipients. Returns the number of skipped ones by reason. */
 async function insertMembers(
   db: Db,
   { seq, preset }: Pick<ExpansionRow, 'seq' | 'preset'>,
   contacts: readonly Member[],
 ): Promise<{ skipped: SkipReason; n: number }[]> {
   if (contacts.length === 0) return []
-  const providers = await providersOf(
+  const providers = await getKnownProviders(
     db,
-    contacts.map((one) => addressDomain(one.address_key)),
+    contacts.map((one) => getAddressDomain(one.address_key)),
   )
   const rows = contacts.map((one) => {
     const skipped = skipOf(one, preset)
-    const bucket = skipped === null ? (providers.get(addressDomain(one.address_key)) ?? '') : null
+    const bucket = skipped === null ? (providers.get(getAddressDomain(one.address_key)) ?? '') : null
     return { broadcast: seq, contact_id: one.id, bucket, skipped }
   })
   await db.insertInto('broadcast_recipients').values(rows).execute()

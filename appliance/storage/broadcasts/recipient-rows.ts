@@ -3,30 +3,32 @@ import type { SkipReason } from '../../mail/broadcast.ts'
 import type { LastEvent } from '../../mail/event.ts'
 import type { Db } from '../schema.ts'
 import type { BroadcastRef } from './broadcasts.ts'
-import { bouncesOf } from './results.ts'
+import { getBounces } from './results.ts'
 
-/** A recipient, including one that got nothing. */
+/** A recipient, including one that wasn't sent anything. */
 export interface RecipientRow {
   contactId: string
-  /** The address; null: the recipient got nothing, and the contact was deleted. */
+  /** The address; null if nothing was sent and the contact was deleted. */
   email: string | null
-  /** ID of the email; null: not queued yet, or skipped. */
+  /** ID of the email; null if it isn't queued yet or was skipped. */
   emailId: string | null
   lastEvent: LastEvent | null
-  /** Why it got nothing. */
+  /** Why the recipient was skipped; null if it wasn't. */
   skipped: SkipReason | null
-  /** The first attempt (Unix milliseconds). */
+  /** Time of the first attempt (Unix milliseconds). */
   sentAt: number | null
   opens: number
   clicks: number
   unsubscribed: boolean
   /** Index of the variant that it got in an A/B test, or after it; null: no test, or nothing yet. */
   variant: number | null
-  /** For emails that bounced. */
+  /** The type of bounce; null if the email didn't bounce. */
   bounceType: 'Permanent' | 'Transient' | 'Undetermined' | null
 }
 
-/** Lists the next `most` recipients by the id of their contacts, which is the order in which contacts were created. */
+/**
+ * Lists the next `most` recipients, sorted by the IDs of their contacts, which is the order in which contacts were created.
+ */
 async function broadcastRecipientRows(
   db: Db,
   { teamId, id, after, most }: BroadcastRef & { after: string; most: number },
@@ -53,7 +55,7 @@ async function broadcastRecipientRows(
   const bounced = rows.flatMap(({ email_id: emailId, last_event: event }) =>
     emailId !== null && event === 'bounced' ? [{ id: emailId }] : [],
   )
-  const bounces = await bouncesOf(db, bounced)
+  const bounces = await getBounces(db, bounced)
   return rows.map((row) => ({
     contactId: row.contact_id,
     email: row.to_header === null ? row.email : (JSON.parse(row.to_header) as string[])[0]!,

@@ -3,22 +3,22 @@
  * queued email in spool/enqueue.ts.
  */
 import type { PropertyValue } from '../../mail/audience.ts'
-import { heldProviders, type ProviderHolds } from '../../mail/brakes.ts'
-import { addressDomain } from '../../mail/broadcast.ts'
-import { isUnplaced } from '../../mail/queue.ts'
-import { ended } from '../deliveries.ts'
+import { listHeldProviders, type ProviderHolds } from '../../mail/brakes.ts'
+import { getAddressDomain } from '../../mail/broadcast.ts'
+import { isProviderPlaceholder } from '../../mail/queue.ts'
+import { finalQueueColumns } from '../deliveries.ts'
 import type { Db } from '../schema.ts'
 
 /** A recipient that waits to be queued. */
 export interface WaitingRecipient {
   contactId: string
-  /** The current provider of its domain; empty: unknown. */
+  /** The current provider of the address's domain; empty if unknown. */
   provider: string
-  /** Whether it is stored under another provider. */
+  /** Whether the recipient is stored under another provider. */
   moved: boolean
   /** Index of its variant in an A/B test; null: it has none. */
   variant: number | null
-  /** Null: the contact was deleted. */
+  /** The contact; null if it was deleted. */
   contact: {
     email: string
     firstName: string | null
@@ -58,10 +58,10 @@ async function waitingRecipients(
       .limit(most)
     if (tested) query = query.where('r.variant', 'is not', null)
     const rows = await query.execute()
-    const domains = rows.flatMap(({ email }) => (email === null ? [] : [addressDomain(email)]))
-    const providers = bucket === '' ? await providersOf(db, domains) : new Map<string, string>()
+    const domains = rows.flatMap(({ email }) => (email === null ? [] : [getAddressDomain(email)]))
+    const providers = bucket === '' ? await getKnownProviders(db, domains) : new Map<string, string>()
     for (const row of rows) {
-      const known = row.email === null ? undefined : providers.get(addressDomain(row.email))
+      const known = row.email === null ? undefined : providers.get(getAddressDomain(row.email))
       const provider = known ?? bucket
       const { contact_id: contactId, email, variant } = row
       const contact =
@@ -79,7 +79,7 @@ async function waitingRecipients(
   return found
 }
 
-/** Lists the providers of waiting recipients, with one index step for each. */
+/** Lists the providers of waiting recipients. Takes one index step for each provider. */
 async function bucketsOf(db: Db, seq: number, tested: boolean): Promise<string[]> {
   const buckets: string[] = []
   for (;;) {
@@ -98,7 +98,7 @@ async function bucketsOf(db: Db, seq: number, tested: boolean): Promise<string[]
 }
 
 /** Returns the known providers of domains. */
-export async function providersOf(db: Db, domains: readonly string[]): Promise<Map<string, string>> {
+export async function getKnownProviders(db: Db, domains: readonly string[]): Promise<Map<string, string>> {
   if (domains.length === 0) return new Map()
   const rows = await db
     .selectFrom('destinations')
@@ -108,7 +108,7 @@ export async function providersOf(db: Db, domains: readonly string[]): Promise<M
   return new Map(rows.map(({ domain, provider }) => [domain, provider]))
 }
 
-/** Counts the queued emails of a broadcast by provider; empty for unknown providers. */
+/** Counts the queued emails of a broadcast by provider. The name is empty for unknown providers. */
 async function broadcastLoad(db: Db, { id }: { id: string }): Promise<Record<string, number>> {
   const rows = await db
     .selectFrom('emails as e')
@@ -121,13 +121,13 @@ async function broadcastLoad(db: Db, { id }: { id: string }): Promise<Record<str
     .execute()
   const load: Record<string, number> = {}
   for (const { provider, n } of rows) {
-    const name = isUnplaced(provider) ? '' : provider
+    const name = isProviderPlaceholder(provider) ? '' : provider
     load[name] = (load[name] ?? 0) + Number(n)
   }
   return load
 }
 
-/** Why the remaining recipients get nothing. */
+/** The cause stored for the remaining recipients of a canceled broadcast. */
 const CANCELED = {
   phase: 'queue',
   host: null,
@@ -138,11 +138,11 @@ const CANCELED = {
 } as const
 
 /** The final state of a delivery of a canceled broadcast. */
-export const canceledEnd = { state: 'canceled' as const, cause: JSON.stringify(CANCELED) }
+export const canceledResult = { state: 'canceled' as const, cause: JSON.stringify(CANCELED) }
 
 /**
  * Ends the next `most` waiting recipients of a canceled broadcast, and as many of its queued emails. Returns false if
- * nothing is left and the broadcast has ended. Emails in flight end when their attempt does.
+ * nothing is left and the broadcast has ended. Emails in flight end when their attempt ends.
  */
 async function closeCanceled(
   db: Db,
@@ -204,7 +204,7 @@ async function endQueued(db: Db, { id, most }: { id: string; most: number }, now
   const emailIds = rows.map(({ email_id: emailId }) => emailId)
   await db
     .updateTable('deliveries')
-    .set({ ...ended, ...canceledEnd, updated_at: now })
+    .set({ ...finalQueueColumns, ...canceledResult, updated_at: now })
     .where('email_id', 'in', emailIds)
     .where(
       'id',
@@ -217,7 +217,7 @@ async function endQueued(db: Db, { id, most }: { id: string; most: number }, now
 }
 
 /**
- * Queues the next `most` emails that were parked while their broadcast or its part for their provider was held. Their
+ * Queues the next `most` emails that were parked while their broadcast, or its part for their provider, was paused. Their
  * retry period starts again. Returns false if nothing is left to release.
  */
 async function releaseParked(
@@ -233,7 +233,7 @@ async function releaseParked(
     .where('paused_at', 'is', null)
     .executeTakeFirst()
   if (!broadcast) return false
-  const held = heldProviders(JSON.parse(broadcast.holds ?? '{}') as ProviderHolds)
+  const held = listHeldProviders(JSON.parse(broadcast.holds ?? '{}') as ProviderHolds)
   let query = db
     .selectFrom('emails as e')
     .innerJoin('deliveries as d', 'd.email_id', 'e.id')

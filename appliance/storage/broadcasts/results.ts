@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { BroadcastCounts, BroadcastReach } from '../../mail/broadcast.ts'
 import type { RecentEmail } from '../../mail/brakes.ts'
 import { LAST_EVENTS, type EventData } from '../../mail/event.ts'
-import { isUnplaced } from '../../mail/queue.ts'
+import { isProviderPlaceholder } from '../../mail/queue.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import { contains, type Page, type PageArgs } from '../lists.ts'
 import type { Db } from '../schema.ts'
@@ -22,8 +22,8 @@ async function countBroadcast(db: Db, { id }: { id: string }): Promise<Broadcast
 }
 
 /**
- * Lists the last `most` emails that were first attempted after a time, newest first. Reads at most that many of each
- * last event: without that, it would read all queued emails first, which are the newest.
+ * Lists the last `most` emails that were first attempted after a time, newest first. Reads at most that many for each last
+ * event. Otherwise, it would first read all queued emails, which are the newest.
  */
 async function recentEmails(
   db: Db,
@@ -41,7 +41,7 @@ async function recentEmails(
     join deliveries d on d.email_id = recent.id
   `.execute(db)
   return rows.map(({ provider, last_event: lastEvent, sent_at: sentAt, cause }) => ({
-    provider: isUnplaced(provider) ? '' : provider,
+    provider: isProviderPlaceholder(provider) ? '' : provider,
     lastEvent,
     category: cause === null ? null : ((JSON.parse(cause) as Cause).category ?? null),
     sentAt: Number(sentAt),
@@ -51,7 +51,7 @@ async function recentEmails(
 /** Last events of emails that were attempted. */
 const ATTEMPTED = LAST_EVENTS.filter((event) => event !== 'queued' && event !== 'scheduled')
 
-/** Stores counts, so that lists needn't count, and the numbers outlive the emails. */
+/** Stores counts, so that lists don't have to count, and the numbers are kept after the emails are deleted. */
 async function saveBroadcastCounts(
   db: Db,
   { id, counts, reach }: { id: string; counts: BroadcastCounts; reach: BroadcastReach },
@@ -64,16 +64,16 @@ async function saveBroadcastCounts(
     .execute()
 }
 
-/** Emails of one provider with the same last event. */
+/** Number of emails to one provider with the same last event. */
 export interface ProviderOutcome {
   provider: string
-  /** One of the pools that they leave from. */
+  /** One of the pools that the emails are sent from. */
   pool: string
   lastEvent: string
   n: number
 }
 
-/** Counts a chunk of the emails by provider. `next`: where the next chunk begins; null: it was the last. */
+/** Counts a chunk of the emails by provider. `next` is the position of the next chunk; null after the last one. */
 async function broadcastOutcomes(
   db: Db,
   { id, after, most }: { id: string; after: string; most: number },
@@ -105,7 +105,7 @@ async function broadcastOutcomes(
   return { outcomes, next: part?.id ?? null }
 }
 
-/** The types that recipients can be listed by. */
+/** The outcomes by which recipients can be listed. */
 export type RecipientType =
   'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained' | 'unsubscribed' | 'suppressed'
 
@@ -113,13 +113,13 @@ export type RecipientType =
 export interface BroadcastRecipient {
   /** Id of the email. */
   id: string
-  /** Null: the address has no contact. */
+  /** ID of the contact; null if the address has none. */
   contactId: string | null
   email: string
   opens: number
   /** Index of the variant that it got in an A/B test, or after it; null: no test. */
   variant: number | null
-  /** How often each link was clicked, for recipients that clicked. */
+  /** Number of clicks on each link, for recipients who clicked. */
   links: { url: string; clicks: number }[]
   /** For recipients that bounced. */
   bounceType: 'Permanent' | 'Transient' | 'Undetermined' | null
@@ -128,13 +128,13 @@ export interface BroadcastRecipient {
 export interface RecipientsArgs extends PageArgs {
   id: string
   type: RecipientType
-  /** Part of the address. */
+  /** Selects recipients whose address contains this text. */
   email?: string | undefined
   /** For recipients that bounced. */
   bounceType?: 'Permanent' | 'Transient' | 'Undetermined' | undefined
 }
 
-/** Lists recipients whose emails have an outcome, newest first. */
+/** Lists recipients whose emails have a given outcome, newest first. */
 async function listBroadcastRecipients(
   db: Db,
   { id, type, email, bounceType, ...args }: RecipientsArgs,
@@ -206,7 +206,7 @@ async function withDetails(
   type: RecipientType,
   rows: readonly RecipientRow[],
 ): Promise<BroadcastRecipient[]> {
-  const bounces = type === 'bounced' ? await bouncesOf(db, rows) : new Map<string, EventData>()
+  const bounces = type === 'bounced' ? await getBounces(db, rows) : new Map<string, EventData>()
   const clicks = type === 'clicked' ? await clicksOf(db, seq, rows) : []
   return rows.map(({ id, contact_id: contactId, to_header: to, opens, variant, known }) => ({
     id,
@@ -221,8 +221,8 @@ async function withDetails(
   }))
 }
 
-/** Returns the data of the bounces of emails, by email id. */
-export async function bouncesOf(db: Db, rows: readonly { id: string }[]): Promise<Map<string, EventData>> {
+/** Returns the data of the bounces of emails, by email ID. */
+export async function getBounces(db: Db, rows: readonly { id: string }[]): Promise<Map<string, EventData>> {
   if (rows.length === 0) return new Map()
   const events = await db
     .selectFrom('events')
@@ -257,7 +257,7 @@ async function clicksOf(db: Db, seq: number, rows: readonly RecipientRow[]) {
 export interface ClickedLink {
   url: string
   clicks: number
-  /** Number of contacts that clicked it. */
+  /** Number of contacts who clicked the link. */
   uniqueClicks: number
 }
 
@@ -289,7 +289,7 @@ async function broadcastReach(db: Db, { id }: { id: string }): Promise<Broadcast
       .innerJoin('broadcasts as b', 'b.seq', 'r.broadcast')
       .select((one) => one.fn.countAll<number>().as('n'))
       .where('b.id', '=', id)
-      // Written as literals: the planner uses a partial index only if it can read the condition.
+      // Written as literals, because the planner uses a partial index only if the condition isn't a bound parameter.
       .where(
         column === 'unsubscribed'
           ? sql<boolean>`r.unsubscribed = 1`
@@ -305,8 +305,8 @@ async function broadcastReach(db: Db, { id }: { id: string }): Promise<Broadcast
   }
 }
 
-/** Records that someone unsubscribed with the link of an email. Does nothing if the email isn't part of a broadcast. */
-export async function noteUnsubscribed(db: Db, emailId: string): Promise<void> {
+/** Records that someone unsubscribed by the link in an email. Does nothing if the email isn't part of a broadcast. */
+export async function recordUnsubscribe(db: Db, emailId: string): Promise<void> {
   const email = await db
     .selectFrom('emails as e')
     .innerJoin('broadcasts as b', 'b.id', 'e.broadcast_id')
@@ -323,10 +323,10 @@ export async function noteUnsubscribed(db: Db, emailId: string): Promise<void> {
 }
 
 /**
- * Part of `recordHit`: counts an open or a click of a broadcast's email by a person.
+ * Part of `recordHit`: counts an open or click of a broadcast's email by a person.
  * @param hit link: null for an open
  */
-export function createCountHit(
+export function createHitCounter(
   db: Connection,
 ): (hit: { broadcastId: string; contactId: string; link: string | null }) => void {
   const find = db.prepare<[string], number>('select seq from broadcasts where id = ?').pluck()

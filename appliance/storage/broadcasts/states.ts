@@ -3,14 +3,14 @@ import type { ProviderHolds } from '../../mail/brakes.ts'
 import type { BroadcastStatus, PauseFigures, PauseReason } from '../../mail/broadcast.ts'
 import type { Db } from '../schema.ts'
 import { startAbTest } from './ab-tests.ts'
-import { type BroadcastAnswer, type BroadcastRef, getBroadcast } from './broadcasts.ts'
+import { type BroadcastUpdateResult, type BroadcastRef, getBroadcast } from './broadcasts.ts'
 
-/** Schedules a draft, or reschedules a scheduled broadcast, which ends a pause. */
+/** Schedules a draft, or reschedules a scheduled broadcast, which also ends a pause. */
 async function scheduleBroadcast(
   db: Db,
   { teamId, id, at }: BroadcastRef & { at: number },
   now: number,
-): Promise<BroadcastAnswer> {
+): Promise<BroadcastUpdateResult> {
   const changed = await db
     .updateTable('broadcasts')
     .set({ status: 'scheduled', scheduled_at: at, ...going, updated_at: now })
@@ -23,7 +23,7 @@ async function scheduleBroadcast(
 
 const going = { paused_at: null, pause_reason: null, pause_figures: null }
 
-async function answer(db: Db, ref: BroadcastRef, changed: bigint): Promise<BroadcastAnswer> {
+async function answer(db: Db, ref: BroadcastRef, changed: bigint): Promise<BroadcastUpdateResult> {
   if (changed > 0n) return 'done'
   return (await getBroadcast(db, ref)) ? 'wrong_status' : 'unknown'
 }
@@ -49,7 +49,7 @@ async function startBroadcast(
     variants = [],
   }: BroadcastRef & { edits: number; revision: StoredRevision; variants?: StoredRevision[] },
   now: number,
-): Promise<BroadcastAnswer> {
+): Promise<BroadcastUpdateResult> {
   const current = await getBroadcast(db, { teamId, id })
   if (!current) return 'unknown'
   if (current.status !== 'draft' && current.status !== 'scheduled') return 'wrong_status'
@@ -78,8 +78,8 @@ async function startBroadcast(
 }
 
 /**
- * Cancels a broadcast: a scheduled one becomes a draft again; one that is being sent stops permanently. Returns which
- * of the two it was.
+ * Cancels a broadcast. A scheduled one becomes a draft again; one that is being sent stops permanently. Returns which of
+ * these happened.
  */
 async function cancelBroadcast(
   db: Db,
@@ -99,14 +99,14 @@ async function cancelBroadcast(
 }
 
 /**
- * Pauses a broadcast that is being sent or scheduled, until someone resumes it. One that is already paused keeps its
- * reason.
+ * Pauses a broadcast that is being sent or scheduled, until someone resumes it. A broadcast that is already paused keeps
+ * its reason.
  */
 async function pauseBroadcast(
   db: Db,
   { teamId, id, reason, figures }: BroadcastRef & { reason: PauseReason; figures: PauseFigures | null },
   now: number,
-): Promise<BroadcastAnswer> {
+): Promise<BroadcastUpdateResult> {
   const paused = await db
     .updateTable('broadcasts')
     .set({
@@ -124,7 +124,11 @@ async function pauseBroadcast(
 }
 
 /** Resumes a paused broadcast. Call `releaseParked` to queue its parked mail again. */
-async function resumeBroadcast(db: Db, { teamId, id }: BroadcastRef, now: number): Promise<BroadcastAnswer> {
+async function resumeBroadcast(
+  db: Db,
+  { teamId, id }: BroadcastRef,
+  now: number,
+): Promise<BroadcastUpdateResult> {
   const resumed = await db
     .updateTable('broadcasts')
     .set({ ...going, resumed_at: now, updated_at: now })
@@ -135,12 +139,12 @@ async function resumeBroadcast(db: Db, { teamId, id }: BroadcastRef, now: number
   return answer(db, { teamId, id }, resumed.numUpdatedRows)
 }
 
-/** Holds the parts of a broadcast in progress for some providers. Those that are already held keep their figures. */
+/** Pauses a broadcast in progress for some providers. Those for which it is already paused keep their figures. */
 async function holdProviders(
   db: Db,
   { teamId, id, held }: BroadcastRef & { held: Readonly<Record<string, PauseFigures>> },
   now: number,
-): Promise<BroadcastAnswer> {
+): Promise<BroadcastUpdateResult> {
   const current = await getBroadcast(db, { teamId, id })
   if (!current) return 'unknown'
   if (current.status !== 'queued') return 'wrong_status'
@@ -155,14 +159,14 @@ async function holdProviders(
 }
 
 /**
- * Resumes the part of a broadcast for a provider. Call `releaseParked` to queue its parked mail again. `wrong_status`:
- * it isn't held.
+ * Resumes a broadcast for a provider. Call `releaseParked` to queue its parked mail again. `wrong_status`: it isn't paused
+ * for this provider.
  */
 async function resumeProvider(
   db: Db,
   { teamId, id, provider }: BroadcastRef & { provider: string },
   now: number,
-): Promise<BroadcastAnswer> {
+): Promise<BroadcastUpdateResult> {
   const current = await getBroadcast(db, { teamId, id })
   if (!current) return 'unknown'
   const hold = Object.hasOwn(current.holds, provider) ? current.holds[provider] : undefined
@@ -180,7 +184,9 @@ async function saveHolds(db: Db, id: string, holds: ProviderHolds, now: number):
     .execute()
 }
 
-/** Records that a started broadcast has ended, or that one couldn't start. Does nothing if its state has changed. */
+/**
+ * Records that a started broadcast has ended, or that a broadcast couldn't start. Does nothing if its state has changed.
+ */
 async function endBroadcast(
   db: Db,
   {
@@ -200,7 +206,7 @@ async function endBroadcast(
   return ended.numUpdatedRows > 0n
 }
 
-/** Counts the emails that a process has leased: they are on the wire, or wait for a connection. */
+/** Counts the emails that a process has leased. They are in flight or wait for a connection. */
 async function broadcastInFlight(db: Db, { id }: { id: string }, now: number): Promise<number> {
   const row = await db
     .selectFrom('deliveries as d')

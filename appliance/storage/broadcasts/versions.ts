@@ -1,13 +1,13 @@
-/** Versions of drafts: what they said before. The newest is what the draft says now. */
+/** Versions of drafts. The newest one has the draft's current content. */
 import type { BroadcastContent } from '../../mail/broadcast.ts'
-import { dropOldVersions, type Page, type PageArgs, pageOf } from '../lists.ts'
+import { deleteOldVersions, type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
 
 export interface BroadcastVersionSummary {
   id: string
   broadcastId: string
   subject: string
-  /** The person or API key that changed it last; empty: not known. */
+  /** The person or API key that last changed the version; empty if unknown. */
   author: string
   createdAt: number
   updatedAt: number
@@ -15,16 +15,19 @@ export interface BroadcastVersionSummary {
 
 export interface BroadcastVersion extends BroadcastVersionSummary {
   content: BroadcastContent
-  /** JSON of the document that HTML and text were compiled from; null: they were written as code. */
+  /** JSON of the document that HTML and text were compiled from; null if they were written as code. */
   document: string | null
 }
 
 /** How to record a change of a draft. */
 export interface VersionRecord {
-  /** The id of a new version. */
+  /** ID for a new version. */
   id: string
   author: string
-  /** Milliseconds in which the changes of one author make one version. 0: the change makes a version of its own. */
+  /**
+   * Period in which the changes of one author are combined into one version, in milliseconds. With 0, each change is a
+   * separate version.
+   */
   together: number
   /** Number of versions to keep. */
   keep: number
@@ -37,7 +40,7 @@ interface Draft {
   document: string | null
 }
 
-/** Records what a draft says after a change: in its newest version, or in a new one. */
+/** Records the content of a draft after a change, in its newest version or in a new one. */
 export async function recordVersion(
   db: Db,
   { id: broadcastId, teamId, content, document }: Draft,
@@ -55,7 +58,7 @@ export async function recordVersion(
   const goesOn =
     newest?.author === author &&
     now - newest.created_at < together &&
-    // Blocks that were turned into code can only come back from a version.
+    // If blocks are converted to code, keep the version with the blocks, because it is the only way to restore them.
     (newest.document === null) === (document === null)
   if (goesOn) {
     const change = { ...written, updated_at: now }
@@ -74,7 +77,7 @@ export async function recordVersion(
       updated_at: now,
     })
     .execute()
-  await dropOldVersions(db, { table: 'broadcast_versions', owner: 'broadcast_id', id: broadcastId, keep })
+  await deleteOldVersions(db, { table: 'broadcast_versions', owner: 'broadcast_id', id: broadcastId, keep })
 }
 
 const summaryColumns = ['id', 'broadcast_id', 'subject', 'author', 'created_at', 'updated_at'] as const
@@ -105,7 +108,7 @@ async function listBroadcastVersions(
     .select(summaryColumns)
     .where('team_id', '=', args.teamId)
     .where('broadcast_id', '=', broadcastId)
-  return pageOf(versions, args, toSummary)
+  return readPage(versions, args, toSummary)
 }
 
 /** Returns a version of a broadcast. */

@@ -1,13 +1,14 @@
 /** Errors of the engine: their messages for the operator, and how they are sent between threads. */
 
 /**
- * Why a call failed, for callers that don't know the engine. full: the disk or a quota on it is full · transient: the
- * disk, its permissions, or too many open files; may pass · ambiguous: the commit itself failed, and whether it
- * happened is unknown; a caller that repeats the call must handle both · damaged: the database is corrupt
+ * Why a call failed, for callers that don't depend on the engine. full: the disk or a quota on it is full · transient: a
+ * problem with the disk, its permissions or too many open files, which may pass · ambiguous: the commit itself failed, and
+ * it is unknown whether it took effect; a caller that repeats the call must handle both cases · damaged: the database is
+ * corrupt
  */
 export type FailureKind = 'full' | 'transient' | 'ambiguous' | 'damaged'
 
-/** A call that failed. Unless it is `ambiguous`, nothing was changed. */
+/** A call failed. Nothing was changed unless the failure is `ambiguous`. */
 export class StorageFailure extends Error {
   /** The engine's code, such as `SQLITE_FULL`, for the log; null for other errors. */
   readonly code: string | null
@@ -23,7 +24,7 @@ export class StorageFailure extends Error {
   }
 }
 
-/** A storage thread has died. No call will be answered any more; the daemon must be restarted. */
+/** A storage thread has stopped. Calls won't be answered anymore, so the daemon must be restarted. */
 export class StorageLost extends Error {
   /** Ambiguous, because the thread's last commit may be on disk. */
   readonly kind = 'ambiguous' satisfies FailureKind
@@ -36,7 +37,7 @@ export class StorageLost extends Error {
   }
 }
 
-/** The database can't be used as it is; the message says how to fix it. Nothing was changed. */
+/** The database can't be used in its current state. The message says how to fix it. Nothing was changed. */
 export class StorageRefused extends Error {
   constructor(message: string) {
     super(message)
@@ -44,14 +45,14 @@ export class StorageRefused extends Error {
   }
 }
 
-/** An error as plain data, because structured clone would drop the code. */
+/** An error as plain data, because a structured clone would drop the code. */
 export interface Failure {
   message: string
   code: string | null
   /** Whether the commit itself failed, so that it is unknown whether the change was stored. */
   ambiguous: boolean
   stack: string | undefined
-  /** The meaning, if the engine has determined it; otherwise it follows from the code. */
+  /** The kind of failure, if the engine has determined it; otherwise, it is derived from the code. */
   kind?: FailureKind | null
 }
 
@@ -94,10 +95,10 @@ function kindOf({ code, ambiguous }: Failure): FailureKind | null {
 
 /**
  * Converts an error to data, with advice for some SQLite codes.
- * @param committing whether it came from the commit: unless SQLite refused that because of a constraint, the state on
- * disk is unknown
+ * @param committing whether the error came from the commit; then the state on disk is unknown, unless SQLite refused the
+ * commit because of a constraint
  */
-export function pack(error: unknown, committing = false): Failure {
+export function toFailure(error: unknown, committing = false): Failure {
   if (!(error instanceof Error))
     return { message: String(error), code: null, ambiguous: committing, stack: undefined }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : null

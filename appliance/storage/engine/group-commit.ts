@@ -1,8 +1,8 @@
-/** Group commit: runs many calls in one transaction, and writes shared counters once. */
+/** Group commit: runs many calls in one transaction, and writes their shared counters once. */
 import { setTimeout } from 'node:timers/promises'
 import { crashAtCommit } from '../../watch/crash-points.ts'
 import type { Connection, Statement } from '../connection.ts'
-import { type Failure, pack } from './failures.ts'
+import { type Failure, toFailure } from './failures.ts'
 
 /** A method call to a storage thread. */
 export interface Call {
@@ -13,11 +13,11 @@ export interface Call {
 }
 
 /** The result of a call. */
-export type Outcome = { id: number; value: unknown } | { id: number; failure: Failure }
+export type CallResult = { id: number; value: unknown } | { id: number; failure: Failure }
 
-/** The result of a batch; `committed` is whether a commit reached the disk. */
+/** The result of a batch. `committed`: whether a commit reached the disk. */
 export interface Batch {
-  outcomes: Outcome[]
+  outcomes: CallResult[]
   committed: boolean
   /** Whether events were stored, so that listeners must be notified. */
   told?: boolean
@@ -40,13 +40,13 @@ export function createGroupCommit(
   const commit = db.prepare('commit')
   const rollback = db.prepare('rollback')
   const apart = createApart(db, run, rules)
-  const gathering = gatheringOn(db)
+  const gathering = getPendingCounters(db)
 
-  const together = async (calls: Call[]): Promise<Outcome[]> => {
-    const outcomes: Outcome[] = []
+  const together = async (calls: Call[]): Promise<CallResult[]> => {
+    const outcomes: CallResult[] = []
     for (const call of calls) {
       const value = run(call)
-      // The hot methods aren't promises, and each await costs a turn of the microtask queue.
+      // Hot methods don't return promises; awaiting each value would cost a turn of the microtask queue.
       outcomes.push({
         id: call.id,
         value: value instanceof Promise ? await (value as Promise<unknown>) : value,
@@ -56,7 +56,7 @@ export function createGroupCommit(
     rules.flush()
     return outcomes
   }
-  const runAll = async (calls: Call[]): Promise<Outcome[]> => {
+  const runAll = async (calls: Call[]): Promise<CallResult[]> => {
     try {
       return await together(calls)
     } catch (error) {
@@ -104,7 +104,7 @@ function endTransaction(db: Connection, rollback: Statement<unknown[], unknown>)
   }
 }
 
-/** Repeats a batch while it conflicts with other writers. On the last attempt, a conflict is an error. */
+/** Repeats a batch while it conflicts with other writers. On the last attempt, a conflict becomes an error. */
 async function untilSettled(once: (mayConflict: boolean) => Promise<Batch | 'conflict'>): Promise<Batch> {
   for (let attempt = 1; ; attempt += 1) {
     const batch = await once(attempt < MOST_ATTEMPTS)
@@ -117,8 +117,8 @@ async function untilSettled(once: (mayConflict: boolean) => Promise<Batch | 'con
 export interface CommitRules {
   /** The statement that begins a transaction. */
   begin: string
-  pack: typeof pack
-  /** Reports whether the whole transaction must run again, because another one changed what it had read. */
+  pack: typeof toFailure
+  /** Whether the whole transaction must run again, because another one changed data that it had read. */
   isConflict(error: unknown): boolean
   /** Sends delayed statements, so that failures happen before the commit. */
   flush(): void
@@ -126,31 +126,31 @@ export interface CommitRules {
 
 const SQLITE: CommitRules = {
   begin: 'begin immediate',
-  pack,
+  pack: toFailure,
   isConflict: () => false,
   flush: () => undefined,
 }
 
-/** Limit on attempts of a conflicting batch, and the maximum pause after its first attempt (milliseconds). */
+/** Maximum number of attempts for a conflicting batch, and maximum pause after the first attempt, in milliseconds. */
 const MOST_ATTEMPTS = 20
 const LONGEST_PAUSE = 5
 
 /**
- * Creates the function that runs calls within a transaction, each with a savepoint. Throws if the transaction has
+ * Creates the function that runs calls within a transaction, each with its own savepoint. Throws if the transaction has
  * ended.
  */
 function createApart(
   db: Connection,
   run: (call: Call) => unknown,
   rules: CommitRules,
-): (calls: Call[]) => Promise<Outcome[]> {
+): (calls: Call[]) => Promise<CallResult[]> {
   const savepoint = db.prepare('savepoint one_call')
   const release = db.prepare('release one_call')
   const takeBack = db.prepare('rollback to one_call')
 
-  const gathering = gatheringOn(db)
+  const gathering = getPendingCounters(db)
 
-  const one = async (call: Call): Promise<Outcome> => {
+  const one = async (call: Call): Promise<CallResult> => {
     savepoint.run()
     try {
       const value = await run(call)
@@ -166,23 +166,23 @@ function createApart(
     }
   }
   return async (calls) => {
-    const outcomes: Outcome[] = []
+    const outcomes: CallResult[] = []
     for (const call of calls) outcomes.push(await one(call))
     return outcomes
   }
 }
 
-/** Numbers in memory that belong to the transaction. */
+/** Counters in memory whose changes belong to the current transaction. */
 export interface PendingCounters {
-  /** Writes and clears them. */
+  /** Writes the counters to the database and clears them. */
   write(): void
-  /** Clears them after a rollback. */
+  /** Clears the counters after a rollback. */
   forget(): void
 }
 
-/** Everything gathered on one connection. */
-class Gathering {
-  /** Whether a group commit calls `write` at the end of the transaction. Otherwise, each call is a transaction. */
+/** All pending counters of one connection. */
+class PendingCounterGroup {
+  /** Whether a group commit calls `write` at the end of the transaction. If not, each call is a transaction. */
   grouped = false
   readonly #db: Connection
   readonly #all = new Map<unknown, PendingCounters>()
@@ -191,19 +191,19 @@ class Gathering {
     this.#db = db
   }
 
-  /** Returns the result of `create` for the connection, and calls it only once. */
+  /** Returns the result of `create` for the connection. Calls `create` only once. */
   of<T extends PendingCounters>(create: (db: Connection) => T): T {
     let found = this.#all.get(create) as T | undefined
     if (!found) this.#all.set(create, (found = create(this.#db)))
     return found
   }
 
-  /** Writes the gathered numbers. Call it before they are read, and before the commit. */
+  /** Writes all pending counters. Call it before they are read, and before the commit. */
   write(): void {
     for (const one of this.#all.values()) one.write()
   }
 
-  /** Ends a call that has gathered numbers. */
+  /** Called at the end of a call that has changed pending counters. */
   written(): void {
     if (!this.grouped) this.write()
   }
@@ -213,11 +213,11 @@ class Gathering {
   }
 }
 
-const gatherings = new WeakMap<Connection, Gathering>()
+const gatherings = new WeakMap<Connection, PendingCounterGroup>()
 
-/** Returns the gathered numbers of a connection. */
-export function gatheringOn(db: Connection): Gathering {
+/** Returns the pending counters of a connection. */
+export function getPendingCounters(db: Connection): PendingCounterGroup {
   let found = gatherings.get(db)
-  if (!found) gatherings.set(db, (found = new Gathering(db)))
+  if (!found) gatherings.set(db, (found = new PendingCounterGroup(db)))
   return found
 }

@@ -1,24 +1,25 @@
-/** Keeps large messages consistent with their rows after a crash or failure between the two. */
+/** Keeps large messages and their rows consistent if a crash or failure happens between the two. */
 import { crashPoint } from '../../watch/crash-points.ts'
-import type { Bodies } from '../bodies.ts'
-import { pack, StorageFailure, StorageLost } from './failures.ts'
+import type { LargeMessageStore } from '../bodies.ts'
+import { toFailure, StorageFailure, StorageLost } from './failures.ts'
 
-/** Reports whether a message is too large for a row. */
-export const isLarge = ({ largestRow }: Bodies, bytes: Uint8Array): boolean => bytes.byteLength > largestRow
+/** Whether a message is too large for a row. */
+export const isLarge = ({ largestRow }: LargeMessageStore, bytes: Uint8Array): boolean =>
+  bytes.byteLength > largestRow
 
 /**
- * Copies a message for the writer; null if it is too large for a row. Copied because a structured clone would send the
- * whole buffer of a view.
+ * Copies a message for the writer; null if it is too large for a row. It is copied because a structured clone of a view
+ * would send the whole buffer.
  */
-export const inRow = (bodies: Bodies, bytes: Uint8Array): Uint8Array<ArrayBuffer> | null =>
+export const copyForRow = (bodies: LargeMessageStore, bytes: Uint8Array): Uint8Array<ArrayBuffer> | null =>
   isLarge(bodies, bytes) ? null : new Uint8Array(bytes)
 
 /**
- * Stores the large messages, then the rows with `store`. Removes the messages again if the rows weren't stored.
+ * Stores the large messages, then the rows by calling `store`. Removes the messages if the rows weren't stored.
  * @param isStored whether a result means that the rows were stored
  */
 export async function storeLarge<T>(
-  bodies: Bodies,
+  bodies: LargeMessageStore,
   messages: readonly { id: string; bytes: Uint8Array }[],
   store: () => Promise<T>,
   isStored: (result: T) => boolean,
@@ -35,9 +36,9 @@ export async function storeLarge<T>(
     if (!isStored(result)) await takeBack()
     return result
   } catch (error) {
-    // If the rows may be durable, keep the messages; the sweep removes them if not.
+    // If it is unknown whether the rows were stored, keep the messages; the sweep removes them if not.
     const ofRows = error instanceof StorageFailure || error instanceof StorageLost
     if (!ofRows || error.kind !== 'ambiguous') await takeBack()
-    throw ofRows ? error : new StorageFailure(pack(error))
+    throw ofRows ? error : new StorageFailure(toFailure(error))
   }
 }

@@ -1,11 +1,13 @@
-/** Received email with messages in files. The storage methods only handle rows; this module combines rows and files. */
+/**
+ * Received email whose messages are in files. The storage methods handle only rows; this module combines rows and files.
+ */
 import { setImmediate } from 'node:timers/promises'
 import { createEraser, type Eraser } from '../../mail/erasure.ts'
-import type { Bodies } from '../bodies.ts'
-import type { ErasedStep, FilesToSearch } from '../erasures/erasures.ts'
+import type { LargeMessageStore } from '../bodies.ts'
+import type { ErasureStepResult, FilesToSearch } from '../erasures/erasures.ts'
 import type { StoredReceivedEmail } from '../received-emails.ts'
 import type { Erasure, MessageMethods } from '../storage.ts'
-import { inRow, isLarge, storeLarge } from './large-messages.ts'
+import { copyForRow, isLarge, storeLarge } from './large-messages.ts'
 import type { Thread } from './thread.ts'
 
 type Methods = Pick<
@@ -16,10 +18,10 @@ type Methods = Pick<
 interface Parts {
   writer: Thread
   reader: Thread
-  bodies: Bodies
+  bodies: LargeMessageStore
 }
 
-export function createReceivedFiles(parts: Parts): Methods {
+export function createReceivedFileMethods(parts: Parts): Methods {
   const { writer, reader, bodies } = parts
   return {
     keepReceivedEmails: (args, now) => keep(parts, args, now),
@@ -35,10 +37,11 @@ export function createReceivedFiles(parts: Parts): Methods {
       return purged.count
     },
 
-    // Removes the files of the previous step again: a crash may have come between its commit and their removal.
+    // Also removes the files of the previous step again, because a crash may have happened between its commit and their
+    // removal.
     async eraseStep(args, now): Promise<Erasure | undefined> {
       const searched = await search(parts, args, now)
-      const step = await writer.call<ErasedStep | undefined>('eraseStep', { ...args, searched }, now)
+      const step = await writer.call<ErasureStepResult | undefined>('eraseStep', { ...args, searched }, now)
       for (const id of step?.files ?? []) await bodies.remove(id)
       return step?.erasure
     },
@@ -58,7 +61,7 @@ async function keep(
   const store = () => {
     const stored = emails.map(({ bytes, ...email }) => ({
       ...email,
-      body: email.eventOnly ? null : inRow(bodies, bytes),
+      body: email.eventOnly ? null : copyForRow(bodies, bytes),
     }))
     const args: { emails: StoredReceivedEmail[]; limits: typeof limits } = { emails: stored, limits }
     const moved = stored.flatMap(({ body }) => body?.buffer ?? [])
@@ -68,7 +71,7 @@ async function keep(
   const kept = await storeLarge(bodies, whole, store, (result) => result === 'kept')
   const ids = whole.filter(({ bytes }) => isLarge(bodies, bytes)).map(({ id }) => id)
   if (kept !== 'kept' || ids.length === 0) return kept
-  // A domain that keeps no content has only rows.
+  // Emails to domains that don't keep content have rows but no files, so remove the files that no row refers to.
   const referred = new Set(await reader.call<string[]>('messagesInFiles', { ids }, now))
   for (const id of ids) if (!referred.has(id)) await bodies.remove(id)
   return kept
@@ -91,17 +94,22 @@ async function search(
   return searched
 }
 
-/** Returns empty content for a file that retention deleted or that is lost, because it can't contain the address. */
+/**
+ * Returns empty content for a file that is missing, because retention deleted it or it was lost. It can't contain the
+ * address.
+ */
 function nothingThere(error: unknown): Uint8Array {
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOENT') return new Uint8Array()
   throw error
 }
 
-/** Bytes to search at once, which takes a few milliseconds. */
+/** Number of bytes to search at once, which takes a few milliseconds. */
 const SLICE = 128 * 1024
 
-/** Searches whole lines, several at once. An address never spans two lines. */
+/**
+ * Whether the text contains the address. Searches several whole lines at a time, because an address never spans two lines.
+ */
 async function names(bytes: Uint8Array, eraser: Eraser): Promise<boolean> {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (let at = 0; at < whole.length;) {

@@ -1,8 +1,8 @@
-/** Storage threads: the main thread's side, and the thread itself. */
+/** Storage threads: the part in the main thread, and the thread itself. */
 import { parentPort, receiveMessageOnPort, type Transferable, Worker } from 'node:worker_threads'
-import { withoutNul } from '../text.ts'
+import { replaceNul } from '../text.ts'
 import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
-import type { Batch, Call, Outcome } from './group-commit.ts'
+import type { Batch, Call, CallResult } from './group-commit.ts'
 import { watchSpareMemory } from '../../watch/spare-memory.ts'
 
 interface Pending {
@@ -11,12 +11,12 @@ interface Pending {
 }
 
 /**
- * Maximum number of messages posted at a time: the one that the thread works on, and another, so that it never has to
- * wait. Calls that come meanwhile are sent together, so that threads wake up less often and more calls share a commit.
+ * Maximum number of messages posted at a time: the one that the thread works on, and another, so that the thread never has
+ * to wait. Calls that arrive meanwhile are sent together, so that threads wake up less often and more calls share a commit.
  */
 const MOST_POSTED = 2
 
-/** A call that wasn't posted yet. */
+/** A call that hasn't been posted yet. */
 interface Unsent {
   call: Call
   transfer: Transferable[]
@@ -33,11 +33,11 @@ export interface ThreadOptions {
   onEvents?: (() => void) | undefined
 }
 
-/** The main thread's side of a storage thread: posts calls, and settles their promises when the results arrive. */
+/** The part of a storage thread in the main thread: posts calls, and settles their promises when the results arrive. */
 export class Thread {
-  /** Commits made by the thread. */
+  /** Number of commits made by the thread. */
   commits = 0
-  /** Calls answered by the thread. */
+  /** Number of calls answered by the thread. */
   calls = 0
   /** The storage methods that it runs. */
   methods: readonly MethodRef[] = []
@@ -46,7 +46,7 @@ export class Thread {
   readonly #onEvents: (() => void) | undefined
   readonly #pending = new Map<number, Pending>()
   readonly #unsent: Unsent[] = []
-  /** The last call of each unanswered message. The thread answers calls in order. */
+  /** ID of the last call in each message that isn't answered yet. The thread answers calls in order. */
   readonly #posted: number[] = []
   readonly #opened = Promise.withResolvers<undefined>()
   readonly #ended = Promise.withResolvers<undefined>()
@@ -58,7 +58,7 @@ export class Thread {
     this.#onLost = onLost
     this.#onEvents = onEvents
     this.#worker = new Worker(script, { workerData: data, name })
-    this.#worker.on('message', (report: Report) => this.#hear(report))
+    this.#worker.on('message', (report: ThreadReport) => this.#hear(report))
     this.#worker.on('messageerror', (error) => this.#lose(error.message))
     this.#worker.on('error', (error: unknown) =>
       this.#lose(error instanceof Error ? error.message : String(error)),
@@ -81,8 +81,8 @@ export class Thread {
   }
 
   /**
-   * Calls a method, after replacing U+0000 in texts with U+FFFD. Resolves with its result; rejects with
-   * `StorageFailure` or `StorageLost`.
+   * Calls a method, after replacing U+0000 in texts with U+FFFD. Resolves with its result. Rejects with `StorageFailure` or
+   * `StorageLost`.
    */
   call<T>(method: string, args: unknown, now: number, transfer: Transferable[] = []): Promise<T> {
     if (this.#lost) return Promise.reject(this.#lost)
@@ -90,7 +90,7 @@ export class Thread {
     return new Promise<T>((resolve, reject) => {
       this.#pending.set(id, { resolve: (value) => resolve(value as T), reject })
       if (this.#unsent.length === 0) setImmediate(() => this.#sendWhenRoom())
-      this.#unsent.push({ call: { id, method, args: withoutNul(args), now }, transfer })
+      this.#unsent.push({ call: { id, method, args: replaceNul(args), now }, transfer })
     })
   }
 
@@ -103,7 +103,7 @@ export class Thread {
   async close(): Promise<void> {
     this.#send()
     this.#state = 'closing'
-    const request: Request = { kind: 'close' }
+    const request: ThreadRequest = { kind: 'close' }
     if (!this.#lost) this.#worker.postMessage(request)
     await this.#ended.promise
   }
@@ -112,14 +112,15 @@ export class Thread {
     if (this.#posted.length < MOST_POSTED) this.#send()
   }
 
-  /** Posts all new calls as one message: waking a thread costs more than most calls. */
+  /** Posts all new calls as one message, because waking a thread costs more than most calls. */
   #send(): void {
     const unsent = this.#unsent.splice(0)
     if (unsent.length === 0 || this.#lost) return
     try {
       this.#post(unsent)
     } catch {
-      // The arguments of one call can't be cloned, so nothing was sent. Send the calls one by one to find it.
+      // The arguments of one call can't be cloned, so nothing was sent. Send the calls one by one, so that only that call
+      // fails.
       for (const one of unsent) this.#sendAlone(one)
     }
   }
@@ -135,7 +136,7 @@ export class Thread {
   }
 
   #post(unsent: Unsent[]): void {
-    const request: Request = { kind: 'calls', calls: unsent.map(({ call }) => call) }
+    const request: ThreadRequest = { kind: 'calls', calls: unsent.map(({ call }) => call) }
     this.#worker.postMessage(
       request,
       unsent.flatMap(({ transfer }) => transfer),
@@ -143,7 +144,7 @@ export class Thread {
     this.#posted.push(unsent.at(-1)!.call.id)
   }
 
-  #hear(report: Report): void {
+  #hear(report: ThreadReport): void {
     switch (report.kind) {
       case 'ready':
         this.#state = 'open'
@@ -161,7 +162,7 @@ export class Thread {
     }
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: CallResult): void {
     const pending = this.#pending.get(outcome.id)
     this.#pending.delete(outcome.id)
     if (this.#posted[0] === outcome.id) this.#posted.shift()
@@ -180,11 +181,11 @@ export class Thread {
   }
 }
 
-/** A message to a storage thread; `close` comes last. */
-export type Request = { kind: 'calls'; calls: Call[] } | { kind: 'close' }
+/** A message to a storage thread. `close` is the last one. */
+export type ThreadRequest = { kind: 'calls'; calls: Call[] } | { kind: 'close' }
 
-/** A message from a storage thread: first `ready` or `refused`, then outcomes. The thread ends after the last. */
-export type Report =
+/** A message from a storage thread: first `ready` or `refused`, then outcomes. The thread ends after the last one. */
+export type ThreadReport =
   | { kind: 'ready'; methods: MethodRef[] }
   | { kind: 'refused'; message: string }
   | ({ kind: 'outcomes' } & Batch)
@@ -195,8 +196,8 @@ export interface MethodRef {
   name: string
 }
 
-/** The service of a storage thread: handles at most `most` calls at a time, and closes the storage. */
-export interface Service {
+/** The program of a storage thread: executes at most `most` calls at a time, and closes the storage. */
+export interface ThreadService {
   most: number
   /** The storage methods that it runs. */
   methods: MethodRef[]
@@ -205,14 +206,15 @@ export interface Service {
 }
 
 /**
- * Runs a storage thread: opens it, then answers calls in order. Calls that arrive during a batch form the next one. An
- * uncaught error ends the thread and is reported to the main thread.
+ * Runs a storage thread: opens the storage, then answers calls in order. Calls that arrive during a batch form the next
+ * batch. An uncaught error ends the thread and is reported to the main thread.
  */
-export function serve(open: () => Service): void {
+export function runThread(open: () => ThreadService): void {
   const port = parentPort
   if (!port) throw new Error('This file runs as a thread of the storage, not by itself.')
-  const report = (message: Report, transfer: Transferable[] = []): void => port.postMessage(message, transfer)
-  let service: Service
+  const report = (message: ThreadReport, transfer: Transferable[] = []): void =>
+    port.postMessage(message, transfer)
+  let service: ThreadService
   try {
     service = open()
   } catch (error) {
@@ -226,7 +228,7 @@ export function serve(open: () => Service): void {
   const waiting: Call[] = []
   let running = false
   let closing = false
-  const take = (request: Request): void => {
+  const take = (request: ThreadRequest): void => {
     if (request.kind === 'calls') waiting.push(...request.calls)
     else closing = true
   }
@@ -236,7 +238,7 @@ export function serve(open: () => Service): void {
       while (waiting.length < service.most) {
         const next = receiveMessageOnPort(port)
         if (!next) break
-        take(next.message as Request)
+        take(next.message as ThreadRequest)
       }
       if (waiting.length === 0) break
       const batch = await service.execute(waiting.splice(0, service.most))
@@ -248,7 +250,7 @@ export function serve(open: () => Service): void {
     service.close()
     port.close()
   }
-  port.on('message', (request: Request) => {
+  port.on('message', (request: ThreadRequest) => {
     take(request)
     if (!running) void drain()
   })
@@ -256,10 +258,10 @@ export function serve(open: () => Service): void {
 }
 
 /**
- * Returns the byte arrays that own their whole buffer, which are moved to the other thread. Views of a larger buffer
- * are copied instead.
+ * Returns the byte arrays that own their whole buffer, which are moved to the other thread. Views of a larger buffer are
+ * copied.
  */
-function transferable(outcome: Outcome): Transferable[] {
+function transferable(outcome: CallResult): Transferable[] {
   if (!('value' in outcome) || !(outcome.value instanceof Uint8Array)) return []
   const { buffer, byteLength } = outcome.value
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : []

@@ -1,22 +1,22 @@
 /** Erases custom events about an address, and the runs that they started. */
-import { suppressionKey } from '../../mail/suppression.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
 import type { Db } from '../schema.ts'
-import { contactOf } from './contacts.ts'
-import type { Part, Scan } from './scan.ts'
+import { findContactByAddress } from './contacts.ts'
+import type { PhaseResult, ErasureContext } from './scan.ts'
 
-/** Rows removed in one step, of up to 32 KB each. */
+/** Maximum number of rows to remove in one step. A row has up to 32 KB. */
 const ROWS = 200
 
-/** Removes events by address, and by the contact that has the address now. */
-export async function sentEventsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
-  const contact = await contactOf(db, scan)
+/** Removes events by address, and by the contact that currently has the address. */
+export async function sentEventsPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
+  const contact = await findContactByAddress(db, scan)
   const rows = await db
     .selectFrom('sent_events')
     .select(['id', 'contact_id'])
     .where('team_id', '=', scan.teamId)
     .where((row) =>
       row.or([
-        row('address_key', '=', suppressionKey(scan.address)),
+        row('address_key', '=', toSuppressionKey(scan.address)),
         row('contact_id', '=', contact?.id ?? ''),
       ]),
     )

@@ -1,20 +1,27 @@
 /** Erases the contact with an address. */
-import { suppressionKey } from '../../mail/suppression.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
 import { removeContact } from '../audience/contact-address.ts'
 import { type Contact, getContact } from '../audience/contact-rows.ts'
 import type { Db } from '../schema.ts'
-import type { Part, Scan } from './scan.ts'
+import type { PhaseResult, ErasureContext } from './scan.ts'
 
 /** Finds the contact of the address, if it still exists. */
-export const contactOf = (db: Db, { teamId, address }: Scan): Promise<Contact | undefined> =>
-  getContact(db, { teamId, ref: { email: address } })
+export const findContactByAddress = (
+  db: Db,
+  { teamId, address }: ErasureContext,
+): Promise<Contact | undefined> => getContact(db, { teamId, ref: { email: address } })
 
 /**
- * Removes the contact, and pending sign-ups through forms. Keeps its opt-outs and its consent log under the hash, the log without IP addresses and the
- * like. Records the deletion for webhooks with only the contact's id.
+ * Removes the contact and pending sign-ups through forms. Keeps the contact's opt-outs and consent log under the hash, the
+ * log without IP addresses and similar data. Records the deletion for webhooks with only the contact's ID.
  */
-export async function contactsPhase(db: Db, scan: Scan, _after: string, now: number): Promise<Part> {
-  const contact = await contactOf(db, scan)
+export async function contactsPhase(
+  db: Db,
+  scan: ErasureContext,
+  _after: string,
+  now: number,
+): Promise<PhaseResult> {
+  const contact = await findContactByAddress(db, scan)
   if (contact && scan.write)
     await removeContact(db, contact, now, {
       ...contact,
@@ -26,7 +33,7 @@ export async function contactsPhase(db: Db, scan: Scan, _after: string, now: num
     await db
       .deleteFrom('form_signups')
       .where('team_id', '=', scan.teamId)
-      .where('address_key', '=', suppressionKey(scan.address))
+      .where('address_key', '=', toSuppressionKey(scan.address))
       .execute()
   const logged = db
     .selectFrom('consents')
@@ -45,7 +52,7 @@ export async function contactsPhase(db: Db, scan: Scan, _after: string, now: num
 }
 
 /** Removes names from stored event data about a contact. */
-export function withoutNames<T extends object>(data: T): T {
+export function removeNames<T extends object>(data: T): T {
   if (!('contact' in data) || typeof data.contact !== 'object') return data
   return { ...data, contact: { ...data.contact, firstName: null, lastName: null } }
 }

@@ -1,53 +1,56 @@
-/** Erases an address from emails and everything that belongs to them. */
+/** Erases an address from emails and all related data. */
 import { sql } from 'kysely'
-import { queued } from '../deliveries.ts'
-import { requestsOf } from '../logs.ts'
-import { dropErased } from '../queue/drop.ts'
+import { isQueued } from '../deliveries.ts'
+import { selectRequestIds } from '../logs.ts'
+import { dropErasedDeliveries } from '../queue/drop.ts'
 import type { Db } from '../schema.ts'
-import type { Part, Scan } from './scan.ts'
+import type { PhaseResult, ErasureContext } from './scan.ts'
 
-/** Queued deliveries examined in one step. Dropping one takes about five statements. */
+/** Number of queued deliveries examined in one step. Dropping one takes about five statements. */
 const DELIVERIES = 200
 
-/** Emails, and their recipients, examined in one step. */
+/** Number of emails examined in one step, and number of their recipients. */
 const EMAILS = 100
 
 const RECIPIENTS = 2000
 
 /**
- * Limits for the emails of one step: rows of recipients, events and attempts, and bytes of messages and transcripts. At
- * least one email is examined.
+ * Limits on the emails of one step: number of rows of recipients, events and attempts, and bytes of messages and
+ * transcripts. At least one email is examined.
  */
 const BELONGINGS = 300
 
 const MOST_BYTES = 2_000_000
 
-/**
- * Matches recipients with the address. SQLite's `lower` only handles ASCII, so the address is also compared as written.
- */
-const isAddress = (column: string, { address }: Scan) =>
+/** Matches recipients with the address. SQLite's `lower` handles only ASCII, so the address is also compared as written. */
+const isAddress = (column: string, { address }: ErasureContext) =>
   sql<boolean>`(${sql.ref(column)} in (${address}, ${address.toLowerCase()}) or lower(${sql.ref(column)}) = ${address.toLowerCase()})`
 
-/** Drops queued deliveries to the address. Searches by domain, which has an index. */
-export async function queuePhase(db: Db, scan: Scan, after: string, now: number): Promise<Part> {
+/** Drops queued deliveries to the address. Searches by domain, because that has an index. */
+export async function queuePhase(
+  db: Db,
+  scan: ErasureContext,
+  after: string,
+  now: number,
+): Promise<PhaseResult> {
   const rows = await db
     .selectFrom('deliveries')
     .select(['id', 'team_id'])
     .select(isAddress('recipient', scan).as('same'))
     .where('domain', '=', scan.address.slice(scan.address.lastIndexOf('@') + 1).toLowerCase())
     .where('id', '>', after)
-    .where(queued)
+    .where(isQueued)
     .orderBy('id')
     .limit(DELIVERIES)
     .execute()
   const ids = rows.filter((row) => Boolean(row.same) && row.team_id === scan.teamId).map(({ id }) => id)
-  if (scan.write && ids.length > 0) await dropErased(db, ids, scan.pseudonym, now)
+  if (scan.write && ids.length > 0) await dropErasedDeliveries(db, ids, scan.pseudonym, now)
   return { counts: { deliveries: ids.length }, next: rows.length < DELIVERIES ? null : rows.at(-1)!.id }
 }
 
 const COLUMNS = ['to_header', 'cc_header', 'bcc_header', 'reply_to', 'headers'] as const
 
-async function emailsAfter(db: Db, { teamId }: Scan, after: string) {
+async function emailsAfter(db: Db, { teamId }: ErasureContext, after: string) {
   return db
     .selectFrom('emails')
     .select(['id', 'size', ...COLUMNS])
@@ -75,15 +78,20 @@ const groupCount = async (
   return new Map(rows.flatMap((row) => (row.email_id === null ? [] : [[row.email_id, Number(row.count)]])))
 }
 
-/** Takes rows from the first on while their total worth is within `most`; at least one. */
+/** Returns the first rows, as long as their total `worth` is at most `most`, but at least one row. */
 function upTo<T>(rows: T[], most: number, worth: (row: T) => number): T[] {
   let sum = 0
   const end = rows.findIndex((row, at) => (sum += worth(row)) > most && at > 0)
   return end < 0 ? rows : rows.slice(0, end)
 }
 
-/** Finds emails that go to the address or contain it, and erases it there. */
-export async function emailsPhase(db: Db, scan: Scan, after: string, now: number): Promise<Part> {
+/** Finds emails that go to the address or contain it, and erases it from them. */
+export async function emailsPhase(
+  db: Db,
+  scan: ErasureContext,
+  after: string,
+  now: number,
+): Promise<PhaseResult> {
   const listed = await emailsAfter(db, scan, after)
   if (listed.length === 0) return { counts: {}, next: null }
   const counts = await groupCount(
@@ -101,10 +109,10 @@ export async function emailsPhase(db: Db, scan: Scan, after: string, now: number
     (row) => recipients.has(row.id) || scan.eraser.finds(COLUMNS.map((column) => row[column]).join('\n')),
   )
   const chosen = await affordable(db, named, counts)
-  const total: Required<Pick<Part, 'counts' | 'files'>> = { counts: {}, files: [] }
+  const total: Required<Pick<PhaseResult, 'counts' | 'files'>> = { counts: {}, files: [] }
   for (const row of chosen) {
     const part = await eraseEmail(db, scan, row, recipients.get(row.id) ?? [], now)
-    for (const [kind, count] of Object.entries(part.counts) as [keyof Part['counts'], number][])
+    for (const [kind, count] of Object.entries(part.counts) as [keyof PhaseResult['counts'], number][])
       total.counts[kind] = (total.counts[kind] ?? 0) + count
     total.files.push(...(part.files ?? []))
   }
@@ -128,7 +136,11 @@ async function affordable(db: Db, named: EmailRow[], recipients: Map<string, num
 }
 
 /** Returns the ids of the address's recipient rows, by email. */
-async function recipientsOf(db: Db, scan: Scan, emailIds: string[]): Promise<Map<string, string[]>> {
+async function recipientsOf(
+  db: Db,
+  scan: ErasureContext,
+  emailIds: string[],
+): Promise<Map<string, string[]>> {
   const rows = await db
     .selectFrom('deliveries')
     .select(['id', 'email_id'])
@@ -142,22 +154,22 @@ async function recipientsOf(db: Db, scan: Scan, emailIds: string[]): Promise<Map
 
 async function eraseEmail(
   db: Db,
-  scan: Scan,
+  scan: ErasureContext,
   row: EmailRow,
   deliveryIds: string[],
   now: number,
-): Promise<Omit<Part, 'next'>> {
+): Promise<Omit<PhaseResult, 'next'>> {
   const events = await eraseEvents(db, scan, row.id, deliveryIds)
   const attempts = await eraseAttempts(db, scan, row.id, deliveryIds)
   const reports = await reportsAbout(db, row.id, deliveryIds)
-  // Accepted after the queue was examined: nothing may be sent to the pseudonym.
-  const deliveries = scan.write ? await dropErased(db, deliveryIds, scan.pseudonym, now) : 0
+  // Drop deliveries that were accepted after the queue was examined, because nothing may be sent to the pseudonym.
+  const deliveries = scan.write ? await dropErasedDeliveries(db, deliveryIds, scan.pseudonym, now) : 0
   if (scan.write) {
     await hideHeaders(db, scan, row)
     await hideRecipients(db, scan, row.id, deliveryIds, now)
   }
   const bodies = { bodies: 0, bodies_later: 0, files: [] as string[] }
-  // A sent report quotes the address, too.
+  // Erase the bodies of sent reports, too, because they quote the address.
   for (const id of [row.id, ...reports]) await eraseBody(db, scan, id, bodies)
   const { files, ...gone } = bodies
   return {
@@ -166,7 +178,7 @@ async function eraseEmail(
   }
 }
 
-async function hideHeaders(db: Db, { eraser }: Scan, row: EmailRow): Promise<void> {
+async function hideHeaders(db: Db, { eraser }: ErasureContext, row: EmailRow): Promise<void> {
   const hidden = COLUMNS.map((column) => [column, JSON.stringify(eraser.hideIn(JSON.parse(row[column])))])
   await db
     .updateTable('emails')
@@ -177,7 +189,7 @@ async function hideHeaders(db: Db, { eraser }: Scan, row: EmailRow): Promise<voi
 
 async function hideRecipients(
   db: Db,
-  { eraser, pseudonym }: Scan,
+  { eraser, pseudonym }: ErasureContext,
   emailId: string,
   deliveryIds: string[],
   now: number,
@@ -196,7 +208,7 @@ async function hideRecipients(
       .where('email_id', '=', emailId)
       .where('id', '=', id)
       .execute()
-    // Pending webhook deliveries would contain the address.
+    // Drop due reports, because they would contain the address.
     await db
       .updateTable('reports')
       .set({ done_at: now })
@@ -219,10 +231,13 @@ async function reportsAbout(db: Db, emailId: string, deliveryIds: string[]): Pro
   return [...new Set(rows.flatMap(({ report_id }) => report_id ?? []))]
 }
 
-/** Deletes a body, or marks it for deletion once the email is final, if it is still queued for others. */
+/**
+ * Deletes a body or, if the email is still queued for other recipients, marks the body for deletion once the email is
+ * final.
+ */
 async function eraseBody(
   db: Db,
-  { write, teamId }: Scan,
+  { write, teamId }: ErasureContext,
   emailId: string,
   found: { bodies: number; bodies_later: number; files: string[] },
 ): Promise<void> {
@@ -266,12 +281,12 @@ async function eraseBody(
     .execute()
 }
 
-/** Hides the logged request of an email, which contains its body. */
+/** Removes the body of an email's logged request, which contains the content. */
 async function hideRequests(db: Db, emailId: string): Promise<void> {
   await db
     .updateTable('request_logs')
     .set({ request_body: null })
-    .where('id', 'in', requestsOf([emailId]))
+    .where('id', 'in', selectRequestIds([emailId]))
     .execute()
 }
 
@@ -281,8 +296,8 @@ interface Opened {
 }
 
 /**
- * Removes the data about who opened or clicked. For an email to several recipients, the person is unknown, so this
- * removes the data for all of them.
+ * Removes the data about who opened or clicked. For an email to several recipients, this can't be attributed to one person,
+ * so the data is removed for all of them.
  */
 function withoutReader(data: object): object {
   const { open, click, ...rest } = data as Opened
@@ -293,7 +308,12 @@ function withoutReader(data: object): object {
   }
 }
 
-async function eraseEvents(db: Db, scan: Scan, emailId: string, deliveryIds: string[]): Promise<number> {
+async function eraseEvents(
+  db: Db,
+  scan: ErasureContext,
+  emailId: string,
+  deliveryIds: string[],
+): Promise<number> {
   const rows = await db
     .selectFrom('events')
     .select(['seq', 'delivery_id', 'data'])
@@ -310,7 +330,12 @@ async function eraseEvents(db: Db, scan: Scan, emailId: string, deliveryIds: str
   return count
 }
 
-async function eraseAttempts(db: Db, scan: Scan, emailId: string, deliveryIds: string[]): Promise<number> {
+async function eraseAttempts(
+  db: Db,
+  scan: ErasureContext,
+  emailId: string,
+  deliveryIds: string[],
+): Promise<number> {
   const rows = await db
     .selectFrom('attempts')
     .select(['id', 'delivery_ids', 'transcript'])

@@ -1,12 +1,12 @@
 /**
- * Erases one person's data by address, in steps that never block the writer for long. The stored erasure is also the
+ * Erases one person's data by address, in steps that never block the writer for long. The stored erasure also serves as the
  * receipt.
  */
 import type { Selectable } from 'kysely'
-import { type Actor, actorFields, type ActorKind } from '../../mail/audit.ts'
-import { addressHash, type ErasureCounts, noCounts } from '../../mail/erasure.ts'
+import { type Actor, toActorFields, type ActorKind } from '../../mail/audit.ts'
+import { hashAddress, type ErasureCounts, createErasureCounts } from '../../mail/erasure.ts'
 import { appendAudit, completeAudit } from '../audit.ts'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import { type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db, ErasuresTable } from '../schema.ts'
 import { contactsPhase } from './contacts.ts'
 import { sentEventsPhase } from './automations.ts'
@@ -15,22 +15,22 @@ import { importsPhase } from './imports.ts'
 import {
   attemptsPhase,
   postmasterPhase,
-  receivedInFiles,
-  receivedPhase,
+  listReceivedEmailsInFiles,
+  receivedEmailsPhase,
   receiptsPhase,
   requestsPhase,
-  returnedPhase,
+  returnedMessagesPhase,
   suppressionsPhase,
   webhooksPhase,
 } from './others.ts'
 import { ERASURE_PHASES, type ErasurePhase } from '../values.ts'
-import { erasureKey, type Phase, scanOf, type Searched } from './scan.ts'
+import { getErasureKey, type Phase, createErasureContext, type FileSearchResults } from './scan.ts'
 
-/** The record of an erasure. Doesn't contain the address. */
+/** The record of an erasure, which doesn't contain the address. */
 export interface Erasure {
   id: string
   teamId: string
-  /** `addressHash` of the address. */
+  /** Hash of the address, created by `hashAddress`. */
   hash: string
   actor: string
   actorKind: ActorKind
@@ -41,16 +41,16 @@ export interface Erasure {
 }
 
 /** Arguments for a preview of an erasure, in steps. */
-export interface ErasureSurveyArgs {
+export interface ErasurePreviewArgs {
   teamId: string
   address: string
-  /** Where the step begins; absent for the first. */
+  /** Position at which the step begins; undefined for the first step. */
   from?: { phase: ErasurePhase; after: string } | undefined
 }
 
-export interface ErasureSurvey {
+export interface ErasurePreview {
   counts: ErasureCounts
-  /** Where the next step begins; null when all was examined. */
+  /** Position at which the next step begins; null if everything was examined. */
   next: { phase: ErasurePhase; after: string } | null
 }
 
@@ -61,9 +61,9 @@ const PHASES: Record<ErasurePhase, Phase> = {
   webhook_deliveries: webhooksPhase,
   webhook_attempts: attemptsPhase,
   receipts: receiptsPhase,
-  returned: returnedPhase,
+  returned: returnedMessagesPhase,
   postmaster: postmasterPhase,
-  received: receivedPhase,
+  received: receivedEmailsPhase,
   imports: importsPhase,
   sent_events: sentEventsPhase,
   contacts: contactsPhase,
@@ -81,9 +81,9 @@ const sum = (counts: ErasureCounts, more: Partial<ErasureCounts>): ErasureCounts
   return total
 }
 
-/** Kinds unknown to an older version count as 0. */
+/** Counts that an older version didn't store are 0. */
 const countsOf = (row: Pick<Selectable<ErasuresTable>, 'counts'>): ErasureCounts => ({
-  ...noCounts(),
+  ...createErasureCounts(),
   ...(JSON.parse(row.counts) as Partial<ErasureCounts>),
 })
 
@@ -98,13 +98,13 @@ const toErasure = (row: Selectable<ErasuresTable>): Erasure => ({
   counts: countsOf(row),
 })
 
-/** Stores an erasure and its start in the audit log. If one of the same address is running, returns that instead. */
+/** Stores an erasure, and its start in the audit log. If an erasure of the same address is running, returns that one. */
 async function beginErasure(
   db: Db,
   { id, teamId, address, actor }: { id: string; teamId: string; address: string; actor: Actor },
   now: number,
 ): Promise<Erasure> {
-  const hash = addressHash(await erasureKey(db), teamId, address)
+  const hash = hashAddress(await getErasureKey(db), teamId, address)
   const same = await db
     .selectFrom('erasures')
     .selectAll()
@@ -124,7 +124,7 @@ async function beginErasure(
     finished_at: null,
     phase: ERASURE_PHASES[0],
     after: '',
-    counts: JSON.stringify(noCounts()),
+    counts: JSON.stringify(createErasureCounts()),
     files: '[]',
   }
   await db.insertInto('erasures').values(row).execute()
@@ -132,7 +132,7 @@ async function beginErasure(
     id,
     teamId,
     at: now,
-    ...actorFields(actor),
+    ...toActorFields(actor),
     action: 'erasure.begin',
     target: `erasure ${id}`,
     targetName: null,
@@ -144,25 +144,28 @@ async function beginErasure(
   return toErasure(row)
 }
 
-/** The result of a step, and the files to delete. Includes those of the previous step, which a crash may have left. */
-export interface ErasedStep {
+/**
+ * The result of a step, and the files to delete. They include the files of the previous step, because a crash may have left
+ * these.
+ */
+export interface ErasureStepResult {
   erasure: Erasure
   files: string[]
 }
 
 /**
- * Runs one step; `finishedAt` is set after the last. Returns undefined if there is no such erasure. The cursor is in
- * the row, so another process can continue.
+ * Runs one step. `finishedAt` is set after the last step. Returns undefined if there is no such erasure. The position is in
+ * the row, so that another process can continue.
  */
 async function eraseStep(
   db: Db,
-  { id, searched }: { id: string; searched?: Searched },
+  { id, searched }: { id: string; searched?: FileSearchResults },
   now: number,
-): Promise<ErasedStep | undefined> {
+): Promise<ErasureStepResult | undefined> {
   const row = await db.selectFrom('erasures').selectAll().where('id', '=', id).executeTakeFirst()
   if (!row) return undefined
   if (row.finished_at !== null || row.address === null) return { erasure: toErasure(row), files: [] }
-  const scan = await scanOf(db, {
+  const scan = await createErasureContext(db, {
     teamId: row.team_id,
     address: row.address,
     write: true,
@@ -184,27 +187,27 @@ async function eraseStep(
   return { erasure, files: [...(JSON.parse(row.files) as string[]), ...files] }
 }
 
-/** Counts in one step what an erasure would change. Changes nothing. */
+/** Counts, in one step, what an erasure would change. Changes nothing. */
 async function surveyErasure(
   db: Db,
-  { teamId, address, from, searched }: ErasureSurveyArgs & { searched?: Searched },
+  { teamId, address, from, searched }: ErasurePreviewArgs & { searched?: FileSearchResults },
   now: number,
-): Promise<ErasureSurvey> {
-  const scan = await scanOf(db, { teamId, address, write: false, searched })
+): Promise<ErasurePreview> {
+  const scan = await createErasureContext(db, { teamId, address, write: false, searched })
   const at = from ?? START
   const part = await PHASES[at.phase](db, scan, at.after, now)
   const phase = part.next === null ? after(at.phase) : at.phase
   return {
-    counts: sum(noCounts(), part.counts),
+    counts: sum(createErasureCounts(), part.counts),
     next: phase === undefined ? null : { phase, after: part.next ?? '' },
   }
 }
 
-/** The files of received email that the next step covers, and the address to search for; undefined: none. */
+/** The files of received email that the next step covers, and the address to search for; undefined if there are none. */
 export type FilesToSearch = { address: string; ids: string[] } | undefined
 
-/** Returns the files for a running erasure or for a preview. */
-async function filesToSearch(db: Db, args: { id: string } | ErasureSurveyArgs): Promise<FilesToSearch> {
+/** Returns the files to search for a running erasure or for a preview. */
+async function filesToSearch(db: Db, args: { id: string } | ErasurePreviewArgs): Promise<FilesToSearch> {
   if (!('id' in args)) return filesAt(db, args, args.from ?? START)
   const row = await db
     .selectFrom('erasures')
@@ -221,7 +224,7 @@ async function filesAt(
   { phase, after }: { phase: ErasurePhase; after: string },
 ): Promise<FilesToSearch> {
   if (phase !== 'received') return undefined
-  const ids = await receivedInFiles(db, teamId, after)
+  const ids = await listReceivedEmailsInFiles(db, teamId, after)
   return ids.length === 0 ? undefined : { address, ids }
 }
 
@@ -241,7 +244,7 @@ async function getErasure(
 /** Lists erasures, newest first. */
 async function listErasures(db: Db, args: PageArgs): Promise<Page<Erasure>> {
   const erasures = db.selectFrom('erasures').selectAll().where('team_id', '=', args.teamId)
-  return pageOf(erasures, args, toErasure)
+  return readPage(erasures, args, toErasure)
 }
 
 /** Lists the ids of unfinished erasures of all teams, oldest first. */

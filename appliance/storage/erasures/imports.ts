@@ -1,14 +1,15 @@
 /**
- * Erases rejected import rows with an address. Rows still in files are skipped when they are written (import-rows.ts).
+ * Erases rejected import rows with an address. Rows that are still in files are skipped when they are written
+ * (import-rows.ts).
  */
 import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
-import type { Part, Scan } from './scan.ts'
+import type { PhaseResult, ErasureContext } from './scan.ts'
 
-/** Rows examined in one step, of up to 4 KB each. */
+/** Number of rows examined in one step. A row has up to 4 KB. */
 const ROWS = 500
 
-export async function importsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+export async function importsPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
   const [importId = '', line = 0] = after === '' ? [] : (JSON.parse(after) as [string, number])
   const rows = await db
     .selectFrom('contact_import_rejects as r')

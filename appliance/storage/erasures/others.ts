@@ -1,26 +1,26 @@
 /**
- * Erases an address from everything but emails: requests, webhooks, receipts, the suppression list and received mail.
+ * Erases an address from everything except emails: requests, webhooks, receipts, the suppression list and received mail.
  */
 import { sql } from 'kysely'
-import { erasedSuppressionKey } from '../../mail/erasure.ts'
-import { suppressionKey } from '../../mail/suppression.ts'
-import { BEFORE_ALL, type EventCursor, formatCursor, readCursor } from '../event-cursor.ts'
-import { afterCursor, cursorOf, eventOrder } from '../events.ts'
+import { createErasedSuppressionKey } from '../../mail/erasure.ts'
+import { toSuppressionKey } from '../../mail/suppression.ts'
+import { START_CURSOR, type EventCursor, formatCursor, parseCursor } from '../event-cursor.ts'
+import { isAfterCursor, toCursor, eventOrder } from '../events.ts'
 import type { Db } from '../schema.ts'
-import { contactOf, withoutNames } from './contacts.ts'
-import type { Part, Scan } from './scan.ts'
+import { findContactByAddress, removeNames } from './contacts.ts'
+import type { PhaseResult, ErasureContext } from './scan.ts'
 import { firstTeam } from '../teams.ts'
 
-/** Rows per step. Each has up to 32 KB to search. */
+/** Number of rows per step. A row has up to 32 KB to search. */
 const REQUESTS = 50
 
-/** Rows per step. Webhook payloads and responses are a few kilobytes each. */
+/** Number of rows per step. Webhook payloads and responses have a few kilobytes each. */
 const TOLD = 200
 
 const RECEIPTS = 500
 
-/** Hides the address in JSON, or in plain text if it isn't JSON. */
-function hideText({ eraser }: Scan, text: string): string {
+/** Replaces the address in JSON, or in plain text if the text isn't JSON. */
+function hideText({ eraser }: ErasureContext, text: string): string {
   try {
     return JSON.stringify(eraser.hideIn(JSON.parse(text) as unknown))
   } catch {
@@ -28,11 +28,11 @@ function hideText({ eraser }: Scan, text: string): string {
   }
 }
 
-const hideMaybe = (scan: Scan, text: string | null): string | null =>
+const hideMaybe = (scan: ErasureContext, text: string | null): string | null =>
   text === null ? null : hideText(scan, text)
 
 /** Erases the address from the request log. */
-export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+export async function requestsPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
   const rows = await db
     .selectFrom('request_logs')
     .select(['id', 'endpoint', 'query', 'message', 'request_body', 'response_body'])
@@ -41,8 +41,8 @@ export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<
     .orderBy('id')
     .limit(REQUESTS)
     .execute()
-  // Requests about the contact may contain personal data without the address.
-  const contact = await contactOf(db, scan)
+  // Requests about the contact may contain personal data other than the address.
+  const contact = await findContactByAddress(db, scan)
   const about = (endpoint: string): boolean => contact !== undefined && endpoint.includes(contact.id)
   const found = rows.filter(
     (row) =>
@@ -68,8 +68,8 @@ export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<
 
 const isOfContacts = (endpoint: string): boolean => /\/contacts(\/|$)/.test(endpoint)
 
-/** Removes from a payload the address, names, the subject, and data about who opened or clicked. */
-function hidePayload({ eraser }: Scan, payload: string): string {
+/** Removes the address, names, the subject, and data about who opened or clicked from a payload. */
+function hidePayload({ eraser }: ErasureContext, payload: string): string {
   const told = eraser.hideIn(JSON.parse(payload) as { data?: Record<string, unknown> })
   const { data } = told
   if (typeof data !== 'object' || data === null) return JSON.stringify(told)
@@ -88,7 +88,7 @@ function hidePayload({ eraser }: Scan, payload: string): string {
 }
 
 /** Erases the address from webhook deliveries, pending and final. */
-export async function webhooksPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+export async function webhooksPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
   const rows = await db
     .selectFrom('webhook_deliveries')
     .select(['id', 'team_id', 'payload'])
@@ -107,7 +107,7 @@ export async function webhooksPhase(db: Db, scan: Scan, after: string): Promise<
 }
 
 /** Erases the address from webhook responses. */
-export async function attemptsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+export async function attemptsPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
   const rows = await db
     .selectFrom('webhook_attempts')
     .select(['id', 'team_id', 'error', 'request_headers', 'response_headers', 'response'])
@@ -136,8 +136,8 @@ export async function attemptsPhase(db: Db, scan: Scan, after: string): Promise<
   return { counts: { webhook_attempts: found.length }, next: rows.length < TOLD ? null : rows.at(-1)!.id }
 }
 
-/** Deletes stored responses to idempotent requests that contain the address, at most a day before they expire. */
-export async function receiptsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+/** Deletes stored responses to idempotent requests that contain the address. They would have expired within a day. */
+export async function receiptsPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
   const [scope = '', key = ''] = after === '' ? [] : (JSON.parse(after) as [string, string])
   const rows = await db
     .selectFrom('receipts')
@@ -164,40 +164,43 @@ export async function receiptsPhase(db: Db, scan: Scan, after: string): Promise<
 }
 
 /** Erases the address from the suppression list, and from events about it. */
-export async function suppressionsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+export async function suppressionsPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
   const listed = after === '' ? await eraseListed(db, scan) : 0
-  const { count, next } = await eraseTold(db, scan, readCursor(after) ?? BEFORE_ALL)
+  const { count, next } = await eraseTold(db, scan, parseCursor(after) ?? START_CURSOR)
   return { counts: { suppressions: listed, events: count }, next }
 }
 
-/** Events per step that aren't about an email, a few hundred bytes each. */
+/** Number of events per step that aren't about an email. An event has a few hundred bytes. */
 const OTHERS = 500
 
 async function eraseTold(
   db: Db,
-  { teamId, eraser, write }: Scan,
+  { teamId, eraser, write }: ErasureContext,
   after: EventCursor,
 ): Promise<{ count: number; next: string | null }> {
   const rows = await db
     .selectFrom('events')
     .select(['seq', 'team_id', 'data'])
     .where('email_id', 'is', null)
-    .where(afterCursor('events', after))
+    .where(isAfterCursor('events', after))
     .orderBy(eventOrder('events'))
     .limit(OTHERS)
     .execute()
   const found = rows.filter((row) => row.team_id === teamId && eraser.finds(row.data))
   for (const { seq, data } of write ? found : []) {
-    const hidden = JSON.stringify(eraser.hideIn(withoutNames(JSON.parse(data) as object)))
+    const hidden = JSON.stringify(eraser.hideIn(removeNames(JSON.parse(data) as object)))
     await db.updateTable('events').set({ data: hidden }).where('seq', '=', seq).execute()
   }
-  return { count: found.length, next: rows.length < OTHERS ? null : formatCursor(cursorOf(rows.at(-1)!)) }
+  return { count: found.length, next: rows.length < OTHERS ? null : formatCursor(toCursor(rows.at(-1)!)) }
 }
 
-/** Keeps a suppressed address suppressed under its hash. Deletes the record of a removed one. */
-async function eraseListed(db: Db, scan: Scan): Promise<number> {
+/**
+ * Keeps a suppressed address suppressed under its hash. If the address was removed from the list, deletes the record of
+ * that.
+ */
+async function eraseListed(db: Db, scan: ErasureContext): Promise<number> {
   const { teamId, address, hash, pseudonym, write } = scan
-  const key = suppressionKey(address)
+  const key = toSuppressionKey(address)
   const row = await db
     .selectFrom('suppressions')
     .select('id')
@@ -208,7 +211,7 @@ async function eraseListed(db: Db, scan: Scan): Promise<number> {
   if (!write) return count
   await db.deleteFrom('unsuppressed').where('team_id', '=', teamId).where('address', '=', key).execute()
   if (!row) return count
-  const hashed = erasedSuppressionKey(hash)
+  const hashed = createErasedSuppressionKey(hash)
   await db.deleteFrom('suppressions').where('team_id', '=', teamId).where('address', '=', hashed).execute()
   await db
     .updateTable('suppressions')
@@ -218,7 +221,7 @@ async function eraseListed(db: Db, scan: Scan): Promise<number> {
   return count
 }
 
-/** Rows examined in one step, and their bytes; at least one row. */
+/** Number of rows examined in one step, and maximum number of their bytes; at least one row is examined. */
 const ROWS = 200
 
 const BYTES = 2_000_000
@@ -228,7 +231,7 @@ interface Candidate {
   bytes: number
 }
 
-/** Takes as many rows as one step may search. */
+/** Returns the rows that one step may search. */
 function affordable<T extends Candidate>(rows: T[]): T[] {
   let sum = 0
   const end = rows.findIndex(({ bytes }, at) => (sum += bytes) > BYTES && at > 0)
@@ -236,7 +239,7 @@ function affordable<T extends Candidate>(rows: T[]): T[] {
 }
 
 const named = (
-  { eraser }: Scan,
+  { eraser }: ErasureContext,
   row: { mail_from: string; rcpt_to: string; body: Uint8Array | null; report?: string | null },
 ): boolean =>
   eraser.finds(
@@ -246,8 +249,12 @@ const named = (
 const nextOf = (listed: Candidate[], looked: Candidate[]): string | null =>
   looked.length === listed.length && listed.length < ROWS ? null : looked.at(-1)!.id
 
-/** Deletes returned messages that contain the address or belong to an email to it, in any encoding. */
-export async function returnedPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+/** Deletes returned messages that contain the address, in any encoding, or that belong to an email to it. */
+export async function returnedMessagesPhase(
+  db: Db,
+  scan: ErasureContext,
+  after: string,
+): Promise<PhaseResult> {
   const recipients = [scan.address.toLowerCase(), scan.pseudonym]
   const listed = await db
     .selectFrom('returned_messages as m')
@@ -278,8 +285,8 @@ export async function returnedPhase(db: Db, scan: Scan, after: string): Promise<
   return { counts: { received_messages: ids.length }, next: nextOf(listed, looked) }
 }
 
-/** Deletes messages to postmaster. They belong to the first team, which runs the server. */
-export async function postmasterPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+/** Deletes messages to postmaster that contain the address. They belong to the first team, which runs the server. */
+export async function postmasterPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
   const first = await firstTeam(db)
   if (first?.id !== scan.teamId) return { counts: {}, next: null }
   const listed = await db
@@ -318,13 +325,13 @@ async function receivedAfter(db: Db, teamId: string, after: string) {
 }
 
 /** Lists the received emails with files that a step after `after` examines. */
-export async function receivedInFiles(db: Db, teamId: string, after: string): Promise<string[]> {
+export async function listReceivedEmailsInFiles(db: Db, teamId: string, after: string): Promise<string[]> {
   const looked = affordable(await receivedAfter(db, teamId, after))
   return looked.filter((row) => row.in_file === 1).map(({ id }) => id)
 }
 
-/** Erases the address as a forwarding target. Forwarded mail from other people stays. */
-async function forgetForwards(db: Db, { teamId, address }: Scan): Promise<void> {
+/** Erases the address as a forwarding target. Mail from other people that was forwarded to it stays. */
+async function forgetForwards(db: Db, { teamId, address }: ErasureContext): Promise<void> {
   await db
     .deleteFrom('received_forwards')
     .where((where) => where(sql`lower(recipient)`, '=', address.toLowerCase()))
@@ -332,12 +339,12 @@ async function forgetForwards(db: Db, { teamId, address }: Scan): Promise<void> 
     .execute()
 }
 
-/** Deletes received email with the address in its envelope or anywhere in the message. */
-export async function receivedPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+/** Deletes received email that has the address in its envelope or anywhere in the message. */
+export async function receivedEmailsPhase(db: Db, scan: ErasureContext, after: string): Promise<PhaseResult> {
   if (after === '' && scan.write) await forgetForwards(db, scan)
   const listed = await receivedAfter(db, scan.teamId, after)
   if (listed.length === 0) return { counts: {}, next: null }
-  // An email that arrived after the files were searched is left to the next step.
+  // Leave emails that arrived after the files were searched to the next step.
   const end = listed.findIndex((row) => row.in_file === 1 && !scan.searched.has(row.id))
   const looked = affordable(end < 0 ? listed : listed.slice(0, end))
   if (looked.length === 0) return { counts: {}, next: after }

@@ -1,8 +1,8 @@
-import { addressHash, createEraser, type ErasureCounts, pseudonymOf } from '../../mail/erasure.ts'
+import { hashAddress, createEraser, type ErasureCounts, createPseudonym } from '../../mail/erasure.ts'
 import type { Db } from '../schema.ts'
 
 /** The parameters of an erasure for its phases. */
-export interface Scan {
+export interface ErasureContext {
   teamId: string
   /** In A-labels. */
   address: string
@@ -11,27 +11,27 @@ export interface Scan {
   eraser: ReturnType<typeof createEraser>
   /** Whether to write changes; false only counts them. */
   write: boolean
-  /** Received emails with searched files, and whether they contain the address. */
+  /** Received emails whose files were searched, and whether each contains the address. */
   searched: ReadonlyMap<string, boolean>
 }
 
-/** Matches in files. The engine searches them, because the storage threads only know rows. */
-export type Searched = readonly { id: string; named: boolean }[]
+/** The result of searching files. The engine searches them, because the storage threads handle only rows. */
+export type FileSearchResults = readonly { id: string; named: boolean }[]
 
 /** The result of one step of a phase. */
-export interface Part {
+export interface PhaseResult {
   counts: Partial<ErasureCounts>
-  /** Where the next step of the phase begins; null: the phase is done. */
+  /** Position at which the next step of the phase begins; null if the phase is complete. */
   next: string | null
-  /** Emails with messages in files. The engine deletes those after the commit. */
+  /** IDs of emails with messages in files, which the engine deletes after the commit. */
   files?: string[]
 }
 
-/** A step of a phase. Examines a bounded number of rows after `after`. */
-export type Phase = (db: Db, scan: Scan, after: string, now: number) => Promise<Part>
+/** A step of a phase. Examines a limited number of rows after `after`. */
+export type Phase = (db: Db, scan: ErasureContext, after: string, now: number) => Promise<PhaseResult>
 
-/** Returns the key of the hashes, which a migration created. */
-export async function erasureKey(db: Db): Promise<Uint8Array> {
+/** Returns the key for hashing addresses, which a migration created. */
+export async function getErasureKey(db: Db): Promise<Uint8Array> {
   const { value } = await db
     .selectFrom('secrets')
     .select('value')
@@ -40,17 +40,17 @@ export async function erasureKey(db: Db): Promise<Uint8Array> {
   return value
 }
 
-export async function scanOf(
+export async function createErasureContext(
   db: Db,
   {
     teamId,
     address,
     write,
     searched = [],
-  }: Pick<Scan, 'teamId' | 'address' | 'write'> & { searched?: Searched | undefined },
-): Promise<Scan> {
-  const hash = addressHash(await erasureKey(db), teamId, address)
-  const pseudonym = pseudonymOf(hash)
+  }: Pick<ErasureContext, 'teamId' | 'address' | 'write'> & { searched?: FileSearchResults | undefined },
+): Promise<ErasureContext> {
+  const hash = hashAddress(await getErasureKey(db), teamId, address)
+  const pseudonym = createPseudonym(hash)
   const eraser = createEraser(address, pseudonym)
   const files = new Map(searched.map(({ id, named }) => [id, named]))
   return { teamId, address, hash, pseudonym, eraser, write, searched: files }

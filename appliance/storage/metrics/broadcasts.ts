@@ -1,10 +1,10 @@
-/** Metrics of broadcasts: roll-ups of their emails' events, written together with the events. */
+/** Metrics of broadcasts: roll-ups of the events of their emails, which are written together with the events. */
 import { sql } from 'kysely'
-import { valuesOf } from '../lists.ts'
+import { buildValues } from '../lists.ts'
 import type { Db, MetricsBroadcastsTable } from '../schema.ts'
-import { type MetricsQuery, QUARTER, quarterOf } from './counters.ts'
+import { type MetricsQuery, QUARTER_HOUR_MS, startOfQuarterHour } from './counters.ts'
 
-/** A sum for one broadcast in one of the ranges. */
+/** The sum of a counter for one broadcast in one of the ranges. */
 export interface BroadcastMetricsSum {
   /** Start of the range. */
   start: number
@@ -14,7 +14,7 @@ export interface BroadcastMetricsSum {
   n: number
 }
 
-/** Ranges per statement. Each takes three parameters, and the engine allows 32,766. */
+/** Number of ranges per statement. Each takes three parameters, and the engine allows 32,766. */
 const ROUND = 2000
 
 /** Sums the roll-ups of these broadcasts, or of all. */
@@ -28,9 +28,13 @@ async function sumBroadcastMetrics(
   for (let at = 0; at < ranges.length; at += ROUND) {
     const whole = ranges
       .slice(at, at + ROUND)
-      .map(({ start, end }) => [start, quarterOf(start), quarterOf(end - 1) + QUARTER])
+      .map(({ start, end }) => [
+        start,
+        startOfQuarterHour(start),
+        startOfQuarterHour(end - 1) + QUARTER_HOUR_MS,
+      ])
     const { rows } = await sql<BroadcastMetricsSum>`
-      with ranges (start, at, until) as ${valuesOf(['bigint', 'bigint', 'bigint'], whole)}
+      with ranges (start, at, until) as ${buildValues(['bigint', 'bigint', 'bigint'], whole)}
       select ranges.start as start, m.broadcast_id as "broadcastId", m.domain_id as "domainId", m.counter as counter, sum(m.n) as n
       from ranges cross join metrics_broadcasts m
       where m.team_id = ${teamId} and m.at >= ranges.at and m.at < ranges.until ${domains} ${broadcasts}
@@ -48,7 +52,7 @@ const keyOf = ({ at, broadcast_id, domain_id, counter }: Row) =>
 
 /**
  * Recomputes the roll-ups of broadcasts from the events, for whole quarter hours from `start` (inclusive) to `end`
- * (exclusive). Returns how many numbers were wrong.
+ * (exclusive). Returns the number of corrected counts.
  * @param leave quarter hours to leave unchanged
  */
 export async function recountBroadcasts(
@@ -96,7 +100,7 @@ async function counted(
   leave: ReadonlySet<number>,
 ): Promise<Map<string, Row>> {
   const sums = new Map<string, Row>()
-  for (let at = start; at < end; at += QUARTER) {
+  for (let at = start; at < end; at += QUARTER_HOUR_MS) {
     if (leave.has(at)) continue
     const events = await db
       .selectFrom('events as v')
@@ -105,7 +109,7 @@ async function counted(
       .select((select) => select.fn.sum<number>('v.amount').as('n'))
       .where('v.team_id', '=', teamId)
       .where('v.created_at', '>=', at)
-      .where('v.created_at', '<', at + QUARTER)
+      .where('v.created_at', '<', at + QUARTER_HOUR_MS)
       .where('v.counted', '!=', '')
       .where('e.broadcast_id', 'is not', null)
       .groupBy(['v.domain_id', 'e.broadcast_id', 'v.counted'])
@@ -136,13 +140,13 @@ async function broadcastNames(
 }
 
 /** Numbers of running and scheduled broadcasts of all teams. */
-export interface OpenBroadcasts {
+export interface OpenBroadcastCounts {
   scheduled: number
   sending: number
   paused: number
 }
 
-async function countOpenBroadcasts(db: Db): Promise<OpenBroadcasts> {
+async function countOpenBroadcasts(db: Db): Promise<OpenBroadcastCounts> {
   const rows = await db
     .selectFrom('broadcasts')
     .select((row) => [

@@ -1,13 +1,19 @@
 /** Metrics: roll-ups of the events, written together with the events. */
 import { sql } from 'kysely'
 import type { Db, MetricsTable } from '../schema.ts'
-import { valuesOf } from '../lists.ts'
-import { QUARTER, quarterOf, type SummedBy, type BreakdownQuery, type MetricsQuery } from './counters.ts'
+import { buildValues } from '../lists.ts'
+import {
+  QUARTER_HOUR_MS,
+  startOfQuarterHour,
+  type SumDimension,
+  type BreakdownQuery,
+  type MetricsQuery,
+} from './counters.ts'
 import { recountBroadcasts } from './broadcasts.ts'
 import { correctSums } from './sums.ts'
-import { recountTags, tagRows } from './tags.ts'
+import { recountTags, buildTagQuery } from './tags.ts'
 
-/** A sum for one of the ranges. */
+/** The sum of a counter for one of the ranges. */
 export interface MetricsSum {
   /** Start of the range. */
   start: number
@@ -17,14 +23,17 @@ export interface MetricsSum {
   n: number
 }
 
-/** A sum for one domain, provider or tag (`name:value`); `value` null: for all that aren't returned separately. */
+/**
+ * The sum of a counter for one domain, provider or tag (`name:value`). `value` is null for all that aren't returned
+ * separately.
+ */
 export interface BreakdownSum {
   value: string | null
   counter: string
   n: number
 }
 
-/** A sum for one email in one of the ranges. */
+/** The sum of a counter for one email in one of the ranges. */
 export interface EmailMetricsSum extends MetricsSum {
   emailId: string
 }
@@ -36,26 +45,26 @@ export interface MetricsSpan {
   last: number
 }
 
-/** Ranges per statement. Each takes two parameters, and the engine allows 32,766. */
+/** Number of ranges per statement. Each takes two parameters, and the engine allows 32,766. */
 const ROUND = 2000
 
 type Range = MetricsQuery['ranges'][number]
 
 /** Builds a table `ranges (start, at, until)`. `start` identifies the range that a chunk of time belongs to. */
 const rangesTable = (spans: readonly (Range & { of: number })[]) =>
-  valuesOf(
+  buildValues(
     ['bigint', 'bigint', 'bigint'],
     spans.map(({ of, start, end }) => [of, start, end]),
   )
 
 /** Rounds a range to whole quarter hours, the smallest unit of the roll-ups. */
 const inQuarters = ({ start, end }: Range): Range => ({
-  start: quarterOf(start),
-  end: quarterOf(end - 1) + QUARTER,
+  start: startOfQuarterHour(start),
+  end: startOfQuarterHour(end - 1) + QUARTER_HOUR_MS,
 })
 
 /**
- * Splits a range into single quarter hours or sums, so that the key finds the few rows of one value without reading
+ * Splits a range into single quarter hours or sums, so that the primary key finds the few rows of one value without reading
  * others.
  */
 function oneByOne({ start, end }: Range, length: number): Range[] {
@@ -74,8 +83,8 @@ const onlyOf = ({ domainIds, providers }: Filter) => {
   return providers ? sql`${domains} and m.provider in (${sql.join(providers)})` : domains
 }
 
-/** Returns the table to read rows `m` from, their condition, and their dimension. */
-function rowsOf(query: Filter & { teamId: string; length?: number | undefined }, dimension: SummedBy) {
+/** Returns the table from which to read rows `m`, the condition, and the column of the dimension. */
+function rowsOf(query: Filter & { teamId: string; length?: number | undefined }, dimension: SumDimension) {
   const { teamId, length, domainIds, providers } = query
   if (length === undefined)
     return {
@@ -92,19 +101,19 @@ function rowsOf(query: Filter & { teamId: string; length?: number | undefined },
   }
 }
 
-/** Returns the dimension of the sums that answer a query. */
-function dimensionOf({ together, domainIds, providers }: MetricsQuery): SummedBy {
+/** Returns the dimension of the sums that contain the result of a query. */
+function dimensionOf({ together, domainIds, providers }: MetricsQuery): SumDimension {
   if (providers) return 'provider'
   return together === true && !domainIds ? 'all' : 'domain'
 }
 
-/** Reports whether the key finds the rows of one chunk without reading others. */
+/** Whether the primary key finds the rows of one chunk without reading others. */
 const isNarrow = ({ domainIds, providers, length }: Filter & { length?: number | undefined }): boolean =>
   domainIds !== undefined || (providers !== undefined && length !== undefined)
 
 /**
- * Sums roll-ups. Pass at most a day of quarter hours per call: a month of a large team blocks the reading thread for a
- * second (`sumInPieces` of events/metrics-pieces.ts).
+ * Sums roll-ups. Pass at most a day of quarter hours per call, because a month of a large team blocks the reading thread
+ * for a second (see `sumInChunks` in events/metrics-pieces.ts).
  */
 async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
   const { length } = query
@@ -114,7 +123,7 @@ async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
   const sums = new Map<string, MetricsSum>()
   const spans = query.ranges.flatMap((range) => {
     const whole = length === undefined ? inQuarters(range) : range
-    const parts = isNarrow(query) ? oneByOne(whole, length ?? QUARTER) : [whole]
+    const parts = isNarrow(query) ? oneByOne(whole, length ?? QUARTER_HOUR_MS) : [whole]
     return parts.map((part) => ({ ...part, of: range.start }))
   })
   for (let at = 0; at < spans.length; at += ROUND) {
@@ -136,15 +145,15 @@ async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
 }
 
 /**
- * Sums roll-ups by domain, mailbox provider or tag, also for at most a day of quarter hours (`breakDownInPieces`). With
- * a `length`, the only filter allowed is by the breakdown's own dimension; a breakdown by tag allows one filter. Tags
- * have only daily sums, and only those that `addTagCounts` added.
+ * Sums roll-ups by domain, mailbox provider or tag. Pass at most a day of quarter hours per call (see `breakDownInChunks`).
+ * With a `length`, the only filter allowed is by the breakdown's own dimension; a breakdown by tag allows one filter. Tags
+ * have only daily sums, which `addTagCounts` adds.
  */
 async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
   const { length } = query
   const range = length === undefined ? inQuarters(query.range) : query.range
-  const { from, where, value } = query.by === 'tag' ? tagRows(query) : rowsOf(query, query.by)
-  const parts = isNarrow(query) ? oneByOne(range, length ?? QUARTER) : [range]
+  const { from, where, value } = query.by === 'tag' ? buildTagQuery(query) : rowsOf(query, query.by)
+  const parts = isNarrow(query) ? oneByOne(range, length ?? QUARTER_HOUR_MS) : [range]
   const { rows } = await sql<BreakdownSum>`
     with ranges (start, at, until) as ${rangesTable(parts.map((part) => ({ ...part, of: 0 })))},
     sums as (
@@ -165,8 +174,8 @@ async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<Breakdow
 }
 
 /**
- * Sums events of these emails or of all. Returns undefined if it would have to read more than `mostEvents`; then the
- * query must be narrower.
+ * Sums events of these emails, or of all emails. Returns undefined if it would have to read more than `mostEvents`; then
+ * the query must be narrowed.
  */
 async function sumEmailMetrics(
   db: Db,
@@ -210,7 +219,7 @@ async function sumEmailMetrics(
   return [...sums.values()]
 }
 
-/** Returns the period of each team that can be recomputed. */
+/** Returns, for each team, the period that can be recomputed. */
 async function metricsSpans(db: Db): Promise<MetricsSpan[]> {
   const { rows } = await sql<{ team_id: string; first: number; last: number }>`
     select team_id, min(first) as first, max(last) as last from (
@@ -230,9 +239,9 @@ type Row = MetricsTable
 const keyOf = ({ at, domain_id, counter, provider }: Row) => `${at} ${domain_id} ${counter} ${provider}`
 
 /**
- * Recomputes the roll-ups of a team from its events, for whole quarter hours from `start` (inclusive) to `end`
- * (exclusive), and the sums of those days; also those by tag, up to their cursor. Leaves quarter hours with deleted
- * events unchanged. Returns how many numbers were wrong, and how many quarter hours were left.
+ * Recomputes the roll-ups of a team from its events, for whole quarter hours from `start` (inclusive) to `end` (exclusive),
+ * and the sums of those days. Also recomputes the roll-ups by tag, up to their cursor. Quarter hours with deleted events
+ * are left unchanged. Returns the number of corrected counts, and the number of quarter hours left unchanged.
  */
 async function recomputeMetrics(
   db: Db,
@@ -285,14 +294,14 @@ const byKey = (rows: Row[]) => new Map(rows.map((row) => [keyOf(row), row]))
 /** Computes the roll-ups from the events. */
 async function counted(db: Db, teamId: string, start: number, end: number): Promise<Row[]> {
   const sums = new Map<string, Row>()
-  for (let at = start; at < end; at += QUARTER) {
+  for (let at = start; at < end; at += QUARTER_HOUR_MS) {
     const events = await db
       .selectFrom('events')
       .select(['domain_id', 'provider', 'counted'])
       .select((select) => select.fn.sum<number>('amount').as('n'))
       .where('team_id', '=', teamId)
       .where('created_at', '>=', at)
-      .where('created_at', '<', at + QUARTER)
+      .where('created_at', '<', at + QUARTER_HOUR_MS)
       .where('counted', '!=', '')
       .groupBy(['domain_id', 'provider', 'counted'])
       .execute()

@@ -1,21 +1,19 @@
 /**
- * Sums of the roll-ups of past days, per UTC hour, day and week, so that a query for a month needn't add up quarter
+ * Sums of the roll-ups of past days, per UTC hour, day and week, so that a query for a month doesn't have to add up quarter
  * hours.
  */
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, MetricsSumsTable } from '../schema.ts'
-import { startOfSum, SUMMED, type SummedBy } from './counters.ts'
+import { startOfSum, SUM_LENGTHS, type SumDimension } from './counters.ts'
 
 interface Range {
   start: number
   end: number
 }
 
-const [WEEK, DAY, HOUR] = SUMMED.all
+const [WEEK, DAY, HOUR] = SUM_LENGTHS.all
 
-/**
- * Returns the midnight (UTC) before which the sums are complete. This time only moves forward. 0: there are no sums.
- */
+/** Returns the midnight (UTC) before which the sums are complete; 0 if there are none. This time only moves forward. */
 async function metricsSummed(db: Db, { teamId }: { teamId: string }): Promise<number> {
   const row = await db
     .selectFrom('metrics_summed')
@@ -25,7 +23,7 @@ async function metricsSummed(db: Db, { teamId }: { teamId: string }): Promise<nu
   return row?.until ?? 0
 }
 
-/** Lists teams with roll-ups of past days that aren't summed up yet. */
+/** Lists teams with roll-ups of past days that haven't been summed up yet. */
 async function metricsToSum(db: Db, _: object, now: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select t.id from teams t left join metrics_summed s on s.team_id = t.id
@@ -62,7 +60,7 @@ async function sumMetricsUp(db: Db, { teamId }: { teamId: string }, now: number)
   return next !== undefined
 }
 
-/** Computes the sums of a day without any from its quarter hours. Reads each row twice. */
+/** Computes the sums of a day from its quarter hours. The day must not have any sums yet. Reads each row twice. */
 async function sumDay(db: Db, teamId: string, day: number): Promise<void> {
   const range = { start: day, end: day + DAY }
   await fromQuarters(db, teamId, 'provider', HOUR, range)
@@ -79,7 +77,7 @@ async function sumDay(db: Db, teamId: string, day: number): Promise<void> {
 
 const fromQuarters = (db: Db, teamId: string, by: 'domain' | 'provider', length: number, range: Range) => {
   const value = sql.ref(by === 'domain' ? 'domain_id' : 'provider')
-  // Written as a literal: PostgreSQL never treats two parameters as equal, so GROUP BY wouldn't match SELECT.
+  // Written as a literal, because PostgreSQL never treats two parameters as equal, so that GROUP BY wouldn't match SELECT.
   const start = sql`at - at % ${sql.lit(length)}`
   return sql`
     insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
@@ -92,7 +90,7 @@ const fromQuarters = (db: Db, teamId: string, by: 'domain' | 'provider', length:
 const fromSums = (
   db: Db,
   teamId: string,
-  dimension: SummedBy,
+  dimension: SumDimension,
   { of, length }: { of: number; length: number },
   { start, end }: Range,
 ) =>
@@ -103,7 +101,10 @@ const fromSums = (
     group by value, counter
   `.execute(db)
 
-/** Computes the sums of the weeks that end in a range of midnights (after its start) from those of their days. */
+/**
+ * Computes the sums of the weeks that end after `start` and up to `end`, both of which are midnights, from the sums of
+ * their days.
+ */
 async function sumWeeks(db: Db, teamId: string, { start, end }: Range): Promise<void> {
   const days = await db
     .selectFrom('metrics_sums')
@@ -128,7 +129,8 @@ const keyOf = ({ dimension, length, at, value, counter }: Row) =>
   `${dimension} ${length} ${at} ${value} ${counter}`
 
 /**
- * Recomputes the sums of the days and weeks that a range touches from the quarter hours. Returns how many were wrong.
+ * Recomputes the sums of the days and weeks that overlap a range from the quarter hours. Returns the number of corrected
+ * sums.
  */
 export async function correctSums(db: Db, teamId: string, { start, end }: Range): Promise<number> {
   const until = await metricsSummed(db, { teamId })
@@ -143,7 +145,7 @@ export async function correctSums(db: Db, teamId: string, { start, end }: Range)
     if (week + WEEK <= until) await sumWeeks(db, teamId, { start: week, end: week + WEEK })
     const after = await stored(db, where)
     const keys = new Set([...before.keys(), ...after.keys()])
-    // A missing number equals 0.
+    // A missing count equals 0.
     for (const key of keys) if ((before.get(key) ?? 0) !== (after.get(key) ?? 0)) wrong += 1
   }
   return wrong

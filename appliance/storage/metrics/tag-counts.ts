@@ -1,9 +1,9 @@
-/** The counters that events add to the roll-ups by tag, and which tags are counted separately. Pure. */
-import { bouncedAbout } from '../../mail/event.ts'
+/** The counters that events increment in the roll-ups by tag, and which tags are counted separately. Pure. */
+import { getBounceCategoryCounter } from '../../mail/event.ts'
 import type { Tag } from '../emails.ts'
-import { quarterOf, SUMMED } from './counters.ts'
+import { startOfQuarterHour, SUM_LENGTHS } from './counters.ts'
 
-/** Counts that events add to one roll-up by tag. */
+/** Number that events add to a counter of a roll-up by tag. */
 export interface TagCount {
   teamId: string
   /** Start of the quarter hour. */
@@ -18,16 +18,16 @@ export interface TagCount {
 }
 
 /**
- * Limits on the tags that are counted separately on a UTC day: the first names, and the first values of each. The
+ * Maximum number of names that are counted separately on a UTC day, and of values per name. The first ones are counted; all
  * others are counted together.
  */
-export const TAGS_A_DAY = { names: 20, values: 100 } as const
+export const MAX_TAGS_PER_DAY = { names: 20, values: 100 } as const
 
-/** A day of UTC in milliseconds. */
-export const [, DAY] = SUMMED.all
+/** Length of a UTC day in milliseconds. */
+export const [, DAY] = SUM_LENGTHS.all
 
-/** Returns the midnight (UTC) before a time. */
-export const dayOf = (at: number): number => Math.floor(at / DAY) * DAY
+/** Returns the start of the UTC day that contains a time. */
+export const startOfDay = (at: number): number => Math.floor(at / DAY) * DAY
 
 /** An event of an email that has tags. */
 export interface TaggedEvent {
@@ -41,13 +41,13 @@ export interface TaggedEvent {
   tags: readonly Tag[]
 }
 
-/** A sum for a day. */
+/** The sum of a counter for a day. */
 export interface TagDay {
   dimension: 'all' | 'domain' | 'provider'
   /** Midnight (UTC). */
   at: number
   teamId: string
-  /** The domain or provider; empty for all. */
+  /** The domain or provider; empty for the sum of all. */
   value: string
   tag: string
   counter: string
@@ -62,19 +62,19 @@ export interface EventTag {
   tag: string
 }
 
-const ABOUT = bouncedAbout('')
+const ABOUT = getBounceCategoryCounter('')
 
-/** Bounce categories aren't counted by tag. */
+/** Returns the counters of an event except bounce categories, which aren't counted by tag. */
 const countersIn = (counted: string): string[] =>
   counted.split(' ').filter((counter) => counter !== '' && !counter.startsWith(ABOUT))
 
-/** Formats tags as the search for emails does. Removes duplicates. */
+/** Formats tags as the search for emails does, without duplicates. */
 const tagsOf = (tags: readonly Tag[]): string[] => [
   ...new Set(tags.map(({ name, value }) => `${name}:${value}`)),
 ]
 
-/** Returns how many events, from the first on, add at most `most` numbers; at least one. */
-export function affordable(events: readonly TaggedEvent[], most: number): number {
+/** Returns how many of the first events together add at most `most` numbers, but at least one event. */
+export function countAffordableEvents(events: readonly TaggedEvent[], most: number): number {
   let numbers = 0
   const end = events.findIndex(({ tags, counted }, i) => {
     numbers += tags.length * countersIn(counted).length
@@ -83,7 +83,9 @@ export function affordable(events: readonly TaggedEvent[], most: number): number
   return end < 0 ? events.length : end
 }
 
-/** Creates the function that decides which tags are counted separately, up to each day's limit, and remembers them. */
+/**
+ * Creates the function that decides which tags are counted separately, up to each day's limit. It remembers its decisions.
+ */
 function createTeller(told: readonly EventTag[]): (teamId: string, day: number, tag: string) => string {
   const days = new Map<string, Map<string, Set<string>>>()
   const nameOf = (tag: string) => tag.slice(0, tag.indexOf(':'))
@@ -102,7 +104,7 @@ function createTeller(told: readonly EventTag[]): (teamId: string, day: number, 
     const name = nameOf(tag)
     const values = names.get(name)
     if (values?.has(tag)) return tag
-    if (values ? values.size >= TAGS_A_DAY.values : names.size >= TAGS_A_DAY.names) return ''
+    if (values ? values.size >= MAX_TAGS_PER_DAY.values : names.size >= MAX_TAGS_PER_DAY.names) return ''
     names.set(name, (values ?? new Set()).add(tag))
     return tag
   }
@@ -120,45 +122,45 @@ function addUp<T extends { n: number }>(rows: Iterable<T>, keyOf: (row: T) => st
 }
 
 /** Returns the key of a quarter hour's row. */
-export const keyOfCount = ({ teamId, at, domainId, provider, tag, counter }: TagCount): string =>
+export const getTagCountKey = ({ teamId, at, domainId, provider, tag, counter }: TagCount): string =>
   `${teamId} ${at} ${domainId} ${provider} ${tag} ${counter}`
 
 /** Returns the key of a day's row. */
-export const keyOfDay = ({ teamId, at, dimension, value, tag, counter }: TagDay): string =>
+export const getTagDayKey = ({ teamId, at, dimension, value, tag, counter }: TagDay): string =>
   `${teamId} ${at} ${dimension} ${value} ${tag} ${counter}`
 
 /**
  * Computes what events add to the quarter hours.
- * @param events in the order in which they were stored, which decides which tags are counted separately
+ * @param events in the order in which they were stored, because it decides which tags are counted separately
  * @param told tags that are already counted separately on those days
  */
 export function countTags(events: readonly TaggedEvent[], told: readonly EventTag[]): TagCount[] {
   const tell = createTeller(told)
   const counts = events.flatMap(({ teamId, createdAt, domainId, provider, counted, amount, tags }) =>
     tagsOf(tags).flatMap((one) => {
-      const tag = tell(teamId, dayOf(createdAt), one)
-      const about = { teamId, at: quarterOf(createdAt), domainId, provider, tag }
+      const tag = tell(teamId, startOfDay(createdAt), one)
+      const about = { teamId, at: startOfQuarterHour(createdAt), domainId, provider, tag }
       return countersIn(counted).map((counter) => ({ ...about, counter, n: amount }))
     }),
   )
-  return addUp(counts, keyOfCount)
+  return addUp(counts, getTagCountKey)
 }
 
-/** Computes what quarter hours add to their days: in total, by domain, and by provider if known. */
-export function daysOfTags(counts: readonly TagCount[]): TagDay[] {
+/** Computes what quarter hours add to their days: in total, by domain and, if known, by provider. */
+export function sumTagDays(counts: readonly TagCount[]): TagDay[] {
   const days = counts.flatMap(({ teamId, at, domainId, provider, tag, counter, n }): TagDay[] => {
-    const about = { teamId, at: dayOf(at), tag, counter, n }
+    const about = { teamId, at: startOfDay(at), tag, counter, n }
     return [
       { ...about, dimension: 'all', value: '' },
       { ...about, dimension: 'domain', value: domainId },
       ...(provider === '' ? [] : [{ ...about, dimension: 'provider' as const, value: provider }]),
     ]
   })
-  return addUp(days, keyOfDay)
+  return addUp(days, getTagDayKey)
 }
 
-/** Counts the numbers that differ. */
-export function differences<T extends { n: number }>(
+/** Returns how many numbers differ. */
+export function countDifferences<T extends { n: number }>(
   is: readonly T[],
   should: readonly T[],
   keyOf: (row: T) => string,

@@ -2,19 +2,19 @@
 import { sql } from 'kysely'
 import type { Tag } from '../emails.ts'
 import { type EventCursor, isAfter } from '../event-cursor.ts'
-import { afterCursor, cursorFor, cursorOf, eventOrder, moveCursor, upToCursor } from '../events.ts'
+import { isAfterCursor, getReaderCursor, toCursor, eventOrder, moveCursor, isUpToCursor } from '../events.ts'
 import type { Db } from '../schema.ts'
-import { valuesOf } from '../lists.ts'
-import { QUARTER, type BreakdownQuery } from './counters.ts'
+import { buildValues } from '../lists.ts'
+import { QUARTER_HOUR_MS, type BreakdownQuery } from './counters.ts'
 import {
-  affordable,
+  countAffordableEvents,
   countTags,
   DAY,
-  dayOf,
-  daysOfTags,
-  differences,
-  keyOfCount,
-  keyOfDay,
+  startOfDay,
+  sumTagDays,
+  countDifferences,
+  getTagCountKey,
+  getTagDayKey,
   type TagDay,
   type TaggedEvent,
   type EventTag,
@@ -23,19 +23,25 @@ import {
 
 /** The counts that the next chunk of events adds to the roll-ups by tag. */
 export interface TagChunk {
-  /** The chunk covers events after `from`, up to and including `to`. Both are equal if there is nothing to add. */
+  /**
+   * The position before the chunk, which covers the events after `from`, up to and including `to`. Both are equal if there
+   * is nothing to add.
+   */
   from: EventCursor
   to: EventCursor
   counts: TagCount[]
 }
 
-/** Limits for a chunk: events, and numbers added. Each number is a row of a quarter hour and up to three of its day. */
+/**
+ * Maximum number of events in a chunk, and of numbers added. Each number is a row of a quarter hour and up to three rows of
+ * its day.
+ */
 const [EVENTS, NUMBERS] = [250, 500]
 
-/** Rows per statement. Each takes seven parameters, and the engine allows 32,766. */
+/** Number of rows per statement. Each takes seven parameters, and the engine allows 32,766. */
 const ROUND = 1000
 
-/** The columns that are read of an event. */
+/** The columns of an event that are read. */
 interface Row {
   team_id: string
   created_at: number
@@ -65,49 +71,49 @@ const selectTagged = (db: Db) =>
     .where('v.counted', '!=', '')
     .where('e.tags', '!=', '[]')
 
-/** Reads the next chunk that isn't in the roll-ups by tag yet, a few hundred events. */
+/** Reads the next chunk that isn't in the roll-ups by tag yet, at most a few hundred events. */
 async function readTagCounts(db: Db): Promise<
   TagChunk & {
-    /** Time of its first event; null: there is none. */
+    /** Time of the chunk's first event; null if it has none. */
     since: number | null
-    /** Whether there are more events after it. */
+    /** Whether there are more events after the chunk. */
     more: boolean
   }
 > {
-  const from = await cursorFor(db, 'tags')
+  const from = await getReaderCursor(db, 'tags')
   const events = await db
     .selectFrom('events')
     .select(['seq', 'created_at'])
-    .where(afterCursor('events', from))
+    .where(isAfterCursor('events', from))
     .orderBy(eventOrder('events'))
     .limit(EVENTS + 1)
     .execute()
   const [first] = events
   if (!first) return { from, to: from, counts: [], since: null, more: false }
-  const last = cursorOf(events.slice(0, EVENTS).at(-1)!)
+  const last = toCursor(events.slice(0, EVENTS).at(-1)!)
   const tagged = await selectTagged(db)
     .select(['v.seq', 'v.team_id', 'v.created_at', 'v.amount'])
-    .where(afterCursor('v', from))
-    .where(upToCursor('v', last))
+    .where(isAfterCursor('v', from))
+    .where(isUpToCursor('v', last))
     .orderBy(eventOrder('v'))
     .execute()
   const all = tagged.map(toEvent)
-  const count = affordable(all, NUMBERS)
-  const to = count < all.length ? cursorOf(tagged[count - 1]!) : last
+  const count = countAffordableEvents(all, NUMBERS)
+  const to = count < all.length ? toCursor(tagged[count - 1]!) : last
   const counts = countTags(all.slice(0, count), await eventTagsOf(db, all))
-  return { from, to, counts, since: first.created_at, more: isAfter(cursorOf(events.at(-1)!), to) }
+  return { from, to, counts, since: first.created_at, more: isAfter(toCursor(events.at(-1)!), to) }
 }
 
 /** Returns the tags that are counted separately on the days of these events. */
 async function eventTagsOf(db: Db, events: readonly TaggedEvent[]): Promise<EventTag[]> {
   const days = new Map(
     events.map(({ teamId, createdAt }) => [
-      `${teamId} ${dayOf(createdAt)}`,
-      { teamId, day: dayOf(createdAt) },
+      `${teamId} ${startOfDay(createdAt)}`,
+      { teamId, day: startOfDay(createdAt) },
     ]),
   )
   if (days.size === 0) return []
-  const values = valuesOf(
+  const values = buildValues(
     ['text', 'bigint'],
     [...days.values()].map(({ teamId, day }) => [teamId, day]),
   )
@@ -132,8 +138,8 @@ const ofCount = ({ teamId, at, domainId, provider, tag, counter, n }: TagCount) 
 const ofDay = ({ teamId, ...row }: TagDay) => ({ team_id: teamId, ...row })
 
 /**
- * Adds a chunk to the roll-ups by tag and moves the cursor. Returns false and adds nothing if another process was
- * faster.
+ * Adds a chunk to the roll-ups by tag and moves the cursor. Returns false and adds nothing if another process has already
+ * moved it.
  */
 async function addTagCounts(db: Db, { from, to, counts }: TagChunk): Promise<boolean> {
   if (!(await moveCursor(db, { reader: 'tags', from, to }))) return false
@@ -153,7 +159,7 @@ async function addRows(db: Db, counts: readonly TagCount[]): Promise<void> {
           .doUpdateSet({ n: sql`metrics_tags.n + excluded.n` }),
       )
       .execute()
-  for (const rows of inRounds(daysOfTags(counts).map(ofDay)))
+  for (const rows of inRounds(sumTagDays(counts).map(ofDay)))
     await db
       .insertInto('metrics_tags_days')
       .values(rows)
@@ -168,8 +174,8 @@ async function addRows(db: Db, counts: readonly TagCount[]): Promise<void> {
 const inRounds = <T>(rows: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(rows.length / ROUND) }, (_, i) => rows.slice(i * ROUND, (i + 1) * ROUND))
 
-/** Returns the table to read rows `m` from for a breakdown by tag, their condition, and their dimension. */
-export function tagRows({ teamId, length, domainIds, providers }: BreakdownQuery) {
+/** Returns the table from which to read rows `m` for a breakdown by tag, the condition, and the column of the dimension. */
+export function buildTagQuery({ teamId, length, domainIds, providers }: BreakdownQuery) {
   const value = sql`nullif(m.tag, '')`
   const among = (column: string, values: string[] | undefined) =>
     values ? sql`and ${sql.ref(column)} in (${sql.join(values)})` : sql``
@@ -193,8 +199,8 @@ interface Range {
 }
 
 /**
- * Recomputes the quarter hours of a range and their days from the events up to the cursor. Returns how many numbers
- * were wrong.
+ * Recomputes the quarter hours of a range and their days from the events up to the cursor. Returns the number of corrected
+ * counts.
  * @param leave quarter hours to leave unchanged
  */
 export async function recountTags(
@@ -203,16 +209,16 @@ export async function recountTags(
   range: Range,
   leave: ReadonlySet<number>,
 ): Promise<number> {
-  const days = { start: dayOf(range.start), end: dayOf(range.end - 1) + DAY }
+  const days = { start: startOfDay(range.start), end: startOfDay(range.end - 1) + DAY }
   const stored = await quartersOf(db, teamId, days)
   const stays = ({ at }: TagCount) => at < range.start || at >= range.end || leave.has(at)
   const kept = stored.filter(stays)
-  const told = kept.flatMap(({ at, tag }) => (tag === '' ? [] : [{ teamId, day: dayOf(at), tag }]))
+  const told = kept.flatMap(({ at, tag }) => (tag === '' ? [] : [{ teamId, day: startOfDay(at), tag }]))
   const counted = countTags(await eventsOf(db, teamId, range), told)
   const right = [...kept, ...counted.filter((row) => !stays(row))]
   const wrong =
-    differences(stored, right, keyOfCount) +
-    differences(await daysOf(db, teamId, days), daysOfTags(right), keyOfDay)
+    countDifferences(stored, right, getTagCountKey) +
+    countDifferences(await daysOf(db, teamId, days), sumTagDays(right), getTagDayKey)
   if (wrong > 0) {
     await db.deleteFrom('metrics_tags').where(within(teamId, days)).execute()
     await db.deleteFrom('metrics_tags_days').where(ofDays(teamId, days)).execute()
@@ -224,7 +230,7 @@ export async function recountTags(
 const within = (teamId: string, { start, end }: Range) =>
   sql<boolean>`team_id = ${teamId} and at >= ${start} and at < ${end}`
 
-/** Matches the days of a team. Lists all dimensions, so that the key finds the rows. */
+/** Matches the days of a team. Lists all dimensions, so that the primary key finds the rows. */
 const ofDays = (teamId: string, days: Range) =>
   sql<boolean>`dimension in ('all', 'domain', 'provider') and ${within(teamId, days)}`
 
@@ -245,16 +251,16 @@ async function daysOf(db: Db, teamId: string, range: Range): Promise<TagDay[]> {
 
 /** Reads the events of a range of whole quarter hours. Merges equal events, in the order of their first occurrence. */
 async function eventsOf(db: Db, teamId: string, { start, end }: Range): Promise<TaggedEvent[]> {
-  const until = await cursorFor(db, 'tags')
+  const until = await getReaderCursor(db, 'tags')
   const found: { first: number; event: TaggedEvent }[] = []
-  for (let at = start; at < end; at += QUARTER) {
+  for (let at = start; at < end; at += QUARTER_HOUR_MS) {
     const rows = await selectTagged(db)
       .select((select) => select.fn.sum<number>('v.amount').as('amount'))
       .select((select) => select.fn.min<number>('v.seq').as('first'))
       .where('v.team_id', '=', teamId)
       .where('v.created_at', '>=', at)
-      .where('v.created_at', '<', at + QUARTER)
-      .where(upToCursor('v', until))
+      .where('v.created_at', '<', at + QUARTER_HOUR_MS)
+      .where(isUpToCursor('v', until))
       .groupBy(['v.domain_id', 'v.provider', 'v.counted', 'e.tags'])
       .execute()
     for (const row of rows)

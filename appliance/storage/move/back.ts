@@ -4,15 +4,15 @@
  */
 import { newId } from '../../mail/ids.ts'
 import { StorageRefused } from '../engine/failures.ts'
-import { PostgresError, packPostgres } from '../postgres/failures.ts'
+import { PostgresError, toPostgresFailure } from '../postgres/failures.ts'
 import type { PostgresTarget } from '../postgres/client.ts'
 import { lockDataDir, makeDirectory } from '../sqlite/directory.ts'
-import { markArriving, type MoveCall, type MoveResult, readMove } from './marker.ts'
+import { markArriving, type StorageMoveOptions, type MoveResult, readMove } from './marker.ts'
 import { moveAll } from './move.ts'
 import { PostgresSource } from './postgres-source.ts'
 import { readSchema, SqliteTarget } from './sqlite-target.ts'
 
-interface MoveBackOptions extends MoveCall {
+interface MoveBackOptions extends StorageMoveOptions {
   dataDir: string
   source: PostgresTarget
 }
@@ -62,7 +62,7 @@ export async function moveToSqlite(options: MoveBackOptions, now: number): Promi
   } catch (error) {
     if (!(error instanceof PostgresError)) throw error
     throw new StorageRefused(
-      `${packPostgres(error).message} What was copied stays: run the command again to go on.`,
+      `${toPostgresFailure(error).message} What was copied stays: run the command again to go on.`,
     )
   } finally {
     target?.close()

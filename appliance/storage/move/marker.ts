@@ -1,16 +1,16 @@
-/** The file that says that the mail of a data directory was moved to PostgreSQL, or is being moved. */
+/** The file that marks a data directory whose mail was moved to PostgreSQL, or is being moved. */
 import { existsSync, readFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Actor } from '../../mail/audit.ts'
 import { StorageRefused } from '../engine/failures.ts'
-import { giveToOwnerOf, syncDirectory } from '../sqlite/directory.ts'
+import { transferOwnership, syncDirectory } from '../sqlite/directory.ts'
 
 const MARKER = 'moved.json'
 /** Marks a directory whose SQLite database is being filled from PostgreSQL. */
 const ARRIVING = 'arriving.json'
 
-/** A move. Times are Unix milliseconds. */
+/** A move to PostgreSQL. Times are Unix milliseconds. */
 export interface Move {
   id: string
   /** Host and name of the target database; the data directory on the way back to SQLite. */
@@ -21,10 +21,10 @@ export interface Move {
 }
 
 /** Options of a move. */
-export interface MoveCall {
-  /** Who moves it, for the audit log. */
+export interface StorageMoveOptions {
+  /** Who runs the move, for the audit log. */
   by: Actor
-  /** Whether to check and count only. */
+  /** Whether to only check and count. */
   dryRun: boolean
   /** Called after each batch. */
   onProgress: (step: { table: string; rows: number; of: number; phase: 'copy' | 'compare' }) => void
@@ -33,17 +33,17 @@ export interface MoveCall {
 /** The result of a move, or of its preview. */
 export interface MoveResult {
   moveId: string
-  /** Whether an earlier call had begun it. */
+  /** Whether an earlier call had begun the move. */
   resumed: boolean
-  /** SHA-256 of all rows in hex, the same on both engines; null in a preview. */
+  /** SHA-256 of all rows in hex, which is the same on both engines; null in a preview. */
   tables: { name: string; rows: number; sha256: string | null }[]
-  /** Deliveries put on hold, and broadcasts paused. */
+  /** Number of deliveries put on hold, and of broadcasts paused. */
   held: { deliveries: number; broadcasts: number }
-  /** Texts in which U+0000 was replaced, because PostgreSQL can't store it. */
+  /** Number of texts in which U+0000 was replaced, because PostgreSQL can't store it. */
   replaced: number
 }
 
-/** Reads the marker of a data directory; undefined if nothing was moved. */
+/** Reads the marker of a data directory; undefined if its mail wasn't moved. */
 export function readMove(dataDir: string): Move | undefined {
   const file = join(dataDir, MARKER)
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Move) : undefined
@@ -69,7 +69,7 @@ async function write(dataDir: string, name: string, move: Move): Promise<void> {
   } finally {
     await file.close()
   }
-  await giveToOwnerOf(dataDir, temporary)
+  await transferOwnership(dataDir, temporary)
   await rename(temporary, path)
   await syncDirectory(dataDir)
 }
@@ -79,7 +79,7 @@ async function write(dataDir: string, name: string, move: Move): Promise<void> {
  * send mail twice.
  * @throws StorageRefused
  */
-export function refuseMoved(dataDir: string): void {
+export function refuseMovedDatabase(dataDir: string): void {
   if (existsSync(join(dataDir, ARRIVING)))
     throw new StorageRefused(
       `Mail is being moved from PostgreSQL to ${dataDir}. Run posthaste migrate-storage again to finish. To stay on PostgreSQL, delete ${join(dataDir, ARRIVING)} and posthaste.db, and drop the table moved_away of that database.`,
@@ -94,8 +94,11 @@ export function refuseMoved(dataDir: string): void {
   )
 }
 
-/** Refuses to start a second move. @throws StorageRefused */
-export function refuseOtherMove(dataDir: string, move: Move, database: string): void {
+/**
+ * Refuses to start a second move.
+ * @throws StorageRefused
+ */
+export function refuseSecondMove(dataDir: string, move: Move, database: string): void {
   const file = join(dataDir, MARKER)
   if (move.finishedAt !== null)
     throw new StorageRefused(

@@ -4,33 +4,40 @@
  */
 import { newId } from '../../mail/ids.ts'
 import { StorageRefused } from '../engine/failures.ts'
-import { packPostgres, PostgresError } from '../postgres/failures.ts'
+import { toPostgresFailure, PostgresError } from '../postgres/failures.ts'
 import type { PostgresTarget } from '../postgres/client.ts'
 import { lockDataDir } from '../sqlite/directory.ts'
-import { type Move, type MoveCall, type MoveResult, readMove, refuseOtherMove, writeMove } from './marker.ts'
-import { digestOf, RowDigest, type Value } from './rows.ts'
+import {
+  type Move,
+  type StorageMoveOptions,
+  type MoveResult,
+  readMove,
+  refuseSecondMove,
+  writeMove,
+} from './marker.ts'
+import { computeRowDigest, RowDigest, type Value } from './rows.ts'
 import type { Source, Target } from './parts.ts'
 import { MoveSource } from './source.ts'
-import type { MovedTable } from './tables.ts'
+import type { TableToMove } from './tables.ts'
 import { MoveTarget } from './target.ts'
 
-interface MoveOptions extends MoveCall {
+interface MoveOptions extends StorageMoveOptions {
   dataDir: string
   target: PostgresTarget
-  /** Host and name of the target for people. */
+  /** Host and database name of the target, for people. */
   database: string
 }
 
 /**
- * Moves everything, in batches. After an interruption, call it again: it continues after the last batch. No daemon
- * starts on either database until it has finished.
+ * Moves everything, in batches. After an interruption, call it again to continue after the last batch. No daemon starts on
+ * either database until the move has finished.
  * @throws StorageRefused with the reason
  */
 export async function moveToPostgres(options: MoveOptions, now: number): Promise<MoveResult> {
   const lock = await lockDataDir(options.dataDir)
   try {
     const known = readMove(options.dataDir)
-    if (known) refuseOtherMove(options.dataDir, known, options.database)
+    if (known) refuseSecondMove(options.dataDir, known, options.database)
     const source = new MoveSource(options.dataDir)
     const target = new MoveTarget(options.target)
     try {
@@ -46,7 +53,7 @@ export async function moveToPostgres(options: MoveOptions, now: number): Promise
   } catch (error) {
     if (!(error instanceof PostgresError)) throw error
     throw new StorageRefused(
-      `${packPostgres(error).message} What was copied stays: run the command again to go on.`,
+      `${toPostgresFailure(error).message} What was copied stays: run the command again to go on.`,
     )
   } finally {
     lock.release()
@@ -68,7 +75,7 @@ interface Parts extends Omit<MoveOptions, 'target'> {
 /** Copies and compares all tables, or continues. @throws StorageRefused with the reason */
 export async function moveAll(parts: Parts, now: number): Promise<MoveResult> {
   const { source, target, move, dryRun, resumed, mark } = parts
-  // The last step of an earlier call may have been its commit.
+  // An earlier call may have committed the last step before it was interrupted.
   const ended = resumed && target.hasEnded(move)
   const begun = ended || isBegun(parts)
   const counts = source.tables.map((table) => source.count(table, move))
@@ -85,7 +92,7 @@ export async function moveAll(parts: Parts, now: number): Promise<MoveResult> {
   if (!begun) target.begin(source.tables, move)
   if (!ended) for (const [at, table] of source.tables.entries()) copy(parts, table, counts[at]!)
   source.replaced = 0
-  // A daemon may have changed the rows of a move that has ended.
+  // If the move had already ended, a daemon may have changed the rows since.
   const digests = ended
     ? counts.map(() => null)
     : source.tables.map((table, at) => compare(parts, table, counts[at]!))
@@ -94,7 +101,10 @@ export async function moveAll(parts: Parts, now: number): Promise<MoveResult> {
   return done(digests)
 }
 
-/** Reports whether this move has begun to fill the target. @throws StorageRefused if the target isn't empty */
+/**
+ * Whether this move has begun to fill the target.
+ * @throws StorageRefused if the target isn't empty
+ */
 function isBegun({ target, move, database, resumed }: Parts): boolean {
   const state = target.state()
   if (state.kind === 'move' && state.id === move.id && resumed) return true
@@ -109,7 +119,7 @@ function isBegun({ target, move, database, resumed }: Parts): boolean {
   return false
 }
 
-function copy({ source, target, move, onProgress }: Parts, table: MovedTable, of: number): void {
+function copy({ source, target, move, onProgress }: Parts, table: TableToMove, of: number): void {
   const { after, ...progress } = target.progress(table)
   let { rows } = progress
   for (const batch of source.batches(table, move, after)) {
@@ -119,10 +129,13 @@ function copy({ source, target, move, onProgress }: Parts, table: MovedTable, of
   }
 }
 
-/** Compares every row of a table. Returns the digest of all. @throws StorageRefused if one differs */
+/**
+ * Compares every row of a table. Returns the digest of all rows.
+ * @throws StorageRefused if a row differs
+ */
 function compare(
   { source, target, move, database, onProgress }: Parts,
-  table: MovedTable,
+  table: TableToMove,
   of: number,
 ): string {
   const [here, there] = [new RowDigest(), new RowDigest()]
@@ -132,7 +145,9 @@ function compare(
     here.add(batch.rows)
     there.add(found)
     if (here.hex() !== there.hex()) {
-      const at = batch.rows.findIndex((row, place) => digestOf(row) !== digestOf(found[place]))
+      const at = batch.rows.findIndex(
+        (row, place) => computeRowDigest(row) !== computeRowDigest(found[place]),
+      )
       throw differs(table, database, `row ${rows + (at < 0 ? batch.rows.length : at) + 1} by its key`)
     }
     rows += batch.rows.length
@@ -143,7 +158,7 @@ function compare(
   return here.hex()
 }
 
-const differs = ({ name }: MovedTable, database: string, what: string): StorageRefused =>
+const differs = ({ name }: TableToMove, database: string, what: string): StorageRefused =>
   new StorageRefused(
     `The table ${name} differs in ${database}: ${what}. The source is as it was. Create an empty database, and start over.`,
   )

@@ -1,7 +1,7 @@
 /** What a move needs of the database that it reads and of the one that it fills, on either engine. */
 import type { Move } from './marker.ts'
 import type { Batch, Row, Value } from './rows.ts'
-import type { MovedTable } from './tables.ts'
+import type { TableToMove } from './tables.ts'
 
 /** State of the database to fill. `move`: an unfinished move. */
 export type TargetState =
@@ -9,11 +9,11 @@ export type TargetState =
 
 /** The database that is moved. Nothing else writes to it meanwhile. */
 export interface Source {
-  readonly tables: readonly MovedTable[]
+  readonly tables: readonly TableToMove[]
   /** Number of texts read in which U+0000 was replaced. */
   replaced: number
   /** Counts the rows that a table will have. */
-  count(table: MovedTable, move: Move): number
+  count(table: TableToMove, move: Move): number
   /** Counts the deliveries and broadcasts that the move puts on hold. */
   countHeld(): { deliveries: number; broadcasts: number }
   /** Returns the highest number that each table with numbered rows has assigned, including to deleted rows. */
@@ -22,7 +22,7 @@ export interface Source {
    * Reads a table in the order of its key.
    * @param after the key of the last row to skip
    */
-  batches(table: MovedTable, move: Move, after?: Row): Iterable<Batch>
+  batches(table: TableToMove, move: Move, after?: Row): Iterable<Batch>
   close(): void
 }
 
@@ -33,20 +33,20 @@ export interface Target {
   /** Reports whether a move has ended here: its audit entry is part of the last step. */
   hasEnded(move: Move): boolean
   /** Creates the schema, and disables triggers, because the moved rows are already complete. */
-  begin(tables: readonly MovedTable[], move: Move): void
+  begin(tables: readonly TableToMove[], move: Move): void
   /** Returns how much of a table has arrived. */
-  progress(table: MovedTable): { rows: number; after: Row | undefined }
+  progress(table: TableToMove): { rows: number; after: Row | undefined }
   /** Stores a batch and the progress in one transaction. */
-  store(table: MovedTable, batch: Batch): void
+  store(table: TableToMove, batch: Batch): void
   /** Reads the rows of a range of keys, both ends included. `most` bounds them. */
-  range(table: MovedTable, batch: Batch, most: number): Row[]
-  count(table: MovedTable): number
+  range(table: TableToMove, batch: Batch, most: number): Row[]
+  count(table: TableToMove): number
   /**
    * Ends the move: row numbers continue after the last one, triggers are enabled again, and `log` is added to the audit
    * log.
    */
   end(
-    tables: readonly MovedTable[],
+    tables: readonly TableToMove[],
     sequences: readonly { table: string; last: number }[],
     log: readonly Record<string, Value>[],
   ): void
@@ -61,7 +61,7 @@ export const PAGE = 500
 const BATCH_BYTES = 4 * 1024 * 1024
 
 /** Cuts rows into batches of bounded size. */
-export function* cut(table: MovedTable, page: Iterable<Row>, sizeOf: (row: Row) => number): Iterable<Batch> {
+export function* cut(table: TableToMove, page: Iterable<Row>, sizeOf: (row: Row) => number): Iterable<Batch> {
   let rows: Row[] = []
   let size = 0
   for (const row of page) {
@@ -75,7 +75,7 @@ export function* cut(table: MovedTable, page: Iterable<Row>, sizeOf: (row: Row) 
   if (rows.length > 0) yield batchOf(table, rows)
 }
 
-function batchOf({ columns, key }: MovedTable, rows: Row[]): Batch {
+function batchOf({ columns, key }: TableToMove, rows: Row[]): Batch {
   const keyOf = (row: Row): Row => key.map((column) => row[columns.indexOf(column)]!)
   return { rows, first: keyOf(rows[0]!), last: keyOf(rows.at(-1)!) }
 }

@@ -2,20 +2,20 @@
 import { StorageRefused } from '../engine/failures.ts'
 import type { PostgresTarget } from '../postgres/client.ts'
 import { PostgresConnection } from '../postgres/connection.ts'
-import { missingSteps, newestPostgresSchema } from '../postgres/migrate.ts'
+import { findMissingMigrations, newestPostgresSchema } from '../postgres/migrate.ts'
 import type { Move } from './marker.ts'
 import { afterKey, cut, PAGE, parameters, type Source } from './parts.ts'
-import { type Batch, type Row, sizeOf, type Value } from './rows.ts'
-import { type MovedTable, quoted } from './tables.ts'
+import { type Batch, type Row, estimateRowSize, type Value } from './rows.ts'
+import { type TableToMove, quoteName } from './tables.ts'
 
 export class PostgresSource implements Source {
-  readonly tables: readonly MovedTable[]
+  readonly tables: readonly TableToMove[]
   /** PostgreSQL has no texts with U+0000. */
   replaced = 0
   readonly #db: PostgresConnection
 
   /** Connects at the first call. Refuses a database that a daemon uses. */
-  constructor(target: PostgresTarget, tables: readonly MovedTable[]) {
+  constructor(target: PostgresTarget, tables: readonly TableToMove[]) {
     this.#db = new PostgresConnection(target, 'alone')
     this.tables = tables
   }
@@ -28,7 +28,7 @@ export class PostgresSource implements Source {
     const known = this.#one<{ known: boolean }>("select to_regclass('migrations') is not null as known").known
     if (!known)
       throw new StorageRefused('The database of storage.url has no mail: it is empty. Nothing was changed.')
-    const isOlder = missingSteps(this.#db, { left: true }).length > 0
+    const isOlder = findMissingMigrations(this.#db, { left: true }).length > 0
     const { newest } = this.#one<{ newest: number }>('select max(number) as newest from migrations')
     if (isOlder || newest !== newestPostgresSchema())
       throw new StorageRefused(
@@ -61,8 +61,8 @@ export class PostgresSource implements Source {
     )
   }
 
-  count({ name }: MovedTable): number {
-    return this.#one<{ n: number }>(`select count(*) as n from ${quoted(name)}`).n
+  count({ name }: TableToMove): number {
+    return this.#one<{ n: number }>(`select count(*) as n from ${quoteName(name)}`).n
   }
 
   countHeld(): { deliveries: number; broadcasts: number } {
@@ -89,8 +89,8 @@ export class PostgresSource implements Source {
       })
   }
 
-  *batches(table: MovedTable, move: Move, after?: Row): Iterable<Batch> {
-    const names = table.key.map(quoted).join(', ')
+  *batches(table: TableToMove, move: Move, after?: Row): Iterable<Batch> {
+    const names = table.key.map(quoteName).join(', ')
     const read = (last: Row | undefined): Row[] => {
       const where = last ? afterKey(table.key, names) : ''
       const text = `select * from (${table.select}) as moved ${where} order by ${names} limit ${PAGE}`
@@ -102,7 +102,7 @@ export class PostgresSource implements Source {
     }
     for (let last = after; ;) {
       const page = read(last)
-      for (const batch of cut(table, page, sizeOf)) {
+      for (const batch of cut(table, page, estimateRowSize)) {
         yield batch
         last = batch.last
       }

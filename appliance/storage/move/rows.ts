@@ -1,7 +1,7 @@
 /** Rows that are being moved from one engine to the other, and their digests. Pure. */
 import { createHash } from 'node:crypto'
 
-/** A value of a column, the same on both engines. */
+/** A column's value, which is the same on both engines. */
 export type Value = string | number | Uint8Array | null
 
 /** The values of a row in the order of the table's columns. */
@@ -15,7 +15,7 @@ export interface Batch {
   last: Row
 }
 
-/** A SHA-256 of rows that depends on their order, and on the type and length of each value. */
+/** SHA-256 of rows. It depends on their order, and on the type and length of each value. */
 export class RowDigest {
   readonly #hash = createHash('sha256')
 
@@ -43,14 +43,14 @@ export class RowDigest {
 }
 
 /** Returns the digest of one row. */
-export function digestOf(row: Row | undefined): string {
+export function computeRowDigest(row: Row | undefined): string {
   const digest = new RowDigest()
   if (row) digest.add([row])
   return digest.hex()
 }
 
 /** Estimates the bytes of a row. */
-export const sizeOf = (row: Row): number =>
+export const estimateRowSize = (row: Row): number =>
   row.reduce<number>(
     (sum, value) => sum + (typeof value === 'object' ? (value?.length ?? 0) : String(value).length),
     0,

@@ -3,43 +3,43 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { messagePath } from '../bodies.ts'
 import { StorageRefused } from '../engine/failures.ts'
-import { type Connection, openWriter, refuseDamaged } from '../sqlite/connection.ts'
-import { DATABASE } from '../sqlite/directory.ts'
-import { missing, shippedMigrations } from '../sqlite/migrate.ts'
-import { withoutNul } from '../text.ts'
+import { type Connection, openWriter, refuseDamagedDatabase } from '../sqlite/connection.ts'
+import { DATABASE_FILE } from '../sqlite/directory.ts'
+import { findMissingMigrations, shippedMigrations } from '../sqlite/migrate.ts'
+import { replaceNul } from '../text.ts'
 import type { Move } from './marker.ts'
 import { afterKey, cut, PAGE, parameters, type Source } from './parts.ts'
-import { type Batch, type Row, sizeOf, type Value } from './rows.ts'
-import { type MovedTable, quoted, tablesOf } from './tables.ts'
+import { type Batch, type Row, estimateRowSize, type Value } from './rows.ts'
+import { type TableToMove, quoteName, listTables } from './tables.ts'
 
 export class MoveSource implements Source {
-  readonly tables: readonly MovedTable[]
+  readonly tables: readonly TableToMove[]
   readonly #db: Connection
   readonly #dataDir: string
-  /** Number of texts read in which U+0000 was replaced. */
+  /** Number of texts read so far in which U+0000 was replaced. */
   replaced = 0
 
   /**
-   * Opens the database and keeps others from writing.
-   * @throws StorageRefused when it is damaged, in use, or has another schema than this program
+   * Opens the database and keeps other processes from writing to it.
+   * @throws StorageRefused if it is damaged, in use, or has another schema than this program's
    */
   constructor(dataDir: string) {
-    const file = join(dataDir, DATABASE)
-    refuseDamaged(file)
+    const file = join(dataDir, DATABASE_FILE)
+    refuseDamagedDatabase(file)
     this.#dataDir = dataDir
     this.#db = openWriter(file)
     try {
       this.#db.exec('begin immediate')
       refuseOlder(this.#db, dataDir)
-      this.tables = tablesOf(this.#db, { fromFiles: true })
+      this.tables = listTables(this.#db, { fromFiles: true })
     } catch (error) {
       this.#db.close()
       throw error
     }
   }
 
-  /** Counts the rows that a table will have. */
-  count({ select }: MovedTable, move: Move): number {
+  /** Counts the rows that a table will have after the move. */
+  count({ select }: TableToMove, move: Move): number {
     const text = `select count(*) from (${select})`
     return this.#db.prepare<[object], number>(text).pluck().get(parameters(move))!
   }
@@ -54,9 +54,7 @@ export class MoveSource implements Source {
     }
   }
 
-  /**
-   * Returns the highest number that each table with numbered rows has assigned, including to rows that were deleted.
-   */
+  /** Returns the highest number that each table with numbered rows has assigned, including numbers of deleted rows. */
   sequences(): { table: string; last: number }[] {
     return this.#db
       .prepare<[], { table: string; last: number }>(
@@ -70,8 +68,8 @@ export class MoveSource implements Source {
    * @param after the key of the last row to skip
    * @throws StorageRefused if the file of a message is missing
    */
-  *batches(table: MovedTable, move: Move, after?: Row): Iterable<Batch> {
-    const key = table.key.map(quoted).join(', ')
+  *batches(table: TableToMove, move: Move, after?: Row): Iterable<Batch> {
+    const key = table.key.map(quoteName).join(', ')
     const from = (where: string) =>
       this.#db
         .prepare<[object], Value[]>(`select * from (${table.select}) ${where} order by ${key} limit ${PAGE}`)
@@ -81,7 +79,7 @@ export class MoveSource implements Source {
     for (let last = after; ;) {
       const page = last ? next.all(parameters(move, last)) : beginning.all(parameters(move))
       const rows = page.map((row) => this.#complete(table, row))
-      for (const batch of cut(table, rows, sizeOf)) {
+      for (const batch of cut(table, rows, estimateRowSize)) {
         yield batch
         last = batch.last
       }
@@ -94,13 +92,13 @@ export class MoveSource implements Source {
     this.#db.close()
   }
 
-  #complete({ columns, fileColumn, key }: MovedTable, row: Row): Row {
+  #complete({ columns, fileColumn, key }: TableToMove, row: Row): Row {
     const values = row.map((value, at) => {
       if (value === null && columns[at] === fileColumn)
         return this.#file(row[columns.indexOf(key[0]!)] as string)
       return value
     })
-    const cleaned = withoutNul(values)
+    const cleaned = replaceNul(values)
     for (const [at, value] of cleaned.entries()) if (value !== values[at]) this.replaced++
     return cleaned
   }
@@ -118,7 +116,7 @@ export class MoveSource implements Source {
 }
 
 function refuseOlder(db: Connection, dataDir: string): void {
-  if (missing(db, shippedMigrations()).length > 0)
+  if (findMissingMigrations(db, shippedMigrations()).length > 0)
     throw new StorageRefused(
       `The database in ${dataDir} has an older schema than this program. Nothing was changed. First run: posthaste migrate`,
     )

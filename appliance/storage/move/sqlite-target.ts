@@ -3,17 +3,17 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { crashPoint } from '../../watch/crash-points.ts'
 import { StorageRefused } from '../engine/failures.ts'
-import { type Connection, openEmpty, openWriter, refuseVanished } from '../sqlite/connection.ts'
-import { DATABASE, makePrivateFile } from '../sqlite/directory.ts'
+import { type Connection, openEmpty, openWriter, refuseMissingDatabase } from '../sqlite/connection.ts'
+import { DATABASE_FILE, makePrivateFile } from '../sqlite/directory.ts'
 import { applyMigrations, shippedMigrations } from '../sqlite/migrate.ts'
 import type { Move } from './marker.ts'
 import { SEEDED, type Target, type TargetState } from './parts.ts'
 import type { Batch, Row, Value } from './rows.ts'
-import { type MovedTable, quoted, tablesOf } from './tables.ts'
+import { type TableToMove, quoteName, listTables } from './tables.ts'
 
 /** The schema of this program: its tables, and the statements that create its triggers. */
 export interface SqliteSchema {
-  tables: MovedTable[]
+  tables: TableToMove[]
   triggers: string[]
 }
 
@@ -26,7 +26,7 @@ export function readSchema(): SqliteSchema {
       .prepare<[], string>("select sql from sqlite_schema where type = 'trigger' order by name")
       .pluck()
       .all()
-    return { tables: tablesOf(db, { fromFiles: false }), triggers }
+    return { tables: listTables(db, { fromFiles: false }), triggers }
   } finally {
     db.close()
   }
@@ -41,16 +41,16 @@ export class SqliteTarget implements Target {
   constructor(dataDir: string, triggers: readonly string[]) {
     this.#dataDir = dataDir
     this.#triggers = triggers
-    const file = join(dataDir, DATABASE)
+    const file = join(dataDir, DATABASE_FILE)
     if (existsSync(file)) this.#db = openWriter(file)
-    else refuseVanished(dataDir)
+    else refuseMissingDatabase(dataDir)
     this.#db?.pragma('foreign_keys = off')
   }
 
   /** Creates the file of a new database. */
   async create(): Promise<void> {
     if (this.#db) return
-    this.#db = openWriter(await makePrivateFile(this.#dataDir, DATABASE))
+    this.#db = openWriter(await makePrivateFile(this.#dataDir, DATABASE_FILE))
     this.#db.pragma('foreign_keys = off')
   }
 
@@ -64,7 +64,7 @@ export class SqliteTarget implements Target {
     }
     const used = names
       .filter((name) => !SEEDED.includes(name))
-      .find((name) => this.#db!.prepare(`select 1 from ${quoted(name)} limit 1`).get() !== undefined)
+      .find((name) => this.#db!.prepare(`select 1 from ${quoteName(name)} limit 1`).get() !== undefined)
     return used === undefined ? { kind: 'empty' } : { kind: 'used', table: used }
   }
 
@@ -73,7 +73,7 @@ export class SqliteTarget implements Target {
     return this.#db.prepare('select 1 from audit_log where id = ?').get(id) !== undefined
   }
 
-  begin(tables: readonly MovedTable[], { id }: Move): void {
+  begin(tables: readonly TableToMove[], { id }: Move): void {
     const db = this.#open()
     applyMigrations(db, shippedMigrations())
     this.#transaction(() => {
@@ -84,15 +84,15 @@ export class SqliteTarget implements Target {
         .prepare<[], string>("select name from sqlite_schema where type = 'trigger'")
         .pluck()
         .all()
-      for (const name of triggers) db.exec(`drop trigger ${quoted(name)}`)
+      for (const name of triggers) db.exec(`drop trigger ${quoteName(name)}`)
       for (const { name } of tables) {
         db.prepare('insert into storage_move (name, move_id, row_count) values (?, ?, 0)').run(name, id)
-        if (SEEDED.includes(name)) db.exec(`delete from ${quoted(name)}`)
+        if (SEEDED.includes(name)) db.exec(`delete from ${quoteName(name)}`)
       }
     })
   }
 
-  progress({ name }: MovedTable): { rows: number; after: Row | undefined } {
+  progress({ name }: TableToMove): { rows: number; after: Row | undefined } {
     const found = this.#open()
       .prepare<[string], { rows: number; after: string | null }>(
         'select row_count as rows, after from storage_move where name = ?',
@@ -103,11 +103,11 @@ export class SqliteTarget implements Target {
     return { rows: found.rows, after: found.after === null ? undefined : (JSON.parse(found.after) as Row) }
   }
 
-  store({ name, columns }: MovedTable, { rows, last }: Batch): void {
+  store({ name, columns }: TableToMove, { rows, last }: Batch): void {
     const db = this.#open()
     const places = columns.map(() => '?').join(', ')
     const insert = db.prepare<Value[]>(
-      `insert into ${quoted(name)} (${columns.map(quoted).join(', ')}) values (${places})`,
+      `insert into ${quoteName(name)} (${columns.map(quoteName).join(', ')}) values (${places})`,
     )
     this.#transaction(() => {
       for (const row of rows) insert.run(...row)
@@ -119,27 +119,27 @@ export class SqliteTarget implements Target {
     })
   }
 
-  range({ name, columns, key }: MovedTable, { first, last }: Batch, most: number): Row[] {
-    const names = key.map(quoted).join(', ')
+  range({ name, columns, key }: TableToMove, { first, last }: Batch, most: number): Row[] {
+    const names = key.map(quoteName).join(', ')
     const places = key.map(() => '?').join(', ')
     return this.#open()
       .prepare<Value[], Value[]>(
-        `select ${columns.map(quoted).join(', ')} from ${quoted(name)}
+        `select ${columns.map(quoteName).join(', ')} from ${quoteName(name)}
          where (${names}) >= (${places}) and (${names}) <= (${places}) order by ${names} limit ${most}`,
       )
       .raw()
       .all(...first, ...last)
   }
 
-  count({ name }: MovedTable): number {
+  count({ name }: TableToMove): number {
     return this.#open()
-      .prepare<[], number>(`select count(*) from ${quoted(name)}`)
+      .prepare<[], number>(`select count(*) from ${quoteName(name)}`)
       .pluck()
       .get()!
   }
 
   end(
-    _tables: readonly MovedTable[],
+    _tables: readonly TableToMove[],
     sequences: readonly { table: string; last: number }[],
     log: readonly Record<string, Value>[],
   ): void {
@@ -152,7 +152,7 @@ export class SqliteTarget implements Target {
       for (const entry of log) {
         const names = Object.keys(entry)
         db.prepare(
-          `insert into audit_log (${names.map(quoted).join(', ')}) values (${names.map(() => '?').join(', ')})`,
+          `insert into audit_log (${names.map(quoteName).join(', ')}) values (${names.map(() => '?').join(', ')})`,
         ).run(...Object.values(entry))
       }
       for (const trigger of this.#triggers) db.exec(trigger)

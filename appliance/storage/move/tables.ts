@@ -2,7 +2,7 @@
 import type { Connection } from '../sqlite/connection.ts'
 
 /** A table to move. */
-export interface MovedTable {
+export interface TableToMove {
   name: string
   columns: readonly string[]
   /** The columns of the primary key, by which rows are read and compared. */
@@ -16,7 +16,10 @@ export interface MovedTable {
 /** Tables that aren't moved, because each engine has its own. */
 const OWN = ['migrations']
 
-/** Columns whose values change during the move: queued mail and broadcasts stop, and messages in files become rows. */
+/**
+ * Expressions for columns whose values change during the move: queued mail and broadcasts stop, and messages in files
+ * become rows.
+ */
 const CHANGES: Record<string, Record<string, string>> = {
   deliveries: {
     state: "case state when 'waiting' then 'held' else state end",
@@ -32,7 +35,7 @@ const CHANGES: Record<string, Record<string, string>> = {
   received_emails: { in_file: '0' },
 }
 
-/** Sources of tables that combine rows from several tables. */
+/** Sources of tables whose rows come from several tables. */
 const SOURCES: Record<string, string> = {
   received_sources:
     '(select id, body from received_sources union all select id, null from received_emails where in_file = 1)',
@@ -41,13 +44,13 @@ const SOURCES: Record<string, string> = {
 const FILE_COLUMNS: Record<string, string> = { messages: 'body', received_sources: 'body' }
 
 /** Quotes a name. `only` is reserved in PostgreSQL. */
-export const quoted = (name: string): string => `"${name}"`
+export const quoteName = (name: string): string => `"${name}"`
 
 /**
  * Lists the tables of a SQLite database, each after those that it refers to. Both engines have the same.
  * @param fromFiles whether messages are read from files
  */
-export function tablesOf(db: Connection, { fromFiles }: { fromFiles: boolean }): MovedTable[] {
+export function listTables(db: Connection, { fromFiles }: { fromFiles: boolean }): TableToMove[] {
   const names = db
     .prepare<[], string>(
       "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name",
@@ -67,7 +70,7 @@ export function tablesOf(db: Connection, { fromFiles }: { fromFiles: boolean }):
 const parentsOf = (db: Connection, name: string): string[] =>
   db.prepare<[string], string>('select "table" from pragma_foreign_key_list(?)').pluck().all(name)
 
-function tableOf(db: Connection, name: string, fromFiles: boolean): MovedTable {
+function tableOf(db: Connection, name: string, fromFiles: boolean): TableToMove {
   const rows = db
     .prepare<[string], { name: string; pk: number }>('select name, pk from pragma_table_info(?)')
     .all(name)
@@ -77,12 +80,12 @@ function tableOf(db: Connection, name: string, fromFiles: boolean): MovedTable {
     .toSorted((a, b) => a.pk - b.pk)
     .map((row) => row.name)
   const changes = CHANGES[name] ?? {}
-  const values = columns.map((column) => `${changes[column] ?? quoted(column)} as ${quoted(column)}`)
+  const values = columns.map((column) => `${changes[column] ?? quoteName(column)} as ${quoteName(column)}`)
   return {
     name,
     columns,
     key,
-    select: `select ${values.join(', ')} from ${(fromFiles ? SOURCES[name] : undefined) ?? quoted(name)}`,
+    select: `select ${values.join(', ')} from ${(fromFiles ? SOURCES[name] : undefined) ?? quoteName(name)}`,
     fileColumn: fromFiles ? FILE_COLUMNS[name] : undefined,
   }
 }

@@ -3,16 +3,16 @@ import { crashPoint } from '../../watch/crash-points.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import type { PostgresTarget } from '../postgres/client.ts'
 import { PostgresConnection } from '../postgres/connection.ts'
-import { migrate, missingSteps } from '../postgres/migrate.ts'
+import { migrate, findMissingMigrations } from '../postgres/migrate.ts'
 import type { Move } from './marker.ts'
 import { SEEDED, type Target, type TargetState } from './parts.ts'
 import type { Batch, Row, Value } from './rows.ts'
-import { type MovedTable, quoted } from './tables.ts'
+import { type TableToMove, quoteName } from './tables.ts'
 
 export class MoveTarget implements Target {
   readonly #db: PostgresConnection
 
-  /** Connects at the first call. Refuses a database that a daemon uses, or a server that could lose mail. */
+  /** Connects on the first call. Refuses a database that a daemon uses, and a server that could lose mail. */
   constructor(target: PostgresTarget) {
     this.#db = new PostgresConnection(target, 'alone')
   }
@@ -22,7 +22,7 @@ export class MoveTarget implements Target {
    * @throws StorageRefused if it belongs to another program or a newer version
    */
   state(): TargetState {
-    missingSteps(this.#db, { moving: true })
+    findMissingMigrations(this.#db, { moving: true })
     const names = this.#all<{ name: string }>(
       'select tablename as name from pg_tables where schemaname = current_schema() order by 1',
     ).map(({ name }) => name)
@@ -34,11 +34,11 @@ export class MoveTarget implements Target {
       }
     const used = names
       .filter((name) => !SEEDED.includes(name))
-      .find((name) => this.#all(`select 1 from ${quoted(name)} limit 1`).length > 0)
+      .find((name) => this.#all(`select 1 from ${quoteName(name)} limit 1`).length > 0)
     return used === undefined ? { kind: 'empty' } : { kind: 'used', table: used }
   }
 
-  /** Reports whether a move has ended here: its audit entry is part of the last step. */
+  /** Whether a move has ended here. Its audit entry is added by the last step. */
   hasEnded({ id }: Move): boolean {
     const known = this.#all<{ known: boolean }>("select to_regclass('audit_log') is not null as known")[0]!
       .known
@@ -46,7 +46,7 @@ export class MoveTarget implements Target {
   }
 
   /** Creates the schema, and disables triggers, because the moved rows are already complete. */
-  begin(tables: readonly MovedTable[], { id }: Move): void {
+  begin(tables: readonly TableToMove[], { id }: Move): void {
     migrate(this.#db, { moving: true })
     this.#transaction(() => {
       this.#db.script(
@@ -54,14 +54,14 @@ export class MoveTarget implements Target {
       )
       for (const { name } of tables) {
         this.#db.query('insert into storage_move (name, move_id, row_count) values ($1, $2, 0)', [name, id])
-        this.#db.script(`alter table ${quoted(name)} disable trigger user`)
-        if (SEEDED.includes(name)) this.#db.script(`delete from ${quoted(name)}`)
+        this.#db.script(`alter table ${quoteName(name)} disable trigger user`)
+        if (SEEDED.includes(name)) this.#db.script(`delete from ${quoteName(name)}`)
       }
     })
   }
 
-  /** Returns how much of a table has arrived. */
-  progress({ name }: MovedTable): { rows: number; after: Row | undefined } {
+  /** Returns how much of a table has been stored. */
+  progress({ name }: TableToMove): { rows: number; after: Row | undefined } {
     const [found] = this.#all<{ rows: number; after: string | null }>(
       'select row_count as rows, after from storage_move where name = $1',
       [name],
@@ -72,11 +72,11 @@ export class MoveTarget implements Target {
   }
 
   /** Stores a batch and the progress in one transaction. */
-  store({ name, columns }: MovedTable, { rows, last }: Batch): void {
+  store({ name, columns }: TableToMove, { rows, last }: Batch): void {
     const tuples = rows.map(
       (row, at) => `(${row.map((_, column) => `$${at * row.length + column + 1}`).join(', ')})`,
     )
-    const insert = `insert into ${quoted(name)} (${columns.map(quoted).join(', ')}) values ${tuples.join(', ')}`
+    const insert = `insert into ${quoteName(name)} (${columns.map(quoteName).join(', ')}) values ${tuples.join(', ')}`
     this.#transaction(() => {
       this.#db.query(insert, rows.flat())
       this.#db.query('update storage_move set after = $1, row_count = row_count + $2 where name = $3', [
@@ -87,44 +87,43 @@ export class MoveTarget implements Target {
     })
   }
 
-  /** Reads the rows of a range of keys, both ends included. `most` bounds them. */
-  range({ name, columns, key }: MovedTable, { first, last }: Batch, most: number): Row[] {
-    const names = key.map(quoted).join(', ')
+  /** Reads the rows of a range of keys, including both ends, at most `most`. */
+  range({ name, columns, key }: TableToMove, { first, last }: Batch, most: number): Row[] {
+    const names = key.map(quoteName).join(', ')
     const values = (from: number) => key.map((_, at) => `$${from + at}`).join(', ')
-    const text = `select ${columns.map(quoted).join(', ')} from ${quoted(name)}
+    const text = `select ${columns.map(quoteName).join(', ')} from ${quoteName(name)}
       where (${names}) >= (${values(1)}) and (${names}) <= (${values(1 + key.length)}) order by ${names} limit ${most}`
     const rows = this.#all<Record<string, Value>>(text, [...first, ...last])
     return rows.map((row) => columns.map((column) => row[column]!))
   }
 
-  count({ name }: MovedTable): number {
-    return this.#all<{ n: number }>(`select count(*) as n from ${quoted(name)}`)[0]!.n
+  count({ name }: TableToMove): number {
+    return this.#all<{ n: number }>(`select count(*) as n from ${quoteName(name)}`)[0]!.n
   }
 
   /**
-   * Ends the move: row numbers continue after the last one, triggers are enabled again, and `log` is added to the audit
-   * log.
+   * Ends the move: lets row numbers continue after the last one, enables triggers again, and adds `log` to the audit log.
    */
   end(
-    tables: readonly MovedTable[],
+    tables: readonly TableToMove[],
     sequences: readonly { table: string; last: number }[],
     log: readonly Record<string, Value>[],
   ): void {
     this.#transaction(() => {
       for (const { table, last } of sequences)
         this.#db.query('select setval(pg_get_serial_sequence($1, $2), $3)', [table, 'seq', last])
-      for (const { name } of tables) this.#db.script(`alter table ${quoted(name)} enable trigger user`)
+      for (const { name } of tables) this.#db.script(`alter table ${quoteName(name)} enable trigger user`)
       for (const entry of log) {
         const names = Object.keys(entry)
         this.#db.query(
-          `insert into audit_log (${names.map(quoted).join(', ')}) values (${names.map((_, at) => `$${at + 1}`).join(', ')})`,
+          `insert into audit_log (${names.map(quoteName).join(', ')}) values (${names.map((_, at) => `$${at + 1}`).join(', ')})`,
           Object.values(entry),
         )
       }
       this.#db.script('drop table storage_move')
     })
     // Without statistics, the first queries would read whole tables.
-    for (const { name } of tables) this.#db.script(`analyze ${quoted(name)}`)
+    for (const { name } of tables) this.#db.script(`analyze ${quoteName(name)}`)
   }
 
   close(): void {

@@ -18,7 +18,7 @@ const isDue = 'cast(d.due_at <= @now as integer)'
 
 export const POSTGRES_CHOICE_SQL = {
   heads: `${headOf('transactional')} union all ${headOf('broadcast')}`,
-  // The limit is outside the recursion: rows that aren't fetched aren't computed.
+  // The limit is outside the recursion, because rows that aren't fetched aren't computed.
   queues: `with recursive
     ranges (at, after, last, room) as (
       select cast(value ->> 0 as bigint), value ->> 1, value ->> 2, cast(value ->> 3 as bigint) from json_each(@ranges)),

@@ -4,31 +4,31 @@ import pg from 'pg'
 import { isUnusable } from './failures.ts'
 import { choosePrimary } from './primary.ts'
 
-/**
- * Timeouts in milliseconds: for connecting, and for the server to wait for a statement, a lock, or the next command of
- * a transaction.
- */
+/** Timeouts in milliseconds: for connecting, and for the execution of a statement. */
 const CONNECT_MS = 10_000
 const STATEMENT_MS = 60_000
-/** A node that freezes within a transaction keeps its locks for this long. Other nodes free its leases after 15 s. */
+/**
+ * Maximum time for which a node that freezes within a transaction keeps its locks, in milliseconds. Other nodes free its
+ * leases after 15 s.
+ */
 const IDLE_MS = 10_000
-/** Maximum wait for a response. Only a server that disappeared exceeds it; others end the statement earlier. */
+/** Maximum time to wait for a response, in milliseconds. A reachable server ends the statement earlier. */
 const RESPONSE_MS = STATEMENT_MS + 10_000
-/** Idle time before the first probe of a connection. */
+/** Idle time before the first keep-alive probe, in milliseconds. */
 const KEEP_ALIVE_MS = 20_000
 
-/** int8 and numeric. They arrive as text, because they may exceed a JavaScript number; ours don't. */
+/** The types int8 and numeric. They arrive as text, because they may exceed a JavaScript number; our values don't. */
 const WIDE: readonly number[] = [20, 1700]
 
 /** Where the database is. Plain data, because it is sent to threads. */
 export interface PostgresTarget {
-  /** `postgres://user:password@host/name` */
+  /** URL of the form `postgres://user:password@host/name`. */
   url: string
   /** URLs of other servers with the same data, of which one may have become the primary. */
   others?: readonly string[] | undefined
   /**
-   * Absent: not encrypted. `verify`: whether the certificate must be valid for the host. `ca`: the authorities in PEM;
-   * those of Node if absent.
+   * TLS options; undefined for an unencrypted connection. `verify`: whether the certificate must be valid for the host.
+   * `ca`: the authorities in PEM, or those of Node if undefined.
    */
   tls?: { verify: boolean; ca?: string | undefined } | undefined
 }
@@ -87,15 +87,15 @@ async function connectTo(target: Pick<PostgresTarget, 'url' | 'tls'>): Promise<C
 }
 
 /**
- * Closes a connection that can't be used after an error of its statement. A late result must not be taken for that of
- * another statement, and a new transaction must not begin on a connection that the server is about to close.
+ * Closes a connection that can't be used after an error of its statement. Otherwise, a late result could be mistaken for
+ * that of another statement, and a transaction could begin on a connection that the server is about to close.
  */
-export function dropIfUnusable(client: Client, error: unknown): void {
-  if (!client.lost && isUnusable(error)) drop(client)
+export function closeIfUnusable(client: Client, error: unknown): void {
+  if (!client.lost && isUnusable(error)) closeClient(client)
 }
 
-/** Closes a connection whatever its state. */
-export function drop(client: Client): void {
+/** Closes a connection, whatever its state. */
+export function closeClient(client: Client): void {
   client.lost = true
   void client.end().catch(() => undefined)
 }

@@ -9,28 +9,33 @@ import {
 import type { Engine, Connection, Statement } from '../connection.ts'
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
 import type { CommitRules } from '../engine/group-commit.ts'
-import { isConflict, packPostgres, PostgresError } from './failures.ts'
+import { isConflict, toPostgresFailure, PostgresError } from './failures.ts'
 import { KnownReads } from './known-reads.ts'
-import { Pending, type Reference } from './pending.ts'
-import { type Bound, bind, translate } from './texts.ts'
+import { PendingInserts, type Reference } from './pending.ts'
+import { type BoundStatement, bindValues, translateStatement } from './texts.ts'
 import type { PostgresTarget } from './client.ts'
-import type { Answer, Request, Sent, WireData } from './postgres-wire.ts'
+import type {
+  StatementResult,
+  StatementRequest,
+  OutgoingStatement,
+  PostgresThreadData,
+} from './postgres-wire.ts'
 import type { DatabaseLock } from './server.ts'
 
-/** Longer than any statement may take, including both directions. */
+/** Maximum time to wait for an answer, in milliseconds. No statement takes longer. */
 const MOST_MS = 180_000
 
-/** Limit on prepared texts. Lists of parameters produce many different texts. */
+/** Maximum number of prepared texts. Lists of parameters produce many different texts. */
 const MOST_PREPARED = 1000
 
 const REFERENCES = `select c.relname as child, p.relname as parent from pg_constraint k
   join pg_class c on c.oid = k.conrelid join pg_class p on p.oid = k.confrelid where k.contype = 'f'`
 
 type Row = Record<string, unknown>
-type Done = Extract<Answer, { rows: unknown }>
+type Done = Extract<StatementResult, { rows: unknown }>
 
 /**
- * A connection that delays plain inserts and combines those into the same table. They are sent before a statement that
+ * A connection that delays plain inserts and combines inserts into the same table. They are sent before a statement that
  * names the table, and before the commit.
  */
 export class PostgresConnection implements Connection {
@@ -40,15 +45,15 @@ export class PostgresConnection implements Connection {
   readonly #port: MessagePort
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
   readonly #names = new Map<string, string>()
-  readonly #pending = new Pending()
+  readonly #pending = new PendingInserts()
   readonly #known = new KnownReads()
   #lastId = 0
-  /** Number of statements sent. */
+  /** Number of statements sent so far. */
   sent = 0
-  /** Serializable isolation: data that a transaction has read can't have changed when it commits. */
+  /** Transactions are serializable, so data that a transaction has read can't have changed when it commits. */
   readonly rules: CommitRules = {
     begin: 'begin isolation level serializable',
-    pack: packPostgres,
+    pack: toPostgresFailure,
     isConflict,
     flush: () => this.#flush(undefined),
   }
@@ -57,7 +62,7 @@ export class PostgresConnection implements Connection {
   constructor(target: PostgresTarget, lock?: DatabaseLock) {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
-    const workerData: WireData = { target, lock, port: port2, answered: this.#answered }
+    const workerData: PostgresThreadData = { target, lock, port: port2, answered: this.#answered }
     this.#worker = new Worker(new URL('./postgres-wire.ts', import.meta.url), {
       workerData,
       transferList: [port2],
@@ -69,18 +74,18 @@ export class PostgresConnection implements Connection {
   prepare<P extends unknown[] | object = unknown[], R = unknown>(
     text: string,
   ): P extends unknown[] ? Statement<P, R> : Statement<[P], R> {
-    const statement = new PostgresStatement(this, translate(text), false)
+    const statement = new PostgresStatement(this, translateStatement(text), false)
     return statement as unknown as P extends unknown[] ? Statement<P, R> : Statement<[P], R>
   }
 
   /** Runs a statement after the delayed inserts that it may depend on. */
-  run(bound: Bound): Done {
+  run(bound: BoundStatement): Done {
     if (bound.repeatable && this.inTransaction) return this.#repeat(bound)
     this.#known.heed(bound.text)
     return this.#runNow(bound)
   }
 
-  #repeat(bound: Bound): Done {
+  #repeat(bound: BoundStatement): Done {
     const rows = this.#known.find(bound.text, bound.values)
     if (rows) return { rows, changes: rows.length, command: 'SELECT' }
     const done = this.#runNow(bound)
@@ -88,7 +93,7 @@ export class PostgresConnection implements Connection {
     return done
   }
 
-  #runNow(bound: Bound): Done {
+  #runNow(bound: BoundStatement): Done {
     if (bound.control === 'rollback') this.#pending.forget()
     else this.#flush(bound.control === 'commit' ? undefined : bound.text)
     const done = this.#ask([bound])
@@ -107,7 +112,7 @@ export class PostgresConnection implements Connection {
     return this.#ask([{ text, values: [...values] }])
   }
 
-  /** Reads the foreign keys, which delayed inserts must follow. Call it when the schema is up to date. */
+  /** Reads the foreign keys, which determine the order of delayed inserts. Call it when the schema is up to date. */
   readReferences(): void {
     const { rows } = this.query(REFERENCES, [])
     this.#pending.follow(rows as unknown as Reference[])
@@ -118,8 +123,8 @@ export class PostgresConnection implements Connection {
     this.#send([{ name: undefined, text, values: [] }])
   }
 
-  /** Delays an insert. Reading the number of its rows sends it. */
-  later(bound: Bound): { changes: number } {
+  /** Delays an insert. Reading the number of changed rows sends it. */
+  later(bound: BoundStatement): { changes: number } {
     if (!this.inTransaction || !bound.insert) {
       const { changes } = this.run(bound)
       return { changes }
@@ -145,20 +150,22 @@ export class PostgresConnection implements Connection {
     this.#port.close()
   }
 
-  /** Sends the inserts that a statement may depend on, or all of them. */
+  /** Sends the inserts that a statement may depend on; undefined sends all. */
   #flush(before: string | undefined): void {
     const ready = this.#pending.take(before)
     if (ready.length > 0) this.#ask(ready)
   }
 
-  #ask(bound: Pick<Bound, 'text' | 'values'>[]): Done {
-    return this.#send(bound.map(({ text, values }): Sent => ({ name: this.#nameOf(text), text, values })))
+  #ask(bound: Pick<BoundStatement, 'text' | 'values'>[]): Done {
+    return this.#send(
+      bound.map(({ text, values }): OutgoingStatement => ({ name: this.#nameOf(text), text, values })),
+    )
   }
 
-  #send(sent: Sent[]): Done {
+  #send(sent: OutgoingStatement[]): Done {
     this.sent += sent.length
     Atomics.store(this.#answered, 0, 0)
-    const request: Request = { id: ++this.#lastId, sent, within: this.inTransaction }
+    const request: StatementRequest = { id: ++this.#lastId, sent, within: this.inTransaction }
     this.#port.postMessage(request)
     const answer = this.#answerTo(request.id)
     if (!('error' in answer)) return answer
@@ -166,16 +173,20 @@ export class PostgresConnection implements Connection {
     throw new PostgresError(answer.error)
   }
 
-  /** Ends a transaction whose connection was lost. Its delayed inserts must not become part of the next one. */
+  /**
+   * Ends a transaction whose connection was lost. Drops its delayed inserts, so that they don't become part of the next
+   * one.
+   */
   #abandon(): void {
     this.inTransaction = false
     this.#pending.forget()
   }
 
-  /** Waits for the answer. Skips late answers to requests that timed out. */
-  #answerTo(id: number): Answer {
+  /** Waits for the answer to a request. Skips late answers to requests that timed out. */
+  #answerTo(id: number): StatementResult {
     for (;;) {
-      const received = receiveMessageOnPort(this.#port)?.message as { id: number; answer: Answer } | undefined
+      const received = receiveMessageOnPort(this.#port)?.message as
+        { id: number; answer: StatementResult } | undefined
       if (received?.id === id) return received.answer
       if (received) continue
       if (Atomics.wait(this.#answered, 0, 0, MOST_MS) === 'timed-out')
@@ -196,17 +207,17 @@ export class PostgresConnection implements Connection {
 /** A statement and its connection. */
 class PostgresStatement implements Statement<unknown[], unknown> {
   readonly #db: PostgresConnection
-  readonly #text: ReturnType<typeof translate>
+  readonly #text: ReturnType<typeof translateStatement>
   readonly #plucked: boolean
 
-  constructor(db: PostgresConnection, text: ReturnType<typeof translate>, plucked: boolean) {
+  constructor(db: PostgresConnection, text: ReturnType<typeof translateStatement>, plucked: boolean) {
     this.#db = db
     this.#text = text
     this.#plucked = plucked
   }
 
   run(...values: unknown[]): { changes: number } {
-    return this.#db.later(bind(this.#text, values))
+    return this.#db.later(bindValues(this.#text, values))
   }
 
   get(...values: unknown[]): unknown {
@@ -214,7 +225,7 @@ class PostgresStatement implements Statement<unknown[], unknown> {
   }
 
   all(...values: unknown[]): unknown[] {
-    const { rows } = this.#db.run(bind(this.#text, values))
+    const { rows } = this.#db.run(bindValues(this.#text, values))
     return this.#plucked ? rows.map((row: Row) => Object.values(row)[0]) : rows
   }
 
@@ -230,4 +241,4 @@ export const engineParts: Omit<Engine, 'execute'> = {
 }
 
 /** Replaces empty lists, which are a syntax error in PostgreSQL. */
-export const emptyLists = new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })
+export const emptyListPlugin = new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })

@@ -1,19 +1,22 @@
-/** Errors of PostgreSQL and of the network as plain data, and their meaning for callers that don't know the engine. */
+/** Errors of PostgreSQL and of the network as plain data, and their meaning for callers that don't depend on the engine. */
 import type { Failure, FailureKind } from '../engine/failures.ts'
 
-/** An error in the form that is sent between threads. */
+/** An error in the form in which it is sent between threads. */
 export interface ServerError {
   message: string
-  /** The server's SQLSTATE (five characters), or a network error such as `ECONNREFUSED`; null: neither. */
+  /**
+   * The server's SQLSTATE (five characters), or the code of a network error such as `ECONNREFUSED`; null if there is no
+   * code.
+   */
   code: string | null
 }
 
 /** Converts an error to data. Omits `detail`, which contains row values, to keep addresses out of the log. */
-export function dataOf(error: unknown): ServerError {
+export function toServerError(error: unknown): ServerError {
   if (!(error instanceof Error)) return { message: String(error), code: null }
   // Node combines the failures of all addresses in one error with an empty message.
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : undefined
-  if (error.message === '' && first !== undefined) return dataOf(first)
+  if (error.message === '' && first !== undefined) return toServerError(first)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : null
   return { message: error.message, code: code ?? codeOf(error.message) }
 }
@@ -21,7 +24,7 @@ export function dataOf(error: unknown): ServerError {
 const codeOf = (message: string): string | null =>
   CODES.find(([messages]) => messages.test(message))?.[1] ?? null
 
-/** Messages of `pg` without a code, and the code of such errors. */
+/** Error messages of `pg` that have no code, and the codes to use for them. */
 const CODES: readonly (readonly [RegExp, string])[] = [
   [
     /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/,
@@ -31,15 +34,15 @@ const CODES: readonly (readonly [RegExp, string])[] = [
   [/^The server does not support SSL/, 'ERR_TLS'],
 ]
 
-/** Errors after which the server closes the connection: it stops, or ended an idle session or transaction. */
+/** Errors after which the server closes the connection, because it is stopping, or ended an idle session or transaction. */
 const FATAL = /^(57P0[1-5]|25P0[34])$/
 
 /**
- * Reports whether the connection can't be used after this error: the server is closing it, or didn't respond in time,
- * so that the statement may still be running.
+ * Whether the connection can't be used after this error: the server is closing it, or it didn't respond in time, so that
+ * the statement may still be running.
  */
 export function isUnusable(error: unknown): boolean {
-  const { code, message } = dataOf(error)
+  const { code, message } = toServerError(error)
   return message.startsWith('Query read timeout') || (code !== null && FATAL.test(code))
 }
 
@@ -58,10 +61,11 @@ export const isOutdatedPlan = (error: unknown): boolean =>
  */
 const REFUSED = 'PH001'
 
-/** Creates an error with a sentence for people. */
-export const refusedServer = (message: string): PostgresError => new PostgresError({ message, code: REFUSED })
+/** Creates an error whose message is a sentence for people. */
+export const createServerRefusal = (message: string): PostgresError =>
+  new PostgresError({ message, code: REFUSED })
 
-/** An error of the server, thrown where a statement ran. */
+/** An error of the server, thrown by the code that ran the statement. */
 export class PostgresError extends Error {
   readonly code: string | null
 
@@ -82,13 +86,13 @@ export const isConflict = (error: unknown): boolean =>
 
 const FULL = /^53100$/
 /**
- * Codes of errors that may be temporary: our refusals, the network, access, conflicts, resources, locks, a stopping
- * server, TLS.
+ * Codes of errors that may be temporary. They are about servers that Posthaste refuses, the network, access, conflicts,
+ * resources, locks, a stopping server, and TLS.
  */
 const TRANSIENT =
   /^(PH001|08|28|3D000|40|53|55P03|57|25006|25P02|25P03|58|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|EACCES|CERT|ERR_TLS|UNABLE|SELF_SIGNED|DEPTH_ZERO)/
 const DAMAGED = /^XX00[12]$/
-/** The server's response is missing, so a commit may have happened. */
+/** Errors without a response of the server, so a commit may have happened. */
 const UNANSWERED = /^(08|57P|E[A-Z])/
 
 const ADVICE: readonly (readonly [RegExp, string])[] = [
@@ -112,10 +116,10 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 
 /**
  * Converts an error for the main thread.
- * @param committing whether it came from the commit
+ * @param committing whether the error came from the commit
  */
-export function packPostgres(error: unknown, committing = false): Failure {
-  const { code, message } = dataOf(error)
+export function toPostgresFailure(error: unknown, committing = false): Failure {
+  const { code, message } = toServerError(error)
   const stack = error instanceof Error ? error.stack : undefined
   const ambiguous = committing && code !== null && UNANSWERED.test(code)
   const sentence = adviceFor(code)

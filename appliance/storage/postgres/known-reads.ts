@@ -1,11 +1,11 @@
 /**
- * Results of small reads that many calls of a transaction repeat: hold rules, providers of domains, suppressions.
- * Within a transaction, only its own writes change what such a read returns. Pure.
+ * Results of small reads that many calls of a transaction repeat: hold rules, providers of domains, suppressions. Within a
+ * transaction, only its own writes change the results. Pure.
  */
 
 type Rows = Record<string, unknown>[]
 
-/** Tables whose rows only change by statements that name them, never by a trigger. */
+/** Tables whose rows change only by statements that name them, never by a trigger. */
 const TABLES = ['hold_rules', 'destinations', 'suppressions']
 /** Table functions that read only their parameter. */
 const PURE = ['json_each']
@@ -14,7 +14,7 @@ const ANY = new RegExp(`\\b(${TABLES.join('|')})\\b`)
 
 const CHANGES = new RegExp(`${ANY.source}|^(delete|begin|commit|rollback|release|savepoint)\\b`)
 
-/** Reports whether an SQL text reads from these tables only. */
+/** Whether an SQL text reads only from these tables. */
 export function isRepeatable(text: string): boolean {
   if (!/^select\b/.test(text) || /\bfor update\b/.test(text)) return false
   const names = [...text.matchAll(/\b(?:from|join) (\w+)/g)].map(([, name]) => name!)
@@ -34,8 +34,8 @@ export class KnownReads {
   }
 
   /**
-   * Called with each other statement: a write to one of the tables, a deletion that may
-   * reach them by a foreign key, or the limit of a transaction or savepoint.
+   * Called with each other statement. Drops the results if the statement may change them: a write to one of the tables, a
+   * deletion that may reach them by a foreign key, or the start or end of a transaction or savepoint.
    */
   heed(text: string): void {
     if (this.#rows.size > 0 && CHANGES.test(text)) this.#rows.clear()

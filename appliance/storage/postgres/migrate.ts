@@ -41,7 +41,7 @@ function shipped(folder = SHIPPED): Step[] {
 /** Returns the number of the newest schema that this program knows. */
 export const newestPostgresSchema = (folder?: string): number => shipped(folder).at(-1)!.number
 
-/** Only one process migrates at a time. The others wait, and then have nothing to do. */
+/** Lock that lets only one process migrate at a time. The others wait, and then have nothing to do. */
 const MIGRATING = 7_310_880
 const LOCK = `select pg_advisory_xact_lock(${MIGRATING})`
 
@@ -58,13 +58,13 @@ interface MigrateOptions {
 
 /**
  * Runs missing migrations in one transaction.
- * @throws StorageRefused, having changed nothing
+ * @throws StorageRefused; nothing is changed then
  */
 export function migrate(db: PostgresConnection, options: MigrateOptions = {}): void {
   db.prepare('begin').run()
   try {
     db.prepare(LOCK).run()
-    const steps = missingSteps(db, options)
+    const steps = findMissingMigrations(db, options)
     refuseForNodes(db, steps, options)
     for (const { number, name, checksum, sql, oldest } of steps) {
       db.script(sql)
@@ -130,7 +130,7 @@ const outdated = ({ number, name, oldest }: Omit<Step, 'sql' | 'checksum'>, sche
  * @throws StorageRefused if it belongs to another program, an unfinished move, or a newer version that doesn't work
  * with this one
  */
-export function missingSteps(
+export function findMissingMigrations(
   db: PostgresConnection,
   { moving = false, left = false, folder }: Omit<MigrateOptions, 'node'> = {},
 ): Step[] {

@@ -1,11 +1,11 @@
-/** Delayed inserts. Combines rows for one table in one statement, even from several calls. Pure. */
-import { type Insert, insertOf } from './texts.ts'
+/** Delayed inserts. Combines rows for one table in one statement, even if they come from several calls. Pure. */
+import { type InsertTemplate, formatInsert } from './texts.ts'
 
-/** Rows per statement. Few sizes, because each is prepared as a separate text. */
+/** Numbers of rows per statement. There are few of them, because each is prepared as a separate text. */
 const SIZES = [64, 16, 4, 1]
 
 interface Group {
-  insert: Insert
+  insert: InsertTemplate
   rows: unknown[][]
 }
 
@@ -22,19 +22,19 @@ export interface Reference {
 }
 
 /**
- * The delayed inserts. They are taken so that a row comes after those it refers to: in the order in which their tables
- * were first used, as far as foreign keys allow.
+ * The delayed inserts. They are sent in the order in which their tables were first used, but a row always comes after the
+ * rows that it refers to.
  */
-export class Pending {
+export class PendingInserts {
   #groups = new Map<string, Group>()
   #depths: ReadonlyMap<string, number> = new Map()
 
-  /** Sets the foreign keys of the database. */
+  /** Sets the foreign keys of the database, which determine the order of the inserts. */
   follow(references: readonly Reference[]): void {
     this.#depths = depthsOf(references)
   }
 
-  add(insert: Insert, row: unknown[]): Ticket {
+  add(insert: InsertTemplate, row: unknown[]): Ticket {
     const key = insert.head + insert.row + insert.tail
     let group = this.#groups.get(key)
     if (!group) this.#groups.set(key, (group = { insert, rows: [] }))
@@ -42,7 +42,7 @@ export class Pending {
     return { group, row }
   }
 
-  /** Removes a row, if it is still delayed. */
+  /** Removes a row if it is still delayed. Returns whether it was. */
   takeBack({ group, row }: Ticket): boolean {
     const at = group.rows.lastIndexOf(row)
     if (at >= 0) group.rows.splice(at, 1)
@@ -53,7 +53,7 @@ export class Pending {
     this.#groups = new Map()
   }
 
-  /** Takes and removes all rows if the text names one of their tables; without a text, always. */
+  /** Returns and removes all rows if the text names one of their tables. Without a text, always does so. */
   take(before: string | undefined): { text: string; values: unknown[] }[] {
     const depthOf = ({ insert }: Group) => this.#depths.get(insert.table) ?? 0
     const groups = [...this.#groups.values()].toSorted((a, b) => depthOf(a) - depthOf(b))
@@ -64,10 +64,10 @@ export class Pending {
   }
 }
 
-/** Returns how many foreign keys lead from each table to one that refers to no other, on the longest path. */
+/** Returns, for each table, the length of the longest path of foreign keys that starts from it. */
 function depthsOf(references: readonly Reference[]): Map<string, number> {
   const depths = new Map<string, number>()
-  // A path is at most as long as there are keys, so this ends even if tables refer to each other.
+  // The number of rounds is limited by the number of keys, so this ends even if tables refer to each other.
   for (let left = references.length, changed = true; changed && left > 0; left -= 1) {
     changed = false
     for (const { child, parent } of references) {
@@ -85,7 +85,7 @@ function statementsOf({ insert, rows }: Group): { text: string; values: unknown[
   const statements: { text: string; values: unknown[] }[] = []
   while (left.length > 0) {
     const size = SIZES.find((one) => one <= left.length)!
-    statements.push({ text: insertOf(insert, size), values: left.splice(0, size).flat() })
+    statements.push({ text: formatInsert(insert, size), values: left.splice(0, size).flat() })
   }
   return statements
 }

@@ -1,43 +1,43 @@
 /** The thread that reads from PostgreSQL. Runs several calls at once, each in a transaction with its own snapshot. */
 import { workerData } from 'node:worker_threads'
-import { methodsOf, refOf } from '../nouns.ts'
+import { listMethods, toMethodRef } from '../nouns.ts'
 import type { Db } from '../schema.ts'
-import type { Call, Outcome } from '../engine/group-commit.ts'
-import { serve } from '../engine/thread.ts'
+import type { Call, CallResult } from '../engine/group-commit.ts'
+import { runThread } from '../engine/thread.ts'
 import type { PostgresTarget } from './client.ts'
-import { packPostgres } from './failures.ts'
-import { readServer } from './server.ts'
+import { toPostgresFailure } from './failures.ts'
+import { loadServerFacts } from './server.ts'
 import { Session } from './session.ts'
 
 /** Number of connections, and of concurrent calls. */
 const MOST_CALLS = 4
 
-/** The method of this engine that reads facts about the server. */
+/** The method of this engine that reads information about the server. */
 const SERVER = 'databaseServer'
 
 type Read = (db: Db, args: unknown, now: number) => Promise<unknown>
 
-/** Every read sees one state of the database. */
+/** Begins a transaction in which all reads see the same state of the database. */
 const BEGIN = 'begin isolation level repeatable read read only'
 
-serve(() => {
+runThread(() => {
   const { target } = workerData as { target: PostgresTarget }
-  const reads = methodsOf<Read>('reads')
-  const methods = new Map([...reads, ...methodsOf<Read>('innerReads')].map(({ name, run }) => [name, run]))
+  const reads = listMethods<Read>('reads')
+  const methods = new Map([...reads, ...listMethods<Read>('innerReads')].map(({ name, run }) => [name, run]))
   const sessions = Array.from({ length: MOST_CALLS }, () => new Session(target, BEGIN))
-  const one = async ({ id, method, args, now }: Call, session: Session): Promise<Outcome> => {
+  const one = async ({ id, method, args, now }: Call, session: Session): Promise<CallResult> => {
     try {
-      if (method === SERVER) return { id, value: await session.use(readServer) }
+      if (method === SERVER) return { id, value: await session.use(loadServerFacts) }
       const read = methods.get(method)
       if (!read) throw new Error(`The storage has no method ${method} that reads.`)
       return { id, value: await session.run((on) => read(on, args, now)) }
     } catch (error) {
-      return { id, failure: packPostgres(error) }
+      return { id, failure: toPostgresFailure(error) }
     }
   }
   return {
     most: MOST_CALLS,
-    methods: reads.map(refOf),
+    methods: reads.map(toMethodRef),
     async execute(calls) {
       const outcomes = await Promise.all(calls.map((call, at) => one(call, sessions[at]!)))
       return { outcomes, committed: false }

@@ -1,39 +1,39 @@
 /** The only thread of this node that writes to a PostgreSQL database. */
 import { workerData } from 'node:worker_threads'
 import { armCrashPoint } from '../../watch/crash-points.ts'
-import { type Connection, kyselyWith } from '../connection.ts'
-import { eventsRecorded } from '../events.ts'
-import { methodsOf, refOf } from '../nouns.ts'
+import { type Connection, createKysely } from '../connection.ts'
+import { getRecordedEventCount } from '../events.ts'
+import { listMethods, toMethodRef } from '../nouns.ts'
 import type { Db } from '../schema.ts'
 import { StorageRefused } from '../engine/failures.ts'
-import { createGroupCommit, gatheringOn } from '../engine/group-commit.ts'
-import { serve } from '../engine/thread.ts'
+import { createGroupCommit, getPendingCounters } from '../engine/group-commit.ts'
+import { runThread } from '../engine/thread.ts'
 import type { PostgresTarget } from './client.ts'
-import { PostgresConnection, emptyLists, engineParts } from './connection.ts'
-import { packPostgres } from './failures.ts'
+import { PostgresConnection, emptyListPlugin, engineParts } from './connection.ts'
+import { toPostgresFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
 import type { DatabaseLock } from './server.ts'
 
-/** Calls per commit. */
+/** Maximum number of calls per commit. */
 const MOST_CALLS = 256
 
 type Method = (args: unknown, now: number) => unknown
 type Write = (db: Db, args: unknown, now: number) => unknown
 
-/** Methods that differ on this engine. PostgreSQL reuses free pages by itself. */
+/** Methods that differ on this engine. PostgreSQL reuses free pages by itself, so `shrink` does nothing. */
 const OWN = new Map<string, Method>([['shrink', () => 0]])
 
-serve(() => {
+runThread(() => {
   const { target, lock, dataDir, migrations } = workerData as {
     target: PostgresTarget
     lock: DatabaseLock
     dataDir: string | undefined
     migrations: string | undefined
   }
-  // The main thread checked whether crash points are allowed when the storage was opened.
+  // The main thread has already checked whether crash points are allowed, when the storage was opened.
   if (dataDir !== undefined) armCrashPoint(process.env, dataDir)
   const db = open(target, lock, migrations)
-  const kysely = kyselyWith(
+  const kysely = createKysely(
     db,
     {
       ...engineParts,
@@ -42,16 +42,16 @@ serve(() => {
         return { rows, numAffectedRows: BigInt(changes) }
       },
     },
-    [emptyLists],
+    [emptyListPlugin],
   )
-  const hot = methodsOf<(on: Connection) => Method>('prepared')
-  const writes = methodsOf<Write>('writes')
-  const gathering = gatheringOn(db)
+  const hot = listMethods<(on: Connection) => Method>('prepared')
+  const writes = listMethods<Write>('writes')
+  const gathering = getPendingCounters(db)
   const methods = new Map<string, Method>([
     ...hot.map(({ name, run }) => [name, OWN.get(name) ?? run(db)] as const),
-    ...[...writes, ...methodsOf<Write>('innerWrites')].map(({ name, run }) => {
+    ...[...writes, ...listMethods<Write>('innerWrites')].map(({ name, run }) => {
       const method: Method = (args, now) => {
-        // Other methods may read the numbers that hot methods have gathered.
+        // Write the counts gathered by hot methods first, because other methods may read them.
         gathering.write()
         return run(kysely, args, now)
       }
@@ -69,11 +69,11 @@ serve(() => {
   )
   return {
     most: MOST_CALLS,
-    methods: [...hot, ...writes].map(refOf),
+    methods: [...hot, ...writes].map(toMethodRef),
     async execute(calls) {
-      const before = eventsRecorded()
+      const before = getRecordedEventCount()
       const batch = await execute(calls)
-      return { ...batch, told: eventsRecorded() !== before }
+      return { ...batch, told: getRecordedEventCount() !== before }
     },
     close: () => db.close(),
   }
@@ -91,6 +91,6 @@ function open(target: PostgresTarget, lock: DatabaseLock, folder: string | undef
     return db
   } catch (error) {
     db.close()
-    throw error instanceof StorageRefused ? error : new StorageRefused(packPostgres(error).message)
+    throw error instanceof StorageRefused ? error : new StorageRefused(toPostgresFailure(error).message)
   }
 }

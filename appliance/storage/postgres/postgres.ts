@@ -1,38 +1,43 @@
 /** The storage on a PostgreSQL server, with the same threads and methods as on SQLite. */
-import { assemble, readOnly, type EngineStorage, type StorageLog } from '../assembly.ts'
-import type { Bodies } from '../bodies.ts'
+import { assembleStorage, createReadOnlyStorage, type EngineStorage, type StorageLog } from '../assembly.ts'
+import type { LargeMessageStore } from '../bodies.ts'
 import type { DatabaseServer, ReadOnlyStorage } from '../storage.ts'
 import { StorageFailure, StorageRefused, type StorageLost } from '../engine/failures.ts'
 import { Thread } from '../engine/thread.ts'
 import { methods as nodes } from '../nodes.ts'
 import type { PostgresTarget } from './client.ts'
-import { packPostgres } from './failures.ts'
+import { toPostgresFailure } from './failures.ts'
 import { awaitMigration, newestPostgresSchema, refuseOutdated } from './migrate.ts'
 import type { DatabaseLock } from './server.ts'
 import { Session } from './session.ts'
 
 export { moveToSqlite } from '../move/back.ts'
 export { moveToPostgres } from '../move/move.ts'
-export { postgresSealing } from './sealing.ts'
+export { createPostgresSealing } from './sealing.ts'
 export { newestPostgresSchema } from './migrate.ts'
 export type { PostgresTarget } from './client.ts'
 
 export interface PostgresOptions extends PostgresTarget {
-  /** Keeps others from the database, and refuses one that they use. */
+  /** Which other processes may use the database. If it is used by one that may not, it is refused. */
   lock?: DatabaseLock
-  /** The data directory, for crash points: they work only where crashtest has created it. Default: none is armed. */
+  /**
+   * The data directory, for crash points, which work only in a directory that crashtest created. By default, none is armed.
+   */
   dataDir?: string | undefined
   /** Folder with the migrations of another version of the program, for tests. */
   migrations?: string | undefined
   logger?: StorageLog | undefined
-  /** Called once if a storage thread dies. No call works after that. An unreachable server doesn't end a thread. */
+  /**
+   * Called once if a storage thread stops unexpectedly. No call works after that. An unreachable server doesn't end a
+   * thread.
+   */
   onLost?: ((error: StorageLost) => void) | undefined
   /** Called after each commit that stored events. */
   onEvents?: (() => void) | undefined
 }
 
-/** All messages are rows: PostgreSQL itself stores large values separately. */
-const noBodies: Bodies = {
+/** All messages are rows, because PostgreSQL itself stores large values separately. */
+const noBodies: LargeMessageStore = {
   largestRow: Infinity,
   begin: async () => undefined,
   put: () => Promise.reject(new Error('Messages are rows in this database.')),
@@ -42,10 +47,10 @@ const noBodies: Bodies = {
 }
 
 /**
- * Opens a PostgreSQL database and updates its schema. While the server is unreachable, calls fail as `transient`; they
- * work again once it returns.
- * @throws StorageRefused when the server can't be reached or could lose mail, or the database belongs to another
- * program, or is locked
+ * Opens a PostgreSQL database and updates its schema. While the server is unreachable, calls fail as `transient`; they work
+ * again once it responds.
+ * @throws StorageRefused if the server can't be reached or could lose mail, or if the database belongs to another program
+ * or is locked
  */
 export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
   const { url, others, tls, lock, dataDir, migrations, logger, onEvents } = options
@@ -73,7 +78,7 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
       const server = await reader.call<Omit<DatabaseServer, 'respondedIn'>>('databaseServer', {}, 0)
       return { ...server, respondedIn: Math.round(performance.now() - begun) }
     }
-    const storage = assemble({ writer, reader, bodies: noBodies, logger, databaseServer })
+    const storage = assembleStorage({ writer, reader, bodies: noBodies, logger, databaseServer })
     return withHeartbeat(storage, new Session(target, 'begin'), newestPostgresSchema(migrations))
   } catch (error) {
     await writer.close()
@@ -115,7 +120,7 @@ function withHeartbeat(storage: EngineStorage, session: Session, schema: number)
       )
       last = renewed.catch(() => undefined)
       return renewed.catch((error: unknown) => {
-        throw error instanceof StorageRefused ? error : new StorageFailure(packPostgres(error))
+        throw error instanceof StorageRefused ? error : new StorageFailure(toPostgresFailure(error))
       })
     },
     async close() {
@@ -126,14 +131,17 @@ function withHeartbeat(storage: EngineStorage, session: Session, schema: number)
   }
 }
 
-/** Opens a database for reading only; doesn't update its schema. @throws StorageRefused when it can't be reached */
-export async function readPostgres({ url, others, tls }: PostgresTarget): Promise<ReadOnlyStorage> {
+/**
+ * Opens a database for reading only. Doesn't update its schema.
+ * @throws StorageRefused if it can't be reached
+ */
+export async function openPostgresReader({ url, others, tls }: PostgresTarget): Promise<ReadOnlyStorage> {
   const reader = await Thread.start({
     name: 'storage reader',
     script: new URL('./postgres-reader.ts', import.meta.url),
     data: { target: { url, others, tls } },
-    // Pending calls fail by themselves.
+    // Nothing to do: pending calls are rejected.
     onLost: () => undefined,
   })
-  return readOnly(reader)
+  return createReadOnlyStorage(reader)
 }

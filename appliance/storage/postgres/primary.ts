@@ -1,5 +1,5 @@
 /** Chooses the server that takes writes among a primary and its standbys, after any of them was promoted. */
-import { dataOf, refusedServer } from './failures.ts'
+import { toServerError, createServerRefusal } from './failures.ts'
 
 /** A connection. */
 interface Asked {
@@ -43,7 +43,7 @@ export async function choosePrimary<S extends { url: string }, C extends Asked>(
       reasons[at] = reason ?? 'another primary'
     } catch (error) {
       // Another server may be the primary. If none is, the error below names the reason.
-      reasons[at] = dataOf(error).message
+      reasons[at] = toServerError(error).message
     }
     await client?.end().catch(() => undefined)
   })
@@ -51,7 +51,7 @@ export async function choosePrimary<S extends { url: string }, C extends Asked>(
   const chosen = await first
   if (chosen) return chosen
   const each = servers.map(({ url }, at) => `${nameOf(url)}: ${reasons[at]!.replace(/\.$/, '')}`)
-  throw refusedServer(`No server of storage.url takes writes (${each.join('; ')}).`)
+  throw createServerRefusal(`No server of storage.url takes writes (${each.join('; ')}).`)
 }
 
 /** Returns why a server isn't the primary; undefined if it is. */

@@ -1,24 +1,24 @@
 /** Operations on all secrets of a PostgreSQL database. They block this thread until the server responds. */
-import { countSecrets, resealAll, sealingOf, SECRET_TABLES } from '../sealing.ts'
+import { countSecrets, resealAll, getSealing, SECRET_TABLES } from '../sealing.ts'
 import type { SealingStorage } from '../secrets.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import type { PostgresTarget } from './client.ts'
 import { PostgresConnection } from './connection.ts'
 import type { DatabaseLock } from './server.ts'
-import { isConflict, packPostgres, PostgresError } from './failures.ts'
+import { isConflict, toPostgresFailure, PostgresError } from './failures.ts'
 
 /**
  * Returns the operations on one database. They ignore their data directory arguments. Close the connection afterwards.
  * @param lock `alone` to refuse a database that a daemon uses
  * @throws StorageRefused from each operation
  */
-export function postgresSealing(
+export function createPostgresSealing(
   target: PostgresTarget,
   lock?: DatabaseLock,
 ): SealingStorage & { close(): void } {
   const db = new PostgresConnection(target, lock)
   return {
-    readSealing: () => refusing(() => sealingOf(db)),
+    readSealing: () => refusing(() => getSealing(db)),
     reseal: (args, now) =>
       refusing(() => {
         db.prepare('begin isolation level serializable').run()
@@ -39,7 +39,7 @@ export function postgresSealing(
         for (const table of SECRET_TABLES) db.script(`vacuum full ${table}`)
         db.prepare('update master_key set cleaned_at = ?').run(now)
       }),
-    countSecrets: () => refusing(() => (sealingOf(db) ? countSecrets(db) : [])),
+    countSecrets: () => refusing(() => (getSealing(db) ? countSecrets(db) : [])),
     close: () => db.close(),
   }
 }
@@ -48,6 +48,6 @@ function refusing<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw error instanceof PostgresError ? new StorageRefused(packPostgres(error).message) : error
+    throw error instanceof PostgresError ? new StorageRefused(toPostgresFailure(error).message) : error
   }
 }

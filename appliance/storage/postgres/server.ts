@@ -1,9 +1,9 @@
-/** Checks of a server and database before use, and facts about them for operators. */
+/** Checks of a server and database before use, and information about them for operators. */
 import type { Client } from './client.ts'
-import { refusedServer } from './failures.ts'
+import { createServerRefusal } from './failures.ts'
 import type { DatabaseServer } from '../storage.ts'
 
-/** Settings that decide whether mail is safe in a database. */
+/** Settings that determine whether mail is safe in a database. */
 export interface ServerState {
   /** 150004 is 15.4. */
   version: number
@@ -16,7 +16,7 @@ export interface ServerState {
   readOnly: string
 }
 
-/** The oldest version that is tested. */
+/** The oldest supported version. */
 const OLDEST = 15
 
 /** Collations that sort text by bytes or code points, which key ranges need. */
@@ -28,8 +28,8 @@ const QUESTION = `select current_setting('server_version_num')::integer as versi
     current_setting('default_transaction_read_only') as "readOnly"
   from pg_database where datname = current_database()`
 
-/** Returns why the database can't be used and how to fix it; undefined: it can. */
-export function refusalOf(state: ServerState): string | undefined {
+/** Returns why the database can't be used and how to fix it; undefined if it can be used. */
+export function explainServerRefusal(state: ServerState): string | undefined {
   const major = Math.floor(state.version / 10_000)
   if (major < OLDEST)
     return `The database server is PostgreSQL ${major}. Posthaste needs version ${OLDEST} or newer.`
@@ -54,30 +54,33 @@ const unsafe = (setting: string, value: string): string =>
 
 /**
  * Which processes may use the database at the same time as a connection. With a node: other nodes, but no second daemon
- * with its ID. `alone`: no daemon. Undefined: any process. The server releases the lock when the connection ends.
+ * with the same ID. `alone`: no daemon. Undefined: any process. The server releases the lock when the connection ends.
  */
 export type DatabaseLock = 'alone' | { node: string } | undefined
 
-/** All nodes share this lock. A command that must run without any daemon takes it exclusively. */
+/** Key of the lock that all nodes share. A command that must run without any daemon takes it exclusively. */
 const DAEMONS = 7_310_882
 
-/** How long to wait for a lock, because the server may notice late that the previous daemon is gone. */
+/** How long to wait for a lock, in seconds, because the server may notice late that the previous daemon is gone. */
 const LOCK_SECONDS = 5
 
-/** The keep-alive settings let the server notice within a minute that the machine of a daemon is gone. */
+/**
+ * Returns the SQL that takes locks. The keep-alive settings let the server notice within a minute that a daemon's machine
+ * is gone.
+ */
 const takeLock = (locks: string): string =>
   `begin; set tcp_keepalives_idle = 20; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 4;
   set local lock_timeout = '${LOCK_SECONDS}s'; select ${locks}; commit`
 
 /**
- * Prepares a new connection for writing. Checks that the server can't lose accepted mail and takes writes. Each
+ * Prepares a new connection for writing. Checks that the server accepts writes and can't lose accepted mail. Each
  * connection is checked, because the settings or the server may have changed.
- * @throws an error with a sentence for people
+ * @throws an error whose message is a sentence for people
  */
 export async function openSession(client: Client, lock: DatabaseLock): Promise<void> {
   const { rows } = await client.query<ServerState>(QUESTION)
-  const refusal = refusalOf(rows[0]!)
-  if (refusal !== undefined) throw refusedServer(`${refusal} Nothing was changed.`)
+  const refusal = explainServerRefusal(rows[0]!)
+  if (refusal !== undefined) throw createServerRefusal(`${refusal} Nothing was changed.`)
   if (lock === undefined) return
   const shared = `pg_advisory_lock_shared(${DAEMONS})`
   const locks = lock === 'alone' ? `pg_advisory_lock(${DAEMONS})` : `${shared}, ${lockOf(lock.node)}`
@@ -85,14 +88,14 @@ export async function openSession(client: Client, lock: DatabaseLock): Promise<v
     await client.query(takeLock(locks))
   } catch (error) {
     if ((error as { code?: unknown }).code !== '55P03') throw error
-    throw refusedServer(lock === 'alone' ? IN_USE : sameNode(lock.node))
+    throw createServerRefusal(lock === 'alone' ? IN_USE : sameNode(lock.node))
   }
 }
 
-/** Returns the SQL that locks a node. The id has only hexadecimal digits. */
+/** Returns the SQL expression that locks a node. The ID contains only hexadecimal digits. */
 function lockOf(node: string): string {
   if (!/^[0-9a-f]+$/.test(node))
-    throw refusedServer(`The node id ${JSON.stringify(node)} is not hexadecimal.`)
+    throw createServerRefusal(`The node id ${JSON.stringify(node)} is not hexadecimal.`)
   return `pg_advisory_lock(hashtextextended('${node}', ${DAEMONS}))`
 }
 
@@ -108,8 +111,8 @@ const FACTS = `select current_setting('server_version') as version, current_data
     current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer as most,
     (select count(*) from pg_stat_replication where sync_state = 'async') as "asyncStandbys"`
 
-/** Reads facts about the server. */
-export async function readServer(client: Client): Promise<Omit<DatabaseServer, 'respondedIn'>> {
+/** Reads information about the server. */
+export async function loadServerFacts(client: Client): Promise<Omit<DatabaseServer, 'respondedIn'>> {
   type Row = Omit<DatabaseServer, 'connections'> & DatabaseServer['connections']
   const { version, database, size, own, used, most, asyncStandbys } = (await client.query<Row>(FACTS))
     .rows[0]!

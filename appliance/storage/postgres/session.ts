@@ -1,10 +1,10 @@
 /** A connection for methods that wait for their statements without blocking their thread. */
 import { Kysely } from 'kysely'
 import type { Db, Tables } from '../schema.ts'
-import { type Client, connect, dropIfUnusable, type PostgresTarget } from './client.ts'
-import { emptyLists, engineParts } from './connection.ts'
+import { type Client, connect, closeIfUnusable, type PostgresTarget } from './client.ts'
+import { emptyListPlugin, engineParts } from './connection.ts'
 
-/** A connection that is opened when needed, and again after it was lost. Runs one method at a time. */
+/** A connection that is opened when needed, and reopened after it was lost. Runs one method at a time. */
 export class Session {
   readonly #target: PostgresTarget
   readonly #begin: string
@@ -16,7 +16,7 @@ export class Session {
     this.#target = target
     this.#begin = begin
     this.#kysely = new Kysely<Tables>({
-      plugins: [emptyLists],
+      plugins: [emptyListPlugin],
       dialect: {
         ...engineParts,
         createDriver: () => ({
@@ -49,7 +49,7 @@ export class Session {
         await client.query('commit')
         return value
       } catch (error) {
-        dropIfUnusable(client, error)
+        closeIfUnusable(client, error)
         // A lost connection has no transaction to end.
         if (!client.lost) await client.query('rollback')
         throw error
@@ -57,7 +57,7 @@ export class Session {
     })
   }
 
-  /** Uses the connection outside of a transaction. */
+  /** Runs `work` with the connection, outside of a transaction. */
   async use<T>(work: (client: Client) => Promise<T>): Promise<T> {
     if (this.#client?.lost !== false) this.#client = await connect(this.#target)
     return work(this.#client)

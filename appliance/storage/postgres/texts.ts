@@ -1,21 +1,21 @@
-/** Translates the plain statements of the hot methods for PostgreSQL. Pure. */
+/** Translates the plain statements of performance-critical methods for PostgreSQL. Pure. */
 import { isRepeatable } from './known-reads.ts'
 
 /** A translated statement. */
-export interface Text {
+export interface TranslatedStatement {
   /** The SQL with `$1` for the first parameter. */
   text: string
-  /** The names of its parameters in order; null if they have none. */
+  /** The names of the parameters in order; null if they have no names. */
   names: string[] | null
-  /** Set for an insert of one row of values, which can be combined with others. */
-  insert: Insert | undefined
-  /** Whether the same values give the same result until a statement of the transaction changes it (known-reads.ts). */
+  /** Set if the statement inserts one row of values, so that it can be combined with others. */
+  insert: InsertTemplate | undefined
+  /** Whether the same values return the same result until a statement of the transaction changes it (known-reads.ts). */
   repeatable: boolean
   control: 'begin' | 'commit' | 'rollback' | undefined
 }
 
 /** An insert of one row: the text before the values, the row with `?` for each value, and the text after. */
-export interface Insert {
+export interface InsertTemplate {
   table: string
   head: string
   row: string
@@ -23,11 +23,11 @@ export interface Insert {
 }
 
 /** A statement with its values. */
-export interface Bound extends Omit<Text, 'names'> {
+export interface BoundStatement extends Omit<TranslatedStatement, 'names'> {
   values: unknown[]
 }
 
-const CONTROL: Record<string, Text['control']> = {
+const CONTROL: Record<string, TranslatedStatement['control']> = {
   begin: 'begin',
   commit: 'commit',
   release: 'commit',
@@ -40,7 +40,7 @@ const INSERT = /^(insert into (\w+) \([^)]*\)\s*values )(\([^()]*\))(\s*on confl
  * Translates a text with `?` or `@name` parameters. Each occurrence becomes a separate parameter, so that PostgreSQL
  * can infer its type from the context.
  */
-export function translate(source: string): Text {
+export function translateStatement(source: string): TranslatedStatement {
   const trimmed = source.trim()
   const names: string[] = []
   let count = 0
@@ -59,14 +59,14 @@ export function translate(source: string): Text {
 }
 
 /** Binds values to a statement. */
-export function bind({ names, ...text }: Text, given: unknown[]): Bound {
+export function bindValues({ names, ...text }: TranslatedStatement, given: unknown[]): BoundStatement {
   if (names === null) return { ...text, values: given }
   const [byName] = given as [Record<string, unknown>]
   return { ...text, values: names.map((name) => byName[name]) }
 }
 
-/** Formats one insert of several rows. */
-export function insertOf({ head, row, tail }: Insert, rows: number): string {
+/** Returns the text of one insert of several rows. */
+export function formatInsert({ head, row, tail }: InsertTemplate, rows: number): string {
   let count = 0
   const tuples = Array.from({ length: rows }, () => row.replaceAll('?', () => `$${++count}`))
   return `${head}${tuples.join(', ')}${tail}`

@@ -1,19 +1,19 @@
-import type { Category, SubType } from '../../mail/bounce.ts'
-import { reportWanted } from '../../mail/dsn.ts'
-import { type EventData, lastEventOf } from '../../mail/event.ts'
+import type { BounceCategory, BounceSubtype } from '../../mail/bounce.ts'
+import { isReportWanted } from '../../mail/dsn.ts'
+import { type EventData, toLastEvent } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
 import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
-import { createRecordEvents } from '../events.ts'
-import { ended, fromNotify, queued } from '../deliveries.ts'
-import { createOwe } from '../reports.ts'
+import { createEventRecorder } from '../events.ts'
+import { finalQueueColumns, parseNotify, isQueued } from '../deliveries.ts'
+import { createDueReportRecorder } from '../reports.ts'
 import type { Db } from '../schema.ts'
-import { preparedOn } from '../connection.ts'
-import { nextPortion, type Step, type StepArgs, type QueueFilter } from './matching.ts'
-import type { Via } from '../values.ts'
+import { getPrepared } from '../connection.ts'
+import { findNextMatchingRange, type Step, type StepArgs, type QueueFilter } from './matching.ts'
+import type { SubmissionChannel } from '../values.ts'
 import type { QueueAction } from '../../mail/queue.ts'
 
-/** Deliveries per round of statements. Each event takes eight parameters, and the engine allows 32,766. */
+/** Number of deliveries per round of statements. Each event takes eight parameters, and the engine allows 32,766. */
 const ROUND = 500
 
 /** How a delivery ends after an operator drops or expires it. */
@@ -52,7 +52,7 @@ const EXPIRED: Ending = {
           note: 'Given up by an operator before any attempt.',
         },
   data: ({ reply, status, category, note }) => {
-    // RFC 3464 §2.3.6: a diagnostic code that no server sent has a private type.
+    // A diagnostic code that no server sent has a private type (RFC 3464 §2.3.6).
     const words = reply
       ? `smtp; ${formatReply(reply)}`
       : `x-posthaste; ${[status, note].filter(Boolean).join(' ')}`
@@ -62,13 +62,13 @@ const EXPIRED: Ending = {
   },
 }
 
-const SUB_TYPE: Partial<Record<Category, SubType>> = {
+const SUB_TYPE: Partial<Record<BounceCategory, BounceSubtype>> = {
   'mailbox-full': 'MailboxFull',
   size: 'MessageTooLarge',
   content: 'ContentRejected',
 }
 
-/** Drops waiting or held deliveries: state `failed`, event `email.failed`. Leaves those in flight alone. */
+/** Drops waiting or held deliveries: state `failed`, event `email.failed`. Excludes deliveries in flight. */
 export async function dropQueue(db: Db, args: QueueFilter & StepArgs, now: number): Promise<Step> {
   return endStep(db, 'drop', DROPPED, args, now)
 }
@@ -86,11 +86,16 @@ const ERASED: Ending = {
 }
 
 /**
- * Drops deliveries to a recipient who is being erased. Records the event under the pseudonym and makes no reports,
- * which would contain the address. The rows keep the address until their email is erased, which is found by it. Returns
- * how many were queued.
+ * Drops deliveries to a recipient who is being erased. Records the event under the pseudonym and creates no reports,
+ * because they would contain the address. The rows keep the address until their email is erased, which is found by it.
+ * Returns the number of queued deliveries.
  */
-export async function dropErased(db: Db, ids: string[], pseudonym: string, now: number): Promise<number> {
+export async function dropErasedDeliveries(
+  db: Db,
+  ids: string[],
+  pseudonym: string,
+  now: number,
+): Promise<number> {
   if (ids.length === 0) return 0
   const rows = await db
     .selectFrom('deliveries')
@@ -105,7 +110,7 @@ export async function dropErased(db: Db, ids: string[], pseudonym: string, now: 
       'provider',
     ])
     .where('deliveries.id', 'in', ids)
-    .where(queued)
+    .where(isQueued)
     .orderBy('deliveries.id')
     .execute()
   const unnamed = { recipient: pseudonym, notify: null, cause: null, report_to: null }
@@ -125,7 +130,7 @@ async function endStep(
   args: QueueFilter & StepArgs,
   now: number,
 ): Promise<Step> {
-  const portion = await nextPortion(db, { ...args, touch: { action } }, args, now)
+  const portion = await findNextMatchingRange(db, { ...args, touch: { action } }, args, now)
   if (!portion) return { count: 0, next: null }
   const rows = await db
     .selectFrom((query) =>
@@ -152,7 +157,7 @@ interface Given {
   notify: string | null
   cause: string | null
   report_to: string | null
-  via: Via
+  via: SubmissionChannel
   domain_id: string
   broadcast_id: string | null
   provider: string
@@ -164,23 +169,23 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
     ...row,
     cause: ending.cause(row.cause === null ? null : (JSON.parse(row.cause) as Cause)),
   }))
-  // Deliveries with the same cause are written together: usually all, or all of one host.
+  // Write deliveries with the same cause together: usually these are all, or all of one host.
   for (const [cause, same] of Map.groupBy(rows, (row) => JSON.stringify(row.cause)))
     await db
       .updateTable('deliveries')
-      .set({ ...ended, state, cause, updated_at: now })
+      .set({ ...finalQueueColumns, state, cause, updated_at: now })
       .where(
         'id',
         'in',
         same.map(({ id }) => id),
       )
-      .where(queued)
+      .where(isQueued)
       .execute()
   // Reports have no events, because the server created them itself.
   const told = rows.filter(({ via }) => via !== 'report')
-  preparedOn(
+  getPrepared(
     db,
-    createRecordEvents,
+    createEventRecorder,
   )(
     told.map(({ id: deliveryId, team_id: teamId, email_id: emailId, recipient, cause, ...row }) => {
       const data: EventData = { recipient, cause, ...ending.data(cause) }
@@ -194,16 +199,16 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
   oweReports(db, rows, now)
   await db
     .updateTable('emails')
-    .set({ last_event: lastEventOf(type) })
+    .set({ last_event: toLastEvent(type) })
     .where('id', 'in', [...new Set(rows.map((row) => row.email_id))])
     .execute()
 }
 
-/** Records due reports to the senders of dropped deliveries. */
+/** Marks reports to the senders of dropped deliveries as due. */
 function oweReports(db: Db, rows: Omit<Given, 'cause'>[], now: number): void {
-  const owe = preparedOn(db, createOwe)
+  const owe = getPrepared(db, createDueReportRecorder)
   for (const { id, team_id: teamId, email_id: emailId, report_to: reportTo, notify } of rows)
-    if (reportTo !== null && reportWanted(fromNotify(notify), 'failed'))
+    if (reportTo !== null && isReportWanted(parseNotify(notify), 'failed'))
       owe({ deliveryId: id, kind: 'failed', teamId, emailId }, now)
 }
 

@@ -4,14 +4,14 @@ import type { Db, HoldRulesTable } from '../schema.ts'
 import type { Connection } from '../connection.ts'
 import type { TagFilter } from './matching.ts'
 
-/** A rule that holds new mail if all of its conditions match, except those that are null. */
+/** A rule that holds new mail that meets all of its conditions. A condition that is null always matches. */
 export interface HoldRule {
-  /** Id of the audit entry that created it. */
+  /** ID of the audit entry for the creation of the rule. */
   id: string
   teamId: string | null
   domain: string | null
   /**
-   * Mail to a domain that was never looked up is held when its provider is known. By then, the first attempt may be
+   * Mail to a domain that was never looked up is held once its provider is known. By then, the first attempt may be
    * running.
    */
   provider: string | null
@@ -29,7 +29,7 @@ export const toHoldRule = (row: Selectable<HoldRulesTable>): HoldRule => ({
   createdAt: row.created_at,
 })
 
-/** Adds a rule. Returns false if there are `most` rules already. */
+/** Adds a rule. Returns false if there are already `most` rules. */
 async function addHoldRule(db: Db, { rule, most }: { rule: HoldRule; most: number }): Promise<boolean> {
   const { id, teamId, domain, provider, tag, createdAt } = rule
   const { count } = await db
@@ -52,14 +52,14 @@ async function addHoldRule(db: Db, { rule, most }: { rule: HoldRule; most: numbe
   return true
 }
 
-/** Lists the rules of a team, or all, oldest first. */
+/** Lists the rules of a team, or all rules, oldest first. */
 async function listHoldRules(db: Db, { teamId }: { teamId?: string | undefined }): Promise<HoldRule[]> {
   let query = db.selectFrom('hold_rules').selectAll()
   if (teamId !== undefined) query = query.where('team_id', '=', teamId)
   return (await query.orderBy('id').execute()).map(toHoldRule)
 }
 
-/** Removes a rule. Returns false if there is none. Mail that it held stays held. */
+/** Removes a rule. Returns false if it doesn't exist. Mail that the rule held stays held. */
 async function removeHoldRule(db: Db, { id }: { id: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('hold_rules').where('id', '=', id).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n
@@ -74,16 +74,18 @@ interface RuleRow {
   tag_value: string | null
 }
 
-/** Returns the id of the rule that holds a delivery; null if there is none. */
-export type Holding = (delivery: { domain: string; provider: string }) => string | null
+/** Returns the ID of the rule that holds a delivery; null if there is none. */
+export type HoldLookup = (delivery: { domain: string; provider: string }) => string | null
 
-const none: Holding = () => null
+const none: HoldLookup = () => null
 
 /**
- * Part of `put`: finds the rules that hold new mail, for one email. Reads the table each time, so that a rule from
- * another process applies from its commit on. Without any rules, that costs 2 microseconds.
+ * Part of `put`: finds the rules that hold new mail, for one email. Reads the table each time, so that a rule from another
+ * process applies immediately after its commit. Without any rules, that takes 2 microseconds.
  */
-export function createHolds(db: Connection): (email: { teamId: string; tags: readonly Tag[] }) => Holding {
+export function createHoldLookup(
+  db: Connection,
+): (email: { teamId: string; tags: readonly Tag[] }) => HoldLookup {
   const any = db.prepare<[], number>('select 1 from hold_rules limit 1').pluck()
   const ofTeam = db.prepare<[string], RuleRow>(
     `select id, team_id, domain, provider, tag_name, tag_value from hold_rules

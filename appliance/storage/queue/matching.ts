@@ -1,10 +1,10 @@
-/** Converts a queue filter to conditions on `deliveries`, which are examined in short steps. */
+/** Converts a queue filter to conditions on `deliveries`. Deliveries are examined in short steps. */
 import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
 import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
-import { queued } from '../deliveries.ts'
+import { isQueued } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
-import type { Category } from '../../mail/bounce.ts'
+import type { BounceCategory } from '../../mail/bounce.ts'
 import type { Stream, QueueAction } from '../../mail/queue.ts'
 
 /** A tag of emails; without a value, any value matches. */
@@ -13,7 +13,7 @@ export interface TagFilter {
   value: string | null
 }
 
-/** A filter for queued deliveries. All given conditions must match; without any, all deliveries do. */
+/** A filter for queued deliveries. All given conditions must match; without conditions, all deliveries match. */
 export interface QueueFilter {
   teamId?: string | undefined
   deliveryIds?: readonly string[] | undefined
@@ -22,40 +22,40 @@ export interface QueueFilter {
   broadcastId?: string | undefined
   /** Recipient domain. */
   domain?: string | undefined
-  /** `?`: domains that were never looked up. */
+  /** `?` selects domains that were never looked up. */
   provider?: string | undefined
   pool?: string | undefined
   stream?: Stream | undefined
   tag?: TagFilter | undefined
   state?: 'waiting' | 'held' | undefined
-  /** Accepted before, or at and after, these times (Unix milliseconds). */
+  /** Time of acceptance: before `createdBefore`, and at or after `createdFrom` (Unix milliseconds). */
   createdBefore?: number | undefined
   createdFrom?: number | undefined
-  /** Part of the reply or sentence of the last attempt, in any case. */
+  /** Part of the reply or explanation of the last attempt, ignoring case. */
   reply?: string | undefined
-  category?: Category | undefined
+  category?: BounceCategory | undefined
   /** The sending IP of the last attempt. */
   source?: string | undefined
-  /** Last held, released or rerouted by this audit entry. */
+  /** Selects deliveries that this audit entry last held, released or rerouted. */
   touchedBy?: string | undefined
   /** Excludes deliveries that were last held, released or rerouted by an action on the whole server. */
   notOfOperator?: true | undefined
-  /** Only deliveries that this action would change. */
+  /** Selects only deliveries that this action would change. */
   touch?: { action: QueueAction; pool?: string | undefined } | undefined
 }
 
 /** Kysely's builder for conditions. */
-export type Where = ExpressionBuilder<Tables, 'deliveries'>
+export type ConditionBuilder = ExpressionBuilder<Tables, 'deliveries'>
 
-/** Written as a literal, not bound: the planners use the partial indexes only if they can read the condition. */
-export const waiting = sql.lit('waiting' as const)
+/** Written as a literal, because the planners use the partial indexes only if the condition isn't a bound parameter. */
+export const waitingState = sql.lit('waiting' as const)
 
-/** Matches deliveries with a free lease: never taken, given back, or expired. */
-export const unleased = (where: Where, now: number): Expression<SqlBool> =>
+/** Matches deliveries that aren't leased: never leased, returned to the queue, or with an expired lease. */
+export const isUnleased = (where: ConditionBuilder, now: number): Expression<SqlBool> =>
   where.or([where('lease_until', 'is', null), where('lease_until', '<=', now)])
 
 /** Matches all conditions of a filter except `reply`, whose text is in JSON and can't be matched in SQL. */
-function matching(where: Where, filter: QueueFilter, now: number): Expression<SqlBool> {
+function matching(where: ConditionBuilder, filter: QueueFilter, now: number): Expression<SqlBool> {
   const { domain, state, tag, createdBefore, createdFrom, category, source, touch } = filter
   const equal = {
     team_id: filter.teamId,
@@ -96,20 +96,20 @@ function matching(where: Where, filter: QueueFilter, now: number): Expression<Sq
  * result of their attempt.
  */
 function touched(
-  where: Where,
+  where: ConditionBuilder,
   { action, pool }: NonNullable<QueueFilter['touch']>,
   now: number,
 ): Expression<SqlBool> {
   switch (action) {
     case 'hold':
-      return where('state', '=', waiting)
+      return where('state', '=', waitingState)
     case 'release':
       return where('state', '=', 'held')
     case 'retry':
       // Excludes mail that its sender scheduled for later, because mail that is sent too early can't be recalled.
       return where.and([
-        where('state', '=', waiting),
-        unleased(where, now),
+        where('state', '=', waitingState),
+        isUnleased(where, now),
         sql<SqlBool>`not (attempts = 0 and due_at > ${now} and exists (
           select 1 from emails where emails.id = deliveries.email_id and emails.scheduled_at > ${now}))`,
       ])
@@ -117,13 +117,13 @@ function touched(
       return pool === undefined ? where('pool_before', 'is not', null) : where('pool', '!=', pool)
     case 'expire':
     case 'drop':
-      return unleased(where, now)
+      return isUnleased(where, now)
   }
 }
 
 /**
- * Reports whether a column with our own JSON contains this piece. Exact, because quotes within a string are escaped.
- * This expression works the same way in both engines and is case-sensitive.
+ * Whether a column with JSON that we wrote contains this piece. The result is exact, because quotes within a string are
+ * escaped. The expression works the same way in both engines and is case-sensitive.
  */
 const has = (column: RawBuilder<string>, piece: string): RawBuilder<SqlBool> =>
   sql<SqlBool>`replace(${column}, ${piece}, '') <> ${column}`
@@ -139,7 +139,10 @@ function about(category: string): RawBuilder<SqlBool> {
   return has(sql<string>`coalesce(cause, '')`, piece)
 }
 
-/** Matches the last attempt that included the delivery. `source` is not a key anywhere else in a transcript. */
+/**
+ * Matches the sending IP of the last attempt that included the delivery. `source` is not a key anywhere else in a
+ * transcript.
+ */
 function leftFrom(source: string): RawBuilder<SqlBool> {
   const piece = `"source":${JSON.stringify(source)}`
   return sql<SqlBool>`attempts > 0 and ${piece} = (
@@ -150,13 +153,13 @@ function leftFrom(source: string): RawBuilder<SqlBool> {
 }
 
 /**
- * Arguments of a step. Changes of many deliveries run in steps, so that they never block the writer for long: each
- * examines the next `limit` deliveries by id, and `every` (storage.ts) runs them one after the other.
+ * Arguments of a step. Changes of many deliveries run in steps, so that they never block the writer for long. Each step
+ * examines the next `limit` deliveries by ID, and `runAllSteps` (storage.ts) runs the steps one after the other.
  */
 export interface StepArgs {
-  /** Deliveries to examine. Default: 2000, about 30 ms of the writer. */
+  /** Number of deliveries to examine. The default is 2000, which takes the writer about 30 ms. */
   limit?: number | undefined
-  /** Where the previous step ended; absent for the first. */
+  /** ID at which the previous step ended; undefined for the first step. */
   after?: string | undefined
 }
 
@@ -164,15 +167,15 @@ export interface StepArgs {
 export interface Step {
   /** Number of changed deliveries. */
   count: number
-  /** Where the next step begins; null when there is none. */
+  /** ID at which the next step begins; null if there are no more steps. */
   next: string | null
 }
 
 /** Default number of deliveries that a step examines. */
 const LIMIT = 2000
 
-/** The deliveries of one step as a range of ids: after the first, up to and including the last. */
-export interface Range {
+/** The deliveries of one step as a range of IDs: after `after`, up to and including `last`. */
+export interface IdRange {
   after: string
   last: string
   /** Where the next step begins; null when this one is the last. */
@@ -180,15 +183,15 @@ export interface Range {
 }
 
 /**
- * Returns the next range; undefined if nothing is left. Conditions of the filter with an index narrow it; `matching`
- * checks the others within the range. A step costs the same whether much of it matches or nothing.
+ * Returns the next range; undefined if nothing is left. Conditions of the filter that have an index narrow the range;
+ * `matching` checks the others within it. A step takes the same time whether much of the range matches or nothing.
  */
-export async function nextRange(
+export async function findNextRange(
   db: Db,
   { deliveryIds, emailId, domain }: QueueFilter,
   { limit = LIMIT, after = '' }: StepArgs,
-): Promise<Range | undefined> {
-  let query = db.selectFrom('deliveries').select('id').where(queued).where('id', '>', after)
+): Promise<IdRange | undefined> {
+  let query = db.selectFrom('deliveries').select('id').where(isQueued).where('id', '>', after)
   if (deliveryIds !== undefined) query = query.where('id', 'in', deliveryIds)
   else if (emailId !== undefined) query = query.where('email_id', '=', emailId)
   else if (domain !== undefined) query = query.where('domain', '=', domain.toLowerCase())
@@ -199,47 +202,48 @@ export async function nextRange(
 }
 
 /** Matches deliveries in the range. */
-export const within = (where: Where, { after, last }: Range): Expression<SqlBool> =>
-  where.and([queued, where('id', '>', after), where('id', '<=', last)])
+export const isInRange = (where: ConditionBuilder, { after, last }: IdRange): Expression<SqlBool> =>
+  where.and([isQueued, where('id', '>', after), where('id', '<=', last)])
 
 /** The deliveries of a step's range that match a filter. */
-export interface Portion {
-  /** The condition on `deliveries`. */
-  where: (where: Where) => Expression<SqlBool>
+export interface MatchingRange {
+  /** Returns the condition on `deliveries`. */
+  where: (where: ConditionBuilder) => Expression<SqlBool>
   /** Where the next step begins; null when this one is the last. */
   next: string | null
 }
 
-/** Deliveries per step if the filter reads data of attempts, at about 20 microseconds each. */
+/** Number of deliveries per step if the filter reads data of attempts, at about 20 microseconds each. */
 const SLOW_LIMIT = 500
 
 /** Returns the next portion that matches a filter; undefined if nothing is left. */
-export async function nextPortion(
+export async function findNextMatchingRange(
   db: Db,
   filter: QueueFilter,
   step: StepArgs,
   now: number,
-): Promise<Portion | undefined> {
+): Promise<MatchingRange | undefined> {
   const slow = filter.reply !== undefined || filter.source !== undefined
   const limit = slow ? Math.min(step.limit ?? SLOW_LIMIT, SLOW_LIMIT) : step.limit
-  const range = await nextRange(db, filter, { limit, after: step.after })
+  const range = await findNextRange(db, filter, { limit, after: step.after })
   if (!range) return undefined
-  const plain = (where: Where) => where.and([matching(where, filter, now), within(where, range)])
+  const plain = (where: ConditionBuilder) =>
+    where.and([matching(where, filter, now), isInRange(where, range)])
   if (filter.reply === undefined) return { where: plain, next: range.next }
   const ids = await answered(db, plain, filter.reply)
-  // Not every engine supports an empty list.
+  // An empty list isn't supported by every engine.
   const where =
     ids.length === 0
       ? () => sql<SqlBool>`1 = 0`
-      : (where: Where) => where.and([queued, where('id', 'in', ids)])
+      : (where: ConditionBuilder) => where.and([isQueued, where('id', 'in', ids)])
   return { where, next: range.next }
 }
 
 /**
- * Returns deliveries whose last attempt ended with this text. Checked outside SQL, because the engines read JSON in
- * different ways.
+ * Returns deliveries whose last attempt ended with this text in its reply or explanation. Checked outside SQL, because the
+ * engines read JSON in different ways.
  */
-async function answered(db: Db, where: Portion['where'], words: string): Promise<string[]> {
+async function answered(db: Db, where: MatchingRange['where'], words: string): Promise<string[]> {
   const rows = await db
     .selectFrom('deliveries')
     .select(['id', 'cause'])
@@ -250,7 +254,7 @@ async function answered(db: Db, where: Portion['where'], words: string): Promise
   return rows.filter(({ cause }) => spoken(cause!).includes(wanted)).map(({ id }) => id)
 }
 
-/** Returns the text of a cause: the reply as servers write it (`451 4.7.1 later`), and our sentence. */
+/** Returns the text of a cause to search in: the reply as servers write it (`451 4.7.1 later`), and our explanation. */
 function spoken(cause: string): string {
   const { reply, note } = JSON.parse(cause) as Cause
   return `${reply ? `${formatReply(reply)}\n` : ''}${note}`.toLowerCase()

@@ -4,20 +4,20 @@ import { type Stream, AGE_BANDS, type PoolFilter, type QueueAction } from '../..
 import { type Delivery, selectDeliveries, toDelivery } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
 import {
-  nextPortion,
-  nextRange,
+  findNextMatchingRange,
+  findNextRange,
   type QueueFilter,
   type Step,
   type StepArgs,
-  unleased,
-  waiting,
-  within,
+  isUnleased,
+  waitingState,
+  isInRange,
 } from './matching.ts'
 import { toHoldRule } from './hold-rules.ts'
 import { isPostgres } from '../connection.ts'
 
-/** A count of similar deliveries. */
-export interface SurveyGroup {
+/** The number of similar deliveries, with a sample. */
+export interface DeliveryGroup {
   teamId: string
   pool: string
   provider: string
@@ -26,55 +26,57 @@ export interface SurveyGroup {
   state: 'waiting' | 'held' | 'in_flight'
   /** Number of deliveries that were attempted. */
   attempted: number
-  /** Number of deliveries due later, and when the first of them is due; null if there is none. */
+  /** Number of deliveries that are due later, and when the first of them is due; null if there is none. */
   later: number
   nextAt: number | null
-  /** The oldest delivery, preferably one that was attempted and is waiting. */
+  /** ID of the oldest delivery, preferably one that was attempted and is waiting. */
   sampleId: string
   /** Index of the highest reached age in `AGE_BANDS`. */
   band: number
   count: number
   oldestAt: number
   newestAt: number
-  /** Creation time of the oldest delivery that was attempted or is due; null if all are scheduled for later. */
+  /** When the oldest delivery that was attempted or is due was created; null if all are scheduled for later. */
   oldestBegunAt: number | null
 }
 
 /** The deliveries to change, and the audit entry that records the change. */
 export type QueueChangeArgs = QueueFilter & StepArgs & { by?: string | undefined }
 
-/** Number of rows to examine one by one before the queues are searched instead. */
-export const HEAD = 200
+/** Number of rows to examine one by one. If all of them are closed, the queues are searched instead. */
+export const HEAD_ROWS = 200
 
-/** Limit on the searched queues, at about 4 microseconds each. Beyond it, the caller must check again soon. */
+/**
+ * Maximum number of queues to search, at about 4 microseconds each. If it is exceeded, the caller must check again soon.
+ */
 const MOST_QUEUES = 4000
 
 const SOON = 100
 
 /** Selects the first deliveries of a stream by due time. */
-export function headOf(db: Db, stream: Stream, most: number, now: number) {
+export function selectHead(db: Db, stream: Stream, most: number, now: number) {
   return db
     .selectFrom('deliveries')
     .select(['queue', 'due_at'])
     .$narrowType<{ queue: string; due_at: number }>()
-    .where('state', '=', waiting)
+    .where('state', '=', waitingState)
     .where('stream', '=', stream)
-    .where((where) => unleased(where, now))
+    .where((where) => isUnleased(where, now))
     .orderBy('due_at')
     .limit(most)
     .execute()
 }
 
-/** Writes the condition for pools that a filter doesn't include. */
+/** Returns the condition for pools that a filter doesn't include. */
 const isLeftOut = ({ pools, only }: PoolFilter) => sql`${only ? sql`not in` : sql`in`} (${sql.join(pools)})`
 
-/** Searches each queue of some pools except those of closed destinations. */
-export async function firstOpen(
+/** Returns when the first delivery is due in the queues of some pools, except those of closed destinations. */
+export async function findFirstDueTime(
   db: Db,
   { closed, pools }: { closed: Set<string>; pools: PoolFilter | undefined },
   now: number,
 ): Promise<number | undefined> {
-  // The character after the slash ends the range of a destination's queues.
+  // The character after the slash in sort order ends the range of a destination's queues.
   const queues = await sql<{ due_at: number | null; asked: number }>`
     with recursive closed (destination) as (values ${sql.join(['', ...closed].map((one) => sql`(${one})`))}),
     queues (queue, destination, pool) as (
@@ -103,25 +105,25 @@ export async function firstOpen(
   return found?.due_at ?? undefined
 }
 
-/** Evaluates to the state of a delivery. */
+/** Returns the expression for the state of a delivery. */
 const stateOf = (now: number) =>
-  sql<SurveyGroup['state']>`case when lease_until is not null and lease_until > ${now} then 'in_flight'
+  sql<DeliveryGroup['state']>`case when lease_until is not null and lease_until > ${now} then 'in_flight'
     else state end`
 
-/** Evaluates to the index of the first age that a delivery has not reached. */
+/** Returns the expression for the index of the first age that a delivery hasn't reached. */
 const bandOf = (now: number) =>
   sql<number>`case ${sql.join(
     AGE_BANDS.map((age, band) => sql`when created_at > ${now - age} then ${sql.lit(band)}`),
     sql` `,
   )} else ${sql.lit(AGE_BANDS.length)} end`
 
-/** Counts deliveries that match a filter, in steps. The total of all steps is not a snapshot. */
+/** Counts deliveries that match a filter, in steps. The sum of all steps is not a snapshot. */
 async function surveyQueue(
   db: Db,
   args: QueueFilter & StepArgs,
   now: number,
-): Promise<{ groups: SurveyGroup[]; next: string | null }> {
-  const portion = await nextPortion(db, args, args, now)
+): Promise<{ groups: DeliveryGroup[]; next: string | null }> {
+  const portion = await findNextMatchingRange(db, args, args, now)
   if (!portion) return { groups: [], next: null }
   const rows = await db
     .selectFrom('deliveries')
@@ -172,16 +174,16 @@ async function surveyQueue(
   return { groups, next: portion.next }
 }
 
-/** Deliveries that one step of a list examines. */
+/** Number of deliveries that one step of a list examines. */
 const LOOK = 5000
 
-/** Lists at most `limit` deliveries, oldest first. `next` is where to continue, even if a step found fewer. */
+/** Lists at most `limit` deliveries, oldest first. `next` is where to continue, even if a step found fewer than `limit`. */
 async function listQueue(
   db: Db,
   { limit, after, ...filter }: QueueFilter & { limit: number; after?: string | undefined },
   now: number,
 ): Promise<{ items: Delivery[]; next: string | null }> {
-  const portion = await nextPortion(db, filter, { limit: LOOK, after }, now)
+  const portion = await findNextMatchingRange(db, filter, { limit: LOOK, after }, now)
   if (!portion) return { items: [], next: null }
   const wanted = db
     .selectFrom('deliveries')
@@ -205,15 +207,15 @@ async function changeStep(
   now: number,
 ): Promise<Step> {
   const filter = { ...args, touch: args.touch ?? { action } }
-  const portion = await nextPortion(db, filter, args, now)
+  const portion = await findNextMatchingRange(db, filter, args, now)
   if (!portion) return { count: 0, next: null }
   const updated = await db.updateTable('deliveries').set(set).where(portion.where).executeTakeFirstOrThrow()
   return { count: Number(updated.numUpdatedRows), next: portion.next }
 }
 
 /**
- * Holds deliveries: no further attempts until they are released. Deliveries in flight finish. `by`, here and below: the
- * audit entry.
+ * Holds deliveries: there are no further attempts until they are released. Deliveries in flight finish. Here and below,
+ * `by` is the audit entry.
  */
 export async function holdQueue(db: Db, { by, ...args }: QueueChangeArgs, now: number): Promise<Step> {
   return changeStep(db, 'hold', args, { state: 'held', touched_by: by ?? null }, now)
@@ -228,7 +230,7 @@ export async function retryQueue(db: Db, args: QueueFilter & StepArgs, now: numb
   return changeStep(db, 'retry', args, { due_at: now }, now)
 }
 
-/** Reroutes deliveries to another pool; null: back to their pool before the last reroute. */
+/** Reroutes deliveries to another pool; null reroutes them back to the pool before their last reroute. */
 async function rerouteQueue(
   db: Db,
   { by, to, ...args }: QueueChangeArgs & { to: string | null },
@@ -238,7 +240,7 @@ async function rerouteQueue(
   const set = {
     pool,
     pool_before: sql<string>`pool`,
-    // In the format of `formatQueue`.
+    // In the format of `formatQueueName`.
     queue: sql<string>`${pool} || '/' || provider || case stream when 'broadcast' then '/b/' else '/t/' end || team_id`,
     touched_by: by ?? null,
   }
@@ -247,8 +249,8 @@ async function rerouteQueue(
 
 /**
  * Stores the provider of a domain for future emails, and moves queued deliveries of the domain to its queue, in steps:
- * repeat with `after` until `next` is null. Leases stay as they are. If the steps are interrupted, nothing is lost: the
- * remaining deliveries stay in their old queue. Deliveries already in the right queue are not written.
+ * repeat with `after` until `next` is null. Leases don't change. If the steps are interrupted, nothing is lost: the
+ * remaining deliveries stay in their old queue. Doesn't write deliveries that are already in the right queue.
  */
 export async function place(
   db: Db,
@@ -256,24 +258,24 @@ export async function place(
   now: number,
 ): Promise<Step> {
   if (step.after === undefined) await remember(db, { domain, provider }, now)
-  const range = await nextRange(db, { domain }, step)
+  const range = await findNextRange(db, { domain }, step)
   if (!range) return { count: 0, next: null }
   const moved = await db
     .updateTable('deliveries')
     .set({
       provider,
-      // In the format of `formatQueue`.
+      // In the format of `formatQueueName`.
       queue: sql<string>`pool || '/' || ${provider} || case stream when 'broadcast' then '/b/' else '/t/' end || team_id`,
     })
     .where('domain', '=', domain)
     .where('provider', '!=', provider)
-    .where((where) => within(where, range))
+    .where((where) => isInRange(where, range))
     .executeTakeFirstOrThrow()
   await heedRules(db, { domain, provider, ...step }, now)
   return { count: Number(moved.numUpdatedRows), next: range.next }
 }
 
-/** Holds deliveries that match a rule now that their provider is known. */
+/** Holds deliveries that match a rule, now that their provider is known. */
 async function heedRules(
   db: Db,
   { domain, provider, ...step }: { domain: string; provider: string } & StepArgs,

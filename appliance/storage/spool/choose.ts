@@ -1,77 +1,88 @@
-/** Chooses the next due deliveries. Decides on plain data, which it reads from `Lines` in batches. */
-import { destinationOfQueue, includesPool, MOST_RECIPIENTS, type PoolFilter } from '../../mail/queue.ts'
+/** Chooses the next due deliveries. Decides on plain data, which it reads from `DueQueueReader` in batches. */
+import {
+  getQueueDestination,
+  includesPool,
+  MAX_RECIPIENTS_PER_MESSAGE,
+  type PoolFilter,
+} from '../../mail/queue.ts'
 import type { Stream } from '../../mail/source.ts'
-import { type Candidate, type Line, type Lines, linesFrom, type Siblings } from './lines.ts'
-import { Turns } from './turns.ts'
+import { type Candidate, type DueQueue, type DueQueueReader, toDueQueues, type Siblings } from './lines.ts'
+import { FairQueue } from './turns.ts'
 
 export interface LeaseArgs {
-  /** Identifies the process start that leases. `settle` must pass the same. */
+  /** Identifies the run of the process that leases. `settle` must pass the same value. */
   owner: string
-  /** Limit on messages. The recipients of one email in the same domain and queue share one. */
+  /** Maximum number of messages. The recipients of one email in the same domain and queue share a message. */
   limit: number
-  /** Number of messages that each destination (`destinationOf`) can accept now; 0 closes it. */
+  /** Number of messages that each destination (`formatDestination`) can accept now; 0 if it is closed. */
   room: Record<string, number>
-  /** The same number for destinations that `room` doesn't name. */
+  /** Number of messages for all destinations that aren't in `room`. */
   roomElse: number
-  /** The pools to lease from; undefined: all. */
+  /** The pools to lease from; undefined for all. */
   pools?: PoolFilter | undefined
-  /** Limit on recipients per message, by default `MOST_RECIPIENTS`. Further ones become another message. */
+  /** Maximum number of recipients per message, by default `MAX_RECIPIENTS_PER_MESSAGE`. Further recipients become another message. */
   recipients?: number | undefined
   /** When the lease ends if the owner crashes (Unix milliseconds). */
   leaseUntil: number
   /**
-   * Milliseconds to the next attempt after the first, second, … one; the last entry repeats. Set before any connection,
-   * so that a process that crashes in every attempt still keeps the schedule.
+   * Milliseconds from each attempt to the next, in order; the last entry repeats. Set before any connection, so that a
+   * process that crashes in every attempt still keeps the schedule.
    */
   retryDelays: readonly number[]
 }
 
 /**
- * Rows of each stream's head to examine before the queues are searched one by one: at least this many, and more for a
- * larger limit.
+ * Minimum number of rows to examine at the head of each stream before the queues are searched one by one. A larger `limit`
+ * increases it.
  */
 const LEAST_HEAD = 128
 
 const HEAD_FACTOR = 4
 
-/** Maximum number of destinations that share the places at a time. Each place goes to one of them. */
+/** Maximum number of destinations that compete for the slots of a lease at a time. A slot is one message. */
 const MOST_DESTINATIONS = 128
 
-/** Minimum even with few places: the destinations of both streams' heads, so that both have a chance. */
+/**
+ * Minimum number of these destinations even with few slots: those at the heads of both streams, so that both streams have a
+ * chance.
+ */
 const LEAST_DESTINATIONS = 4
 
-/** Queues of a destination and stream to examine beyond the number of its places. */
+/** Number of queues to examine for a destination and stream, in addition to the number of its slots. */
 const SPARE_QUEUES = 8
 
-/** Limit on deliveries per lease, however many recipients its messages have. About 50 ms of the writer. */
+/**
+ * Maximum number of deliveries per lease, however many recipients its messages have. They take about 50 ms of the writer
+ * thread.
+ */
 const MOST_DELIVERIES = 2000
 
 /** A destination with capacity, and its queues with due mail. */
 interface Open {
   name: string
-  lines: Line[]
+  lines: DueQueue[]
 }
 
 /**
- * Creates the function that chooses which due deliveries to lease, and returns their row numbers in order (see
+ * Creates the function that chooses which due deliveries to lease. It returns their row numbers in order (see
  * `Storage.lease` for the rules).
  *
- * Usually the heads of both streams, by due time, are all that is due, and the choice is made among them. If more is
- * due, each destination's queues are searched instead: behind the head of the queue (a million emails of one team to
- * one provider, which accepts ten at a time) may be another team or another destination.
+ * Usually, the heads of both streams, by due time, include everything that is due, and it chooses among them. If more is
+ * due, it searches each destination's queues instead: behind the head of the queue (a million emails of one team to one
+ * provider, which accepts ten at a time), there may be another team or another destination.
  */
-export function createChooser(lines: Lines): (args: LeaseArgs, now: number) => number[] {
-  const turns = new Turns()
+export function createDeliveryChooser(lines: DueQueueReader): (args: LeaseArgs, now: number) => number[] {
+  const turns = new FairQueue()
   return (args, now) => {
     lines.begin()
     const choice = new Choice(args, lines, turns, now)
     const most = Math.max(LEAST_HEAD, args.limit * HEAD_FACTOR)
     const heads = lines.heads(now, most)
     const asked = heads.filter(({ rows }) => rows.length === most).map(({ stream }) => stream)
-    const known = heads.filter(({ stream }) => !asked.includes(stream)).flatMap(linesFrom)
+    const known = heads.filter(({ stream }) => !asked.includes(stream)).flatMap(toDueQueues)
     choice.meet(known)
-    const view: View = { asked, known: Map.groupBy(known, ({ queue }) => destinationOfQueue(queue)) }
-    const names = inTurn(heads.map(({ rows }) => rows.map(({ queue }) => destinationOfQueue(queue))))
+    const view: View = { asked, known: Map.groupBy(known, ({ queue }) => getQueueDestination(queue)) }
+    const names = inTurn(heads.map(({ rows }) => rows.map(({ queue }) => getQueueDestination(queue))))
     choice.serveAll(choice.openOf([...names], view))
     if (asked.length > 0) choice.serveAll(choice.openElsewhere(view), (name) => lines.stopAfter(name))
     return choice.taken
@@ -79,15 +90,15 @@ export function createChooser(lines: Lines): (args: LeaseArgs, now: number) => n
 }
 
 /**
- * The known state of the queues: all lines of some streams by destination, and the streams that must still be read from
+ * The known state of the queues: all queues of some streams by destination, and the streams that must still be read from
  * the spool.
  */
 interface View {
   asked: Stream[]
-  known: Map<string, Line[]>
+  known: Map<string, DueQueue[]>
 }
 
-/** Merges lists by taking one value of each in turn, each value once. */
+/** Merges lists by taking one value from each in turn. Each value occurs once in the result. */
 function inTurn(lists: string[][]): Set<string> {
   const longest = Math.max(...lists.map((list) => list.length))
   const values = new Set<string>()
@@ -95,22 +106,22 @@ function inTurn(lists: string[][]): Set<string> {
   return values
 }
 
-/** The limits of one lease, in messages, and what has been chosen within them. */
+/** The limits of one lease in messages, and the deliveries chosen so far. */
 class Choice {
   readonly #args: LeaseArgs
-  readonly #lines: Lines
-  readonly #turns: Turns
+  readonly #lines: DueQueueReader
+  readonly #turns: FairQueue
   readonly #now: number
   readonly #seen = new Set<string>()
-  /** Messages of each destination, and their recipients. */
+  /** Number of messages chosen for each destination, and number of their recipients. */
   readonly #messages = new Map<string, number>()
   readonly #recipients = new Map<string, number>()
   readonly #taken = new Set<number>()
-  /** The deliveries that can share a message with a delivery, if any. */
+  /** For each delivery, the deliveries that can share a message with it, if any. */
   readonly #siblings = new Map<number, Siblings>()
   #left: number
 
-  constructor(args: LeaseArgs, lines: Lines, turns: Turns, now: number) {
+  constructor(args: LeaseArgs, lines: DueQueueReader, turns: FairQueue, now: number) {
     this.#args = args
     this.#lines = lines
     this.#turns = turns
@@ -127,7 +138,7 @@ class Choice {
   }
 
   get #mostRecipients(): number {
-    return this.#args.recipients ?? MOST_RECIPIENTS
+    return this.#args.recipients ?? MAX_RECIPIENTS_PER_MESSAGE
   }
 
   roomIn(destination: string): number {
@@ -137,14 +148,14 @@ class Choice {
     return Math.min(this.room, allowed - (this.#messages.get(destination) ?? 0))
   }
 
-  /** Number of destinations that share the places at a time. */
+  /** Number of destinations that compete for the slots at a time. */
   get #portion(): number {
     return Math.min(MOST_DESTINATIONS, Math.max(LEAST_DESTINATIONS, this.room))
   }
 
   /**
-   * Serves destinations in portions, while there are places.
-   * @param stopped called with the last served destination when no places are left
+   * Fills the slots from destinations in portions, while there are slots.
+   * @param stopped called with the last destination served when no slots are left
    */
   serveAll(source: Iterable<Open[]>, stopped?: (destination: string) => void): void {
     const open: Open[] = []
@@ -170,7 +181,7 @@ class Choice {
     }
   }
 
-  /** Yields all other destinations. */
+  /** Yields all destinations with capacity that weren't named. */
   *openElsewhere(view: View): Generator<Open[]> {
     if (this.room <= 0) return
     const { room } = this.#args
@@ -199,7 +210,7 @@ class Choice {
     return !this.#seen.has(destination) && this.roomIn(destination) > 0
   }
 
-  /** Broadcast first, in the order of the index. */
+  /** Returns the named destinations with their queues. Broadcast queues come first, as in the index. */
   #open(names: readonly string[], { asked, known }: View): Open[] {
     const fresh = names.filter((name) => this.#isNew(name))
     for (const name of fresh) this.#seen.add(name)
@@ -214,11 +225,11 @@ class Choice {
   }
 
   /**
-   * Gives out places. For each place, every destination nominates its next line, and the nominee whose turn it is gets
-   * the place.
+   * Fills the slots. For each slot, every destination nominates its next queue, and the nominee whose turn it is gets the
+   * slot.
    */
   #serve(open: Open[]): void {
-    const nominees = new Map<Line, Open>()
+    const nominees = new Map<DueQueue, Open>()
     let ahead = Math.ceil(this.room / Math.max(1, open.length))
     const nominate = (destination: Open): void => {
       if (this.roomIn(destination.name) <= 0) return
@@ -244,10 +255,10 @@ class Choice {
   }
 
   /**
-   * Returns the line of a destination whose turn it is.
-   * @param readAhead reads the next lines
+   * Returns the queue of a destination whose turn it is; undefined if there is none.
+   * @param preload reads the next queues
    */
-  #nominee(destination: Open, readAhead: () => void): Line | undefined {
+  #nominee(destination: Open, readAhead: () => void): DueQueue | undefined {
     while (destination.lines.length > 0) {
       const line = this.#turns.next(destination.name, destination.lines, 'rank')
       if (!line.read) readAhead()
@@ -258,8 +269,8 @@ class Choice {
   }
 
   /**
-   * Reads the next lines of all these destinations. Most queues contribute nothing.
-   * @param most lines of each destination and stream
+   * Reads the next queues of all these destinations. Most of them contribute nothing.
+   * @param most maximum number of queues for each destination and stream
    */
   #readAhead(open: readonly Open[], most: number): void {
     const lines = open.flatMap(({ name, lines }) => {
@@ -269,13 +280,16 @@ class Choice {
     this.#read(lines, Math.ceil((2 * this.room) / lines.length) + 2)
   }
 
-  #read(lines: readonly Line[], most: number): void {
+  #read(lines: readonly DueQueue[], most: number): void {
     this.#lines.read(lines, this.#now, most)
     this.meet(lines)
   }
 
-  /** Finds the siblings of the rows that were read. For a fully read queue, only of emails with several rows in it. */
-  meet(lines: readonly Line[]): void {
+  /**
+   * Finds the siblings of the rows that were read. For a fully read queue, searches only for emails with several rows in
+   * it.
+   */
+  meet(lines: readonly DueQueue[]): void {
     if (this.#mostRecipients === 1) return
     const asked = lines.flatMap(({ rows, more }) => {
       const unmet = rows.filter(({ row }) => !this.#siblings.has(row))
@@ -290,14 +304,14 @@ class Choice {
     for (const [row, group] of this.#lines.siblings(asked, this.#now, most)) this.#siblings.set(row, group)
   }
 
-  /** Takes one message: the oldest delivery of a line and its siblings. Returns the number of deliveries. */
-  #take({ rows }: Line, destination: string): number {
+  /** Chooses one message: the oldest delivery of a queue and its siblings. Returns the number of deliveries. */
+  #take({ rows }: DueQueue, destination: string): number {
     const most = this.#mostRecipients
     const before = this.#taken.size
     const first = rows[0]!
     const taken = this.#recipients.get(destination) ?? 0
     this.#taken.add(first.row)
-    // Siblings taken with an earlier message may come first, and be the only ones known.
+    // The siblings found first may already be chosen with an earlier message. Read more if too few are left.
     const known = this.#siblings.get(first.row)
     if (known?.more && known.rows.filter((row) => !this.#taken.has(row)).length < most - 1)
       this.#meet([first], most + taken)
@@ -310,15 +324,15 @@ class Choice {
     return deliveries
   }
 
-  /** Reports whether a line has a row that isn't taken, which becomes its first. Reads more rows if necessary. */
-  #ready(line: Line, { name, lines }: Open): boolean {
+  /** Whether a queue has a row that isn't chosen yet. Removes the rows before it, and reads more rows if necessary. */
+  #ready(line: DueQueue, { name, lines }: Open): boolean {
     let most = Math.ceil(this.roomIn(name) / lines.length) + 1
     for (;;) {
       const first = line.rows.findIndex(({ row }) => !this.#taken.has(row))
       if (first > 0) line.rows.splice(0, first)
       if (first >= 0) break
       if (!line.more) return false
-      // Doubles, so that the number of reads stays small however many recipients messages have.
+      // Double the limit, so that the number of reads stays small however many recipients messages have.
       most = 2 * (most + (this.#recipients.get(name) ?? 0))
       this.#read([line], most)
     }
@@ -328,6 +342,6 @@ class Choice {
   }
 }
 
-function drop(destination: Open, line: Line): void {
+function drop(destination: Open, line: DueQueue): void {
   destination.lines = destination.lines.filter((one) => one !== line)
 }

@@ -1,14 +1,14 @@
-/** Queues the recipients of a broadcast, and keeps back the mail of a paused or canceled one. */
-import { heldProviders, type ProviderHolds } from '../../mail/brakes.ts'
+/** Queues the recipients of a broadcast, and holds back the mail of a paused or canceled one. */
+import { listHeldProviders, type ProviderHolds } from '../../mail/brakes.ts'
 import type { SkipReason } from '../../mail/broadcast.ts'
-import { nextAfter } from '../../mail/broadcast-rate.ts'
-import { canceledEnd } from '../broadcasts/recipients.ts'
-import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
-import { ENDED } from '../deliveries.ts'
+import { computeNextTime } from '../../mail/broadcast-rate.ts'
+import { canceledResult } from '../broadcasts/recipients.ts'
+import { createTopicOptOutChecker } from '../audience/topic-opt-outs.ts'
+import { FINAL_QUEUE_COLUMNS_SQL } from '../deliveries.ts'
 import type { Connection } from '../connection.ts'
-import { createHeedSuppressions, createInsertEmails, type StoredEmail } from './put.ts'
+import { createSuppressionMarker, createEmailInserter, type StoredEmail } from './put.ts'
 
-/** An email of a broadcast. `body` has what is needed to compose the message later. */
+/** An email of a broadcast. `body` contains what is needed to compose the message later. */
 export type BroadcastEmail = StoredEmail & { broadcast: { id: string; contactId: string } }
 
 export interface EnqueueArgs {
@@ -16,19 +16,19 @@ export interface EnqueueArgs {
   emails: BroadcastEmail[]
   /** Recipients whose contacts were deleted. */
   deleted: string[]
-  /** Recipients whose provider is known now. */
+  /** Recipients whose provider has become known. */
   moved: { contactId: string; provider: string }[]
   /** Recipients that were drawn for an A/B test, but get the winner. */
   untested?: string[] | undefined
 }
 
-/** The result of a step; undefined: the broadcast was paused or has ended, and nothing changed. */
-export interface Enqueued {
+/** The result of a step. If the broadcast was paused or has ended, the step returns undefined and changes nothing. */
+export interface EnqueueResult {
   enqueued: number
   skipped: number
 }
 
-/** What queuing reads of a broadcast. */
+/** The columns of a broadcast that queuing reads. */
 interface Going {
   seq: number
   topic_id: string | null
@@ -38,11 +38,11 @@ interface Going {
 }
 
 /**
- * Queues waiting recipients, each with its own email, and skips those who opted out since. A recipient is never queued
- * twice, because emails, recipients, counts and the pace are written in one transaction. Hot: plain statements, prepared
- * once.
+ * Queues waiting recipients, each with a separate email, and skips those who have opted out. A recipient is never queued
+ * twice, because emails, recipients, counts and the pace are written in one transaction. Performance-critical: uses plain
+ * statements, prepared once.
  */
-function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqueued | undefined {
+function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => EnqueueResult | undefined {
   const find = db.prepare<[string], Going>(
     `select seq, topic_id, skipped, hourly_rate, next_at from broadcasts
      where id = ? and status = 'queued' and paused_at is null`,
@@ -60,9 +60,9 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
   const count = db.prepare(
     'update broadcasts set enqueued = enqueued + ?, skipped = ?, next_at = ? where id = ?',
   )
-  const findOptOuts = createTopicOptOuts(db)
-  const heedSuppressions = createHeedSuppressions(db)
-  const insert = createInsertEmails(db)
+  const findOptOuts = createTopicOptOutChecker(db)
+  const heedSuppressions = createSuppressionMarker(db)
+  const insert = createEmailInserter(db)
 
   return ({ id, emails, deleted, moved, untested = [] }, now) => {
     const broadcast = find.get(id)
@@ -88,14 +88,14 @@ function createEnqueue(db: Connection): (args: EnqueueArgs, now: number) => Enqu
     )
     const going = emails.filter(({ id: emailId, broadcast: { contactId } }, at) => {
       const out = optOuts[at]
-      // A contact with a new address is requested again with that address.
+      // A contact whose address changed isn't skipped. It is requested again with the new address.
       if (out && out.reason !== 'deleted') skip(contactId, out.reason)
       return !out && take.run(emailId, null, seq, contactId).changes === 1
     })
     heedSuppressions(going)
     insert(going, now)
     const pace = { hourlyRate: broadcast.hourly_rate, nextAt: broadcast.next_at }
-    count.run(going.length, JSON.stringify(skips), nextAfter(pace, going.length, now), id)
+    count.run(going.length, JSON.stringify(skips), computeNextTime(pace, going.length, now), id)
     return { enqueued: going.length, skipped }
   }
 }
@@ -108,7 +108,7 @@ interface Gated {
   broadcast_id: string | null
 }
 
-/** What a gate reads of a broadcast that doesn't send everything. */
+/** The columns of a broadcast that isn't sending to everyone. */
 interface Stopped {
   id: string
   canceled: 0 | 1
@@ -118,10 +118,10 @@ interface Stopped {
 }
 
 /**
- * Part of `lease`: keeps back mail of a broadcast that isn't running. Mail of a paused one, and mail to a provider that
- * is held, is parked outside the queues until `releaseParked`; mail of a canceled one ends.
+ * Part of `lease`: holds back mail of a broadcast that isn't running. Mail of a paused broadcast, and mail to a provider
+ * for which it is held, is parked outside the queues until `releaseParked`; mail of a canceled broadcast ends.
  */
-export function createGate(
+export function createBroadcastHold(
   db: Connection,
 ): <R extends Gated>(rows: readonly R[], now: number) => readonly R[] {
   const find = db.prepare<[string], Stopped>(
@@ -130,7 +130,7 @@ export function createGate(
   )
   const park = db.prepare(`update deliveries set state = 'held', touched_by = ? where rowid = ?`)
   const end = db.prepare(
-    `update deliveries set state = ?, cause = ?, updated_at = ?, ${ENDED} where rowid = ?`,
+    `update deliveries set state = ?, cause = ?, updated_at = ?, ${FINAL_QUEUE_COLUMNS_SQL} where rowid = ?`,
   )
   const updateEmail = db.prepare(`update emails set last_event = 'canceled' where id = ?`)
   return (rows, now) => {
@@ -144,7 +144,7 @@ export function createGate(
       const broadcast = id === null ? undefined : stopped.get(id)
       if (!broadcast) return true
       if (broadcast.canceled) {
-        end.run(canceledEnd.state, canceledEnd.cause, now, row)
+        end.run(canceledResult.state, canceledResult.cause, now, row)
         updateEmail.run(emailId)
       } else if (broadcast.paused || broadcast.held.has(provider)) park.run(id, row)
       else return true
@@ -154,7 +154,7 @@ export function createGate(
 }
 
 const heldBy = ({ holds }: Stopped): Set<string> =>
-  new Set(holds === null ? [] : heldProviders(JSON.parse(holds) as ProviderHolds))
+  new Set(holds === null ? [] : listHeldProviders(JSON.parse(holds) as ProviderHolds))
 
 export const methods = {
   prepared: { enqueueBroadcast: createEnqueue },

@@ -1,9 +1,9 @@
-/** Reads the spool's indexes for a choice. No query reads more rows than it needs. */
-import { destinationOfQueue } from '../../mail/queue.ts'
+/** Reads the spool's indexes to choose deliveries. No query reads more rows than it needs. */
+import { getQueueDestination } from '../../mail/queue.ts'
 import { type Stream, STREAMS } from '../../mail/source.ts'
 import { type Connection, isPostgres } from '../connection.ts'
 import { POSTGRES_CHOICE_SQL } from '../postgres/choice.ts'
-import type { Waiter } from './turns.ts'
+import type { WaitingQueue } from './turns.ts'
 
 /** A delivery that can be leased. */
 export interface Candidate {
@@ -11,16 +11,16 @@ export interface Candidate {
   row: number
   emailId: string
   dueAt: number
-  /** Whether the email has other deliveries; unknown for rows of a head. */
+  /** Whether the email has other deliveries; undefined for rows from the head of a stream. */
   several?: boolean
 }
 
-/** A queue with due deliveries, and the deliveries read so far. */
-export interface Line extends Waiter {
+/** A queue with due deliveries, and those of its deliveries that have been read. */
+export interface DueQueue extends WaitingQueue {
   queue: string
   /** Oldest first. */
   rows: Candidate[]
-  /** Whether any `rows` were read. */
+  /** Whether `rows` have been read. */
   read: boolean
   /** Whether the spool may have more than `rows`. */
   more: boolean
@@ -29,7 +29,7 @@ export interface Line extends Waiter {
 }
 
 /** The oldest due deliveries of a stream. */
-export interface Head {
+export interface StreamHead {
   stream: Stream
   rows: (Candidate & { queue: string })[]
 }
@@ -42,17 +42,20 @@ export interface Siblings {
   more: boolean
 }
 
-/** When the first delivery of a queue is due. */
+/** The first row of a queue, with its due time. */
 interface FirstRow {
   queue: string
   dueAt: number
 }
 
-/** A range of queue names, identified by `at`: after the first name, up to the last, with a limit on the due queues. */
+/**
+ * A range of queue names, identified by `at`: after the first name, up to and including the last, with a limit on the
+ * number of due queues.
+ */
 type Range = [at: number, after: string, last: string, window: number]
 
-/** A destination and the streams whose queues are requested, with a limit for each. */
-export interface Wanted {
+/** A destination and the streams whose queues are requested, with a limit on the queues of each. */
+export interface WantedDestination {
   destination: string
   streams: Stream[]
   window: number
@@ -64,13 +67,13 @@ export interface Wanted {
  */
 const MOST_ASKED = 2000
 
-/** Minimum number of queues to check in a query for some destinations, even if the limit was reached before. */
+/** Minimum number of queues to check when querying specific destinations, even if the limit was reached before. */
 const LEAST_ASKED = 64
 
 /** Number of queues to check in the first query. Doubles with each query. */
 const FEW = 16
 
-/** Destinations and streams with a remembered position. Beyond this, all start over. */
+/** Maximum number of destinations and streams whose position is remembered. When it is reached, all positions are reset. */
 const MOST_CURSORS = 10_000
 
 const free = "state = 'waiting' and due_at <= @now + 0 and (lease_until is null or lease_until <= @now + 0)"
@@ -85,14 +88,14 @@ const firstIn = (range: string): string =>
         where first.state = 'waiting' and ${range} order by first.queue, first.due_at limit 1)`
 
 /**
- * The queries of a choice. Each reads index ranges, regardless of the contents of other queues and of deliveries due
- * later, and answers for many destinations at once. The indexes are named: otherwise the planner reads a whole queue to
- * find the siblings in it. Parameters are in expressions (`@now + 0`): SQLite's planner may look at a bare one and plan
- * again each time it is bound, which takes 6 to 12 microseconds.
+ * The queries for choosing deliveries. Each reads index ranges, regardless of the contents of other queues and of
+ * deliveries that are due later, for many destinations at once. The indexes are named, because the planner would otherwise
+ * read a whole queue to find siblings in it. Parameters are in expressions (`@now + 0`), because SQLite's planner may use
+ * the value of a bare parameter and plan again each time it is bound, which takes 6 to 12 microseconds.
  */
 export const CHOICE_SQL = {
   heads: `${headOf('transactional')} union all ${headOf('broadcast')}`,
-  // Steps from the first row of a queue to that of the next, in all ranges at once, breadth first.
+  // Steps from the first row of a queue to the first row of the next queue, in all ranges at once, breadth first.
   queues: `with recursive
     ranges (at, after, last, window) as (
       select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(@ranges)),
@@ -135,20 +138,20 @@ export const CHOICE_SQL = {
 }
 
 /** Queries the spool. Call `begin` for each lease; it resets the limits. */
-export class Lines {
+export class DueQueueReader {
   readonly #heads
   readonly #queues
   readonly #round
   readonly #rows
   readonly #siblings
-  /** The queue that was served last, for destinations with more queues than one lease examines. */
+  /** The queue that was last served, for each destination and stream with more queues than one lease examines. */
   readonly #cursors = new Map<string, string>()
   #resumeAfter = ''
   #left = 0
 
   constructor(db: Connection) {
     const texts = isPostgres(db) ? POSTGRES_CHOICE_SQL : CHOICE_SQL
-    this.#heads = db.prepare<{ now: number; most: number }, Head['rows'][number]>(texts.heads)
+    this.#heads = db.prepare<{ now: number; most: number }, StreamHead['rows'][number]>(texts.heads)
     this.#queues = db.prepare<{ ranges: string; now: number; most: number }, FirstRow & { at: number }>(
       texts.queues,
     )
@@ -168,13 +171,13 @@ export class Lines {
   }
 
   /** Reads the oldest due deliveries of both streams. */
-  heads(now: number, most: number): Head[] {
+  heads(now: number, most: number): StreamHead[] {
     const rows = Map.groupBy(this.#heads.all({ now, most }), ({ queue }) => streamOf(queue))
     return STREAMS.map((stream) => ({ stream, rows: rows.get(stream) ?? [] }))
   }
 
   /** Reads the oldest deliveries of some lines, with a limit for each. */
-  read(lines: readonly Line[], now: number, most: number): void {
+  read(lines: readonly DueQueue[], now: number, most: number): void {
     const found = this.#rows.all({ queues: JSON.stringify(lines.map(({ queue }) => queue)), now, most })
     for (const [at, line] of lines.entries()) {
       const rows = JSON.parse(found[at]!) as [number, string, number, number][]
@@ -187,8 +190,8 @@ export class Lines {
   }
 
   /**
-   * Finds due recipients of the same emails in the same domains and queues, with a limit for each. Returns them by the
-   * given rows and the found ones.
+   * Finds due recipients of the same emails in the same domains and queues, with a limit for each. Returns each group by
+   * all of its rows.
    */
   siblings(asked: readonly Candidate[], now: number, most: number): Map<number, Siblings> {
     const groups = new Map<number, Siblings>()
@@ -202,14 +205,14 @@ export class Lines {
   }
 
   /**
-   * Finds queues with due mail, by destination. At most `window` for each destination and stream, starting after the
-   * last served one.
+   * Finds queues with due mail, by destination: at most `window` for each destination and stream, starting after the one
+   * served last.
    */
-  queues(wanted: readonly Wanted[], now: number): Map<string, Line[]> {
+  queues(wanted: readonly WantedDestination[], now: number): Map<string, DueQueue[]> {
     const asked = wanted.flatMap(({ destination, streams, window }) =>
       streams.map((stream) => ({ destination, stream, window, prefix: prefixOf(destination, stream) })),
     )
-    // From the last served queue to the end, then, if that wasn't enough, from the beginning to that queue.
+    // Search from the last served queue to the end and then, if that wasn't enough, from the beginning to that queue.
     const starts = asked.map(({ prefix }) => this.#cursors.get(prefix) ?? prefix)
     const found = this.#inRanges(
       asked.map(({ prefix, window }, at) => [at, starts[at]!, endOf(prefix), window]),
@@ -222,7 +225,7 @@ export class Lines {
     })
     for (const [at, rows] of again.length > 0 ? this.#inRanges(again, now) : [])
       found.set(at, [...(found.get(at) ?? []), ...rows])
-    const lines = new Map<string, Line[]>()
+    const lines = new Map<string, DueQueue[]>()
     for (const [at, { destination, stream, window, prefix }] of asked.entries()) {
       const due = dueIn(at)
       const cut = this.#left <= 0 && due.length < window
@@ -243,18 +246,18 @@ export class Lines {
   }
 
   /**
-   * Remembers a served queue. For a destination with more queues than were examined, the next search starts after it.
+   * Remembers a served queue. If the destination has more queues than were examined, the next search starts after this one.
    */
-  served({ queue, stream, partial }: Line): void {
-    if (partial) this.#stay(prefixOf(destinationOfQueue(queue), stream), queue)
+  served({ queue, stream, partial }: DueQueue): void {
+    if (partial) this.#stay(prefixOf(getQueueDestination(queue), stream), queue)
   }
 
   /**
-   * Yields queues with due mail, by destination, each destination at most once, continuing where the last lease
-   * stopped. Lines are null if there are more than `window`; use `queues` for those.
-   * @param skipped destinations to leave out
+   * Yields queues with due mail, by destination, each destination at most once, starting where the last lease stopped. The
+   * queues are null if there are more than `window`; use `queues` for those destinations.
+   * @param skipped destinations to skip
    */
-  *round(skipped: readonly string[], window: number, now: number): Generator<Map<string, Line[] | null>> {
+  *round(skipped: readonly string[], window: number, now: number): Generator<Map<string, DueQueue[] | null>> {
     const start = this.#resumeAfter
     const out = JSON.stringify(skipped)
     const rounds: [string, string][] =
@@ -270,8 +273,8 @@ export class Lines {
         const wanted = Math.min(most, Math.max(this.#left, 2 * window + 2))
         const rows = this.#round.all({ after, last, skipped: out, window, most: wanted })
         this.#left -= rows.length + 1
-        const found = [...Map.groupBy(rows, ({ queue }) => destinationOfQueue(queue))]
-        // The last destination may have more queues.
+        const found = [...Map.groupBy(rows, ({ queue }) => getQueueDestination(queue))]
+        // The last destination may have further queues.
         if (rows.length === wanted && found.length > 1) found.pop()
         if (found.length > 0) {
           yield new Map(found.map(([name, own]) => [name, roundLines(own, window, now)]))
@@ -283,7 +286,7 @@ export class Lines {
     }
   }
 
-  /** Makes the next lease continue after this destination, even though there were others. */
+  /** Makes the next lease start after this destination, even though others were read. */
   stopAfter(destination: string): void {
     this.#resumeAfter = endOf(`${destination}/`)
   }
@@ -302,27 +305,27 @@ const END = '\u{10ffff}'
 
 /** Parses the stream from the name of a queue. */
 const streamOf = (queue: string): Stream =>
-  queue[destinationOfQueue(queue).length + 1] === 'b' ? 'broadcast' : 'transactional'
+  queue[getQueueDestination(queue).length + 1] === 'b' ? 'broadcast' : 'transactional'
 
-/** Replaces the slash with the next character, which sorts after everything with the prefix. */
+/** Returns a name that sorts after all names with the prefix: replaces the slash with the next character. */
 const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`
 
-/** Returns the due lines of a destination; null if there may be more of a stream. */
-function roundLines(rows: readonly FirstRow[], window: number, now: number): Line[] | null {
+/** Returns the due queues of a destination; null if there may be more in one of its streams. */
+function roundLines(rows: readonly FirstRow[], window: number, now: number): DueQueue[] | null {
   const lines = rows.map((first) => lineOf(first, streamOf(first.queue)))
   const crowded = STREAMS.some((one) => lines.filter(({ stream }) => stream === one).length >= window)
   return crowded ? null : lines.filter(({ dueAt }) => dueAt <= now)
 }
 
-/** Creates a line without rows. */
-function lineOf({ queue, dueAt }: FirstRow, stream: Stream): Line {
-  const party = queue.slice(destinationOfQueue(queue).length)
+/** Creates a `DueQueue` without rows. */
+function lineOf({ queue, dueAt }: FirstRow, stream: Stream): DueQueue {
+  const party = queue.slice(getQueueDestination(queue).length)
   return { queue, stream, party, dueAt, rank: dueAt, rows: [], read: false, more: true, partial: false }
 }
 
-/** Groups rows, ordered by due time, into lines. The rows must be complete. */
-export function linesFrom({ rows, stream }: Head): Line[] {
-  const lines = new Map<string, Line>()
+/** Groups rows, ordered by due time, by queue. The rows must be complete. */
+export function toDueQueues({ rows, stream }: StreamHead): DueQueue[] {
+  const lines = new Map<string, DueQueue>()
   for (const row of rows) {
     let line = lines.get(row.queue)
     if (!line) lines.set(row.queue, (line = { ...lineOf(row, stream), read: true, more: false }))

@@ -1,22 +1,22 @@
-/** Accepts emails: stores them durably with everything that belongs to them. */
-import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/dsn.ts'
-import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
+/** Accepts emails: stores them durably with all related data. */
+import { type EnvelopeDsn, type RecipientDsn, isReportWanted } from '../../mail/dsn.ts'
+import { type EmailEventType, type EventData, toLastEvent } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
-import { formatQueue, type Stream, unplaced } from '../../mail/queue.ts'
-import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
+import { formatQueueName, type Stream, toProviderPlaceholder } from '../../mail/queue.ts'
+import { createSuppressionCause, createSuppressionData } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
-import { createTakeStep, type SendingStep } from '../automations/running.ts'
-import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
+import { createStepRecorder, type SendingStep } from '../automations/running.ts'
+import { createTopicOptOutChecker } from '../audience/topic-opt-outs.ts'
 import type { AttachmentInfo, StoredContent, Tag } from '../emails.ts'
-import { createRecordEvents, type NewEvent, type Recorded } from '../events.ts'
-import { createHolds } from '../queue/hold-rules.ts'
-import { createCount, type QuotaLimit, type Usage } from '../quotas.ts'
+import { createEventRecorder, type NewEvent, type EventEntry } from '../events.ts'
+import { createHoldLookup } from '../queue/hold-rules.ts'
+import { createRecipientCounter, type QuotaLimit, type Usage } from '../quotas.ts'
 import { type NewReceipt, type Receipt, toReceipt } from '../receipts.ts'
-import { toNotify } from '../deliveries.ts'
-import { createOwe, type ReportRef } from '../reports.ts'
+import { formatNotify } from '../deliveries.ts'
+import { createDueReportRecorder, type ReportRef } from '../reports.ts'
 import type { Connection } from '../connection.ts'
-import { createListed } from '../suppressions.ts'
-import type { Via, RecipientField } from '../values.ts'
+import { createSuppressionLookup } from '../suppressions.ts'
+import type { SubmissionChannel, RecipientField } from '../values.ts'
 import type { RequireTls } from '../../mail/tls-policy.ts'
 
 /** One recipient of a new email. */
@@ -28,11 +28,11 @@ export interface NewDelivery {
   dueAt: number
   expiresAt: number
   /**
-   * The reason to store the delivery as suppressed, which is final. Null: it is queued, unless `put` finds the address
-   * on the team's suppression list.
+   * Why the delivery is stored as suppressed, which is final. Null if it is queued, unless `put` finds the address on the
+   * team's suppression list.
    */
   suppressed: Cause | null
-  /** Set by `put` if the recipient opted out of the email's topic, so that the delivery fails at once. */
+  /** Set by `put` if the recipient opted out of the email's topic, in which case the delivery fails immediately. */
   optedOut?: Cause
   /** DSN parameters of RCPT; null for an email that didn't arrive over SMTP. */
   dsn: RecipientDsn | null
@@ -44,8 +44,11 @@ export interface NewEmail {
   teamId: string
   domainId: string
   apiKeyId: string | null
-  /** `report`: made by the server about another email. `notice`: from the server itself to a person. */
-  via: Via
+  /**
+   * How the email was submitted. `report`: created by the server about another email. `notice`: from the server itself to a
+   * person.
+   */
+  via: SubmissionChannel
   /** The header fields as the app gave them, decoded. */
   from: string
   to: string[]
@@ -59,27 +62,30 @@ export interface NewEmail {
   attachments: AttachmentInfo[]
   messageId: string
   /**
-   * Envelope sender, unique to the email (VERP); empty for a report, about which no reports are sent (RFC 5321 §4.5.5).
+   * Envelope sender, unique to the email (VERP). Empty for a report, because no reports are sent about reports (RFC 5321
+   * §4.5.5).
    */
   returnPath: string
-  /** Address for reports: MAIL FROM of an email that arrived over SMTP, if it is the app's own. Null: none. */
+  /**
+   * Address for reports: the MAIL FROM of an email that arrived over SMTP, if it is the app's own. Null if there is none.
+   */
   reportTo: string | null
   /** DSN parameters of MAIL; null for an email that didn't arrive over SMTP. */
   dsn: EnvelopeDsn | null
   /** The sender's TLS requirement (RFC 8689). */
   requireTls: RequireTls
   scheduledAt: number | null
-  /** The stream that it is queued in. */
+  /** The stream that the email is queued in. */
   stream: Stream
-  /** Id of its topic. It isn't sent to those who opted out. Null: none. */
+  /** ID of the email's topic; null if there is none. The email isn't sent to people who opted out of the topic. */
   topicId: string | null
-  /** The template that it was made from. Default: none. */
+  /** The template that the email was made from; null or undefined if there is none. */
   template?: { id: string; versionId: string } | null | undefined
-  /** The broadcast that it belongs to. */
+  /** The broadcast that the email belongs to. */
   broadcast?: { id: string; contactId: string } | undefined
   /** The pool of sending IPs. */
   pool: string
-  /** The complete RFC 5322 message, CRLF line ends, unsigned. */
+  /** The complete RFC 5322 message, with CRLF line ends, unsigned. */
   message: Uint8Array
   deliveries: NewDelivery[]
 }
@@ -91,11 +97,11 @@ export interface PutArgs {
   receipt: NewReceipt | null
   /** The quota to count against; null if nothing is counted. */
   quota: QuotaLimit | null
-  /** The step of an automation that sends it. */
+  /** The step of an automation that sends the email. */
   step?: SendingStep | undefined
 }
 
-/** In all cases except `stored`, nothing was changed. */
+/** The result of `put`. Nothing was changed unless it is `stored`. */
 export type PutResult =
   /** `usage` includes these emails; null if nothing is counted. */
   | { kind: 'stored'; usage: Usage | null }
@@ -103,7 +109,7 @@ export type PutResult =
   | { kind: 'over_quota'; period: 'daily' | 'monthly' }
   /** The request was already answered, possibly by another process. */
   | { kind: 'replay'; receipt: Receipt }
-  /** The step has sent it already, or must not send it any more. */
+  /** The automation step has already sent its email, or must not send it anymore. */
   | { kind: 'stale' }
 
 /** A new email for the writer. `body` is null if the message is already in a file. */
@@ -118,15 +124,15 @@ export interface StoreArgs {
 }
 
 /**
- * Accepts mail: stores emails, messages, deliveries, receipt and counts in one durable transaction, or nothing. Hot:
- * plain statements, prepared once.
+ * Accepts mail: stores emails, messages, deliveries, receipt and counts in one durable transaction, or stores nothing.
+ * Performance-critical: uses plain statements, prepared once.
  */
 function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult {
-  const insert = createInsertEmails(db)
-  const count = createCount(db)
-  const heedSuppressions = createHeedSuppressions(db)
-  const takeStep = createTakeStep(db)
-  const findOptOuts = createTopicOptOuts(db)
+  const insert = createEmailInserter(db)
+  const count = createRecipientCounter(db)
+  const heedSuppressions = createSuppressionMarker(db)
+  const takeStep = createStepRecorder(db)
+  const findOptOuts = createTopicOptOutChecker(db)
   const heedOptOuts = (emails: readonly StoredEmail[]): void => {
     const all = emails.flatMap(({ teamId, topicId, deliveries }) =>
       topicId === null ? [] : deliveries.map((delivery) => ({ teamId, topicId, delivery })),
@@ -141,7 +147,7 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
     `select fingerprint, body, email_ids from receipts
      where team_id = ? and scope = ? and key = ? and expires_at > ?`,
   )
-  // An existing receipt with this key has expired.
+  // On a conflict, the existing receipt with this key has expired.
   const insertReceipt = db.prepare(
     `insert into receipts (team_id, scope, key, fingerprint, body, email_ids, created_at, expires_at)
      values (?, ?, ?, ?, ?, ?, ?, ?)
@@ -150,8 +156,8 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
   )
 
   return ({ emails, receipt, quota, step }, now) => {
-    // Check the receipt before the quota: a request that was answered once gets the same response regardless of the
-    // quota.
+    // Check the receipt before the quota, because a request that was already answered gets the same response regardless of
+    // the quota.
     const known = receipt && findReceipt.get(receipt.teamId, receipt.scope, receipt.key, now)
     if (known) return { kind: 'replay', receipt: toReceipt(known) }
     const recipients = emails.reduce((sum, { deliveries }) => sum + deliveries.length, 0)
@@ -170,11 +176,11 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
 }
 
 /**
- * Marks deliveries to suppressed addresses. Checked in the writing transaction: a check elsewhere would cost a round
- * trip to a thread and could be outdated by the commit.
+ * Marks deliveries to suppressed addresses. Checks in the writing transaction, because a check elsewhere would cost a round
+ * trip to a thread and could be outdated at the commit.
  */
-export function createHeedSuppressions(db: Connection): (emails: readonly StoredEmail[]) => void {
-  const listed = createListed(db)
+export function createSuppressionMarker(db: Connection): (emails: readonly StoredEmail[]) => void {
+  const listed = createSuppressionLookup(db)
   return (emails) => {
     const all = emails.flatMap(({ teamId, deliveries }) =>
       deliveries.map((delivery) => ({ teamId, delivery })),
@@ -182,13 +188,13 @@ export function createHeedSuppressions(db: Connection): (emails: readonly Stored
     const origins = listed(all.map(({ teamId, delivery }) => ({ teamId, address: delivery.recipient })))
     for (const [at, { delivery }] of all.entries()) {
       const origin = origins[at]
-      if (origin !== undefined) delivery.suppressed ??= suppressedCause({ origin })
+      if (origin !== undefined) delivery.suppressed ??= createSuppressionCause({ origin })
     }
   }
 }
 
 /** Stores emails with their deliveries, and the events of those that aren't queued. */
-export function createInsertEmails(db: Connection): (emails: readonly StoredEmail[], now: number) => void {
+export function createEmailInserter(db: Connection): (emails: readonly StoredEmail[], now: number) => void {
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
        reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
@@ -199,10 +205,10 @@ export function createInsertEmails(db: Connection): (emails: readonly StoredEmai
   const insertMessage = db.prepare(
     'insert into messages (email_id, team_id, content, html, text, body) values (?, ?, ?, ?, ?, ?)',
   )
-  const recordEvents = createRecordEvents(db)
+  const recordEvents = createEventRecorder(db)
   const insertRecipients = createInsertRecipients(db)
 
-  const insert = (email: StoredEmail, now: number): Recorded[] => {
+  const insert = (email: StoredEmail, now: number): EventEntry[] => {
     const { id, teamId, deliveries, domainId, content } = email
     const queued = deliveries.some((one) => !isFinal(one))
     insertEmail.run(...emailValues(email, queued, now))
@@ -219,10 +225,10 @@ export function createInsertEmails(db: Connection): (emails: readonly StoredEmai
   }
 }
 
-/** Stores the recipients of an email: queued ones wait, the others are final. Returns the events of the latter. */
-function createInsertRecipients(db: Connection): (email: StoredEmail, now: number) => Recorded[] {
-  const owe = createOwe(db)
-  const holdsOf = createHolds(db)
+/** Stores the recipients of an email. Some are queued; the others are final. Returns the events of the latter. */
+function createInsertRecipients(db: Connection): (email: StoredEmail, now: number) => EventEntry[] {
+  const owe = createDueReportRecorder(db)
+  const holdsOf = createHoldLookup(db)
   const providerOf = db
     .prepare<[string], string>('select provider from destinations where domain = ?')
     .pluck()
@@ -235,13 +241,13 @@ function createInsertRecipients(db: Connection): (email: StoredEmail, now: numbe
   return (email, now) => {
     const { id, teamId, deliveries, pool, stream, domainId } = email
     const event = newEvent(email, now)
-    const told: Recorded[] = []
+    const told: EventEntry[] = []
     const holding = holdsOf(email)
     for (const delivery of deliveries) {
       const { id: deliveryId, recipient, field, dueAt, expiresAt, dsn } = delivery
-      const asked = [toNotify(dsn?.notify ?? null), dsn?.orcpt ?? null]
+      const asked = [formatNotify(dsn?.notify ?? null), dsn?.orcpt ?? null]
       const domain = recipient.slice(recipient.lastIndexOf('@') + 1).toLowerCase()
-      const provider = providerOf.get(domain) ?? unplaced(domain)
+      const provider = providerOf.get(domain) ?? toProviderPlaceholder(domain)
       const about = [id, deliveryId, teamId, recipient, field, pool, provider]
       if (isFinal(delivery)) {
         const { state, cause, type, data } = endOf(delivery)
@@ -250,11 +256,11 @@ function createInsertRecipients(db: Connection): (email: StoredEmail, now: numbe
           event: event(type, deliveryId, { recipient, cause, ...data }),
           under: { domainId, provider, broadcastId: email.broadcast?.id ?? null },
         })
-        if (email.reportTo !== null && reportWanted(dsn?.notify ?? null, 'failed'))
+        if (email.reportTo !== null && isReportWanted(dsn?.notify ?? null, 'failed'))
           owe({ deliveryId, kind: 'failed', teamId, emailId: id }, now)
         continue
       }
-      const queue = formatQueue({ pool, provider, stream, teamId })
+      const queue = formatQueueName({ pool, provider, stream, teamId })
       const rule = holding({ domain, provider })
       const state = rule === null ? 'waiting' : 'held'
       const waits = [queue, stream, domain, dueAt, expiresAt, rule]
@@ -264,7 +270,7 @@ function createInsertRecipients(db: Connection): (email: StoredEmail, now: numbe
   }
 }
 
-/** Queue, stream, domain, both times and hold rule of a delivery that is final from the start. */
+/** Values of queue, stream, domain, both times and hold rule for a delivery that is final from the start. */
 const NOT_QUEUED = [null, null, null, null, null, null]
 
 const isFinal = ({ suppressed, optedOut }: NewDelivery): boolean =>
@@ -272,7 +278,7 @@ const isFinal = ({ suppressed, optedOut }: NewDelivery): boolean =>
 
 /** Returns the end of a delivery that is final from the start. */
 const endOf = ({ suppressed, optedOut }: NewDelivery) =>
-  suppressed ? suppressedEnd(suppressed) : optedOutEnd(optedOut!)
+  suppressed ? toSuppressedResult(suppressed) : toOptedOutResult(optedOut!)
 
 /** Creates the events of a new email. */
 const newEvent =
@@ -287,11 +293,11 @@ const newEvent =
     data,
   })
 
-/** Returns the `last_event` of a new email. One without queued recipients is final. */
+/** Returns the `last_event` of a new email. An email without queued recipients is final. */
 function firstState({ scheduledAt, deliveries }: StoredEmail, queued: boolean): string {
   const last = deliveries.at(-1)
-  if (!queued) return lastEventOf(last ? endOf(last).type : 'email.suppressed')
-  return scheduledAt === null ? 'queued' : lastEventOf('email.scheduled')
+  if (!queued) return toLastEvent(last ? endOf(last).type : 'email.suppressed')
+  return scheduledAt === null ? 'queued' : toLastEvent('email.scheduled')
 }
 
 function emailValues(email: StoredEmail, queued: boolean, now: number): (string | number | null)[] {
@@ -334,12 +340,12 @@ export interface StoreReportArgs extends ReportRef {
 }
 
 /**
- * Stores a report as an email of its own, and marks its deliveries' reports as no longer due. Returns false and stores
- * nothing if part of it wasn't due any more. So each report is created exactly once, even if another process makes it
- * at the same time.
+ * Stores a report as a separate email, and marks its deliveries' reports as no longer due. Returns false and stores nothing
+ * if part of it wasn't due anymore. Therefore, each report is created exactly once, even if another process creates it at
+ * the same time.
  */
 function createPutReport(db: Connection): (args: StoreReportArgs, now: number) => boolean {
-  const insert = createInsertEmails(db)
+  const insert = createEmailInserter(db)
   const isDue = db.prepare<[string, string, string]>(
     'select 1 from reports where email_id = ? and delivery_id = ? and kind = ? and done_at is null',
   )
@@ -359,7 +365,7 @@ export const methods = {
 }
 
 /** The end of a delivery that is never attempted. */
-export interface NotSent {
+export interface UnattemptedResult {
   state: 'suppressed' | 'failed'
   type: EmailEventType
   cause: Cause
@@ -368,15 +374,15 @@ export interface NotSent {
 }
 
 /** The end of a delivery to a suppressed address. */
-export const suppressedEnd = (cause: Cause): NotSent => ({
+export const toSuppressedResult = (cause: Cause): UnattemptedResult => ({
   state: 'suppressed',
   type: 'email.suppressed',
   cause,
-  data: { suppressed: suppressedData(cause) },
+  data: { suppressed: createSuppressionData(cause) },
 })
 
 /** The end of a delivery whose recipient opted out of the email's topic. */
-export const optedOutEnd = (cause: Cause): NotSent => ({
+export const toOptedOutResult = (cause: Cause): UnattemptedResult => ({
   state: 'failed',
   type: 'email.failed',
   cause,

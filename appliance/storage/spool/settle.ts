@@ -2,24 +2,24 @@
 import { type Expression, sql, type SqlBool } from 'kysely'
 import type { Db } from '../schema.ts'
 import type { ReportKind } from '../../mail/dsn.ts'
-import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
+import { type EmailEventType, type EventData, toLastEvent } from '../../mail/event.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
-import { ENDED, queued, writeTranscript } from '../deliveries.ts'
+import { FINAL_QUEUE_COLUMNS_SQL, isQueued, serializeTranscript } from '../deliveries.ts'
 import type { Attempt } from '../emails.ts'
-import { createRecordEvents } from '../events.ts'
-import { createOwe } from '../reports.ts'
+import { createEventRecorder } from '../events.ts'
+import { createDueReportRecorder } from '../reports.ts'
 import type { Connection } from '../connection.ts'
-import { createComplain, createHeedBounce } from '../suppressions.ts'
+import { createComplaintRecorder, createBounceSuppressor } from '../suppressions.ts'
 
 /** The result of one leased delivery. */
-export interface Change {
+export interface DeliveryChange {
   deliveryId: string
   state: DeliveryState
-  /** The next attempt, for `waiting`; otherwise ignored. */
+  /** When the next attempt is due, for the state `waiting`; otherwise ignored. */
   dueAt: number | null
   cause: Cause
   event: { id: string; type: EmailEventType; data: EventData } | null
-  /** For a delivery whose recipient complains at once, as a test address does: one sentence on who reported it. */
+  /** For a delivery whose recipient complains immediately, as a test address does: a sentence that says who reported it. */
   complaint?: string
   /** A report to mark as due, unless it was due before. */
   report: ReportKind | null
@@ -28,16 +28,16 @@ export interface Change {
 export interface SettleArgs {
   owner: string
   attempt: Attempt | null
-  changes: Change[]
+  changes: DeliveryChange[]
 }
 
-/** Deliveries per statement of `unlease`, because parameters are limited. */
+/** Number of deliveries per statement of `unlease`, because the number of parameters is limited. */
 const ROUND = 1000
 
 /**
- * Gives back leased deliveries as if never taken, without counting the attempt. They are due at `dueAt` or at once.
- * Used for a clean stop, and if a lane has no capacity after all. An email without any attempt is `queued` again, but
- * its event `email.sent` stays.
+ * Returns leased deliveries to the queue without counting the attempt. They are due at `computeRequestTime`, or immediately. Used for a
+ * clean stop, and if a lane has no capacity after all. An email without any attempt is `queued` again, but its event
+ * `email.sent` stays.
  */
 async function unlease(
   db: Db,
@@ -55,7 +55,7 @@ async function unlease(
         attempts: set('attempts', '-', 1),
       }))
       .where('id', 'in', round)
-      .where(queued)
+      .where(isQueued)
       .where('lease_owner', '=', args.owner)
       .execute()
     await requeue(db, round)
@@ -71,7 +71,7 @@ async function requeue(db: Db, deliveryIds: string[]): Promise<void> {
     .where(
       'id',
       'in',
-      db.selectFrom('deliveries').select('email_id').where('id', 'in', deliveryIds).where(queued),
+      db.selectFrom('deliveries').select('email_id').where('id', 'in', deliveryIds).where(isQueued),
     )
     .where((row) =>
       row.not(
@@ -87,7 +87,7 @@ async function requeue(db: Db, deliveryIds: string[]): Promise<void> {
     .execute()
 }
 
-/** Lists the ids of an owner's deliveries by the end of their lease (Unix milliseconds). */
+/** Lists the IDs of an owner's leased deliveries by the end of their lease (Unix milliseconds). */
 async function leasedUntil(
   db: Db,
   { owner, leaseUntil }: { owner: string; leaseUntil: number },
@@ -113,15 +113,15 @@ async function leaseOwners(db: Db): Promise<string[]> {
 }
 
 /**
- * Voids the leases of dead owners. The deliveries get the cause and wait for the time that `lease` wrote. Those with
- * one attempt wait until `firstDueAt` if that is sooner. Returns their number.
+ * Ends the leases of owners that no longer run. The deliveries get the cause and wait until the time that `lease` set.
+ * Those with one attempt wait until `firstDueAt` if that is sooner. Returns their number.
  */
 async function voidLeases(
   db: Db,
   { owners, cause, firstDueAt }: { owners: string[]; cause: Cause; firstDueAt: number },
 ): Promise<number> {
   if (owners.length === 0) return 0
-  return voidLeasesWhere(
+  return voidMatchingLeases(
     db,
     sql<SqlBool>`lease_owner in (${sql.join(owners)})`,
     JSON.stringify(cause),
@@ -129,8 +129,8 @@ async function voidLeases(
   )
 }
 
-/** Voids the leases of some owners; see `voidLeases`. Returns the number of deliveries. */
-export async function voidLeasesWhere(
+/** Ends the leases of some owners; see `voidLeases`. Returns the number of deliveries. */
+export async function voidMatchingLeases(
   db: Db,
   owned: Expression<SqlBool>,
   cause: string,
@@ -158,13 +158,15 @@ interface Owned {
 }
 
 /** Part of `settle`: stores the result of a delivery if the owner still leases it. */
-function createEnd(db: Connection): (change: Change, owner: string, now: number) => Owned | undefined {
+function createEnd(
+  db: Connection,
+): (change: DeliveryChange, owner: string, now: number) => Owned | undefined {
   const owned =
     'where id = ? and expires_at is not null and lease_owner = ? returning team_id, email_id, provider'
   const finish = db.prepare<unknown[], Owned>(
-    `update deliveries set state = ?, cause = ?, updated_at = ?, ${ENDED} ${owned}`,
+    `update deliveries set state = ?, cause = ?, updated_at = ?, ${FINAL_QUEUE_COLUMNS_SQL} ${owned}`,
   )
-  // Without a time, keep the one that the lease wrote. Also keep a hold that was set meanwhile.
+  // Without a time, keep the one that the lease set. Also keep a hold that was set meanwhile.
   const wait = db.prepare<unknown[], Owned>(
     `update deliveries set state = case state when 'held' then state else ? end, cause = ?, updated_at = ?,
        due_at = coalesce(?, due_at), lease_owner = null, lease_until = null ${owned}`,
@@ -179,8 +181,8 @@ function createEnd(db: Connection): (change: Change, owner: string, now: number)
 }
 
 /**
- * Ends leases. Skips deliveries that the owner no longer leases and returns their ids. Hot: plain statements, prepared
- * once.
+ * Ends leases. Skips deliveries that the owner no longer leases, and returns their IDs. Performance-critical: uses plain
+ * statements, prepared once.
  */
 function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost: string[] } {
   const end = createEnd(db)
@@ -188,10 +190,10 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
     `insert into attempts (id, team_id, email_id, delivery_ids, started_at, ended_at, transcript)
      values (?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`,
   )
-  const recordEvents = createRecordEvents(db)
-  const owe = createOwe(db)
-  const heedBounce = createHeedBounce(db)
-  const complain = createComplain(db)
+  const recordEvents = createEventRecorder(db)
+  const owe = createDueReportRecorder(db)
+  const heedBounce = createBounceSuppressor(db)
+  const complain = createComplaintRecorder(db)
   const updateEmail = db.prepare<[string, string], { domainId: string; broadcastId: string | null }>(
     'update emails set last_event = ? where id = ? returning domain_id as "domainId", broadcast_id as "broadcastId"',
   )
@@ -203,7 +205,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
         ? [{ ...event, deliveryId, emailId: owned.email_id, teamId: owned.team_id, provider: owned.provider }]
         : [],
     )
-    const words = new Map(told.map(({ emailId, type }) => [emailId, lastEventOf(type)]))
+    const words = new Map(told.map(({ emailId, type }) => [emailId, toLastEvent(type)]))
     const emails = new Map([...words].map(([id, word]) => [id, updateEmail.get(word, id)]))
     recordEvents(
       told.map(({ provider, ...event }) => ({
@@ -225,7 +227,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
   return ({ owner, attempt, changes }, now) => {
     if (attempt) {
       const { id, teamId, emailId, deliveryIds, startedAt, endedAt, transcript } = attempt
-      const said = writeTranscript(transcript)
+      const said = serializeTranscript(transcript)
       insertAttempt.run(id, teamId, emailId, JSON.stringify(deliveryIds), startedAt, endedAt, said)
     }
     const settled: Settled[] = []
@@ -243,7 +245,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
 
 /** A change that was stored. */
 interface Settled {
-  change: Change
+  change: DeliveryChange
   owned: Owned
 }
 

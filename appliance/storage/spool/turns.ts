@@ -1,28 +1,28 @@
-/** Fairness between streams and teams. Pure, except for the state it keeps between leases. */
+/** Fair scheduling between streams and teams. Pure, except for the state kept between leases. */
 import { type Stream, STREAMS } from '../../mail/source.ts'
 
 /** A queue that waits for its turn. */
-export interface Waiter {
+export interface WaitingQueue {
   stream: Stream
-  /** Stream and team. Parties of the same stream share equally. */
+  /** The stream and team that the queue belongs to. Parties of the same stream get equal shares. */
   party: string
-  /** When its oldest delivery was due. */
+  /** When the oldest delivery of the queue was due. */
   dueAt: number
   /** Breaks ties within a destination: the lower number goes first. */
   rank: number
 }
 
-/** Places for transactional mail before one for broadcast mail, if both wait. */
+/** Number of slots for transactional mail before one for broadcast mail, if both wait. */
 const BEFORE_BROADCAST = 9
 
-/** Limit on scopes, and on parties of a scope. Beyond it, all counts start over. */
+/** Maximum number of scopes, and of parties in a scope. When it is reached, all counts start over. */
 const MOST_SCOPES = 10_000
 
 const MOST_PARTIES = 10_000
 
-/** The state of one scope. */
+/** The state of one scope: a destination, or all destinations. */
 interface Memory {
-  /** Transactional places since the last broadcast one; negative after many broadcast places at once. */
+  /** Number of transactional slots since the last broadcast slot; negative after many broadcast slots at once. */
   sinceBroadcast: number
   /** For each stream, the count at which the last served party began its turn. */
   clock: Record<Stream, number>
@@ -31,18 +31,18 @@ interface Memory {
 }
 
 /**
- * Start-time fair queueing. Each party has a count of its places, and the lowest count is next. A party that returns
- * after a pause starts at the level of the others, so that nobody saves up turns. Recipients of one email are taken
- * together and each counts.
+ * Start-time fair queueing. Each party has a count of its slots, and the party with the lowest count is next. A party that
+ * returns after a pause starts at the level of the others, so that nobody saves up turns. Recipients of one email are
+ * leased together, and each of them counts.
  */
-export class Turns {
+export class FairQueue {
   readonly #scopes = new Map<string, Memory>()
 
   /**
-   * Returns the next of the waiting queues (at least one) in a scope: a destination, or all destinations. The lower
-   * `by` breaks ties.
+   * Returns the waiting queue whose turn it is in a scope: a destination, or all destinations. There must be at least one.
+   * The lower value of `by` breaks ties.
    */
-  next<W extends Waiter>(scope: string, waiting: readonly W[], by: 'rank' | 'dueAt'): W {
+  next<W extends WaitingQueue>(scope: string, waiting: readonly W[], by: 'rank' | 'dueAt'): W {
     const memory = this.#memory(scope)
     const both = waiting.some(isBroadcast) && !waiting.every(isBroadcast)
     const stream: Stream = memory.sinceBroadcast >= BEFORE_BROADCAST ? 'broadcast' : 'transactional'
@@ -54,8 +54,8 @@ export class Turns {
     return best!
   }
 
-  /** Returns the waiting queues of a scope in the order of their turns, with a limit for each stream. */
-  order<W extends Waiter>(scope: string, waiting: readonly W[], most: number): W[] {
+  /** Returns the waiting queues of a scope in the order of their turns, at most `most` of each stream. */
+  order<W extends WaitingQueue>(scope: string, waiting: readonly W[], most: number): W[] {
     const memory = this.#memory(scope)
     return STREAMS.flatMap((stream) =>
       waiting
@@ -67,8 +67,13 @@ export class Turns {
     )
   }
 
-  /** Counts the places that one of the waiting queues got. */
-  took(scope: string, { stream, party }: Waiter, places: number, waiting: readonly Waiter[]): void {
+  /** Counts the slots that one of the waiting queues got. */
+  took(
+    scope: string,
+    { stream, party }: WaitingQueue,
+    places: number,
+    waiting: readonly WaitingQueue[],
+  ): void {
     const memory = this.#memory(scope)
     const both = waiting.some(isBroadcast) && !waiting.every(isBroadcast)
     const step = stream === 'broadcast' ? -BEFORE_BROADCAST * places : places
@@ -89,12 +94,14 @@ export class Turns {
   }
 }
 
-const isBroadcast = ({ stream }: Waiter): boolean => stream === 'broadcast'
+const isBroadcast = ({ stream }: WaitingQueue): boolean => stream === 'broadcast'
 
-const countOf = ({ clock, counts }: Memory, { stream, party }: Pick<Waiter, 'stream' | 'party'>): number =>
-  Math.max(clock[stream], counts.get(party) ?? 0)
+const countOf = (
+  { clock, counts }: Memory,
+  { stream, party }: Pick<WaitingQueue, 'stream' | 'party'>,
+): number => Math.max(clock[stream], counts.get(party) ?? 0)
 
-function isBefore(memory: Memory, one: Waiter, other: Waiter, by: 'rank' | 'dueAt'): boolean {
+function isBefore(memory: Memory, one: WaitingQueue, other: WaitingQueue, by: 'rank' | 'dueAt'): boolean {
   const [mine, theirs] = [countOf(memory, one), countOf(memory, other)]
   return mine === theirs ? one[by] < other[by] : mine < theirs
 }

@@ -1,11 +1,9 @@
-/**
- * Opens the database and checks it first, so that damage is reported at the start and not by the first email affected.
- */
+/** Opens the database. Checks it first, so that damage is reported at startup and not by the first email affected. */
 import Database from 'better-sqlite3'
-import { pack, StorageRefused } from '../engine/failures.ts'
+import { toFailure, StorageRefused } from '../engine/failures.ts'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { DATABASE, MESSAGES, SNAPSHOTS } from './directory.ts'
+import { DATABASE_FILE, MESSAGES_FOLDER, SNAPSHOTS_FOLDER } from './directory.ts'
 
 export type Connection = Database.Database
 
@@ -15,7 +13,7 @@ export const APPLICATION_ID = 0x50_48_53_54
 /** How long to wait for another writing process, such as the command line (milliseconds). */
 const BUSY_MS = 10_000
 
-/** Opens the database for writing. The file must exist, and be empty or ours. Throws `StorageRefused`. */
+/** Opens the database for writing. The file must exist, and be empty or Posthaste's. Throws `StorageRefused`. */
 export function openWriter(file: string): Connection {
   return opening(file, () => {
     const db = new Database(file, { fileMustExist: true, timeout: BUSY_MS })
@@ -62,13 +60,13 @@ function opening(file: string, open: () => Connection): Connection {
     return open()
   } catch (error) {
     if (error instanceof StorageRefused) throw error
-    throw new StorageRefused(`Cannot use the database ${file}. ${pack(error).message}`)
+    throw new StorageRefused(`Cannot use the database ${file}. ${toFailure(error).message}`)
   }
 }
 
 /**
- * Refuses a foreign database before anything is written. Checks the tables first: if another process is creating the
- * database, the id is set by then.
+ * Refuses another program's database before anything is written. Counts the tables first: if another process is creating
+ * the database, the ID is set by then.
  */
 function refuseForeign(db: Connection, file: string): void {
   const tables = db.prepare('select count(*) from sqlite_schema').pluck().get() as number
@@ -80,7 +78,8 @@ function refuseForeign(db: Connection, file: string): void {
 }
 
 /**
- * SQLite doesn't wait for others when it changes the journal mode, and two processes may open a new database at once.
+ * Switches to write-ahead logging. Retries, because SQLite doesn't wait for other processes when it changes the journal
+ * mode, and two processes may open a new database at once.
  */
 function useWal(db: Connection, file: string): void {
   const pause = new Int32Array(new SharedArrayBuffer(4))
@@ -92,7 +91,7 @@ function useWal(db: Connection, file: string): void {
         `${file} is on a file system that does not support write-ahead logs. Use a local file system for data_dir.`,
       )
     } catch (error) {
-      if (pack(error).code !== 'SQLITE_BUSY' || tries === 100) throw error
+      if (toFailure(error).code !== 'SQLITE_BUSY' || tries === 100) throw error
       Atomics.wait(pause, 0, 0, 20)
     }
   }
@@ -104,16 +103,16 @@ function useWal(db: Connection, file: string): void {
  */
 const WHOLE_BYTES = 32 * 1024 * 1024
 
-/** How to fix a damaged database; the same text at the start and later. */
+/** How to recover from a damaged database. The text is the same at startup and later. */
 const REMEDY =
   'Nothing was changed. Keep the files as they are, check the disk and the kernel log, and restore the newest backup into another data_dir: posthaste restore.'
 
 /**
  * Checks for damage: all pages of a small database; for a large one the schema, its size, and the first and last row of
- * every table. Uses a read-only connection: a writable one would copy the log into the file when it closes.
+ * every table. Uses a read-only connection, because a writable one would copy the log into the file when it is closed.
  * @throws StorageRefused if it is damaged; other problems are reported when the file is opened
  */
-export function refuseDamaged(file: string): void {
+export function refuseDamagedDatabase(file: string): void {
   if ((sizeOf(file) ?? 0) === 0) return
   let db: Connection | undefined
   try {
@@ -125,7 +124,7 @@ export function refuseDamaged(file: string): void {
       )
   } catch (error) {
     if (error instanceof StorageRefused) throw error
-    const { code, message } = pack(error)
+    const { code, message } = toFailure(error)
     if (code?.startsWith('SQLITE_CORRUPT') === true)
       throw new StorageRefused(`The database ${file} is damaged. ${message} ${REMEDY}`)
   } finally {
@@ -155,19 +154,19 @@ function look(db: Connection): 'ok' {
 const sizeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.size
 
 /**
- * Refuses to create a database in a directory that was used before, if the old one is missing or empty. SQLite would
- * create a new one and delete the log, which has the last emails.
+ * Refuses to create a database in a directory that was used before, if the old database is missing or empty. SQLite would
+ * create a new one and delete the log, which contains the last emails.
  * @throws StorageRefused
  */
-export function refuseVanished(dataDir: string): void {
-  const file = join(dataDir, DATABASE)
+export function refuseMissingDatabase(dataDir: string): void {
+  const file = join(dataDir, DATABASE_FILE)
   const size = sizeOf(file)
   if (size !== undefined && size > 0) return
-  const log = `${DATABASE}-wal`
+  const log = `${DATABASE_FILE}-wal`
   const left =
     (sizeOf(join(dataDir, log)) ?? 0) > 0
       ? log
-      : [MESSAGES, SNAPSHOTS].find((name) => sizeOf(join(dataDir, name)) !== undefined)
+      : [MESSAGES_FOLDER, SNAPSHOTS_FOLDER].find((name) => sizeOf(join(dataDir, name)) !== undefined)
   if (left === undefined) return
   throw new StorageRefused(
     `The database ${file} is ${size === undefined ? 'missing' : 'empty'}, but ${join(dataDir, left)} shows that there was one. ${REMEDY} To start over, set data_dir to an empty directory.`,

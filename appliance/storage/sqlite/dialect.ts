@@ -1,14 +1,14 @@
 import type { Statement } from 'better-sqlite3'
 import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type KyselyPlugin } from 'kysely'
-import { kyselyWith } from '../connection.ts'
+import { createKysely } from '../connection.ts'
 import type { Db } from '../schema.ts'
 import type { Connection } from './connection.ts'
 
 /** Limit on cached statements. Lists of parameters produce many different texts. */
 const MOST_STATEMENTS = 500
 
-/** `kyselyWith` on SQLite. Statements are prepared once. */
-export function kyselyOn(db: Connection, plugins: KyselyPlugin[] = []): Db {
+/** Creates a `createKysely` for SQLite. Statements are prepared once. */
+export function createSqliteKysely(db: Connection, plugins: KyselyPlugin[] = []): Db {
   const statements = new Map<string, Statement>()
   const prepare = (sql: string): Statement => {
     const known = statements.get(sql)
@@ -18,7 +18,7 @@ export function kyselyOn(db: Connection, plugins: KyselyPlugin[] = []): Db {
     statements.set(sql, statement)
     return statement
   }
-  return kyselyWith(
+  return createKysely(
     db,
     {
       createAdapter: () => new SqliteAdapter(),

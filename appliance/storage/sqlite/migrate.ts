@@ -1,4 +1,4 @@
-/** Updates the schema, and first copies the database for a downgrade. */
+/** Updates the schema. Copies the database first, so that a downgrade is possible. */
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
@@ -17,10 +17,10 @@ import {
 import { dirname, join } from 'node:path'
 import { crashPoint } from '../../watch/crash-points.ts'
 import { APPLICATION_ID, type Connection } from './connection.ts'
-import { SNAPSHOTS } from './directory.ts'
-import { pack, StorageRefused } from '../engine/failures.ts'
+import { SNAPSHOTS_FOLDER } from './directory.ts'
+import { toFailure, StorageRefused } from '../engine/failures.ts'
 
-/** One step of the schema. `0001_start.sql` has number 1 and name `start`. */
+/** One step of the schema. The file `0001_start.sql` has number 1 and name `start`. */
 export interface Migration {
   number: number
   name: string
@@ -51,15 +51,15 @@ export function shippedMigrations(): Migration[] {
 export const newestSchema = (): number => shippedMigrations().at(-1)?.number ?? 0
 
 /**
- * Applies missing migrations in one transaction; another process may have done it meanwhile. Throws `StorageRefused`
+ * Applies missing migrations in one transaction. Another process may have applied them meanwhile. Throws `StorageRefused`
  * and changes nothing if the database wasn't created by this program.
  */
 export function applyMigrations(db: Connection, migrations: readonly Migration[]): void {
-  if (missing(db, migrations).length === 0) return
+  if (findMissingMigrations(db, migrations).length === 0) return
   db.transaction(() => {
-    for (const { number, name, checksum, sql } of missing(db, migrations)) {
+    for (const { number, name, checksum, sql } of findMissingMigrations(db, migrations)) {
       db.exec(sql)
-      // Uses the machine's clock: only people read this time.
+      // Use the machine's clock, because this time is only for people.
       db.prepare('insert into migrations (number, name, checksum, applied_at) values (?, ?, ?, ?)').run(
         number,
         name,
@@ -79,9 +79,10 @@ interface Applied {
 }
 
 /**
- * Returns the migrations that a database lacks. Throws `StorageRefused` if the database is newer or had different ones.
+ * Returns the migrations that a database lacks. Throws `StorageRefused` if the database is newer or had different
+ * migrations.
  */
-export function missing(db: Connection, migrations: readonly Migration[]): Migration[] {
+export function findMissingMigrations(db: Connection, migrations: readonly Migration[]): Migration[] {
   const known = db.prepare("select 1 from sqlite_schema where type = 'table' and name = 'migrations'").get()
   const applied = known
     ? (db.prepare('select number, name, checksum from migrations order by number').all() as Applied[])
@@ -106,29 +107,28 @@ export function missing(db: Connection, migrations: readonly Migration[]): Migra
 export interface Snapshot {
   /** Path of the copy. */
   file: string
-  /** Number of its newest migration. */
+  /** Number of the copy's newest migration. */
   schema: number
   /** Size in bytes. */
   size: number
   createdAt: number
 }
 
-/** Snapshots to keep: those of the last two upgrades. */
+/** Number of snapshots to keep: those of the last two upgrades. */
 const KEPT = 2
 
-/** `schema-0012-20261120T140000Z.db`: sorts by schema, then by time. */
+/** Matches names such as `schema-0012-20261120T140000Z.db`, which sort by schema, then by time. */
 const NAME = /^schema-(\d{4})-(\d{8}T\d{6}Z)\.db$/
 
 /**
- * Copies the database into `snapshots/` before migrations change it, and removes older copies. A new database needs
- * none.
- * @throws StorageRefused when there is not enough space; then nothing is changed
+ * Copies the database into `snapshots/` before migrations change it, and removes older copies. A new database isn't copied.
+ * @throws StorageRefused if there isn't enough space; then nothing is changed
  */
-export function snapshotBefore(db: Connection, missing: readonly Migration[], now: number): void {
+export function createSnapshot(db: Connection, missing: readonly Migration[], now: number): void {
   const schema = appliedSchema(db)
   if (missing.length === 0 || schema === 0) return
   const dataDir = dirname(db.name)
-  const folder = join(dataDir, SNAPSHOTS)
+  const folder = join(dataDir, SNAPSHOTS_FOLDER)
   const moment = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')
   const target = join(folder, `schema-${String(schema).padStart(4, '0')}-${moment}.db`)
   const partial = `${target}.partial-${process.pid}`
@@ -137,7 +137,7 @@ export function snapshotBefore(db: Connection, missing: readonly Migration[], no
     giveToOwner(dataDir, folder)
     removeOld(folder, KEPT - 1)
     rmSync(partial, { force: true })
-    // Created here with mode 0600, so that it is never readable by others.
+    // Create the file here with mode 0600, so that it is never readable by others.
     closeSync(openSync(partial, 'wx', 0o600))
     db.prepare('vacuum into ?').run(partial)
     chmodSync(partial, 0o600)
@@ -148,14 +148,14 @@ export function snapshotBefore(db: Connection, missing: readonly Migration[], no
   } catch (error) {
     rmSync(partial, { force: true })
     throw new StorageRefused(
-      `The database needs an upgrade, but it could not be copied first. Nothing was changed. ${pack(error).message} The copy, ${target}, needs as much disk space as the database.`,
+      `The database needs an upgrade, but it could not be copied first. Nothing was changed. ${toFailure(error).message} The copy, ${target}, needs as much disk space as the database.`,
     )
   }
 }
 
 /** Lists the snapshots of a data directory, newest last. */
 export function listSnapshots(dataDir: string): Snapshot[] {
-  const folder = join(dataDir, SNAPSHOTS)
+  const folder = join(dataDir, SNAPSHOTS_FOLDER)
   if (!existsSync(folder)) return []
   const names = readdirSync(folder).filter((name) => NAME.test(name))
   return names
@@ -173,14 +173,14 @@ function appliedSchema(db: Connection): number {
   return db.prepare<[], number>('select max(number) from migrations').pluck().get() ?? 0
 }
 
-/** Keeps the newest `kept` snapshots and removes others, including leftovers of a killed upgrade. */
+/** Keeps the newest `kept` snapshots and removes the others, including leftovers of a killed upgrade. */
 function removeOld(folder: string, kept: number): void {
   const whole = listSnapshots(dirname(folder))
   for (const { file } of whole.slice(0, Math.max(0, whole.length - kept))) rmSync(file)
   const hour = 60 * 60 * 1000
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)
-    // Another process may be writing a recent one.
+    // Keep a recent one, because another process may be writing it.
     if (name.includes('.partial-') && statSync(path).mtimeMs < Date.now() - hour) rmSync(path)
   }
 }

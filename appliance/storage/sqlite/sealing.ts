@@ -1,30 +1,30 @@
 /** Operations on all secrets of a SQLite database. */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { countSecrets, resealAll, sealingOf } from '../sealing.ts'
+import { countSecrets, resealAll, getSealing } from '../sealing.ts'
 import type { SealingStorage } from '../secrets.ts'
-import { refuseMoved } from '../move/marker.ts'
+import { refuseMovedDatabase } from '../move/marker.ts'
 import { openReader, openWriter } from './connection.ts'
-import { DATABASE } from './directory.ts'
+import { DATABASE_FILE } from './directory.ts'
 
 /** See `SealingStorage`. */
 export const sqliteSealing: SealingStorage = {
   readSealing(dataDir) {
-    const file = join(dataDir, DATABASE)
+    const file = join(dataDir, DATABASE_FILE)
     if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) return undefined
     const db = openReader(file)
     try {
-      return sealingOf(db)
+      return getSealing(db)
     } finally {
       db.close()
     }
   },
 
   reseal(args, now) {
-    refuseMoved(args.dataDir)
-    const db = openWriter(join(args.dataDir, DATABASE))
+    refuseMovedDatabase(args.dataDir)
+    const db = openWriter(join(args.dataDir, DATABASE_FILE))
     try {
-      // Overwrites replaced values with zeros instead of only marking them as free.
+      // Overwrite replaced values with zeros instead of only marking them as free.
       db.pragma('secure_delete = on')
       const done = db.transaction(() => resealAll(db, args, now)).immediate()
       if (done) db.pragma('wal_checkpoint(truncate)')
@@ -35,9 +35,9 @@ export const sqliteSealing: SealingStorage = {
   },
 
   cleanSecrets(dataDir, now) {
-    const db = openWriter(join(dataDir, DATABASE))
+    const db = openWriter(join(dataDir, DATABASE_FILE))
     try {
-      // Deleted or moved rows may still be in free pages, and in gaps of others. VACUUM rewrites all pages.
+      // Deleted or moved rows may still be in free pages, and in gaps of other pages. VACUUM rewrites all pages.
       db.exec('vacuum')
       db.prepare('update master_key set cleaned_at = ?').run(now)
       db.pragma('wal_checkpoint(truncate)')
@@ -47,7 +47,7 @@ export const sqliteSealing: SealingStorage = {
   },
 
   countSecrets(dataDir) {
-    const file = join(dataDir, DATABASE)
+    const file = join(dataDir, DATABASE_FILE)
     if (!existsSync(file)) return []
     const db = openReader(file)
     try {

@@ -1,18 +1,18 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { assemble, readOnly, type EngineStorage, type StorageLog } from '../assembly.ts'
-import { type Bodies, MessageFiles } from '../bodies.ts'
-import { DATABASE, makeDirectory, makePrivateFile, RESTORING } from './directory.ts'
+import { assembleStorage, createReadOnlyStorage, type EngineStorage, type StorageLog } from '../assembly.ts'
+import { type LargeMessageStore, MessageFiles } from '../bodies.ts'
+import { DATABASE_FILE, makeDirectory, makePrivateFile, RESTORE_FOLDER } from './directory.ts'
 import { type StorageLost, StorageRefused } from '../engine/failures.ts'
-import { refuseMoved } from '../move/marker.ts'
-import { openReader, refuseVanished } from './connection.ts'
-import { missing, shippedMigrations } from './migrate.ts'
+import { refuseMovedDatabase } from '../move/marker.ts'
+import { openReader, refuseMissingDatabase } from './connection.ts'
+import { findMissingMigrations, shippedMigrations } from './migrate.ts'
 import { Thread } from '../engine/thread.ts'
 import type { ReadOnlyStorage } from '../storage.ts'
 
 export { StorageLost, StorageRefused } from '../engine/failures.ts'
-export { giveToOwnerOf, lockDataDir, makeDirectory } from './directory.ts'
-export { backUp } from '../backup/backup.ts'
+export { transferOwnership, lockDataDir, makeDirectory } from './directory.ts'
+export { createBackupArchive } from '../backup/backup.ts'
 export { appendEntry } from '../backup/copy.ts'
 export { restore } from '../backup/restore.ts'
 export type { EngineStorage as SqliteStorage } from '../assembly.ts'
@@ -20,13 +20,13 @@ export type { Decryption, Encryption } from '../backup/archive.ts'
 export { newestSchema, listSnapshots } from './migrate.ts'
 export { sqliteSealing } from './sealing.ts'
 
-/** Reports whether there is a database. Opening the storage would create one. */
+/** Whether there is a database. Opening the storage would create one. */
 export function hasDatabase(dataDir: string): boolean {
   try {
-    const [directory, file] = [dataDir, join(dataDir, DATABASE)].map((path) =>
+    const [directory, file] = [dataDir, join(dataDir, DATABASE_FILE)].map((path) =>
       statSync(path, { throwIfNoEntry: false }),
     )
-    // Something else has the name of the directory. Opening it reports the problem.
+    // If the path isn't a directory, opening it reports the problem.
     return file !== undefined || (directory !== undefined && !directory.isDirectory())
   } catch {
     return true // There is something that cannot be looked at: opening it says what is wrong.
@@ -36,30 +36,33 @@ export function hasDatabase(dataDir: string): boolean {
 export interface SqliteOptions {
   dataDir: string
   logger?: StorageLog | undefined
-  /** Called once if a storage thread dies. No call works after that, so the daemon should exit and be restarted. */
+  /**
+   * Called once if a storage thread stops unexpectedly. No call works after that, so the daemon should exit and be
+   * restarted.
+   */
   onLost?: ((error: StorageLost) => void) | undefined
   /** Called after each commit that stored events. */
   onEvents?: (() => void) | undefined
-  /** Where to store large messages. Default: files of the data directory, which backups include. */
-  bodies?: Bodies | undefined
+  /** Where to store large messages. By default, they are files in the data directory, which backups include. */
+  bodies?: LargeMessageStore | undefined
 }
 
 /**
- * Opens the database of a data directory, creates both if they are missing, and updates the schema. The event loop
- * never waits for the disk: one thread writes, another reads.
- * @throws StorageRefused when the database is damaged, foreign, newer than the program or not accessible; it is never
- * replaced
+ * Opens the database of a data directory. Creates both if they are missing, and updates the schema. The event loop never
+ * waits for the disk: one thread writes, another reads.
+ * @throws StorageRefused if the database is damaged, belongs to another program, is newer than this program or isn't
+ * accessible; it is never replaced
  */
 export async function openSqlite(options: SqliteOptions): Promise<EngineStorage> {
   const { dataDir } = options
   await makeDirectory(dataDir)
-  if (existsSync(join(dataDir, RESTORING)))
+  if (existsSync(join(dataDir, RESTORE_FOLDER)))
     throw new StorageRefused(
       `A restore into ${dataDir} is still running or was interrupted. Wait for it to finish, or run posthaste restore again.`,
     )
-  refuseMoved(dataDir)
-  refuseVanished(dataDir)
-  const file = await makePrivateFile(dataDir, DATABASE)
+  refuseMovedDatabase(dataDir)
+  refuseMissingDatabase(dataDir)
+  const file = await makePrivateFile(dataDir, DATABASE_FILE)
   let told = false
   const onLost = (error: StorageLost): void => {
     if (told) return
@@ -80,7 +83,7 @@ export async function openSqlite(options: SqliteOptions): Promise<EngineStorage>
     const reader = await start('reader')
     const bodies = options.bodies ?? new MessageFiles(dataDir)
     await bodies.begin()
-    return assemble({ writer, reader, bodies, logger: options.logger })
+    return assembleStorage({ writer, reader, bodies, logger: options.logger })
   } catch (error) {
     await writer.close()
     throw error
@@ -89,27 +92,28 @@ export async function openSqlite(options: SqliteOptions): Promise<EngineStorage>
 
 /**
  * Opens the database of a data directory for reading, with or without a running daemon. Creates and updates nothing.
- * @throws StorageRefused when the database is missing, damaged, foreign, or not of this program's schema
+ * @throws StorageRefused if the database is missing, damaged, belongs to another program or has another schema than this
+ * program's
  */
-export async function readSqlite(dataDir: string): Promise<ReadOnlyStorage> {
-  const file = join(dataDir, DATABASE)
-  refuseMoved(dataDir)
-  refuseVanished(dataDir)
+export async function openSqliteReader(dataDir: string): Promise<ReadOnlyStorage> {
+  const file = join(dataDir, DATABASE_FILE)
+  refuseMovedDatabase(dataDir)
+  refuseMissingDatabase(dataDir)
   refuseOutdated(file)
   const reader = await Thread.start({
     name: 'storage reader',
     script: new URL('./reader.ts', import.meta.url),
     data: { file },
-    // Pending calls fail by themselves.
+    // Nothing to do: pending calls are rejected.
     onLost: () => undefined,
   })
-  return readOnly(reader)
+  return createReadOnlyStorage(reader)
 }
 
 function refuseOutdated(file: string): void {
   const db = openReader(file)
   try {
-    if (missing(db, shippedMigrations()).length > 0)
+    if (findMissingMigrations(db, shippedMigrations()).length > 0)
       throw new StorageRefused(
         `The database ${file} was made by an older version. Start the server, or run: posthaste migrate`,
       )

@@ -4,7 +4,7 @@ export interface TemplatesTable {
   id: string
   team_id: string
   name: string
-  /** Unique in the team. */
+  /** Unique within the team. */
   alias: string | null
   current_version_id: string
   published_version_id: string | null
@@ -24,7 +24,7 @@ export interface TemplateVersionsTable {
   reply_to: string | null
   html: string
   text: string | null
-  /** JSON: EmailDocument; null: the HTML was written as code. */
+  /** JSON: EmailDocument; null if the HTML was written as code. */
   document: string | null
   /** JSON: StoredVariable[]. */
   variables: string

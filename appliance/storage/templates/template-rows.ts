@@ -1,6 +1,6 @@
 /** Types of templates and their versions, and how they are read. */
 import type { Selectable } from 'kysely'
-import { contains, type Page, type PageArgs, pageOf } from '../lists.ts'
+import { contains, type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import type { TemplatesTable, TemplateVersionsTable } from './tables.ts'
 
@@ -17,14 +17,14 @@ export interface StoredVariable {
 
 /** The content of a template. */
 export interface TemplateContent {
-  /** The From field; null: each request sets its own. The next two fields work the same. */
+  /** The From field; null if each request sets it. The same applies to the next two fields. */
   from: string | null
   subject: string | null
   replyTo: string[] | null
   html: string
-  /** Null: generated from the HTML. Empty: none. */
+  /** Plain text; null if it is generated from the HTML, empty if there is none. */
   text: string | null
-  /** JSON of the document that HTML and text were compiled from; null: they were written as code. */
+  /** JSON of the document that HTML and text were compiled from; null if they were written as code. */
   document: string | null
   variables: StoredVariable[]
 }
@@ -33,11 +33,11 @@ export interface TemplateVersionSummary {
   id: string
   templateId: string
   subject: string | null
-  /** Who last changed it. */
+  /** Who last changed the version. */
   author: string
   createdAt: number
   updatedAt: number
-  /** When it was first published; null: never. */
+  /** When the version was first published; null if never. */
   publishedAt: number | null
 }
 
@@ -49,7 +49,7 @@ export interface TemplateSummary {
   name: string
   alias: string | null
   currentVersionId: string
-  /** The published version, which is sent; null: never published. */
+  /** ID of the published version, which is sent; null if the template was never published. */
   publishedVersionId: string | null
   publishedAt: number | null
   /** Number of changes. */
@@ -111,7 +111,7 @@ const toVersion = (row: Selectable<TemplateVersionsTable>): TemplateVersion => (
   variables: JSON.parse(row.variables) as StoredVariable[],
 })
 
-/** The columns of content. */
+/** Returns the columns for a template's content. */
 export const contentColumns = ({
   from,
   subject,
@@ -174,7 +174,7 @@ export async function getTemplate(
 
 /**
  * Lists templates, newest first.
- * @param args text: part of the name or the alias
+ * @param args text: part of the name or alias
  */
 async function listTemplates(
   db: Db,
@@ -185,7 +185,7 @@ async function listTemplates(
     query = query.where('published_version_id', status === 'draft' ? 'is' : 'is not', null)
   if (text !== undefined)
     query = query.where((where) => where.or([contains('name', text), contains('alias', text)]))
-  return pageOf(query, args, toTemplate)
+  return readPage(query, args, toTemplate)
 }
 
 /** Lists the versions of a template, newest first, without their content. */
@@ -198,7 +198,7 @@ async function listTemplateVersions(
     .select(summaryColumns)
     .where('team_id', '=', args.teamId)
     .where('template_id', '=', templateId)
-  return pageOf(versions, args, toSummary)
+  return readPage(versions, args, toSummary)
 }
 
 export const methods = {

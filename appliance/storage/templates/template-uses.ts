@@ -5,17 +5,17 @@ import type { Db } from '../schema.ts'
 /** How often a template is used. */
 export interface TemplateUses {
   templateId: string
-  /** Emails made from it since the time that was asked for, at most `most`. */
+  /** Number of emails made from the template since the requested time, at most `most`. */
   emails: number
-  /** Enabled automations that send it. */
+  /** Number of enabled automations that send the template. */
   automations: number
-  /** Drafts and scheduled broadcasts whose content was made from it. */
+  /** Number of drafts and scheduled broadcasts whose content was made from the template. */
   drafts: number
 }
 
 /**
- * Counts the uses of templates of a team. Reads at most `most` entries of an index for each count.
- * @param args since: for emails
+ * Counts the uses of templates of a team. Reads at most `most` index entries for each count.
+ * @param args since: counts emails from this time on
  */
 async function templateUses(
   db: Db,
@@ -24,7 +24,7 @@ async function templateUses(
   if (ids.length === 0) return []
   const emails = sql`select 1 as n from emails e
     where e.template_id = t.id and e.created_at >= ${since} limit ${most}`
-  // An automation may name both the id and the alias.
+  // An automation may use both the ID and the alias.
   const automations = sql`select distinct a.id from automation_templates s join automations a on a.id = s.automation_id
     where s.team_id = t.team_id and s.template in (t.id, t.alias) and a.status = 'enabled' and a.deleted_at is null
     limit ${most}`

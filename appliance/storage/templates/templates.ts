@@ -1,5 +1,5 @@
 /** Changes of templates. A version can be changed until it is published; then the next change creates a new one. */
-import { dropOldVersions } from '../lists.ts'
+import { deleteOldVersions } from '../lists.ts'
 import type { Db } from '../schema.ts'
 import {
   contentColumns,
@@ -11,7 +11,7 @@ import {
   type TemplateSummary,
 } from './template-rows.ts'
 
-/** A change to a template. Undefined fields stay. */
+/** A change to a template. Undefined fields are left unchanged. */
 export interface TemplateChange {
   name?: string | undefined
   /** Null removes it. */
@@ -23,7 +23,7 @@ export interface TemplateChange {
 export type SaveTemplateResult =
   { kind: 'saved'; template: Template } | { kind: 'absent' | 'taken' | 'stale' }
 
-/** Stores a template with its first version. The unique alias decides between two callers. */
+/** Stores a template with its first version. If two callers use the same alias, its unique index decides. */
 async function createTemplate(
   db: Db,
   { template, most }: { template: Template; most: number },
@@ -83,9 +83,9 @@ async function insertVersion(
 }
 
 /**
- * Changes a template. Changes its draft in place, or creates a new version if the current one is published.
- * @param args revision: the one that the caller read; undefined: any. newVersionId: of a new draft. keep: number of
- * versions to keep
+ * Changes a template: its draft in place or, if the current version is published, as a new version.
+ * @param args revision: the revision that the caller read; undefined to skip this check. newVersionId: ID for a new draft.
+ * keep: number of versions to keep
  */
 async function updateTemplate(
   db: Db,
@@ -111,7 +111,7 @@ async function updateTemplate(
   if (makesDraft) {
     await insertVersion(db, old, { id: newVersionId, content, author }, now)
     const versions = { table: 'template_versions', owner: 'template_id', id: old.id } as const
-    await dropOldVersions(db, { ...versions, keep: args.keep, except: old.publishedVersionId })
+    await deleteOldVersions(db, { ...versions, keep: args.keep, except: old.publishedVersionId })
   } else if (changesContent)
     await db
       .updateTable('template_versions')
@@ -132,7 +132,7 @@ async function updateTemplate(
   return { kind: 'saved', template: (await getTemplate(db, { teamId, ref: { id: old.id } }))! }
 }
 
-/** Reports whether another template of the team has the alias. */
+/** Whether another template of the team has the alias. */
 async function isTaken(db: Db, teamId: string, alias: string, id: string): Promise<boolean> {
   const other = await findTemplate(db, { teamId, ref: { alias } })
   return other !== undefined && other.id !== id
@@ -147,7 +147,7 @@ async function publishTemplate(
   const template = await findTemplate(db, { teamId, ref })
   if (!template) return undefined
   const { id, currentVersionId, publishedVersionId } = template
-  // Publishing the published version again changes nothing.
+  // Publishing the published version again has no effect.
   if (currentVersionId === publishedVersionId) return template
   await db
     .updateTable('template_versions')

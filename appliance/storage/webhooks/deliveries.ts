@@ -2,12 +2,12 @@
 import { type Selectable, sql } from 'kysely'
 import { firstIdAt } from '../../mail/ids.ts'
 import type { WebhookDeliveryState } from '../../mail/webhook.ts'
-import { type Page, type PageArgs, pageOf } from '../lists.ts'
+import { type Page, type PageArgs, readPage } from '../lists.ts'
 import type { Db, WebhookAttemptsTable, WebhookDeliveriesTable } from '../schema.ts'
 
 /** An event to send to an endpoint. */
 export interface NewWebhookDelivery {
-  /** `msg_…`; sorts by time. The same for every attempt. */
+  /** `msg_…`; sorts by time. The ID is the same for every attempt. */
   id: string
   webhookId: string
   teamId: string
@@ -23,11 +23,11 @@ export interface NewWebhookDelivery {
 
 export interface WebhookDelivery extends NewWebhookDelivery {
   status: WebhookDeliveryState
-  /** Attempts since it was created or last replayed. */
+  /** Number of attempts since the delivery was created or last replayed. */
   attempts: number
-  /** When the next attempt is due; null when it is final. */
+  /** When the next attempt is due; null if the delivery is final. */
   dueAt: number | null
-  /** Whether its email still exists; false if it isn't about an email. */
+  /** Whether the event's email still exists; false if the event isn't about an email. */
   emailKept: boolean
   /** The last request, including those before a replay; null if there was none. */
   last: Pick<WebhookAttempt, 'sentAt' | 'durationMs' | 'status' | 'error'> | null
@@ -43,7 +43,7 @@ export interface WebhookAttempt {
   durationMs: number
   /** Response status; null if there was none. */
   status: number | null
-  /** Why it failed, as a sentence; null if it succeeded. */
+  /** Why the request failed, as a sentence; null if it succeeded. */
   error: string | null
   /** The IP address of the endpoint; null if none was reached. */
   ip: string | null
@@ -57,14 +57,14 @@ export interface WebhookAttempt {
 export interface WebhookRequests {
   /** Number of requests, up to the given limit. */
   count: number
-  /** Requests answered with a 2xx status. */
+  /** Number of requests with a 2xx response. */
   taken: number
-  /** Median and 95th percentile of the response times, of any status (nearest rank). Null without a response. */
+  /** Median and 95th percentile of the response times, for any status (nearest rank). Null if there was no response. */
   medianMs: number | null
   p95Ms: number | null
 }
 
-/** Selects deliveries, with whether their emails still exist. */
+/** Selects deliveries, and whether their emails still exist. */
 const selectDeliveries = (db: Db) =>
   db
     .selectFrom('webhook_deliveries')
@@ -137,7 +137,7 @@ async function listWebhookDeliveries(
   let query = selectDeliveries(db).where('webhook_id', '=', webhookId).where('team_id', '=', teamId)
   if (status !== undefined) query = query.where('status', '=', status)
   if (type !== undefined) query = query.where('type', '=', type)
-  const { items, hasMore } = await pageOf(query, page, toDelivery)
+  const { items, hasMore } = await readPage(query, page, toDelivery)
   return { items: await withLast(db, items), hasMore }
 }
 
@@ -168,7 +168,7 @@ const toAttempt = (row: Selectable<WebhookAttemptsTable>): WebhookAttempt => ({
   response: row.response,
 })
 
-/** Lists attempts, newest first, for one delivery or for all to the endpoint. */
+/** Lists the attempts of one delivery or of an endpoint, newest first. */
 async function listWebhookAttempts(
   db: Db,
   {
@@ -184,12 +184,12 @@ async function listWebhookAttempts(
     .where('webhook_id', '=', webhookId)
     .where('team_id', '=', teamId)
   if (deliveryId !== undefined) query = query.where('delivery_id', '=', deliveryId)
-  return pageOf(query, page, toAttempt)
+  return readPage(query, page, toAttempt)
 }
 
 /**
- * Computes statistics of the last requests since `since`, at most `most`. Ids begin with their time, so the index by
- * endpoint and id limits the rows that are read.
+ * Computes statistics of the last requests since `since`, at most `most`. IDs begin with their time, so the index by
+ * endpoint and ID limits the number of rows to read.
  */
 export async function countWebhookRequests(
   db: Db,
@@ -217,8 +217,8 @@ export async function countWebhookRequests(
 }
 
 /**
- * Makes stored deliveries due again with the full number of attempts. Returns missing ones; if there are any, nothing
- * is changed.
+ * Makes stored deliveries due again with the full number of attempts. Returns the IDs of missing deliveries; if there are
+ * any, changes nothing.
  */
 async function replayWebhookDeliveries(
   db: Db,
@@ -242,8 +242,8 @@ async function replayWebhookDeliveries(
 }
 
 /**
- * Deletes deliveries that became final before `before`, or are that old and belong to a deleted or disabled endpoint.
- * Returns their number.
+ * Deletes deliveries that became final before `before`, or that were created before that and belong to a deleted or
+ * disabled endpoint. Returns their number.
  */
 async function purgeWebhookDeliveries(
   db: Db,

@@ -1,12 +1,19 @@
 /** Events in the form that webhooks need. */
 import type { EventData } from '../../mail/event.ts'
 import { type EventCursor, isAfter } from '../event-cursor.ts'
-import { afterCursor, cursorFor, cursorOf, eventOrder, newestEvent, upToCursor } from '../events.ts'
+import {
+  isAfterCursor,
+  getReaderCursor,
+  toCursor,
+  eventOrder,
+  getNewestCursor,
+  isUpToCursor,
+} from '../events.ts'
 import type { Db } from '../schema.ts'
 import type { NewEmail } from '../spool/put.ts'
-import { toListener, type WebhookListener } from './webhooks.ts'
+import { toPublicWebhook, type PublicWebhook } from './webhooks.ts'
 
-/** An event with the data of its email for webhooks. */
+/** An event with the data about its email that webhooks need. */
 export interface OutboxEvent {
   cursor: EventCursor
   id: string
@@ -26,8 +33,8 @@ export interface OutboxEvent {
     | null
 }
 
-/** A delivery that the suppression list prevented. */
-export interface NotMade {
+/** A delivery that wasn't attempted because of the suppression list. */
+export interface SuppressedDelivery {
   teamId: string
   emailId: string
   deliveryId: string
@@ -46,7 +53,7 @@ const selectEvents = (db: Db) =>
 type Row = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number]
 
 const toEvent = (row: Row): OutboxEvent => ({
-  cursor: cursorOf(row),
+  cursor: toCursor(row),
   id: row.id,
   teamId: row.team_id,
   emailId: row.email_id,
@@ -72,8 +79,8 @@ const toEvent = (row: Row): OutboxEvent => ({
 
 /**
  * Returns events after the cursor `webhooks`, oldest first, and the enabled webhooks of all teams. `to` is the last
- * examined event. `suppressed`: the deliveries among them that the suppression list prevented, with or without
- * webhooks. Reads the webhooks after the events, so that none that existed before an event is missed. Without any
+ * examined event. `suppressed`: those deliveries that weren't attempted because of the suppression list, with or without
+ * webhooks. Reads the webhooks after the events, so that it misses none that existed before an event. If there are no
  * webhooks, reads no events.
  */
 async function readOutbox(
@@ -83,33 +90,33 @@ async function readOutbox(
   from: EventCursor
   to: EventCursor
   events: OutboxEvent[]
-  webhooks: WebhookListener[]
-  suppressed: NotMade[]
+  webhooks: PublicWebhook[]
+  suppressed: SuppressedDelivery[]
 }> {
-  const from = await cursorFor(db, 'webhooks')
-  const last = await newestEvent(db)
+  const from = await getReaderCursor(db, 'webhooks')
+  const last = await getNewestCursor(db)
   if (!isAfter(last, from)) return { from, to: from, events: [], webhooks: [], suppressed: [] }
   const nothing = { from, to: last, events: [], webhooks: [] }
   if (!(await anyEnabled(db))) return { ...nothing, suppressed: await notMade(db, from, last) }
   const rows = await selectEvents(db)
-    .where(afterCursor('v', from))
-    .where(upToCursor('v', last))
+    .where(isAfterCursor('v', from))
+    .where(isUpToCursor('v', last))
     .orderBy(eventOrder('v'))
     .limit(limit)
     .execute()
   const webhooks = await db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').execute()
-  const to = rows.length < limit ? last : cursorOf(rows.at(-1)!)
+  const to = rows.length < limit ? last : toCursor(rows.at(-1)!)
   const suppressed = await notMade(db, from, to)
-  return { from, to, events: rows.map(toEvent), webhooks: webhooks.map(toListener), suppressed }
+  return { from, to, events: rows.map(toEvent), webhooks: webhooks.map(toPublicWebhook), suppressed }
 }
 
-/** Returns deliveries that the suppression list prevented, among the events after `from` up to `to`. */
-async function notMade(db: Db, from: EventCursor, to: EventCursor): Promise<NotMade[]> {
+/** Returns deliveries that weren't attempted because of the suppression list, from the events after `from` up to `to`. */
+async function notMade(db: Db, from: EventCursor, to: EventCursor): Promise<SuppressedDelivery[]> {
   const rows = await db
     .selectFrom('events')
     .select(['team_id', 'email_id', 'delivery_id', 'data'])
-    .where(afterCursor('events', from))
-    .where(upToCursor('events', to))
+    .where(isAfterCursor('events', from))
+    .where(isUpToCursor('events', to))
     .where('type', '=', 'email.suppressed')
     .execute()
   return rows.map((row) => ({
@@ -130,7 +137,7 @@ async function anyEnabled(db: Db): Promise<boolean> {
   return found !== undefined
 }
 
-/** Lists events of a team from `since` (inclusive) to `until` (exclusive), after the position, oldest first. */
+/** Lists events of a team from `since` (inclusive) to `until` (exclusive), after a position, oldest first. */
 async function listTeamEvents(
   db: Db,
   {
@@ -153,7 +160,7 @@ async function listTeamEvents(
     .where('v.created_at', '<', until)
   if (after)
     query = query.where((where) =>
-      where.or([where('v.created_at', '>', after.createdAt), afterCursor('v', after.cursor)]),
+      where.or([where('v.created_at', '>', after.createdAt), isAfterCursor('v', after.cursor)]),
     )
   const rows = await query.orderBy('v.created_at').orderBy(eventOrder('v')).limit(limit).execute()
   return rows.map(toEvent)

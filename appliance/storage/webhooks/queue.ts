@@ -11,7 +11,7 @@ export interface LeasedWebhookDelivery {
   emailId: string | null
   type: string
   payload: string
-  /** The number of this attempt, from 1. `settle` requires it. */
+  /** The number of this attempt, counted from 1. `settle` requires it. */
   attempt: number
   endpoint: string
   secret: string
@@ -19,15 +19,15 @@ export interface LeasedWebhookDelivery {
 }
 
 export interface WebhookLeaseArgs {
-  /** Limits on deliveries: in total, to one endpoint, and to a failing endpoint. */
+  /** Maximum number of deliveries: in total, to one endpoint, and to a failing endpoint. */
   limit: number
   each: number
   failing: number
-  /** Consecutive failures from which on an endpoint counts as failing. */
+  /** Number of consecutive failures from which on an endpoint counts as failing. */
   failures: number
-  /** Requests in flight, by endpoint. */
+  /** Number of requests in flight, by endpoint. */
   inFlight: Record<string, number>
-  /** When an unsettled attempt is repeated, by its number from 1, in milliseconds from now. The last entry repeats. */
+  /** Milliseconds after which an attempt without a result is repeated, by its number. The last entry repeats. */
   pauses: number[]
 }
 
@@ -35,16 +35,16 @@ export interface WebhookSettleArgs {
   /** Number of the leased attempt. */
   attemptNumber: number
   attempt: WebhookAttempt
-  /** `dueAt` null on a failure: no further attempt. */
+  /** The result of the attempt. After a failure, `computeRequestTime` is null if there is no further attempt. */
   outcome: { success: true } | { success: false; dueAt: number | null }
   /**
-   * Disables an endpoint, with this reason, if all its requests since before `failingBefore` failed, and there were at
-   * least `leastFailures` of them.
+   * When to disable an endpoint: if all its requests since before `failingBefore` failed, and there were at least
+   * `leastFailures` of them. `reason` is stored.
    */
   disable: { failingBefore: number; leastFailures: number; reason: string }
 }
 
-/** A success within this time of the last one isn't stored (milliseconds), to save writes for busy endpoints. */
+/** Minimum time between successes that are stored, in milliseconds. It saves writes for busy endpoints. */
 const SUCCESS_STEP = 60_000
 
 const INSERT = `insert into webhook_deliveries
@@ -81,8 +81,8 @@ function createFanOut(
 }
 
 /**
- * Makes deliveries of events due again if the endpoint received them, and creates the others. Leaves pending deliveries
- * and those in flight as they are. Returns how many become due.
+ * Makes deliveries of events due again if they exist, and creates the others. Doesn't change pending deliveries or those in
+ * flight. Returns the number of deliveries that become due.
  */
 function createReplayEvents(
   db: Connection,
@@ -118,9 +118,9 @@ interface Due {
 }
 
 /**
- * Takes due deliveries of enabled webhooks, by due time for each endpoint. Stores their next time before any
- * connection, so that a crash neither loses one nor floods an endpoint. Endpoints take turns, starting where the last
- * lease ended.
+ * Leases due deliveries of enabled webhooks, by due time for each endpoint. Stores the time of their next attempt before
+ * any connection, so that a crash neither loses a delivery nor floods an endpoint. Endpoints take turns, starting where the
+ * last lease ended.
  */
 function createLeaseWebhooks(
   db: Connection,
@@ -192,7 +192,7 @@ function createSettleWebhook(
   db: Connection,
 ): (args: WebhookSettleArgs, now: number) => { disabled: boolean } {
   const insertAttempt = createInsertAttempt(db)
-  // If the delivery was replayed meanwhile, it has started anew, so this attempt doesn't decide anything.
+  // If the delivery was replayed meanwhile, it has started over, so this attempt doesn't decide its outcome.
   const settle = db.prepare(
     `update webhook_deliveries set status = ?, due_at = ?, settled_at = ?
      where id = ? and status = 'attempting' and attempts = ?`,
@@ -224,7 +224,7 @@ function createSettleWebhook(
   }
 }
 
-/** Stores a finished delivery with its attempt: a ping. */
+/** Stores a test event as a final delivery with its attempt. */
 function createKeepPing(
   db: Connection,
 ): (args: { delivery: NewWebhookDelivery; attempt: WebhookAttempt }, now: number) => void {

@@ -8,35 +8,35 @@ export interface Webhook {
   teamId: string
   /** The URL. */
   endpoint: string
-  /** The event types that it receives. */
+  /** The event types that the webhook receives. */
   events: string[]
-  /** Whether it receives events of emails of broadcasts. */
+  /** Whether the webhook receives events about emails of broadcasts. */
   broadcasts: boolean
   status: WebhookStatus
-  /** `whsec_` and the key in base64. */
+  /** The secret: `whsec_` and the key in base64. */
   secret: string
-  /** The previous secret, which also signs until then. */
+  /** The previous secret, which also signs requests until the given time. */
   oldSecret: { secret: string; until: number } | null
   createdAt: number
-  /** The last success, to the minute; null: never. */
+  /** Time of the last success, to the minute; null if there was none. */
   succeededAt: number | null
-  /** The first failure since the last success. */
+  /** Time of the first failure since the last success. */
   failingSince: number | null
-  /** When and why it was disabled, after all attempts failed for days. Null while it is enabled. */
+  /** When and why the webhook was disabled, after all attempts failed for days. Null while it is enabled. */
   disabled: { at: number; reason: string } | null
 }
 
 /** A webhook without its secrets. */
-export type WebhookListener = Omit<Webhook, 'secret' | 'oldSecret'>
+export type PublicWebhook = Omit<Webhook, 'secret' | 'oldSecret'>
 
 function toWebhook(row: Selectable<WebhooksTable>): Webhook {
   const oldSecret =
     row.old_secret === null ? null : { secret: row.old_secret, until: row.old_secret_until ?? 0 }
-  return { ...toListener(row), secret: row.secret, oldSecret }
+  return { ...toPublicWebhook(row), secret: row.secret, oldSecret }
 }
 
 /** Converts a row, without its secrets. */
-export function toListener(row: Selectable<WebhooksTable>): WebhookListener {
+export function toPublicWebhook(row: Selectable<WebhooksTable>): PublicWebhook {
   return {
     id: row.id,
     teamId: row.team_id,
@@ -51,7 +51,7 @@ export function toListener(row: Selectable<WebhooksTable>): WebhookListener {
   }
 }
 
-/** Creates a webhook. Returns false and stores nothing if the team has `most` already. */
+/** Creates a webhook. Returns false and stores nothing if the team already has `most`. */
 async function createWebhook(
   db: Db,
   { webhook, most }: { webhook: Webhook; most: number },
@@ -106,7 +106,7 @@ async function getWebhook(db: Db, args: { teamId: string; id: string }): Promise
   return row && toWebhook(row)
 }
 
-/** Changes a webhook. Enabling resets earlier failures. Returns undefined if there is none. */
+/** Changes a webhook. Enabling it resets earlier failures. Returns undefined if it doesn't exist. */
 async function updateWebhook(
   db: Db,
   {
@@ -123,7 +123,7 @@ async function updateWebhook(
       broadcasts?: boolean | undefined
       status?: WebhookStatus | undefined
     }
-    /** Why it is disabled, if it is. */
+    /** The reason to store if the change disables the webhook. */
     reason: string
   },
   now: number,
@@ -132,7 +132,7 @@ async function updateWebhook(
   const found = await getWebhook(db, { teamId, id })
   if (!found) return undefined
   const switched = status !== undefined && status !== found.status
-  // A new URL has no failures yet.
+  // Reset failures, because a new URL has none yet.
   const forget = switched || (endpoint !== undefined && endpoint !== found.endpoint)
   const row = await db
     .updateTable('webhooks')
@@ -152,7 +152,7 @@ async function updateWebhook(
   return row && toWebhook(row)
 }
 
-/** Rotates the secret: the current one becomes the old one. Returns undefined if there is none. */
+/** Rotates the secret: the current one becomes the old one. Returns undefined if the webhook doesn't exist. */
 async function rotateWebhookSecret(
   db: Db,
   { teamId, id, secret, oldUntil }: { teamId: string; id: string; secret: string; oldUntil: number },
@@ -167,7 +167,7 @@ async function rotateWebhookSecret(
   return row && toWebhook(row)
 }
 
-/** Deletes a webhook. Nothing more is sent to it. Returns false if there was none. */
+/** Deletes a webhook. Nothing more is sent to it. Returns false if it didn't exist. */
 async function deleteWebhook(db: Db, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('webhooks')

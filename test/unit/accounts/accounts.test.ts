@@ -28,7 +28,7 @@ const signIn = async (email: string, password: string) => {
 }
 
 describe('the first owner', () => {
-  test('is created once, with a team', async () => {
+  test('the first owner is created once, with a team', async () => {
     expect(await accounts.firstTeam()).toBeUndefined()
     const { user, team } = await accounts.createOwner(owner)
     expect(user.email).toBe('owner@example.com')
@@ -40,7 +40,7 @@ describe('the first owner', () => {
     )
   })
 
-  test('is rejected with an invalid address, password or team name', async () => {
+  test('rejects a first owner with an invalid address, password or team name', async () => {
     const refused: [Partial<typeof owner>, string][] = [
       [{ email: 'nobody' }, 'Invalid `email` field: an address such as you@example.com.'],
       [{ email: 'a b@example.com' }, 'Invalid `email` field: an address such as you@example.com.'],
@@ -55,12 +55,15 @@ describe('the first owner', () => {
 })
 
 describe('a sign-in', () => {
-  test('accepts the address in any case, and only the right password', async () => {
+  test('signing in accepts the address in any case, and only the right password', async () => {
     const { user, team } = await accounts.createOwner(owner)
     const session = (await signIn(' OWNER@example.COM', owner.password))!
     expect(session.token).toMatch(/^[\w-]{43}$/)
     expect(await accounts.resume(session.token)).toMatchObject({
-      ...{ user, team, expiresAt: session.expiresAt, hasSecondFactor: false },
+      user,
+      team,
+      expiresAt: session.expiresAt,
+      hasSecondFactor: false,
       session: { method: 'password', strong: false, ip: browser.ip, userAgent: browser.userAgent },
     })
     expect(await signIn('owner@example.com', 'a long Password')).toBeUndefined()
@@ -69,12 +72,12 @@ describe('a sign-in', () => {
     expect(await signIn('else@example.com', owner.password)).toBeUndefined()
   })
 
-  test('accepts a password in another Unicode normalization form', async () => {
+  test('signing in accepts a password in another Unicode normalization form', async () => {
     await accounts.createOwner({ ...owner, password: 'Zauberwörter'.normalize('NFC') })
     expect(await signIn(owner.email, 'Zauberwörter'.normalize('NFD'))).toBeDefined()
   })
 
-  test('expires after 14 days', async () => {
+  test('a session expires after 14 days', async () => {
     await accounts.createOwner(owner)
     const { token, expiresAt } = (await signIn(owner.email, owner.password))!
     expect(expiresAt).toBeLessThanOrEqual(clock.now() + SESSION_LIFETIME)
@@ -85,7 +88,7 @@ describe('a sign-in', () => {
     expect(await accounts.purgeSessions()).toBe(1)
   })
 
-  test('ends with signing out, in that browser only', async () => {
+  test('signing out ends the session in that browser only', async () => {
     await accounts.createOwner(owner)
     const first = (await signIn(owner.email, owner.password))!
     const second = (await signIn(owner.email, owner.password))!
@@ -96,7 +99,7 @@ describe('a sign-in', () => {
     expect(await accounts.resume('x'.repeat(1000))).toBeUndefined()
   })
 
-  test('requires the new password once it is set', async () => {
+  test('signing in requires the new password once it is set', async () => {
     const { user } = await accounts.createOwner(owner)
     await expect(accounts.setPassword({ userId: user.id, password: 'short' })).rejects.toThrow(
       'at least 10 characters',
@@ -106,7 +109,7 @@ describe('a sign-in', () => {
     expect(await signIn(owner.email, 'another password')).toBeDefined()
   })
 
-  test('ends when the password changes, except in the browser that changed it', async () => {
+  test('a session ends when the password changes, except in the browser that changed it', async () => {
     const { user } = await accounts.createOwner(owner)
     const here = (await signIn(owner.email, owner.password))!
     const elsewhere = (await signIn(owner.email, owner.password))!
@@ -117,7 +120,7 @@ describe('a sign-in', () => {
     expect(await accounts.resume(here.token)).toBeUndefined()
   })
 
-  test('stays valid when a new password is rejected', async () => {
+  test('a session stays valid when a new password is rejected', async () => {
     const { user } = await accounts.createOwner(owner)
     const { token } = (await signIn(owner.email, owner.password))!
     await expect(accounts.setPassword({ userId: user.id, password: 'short' })).rejects.toThrow()
@@ -126,11 +129,11 @@ describe('a sign-in', () => {
 })
 
 describe('the password hasher', () => {
-  test('rejects every password when there is no hash', async () => {
+  test('the password hasher rejects every password when there is no hash', async () => {
     expect(await createHasher().verify(null, 'a long password')).toBe(false)
   })
 
-  test('rejects attempts beyond its queue limit, and serves those in the queue', async () => {
+  test('the password hasher rejects attempts beyond its queue limit, and serves those in the queue', async () => {
     const hasher = createHasher()
     const asked = Array.from({ length: 45 }, () => hasher.verify(null, 'x'))
     const results = await Promise.allSettled(asked)

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { loadBreached } from '../../../appliance/accounts/breached.ts'
-import { judgePassword } from '../../../appliance/accounts/password.ts'
+import { loadBreachedPasswords } from '../../../appliance/accounts/breached.ts'
+import { checkPassword } from '../../../appliance/accounts/password.ts'
 
 const names = ['mail.fernweh.example', 'Margarethe@example.com', 'Kupfer Kanne']
-const breached = loadBreached()
+const breached = loadBreachedPasswords()
 
 test.each([
   'correct horse battery',
@@ -18,7 +18,7 @@ test.each([
   'sunshine over 12 lakes',
   '2718 monkey 281828459',
 ])('the password %j is accepted', (password) => {
-  expect(judgePassword(password, names, breached)).toBeNull()
+  expect(checkPassword(password, names, breached)).toBeNull()
 })
 
 const guessed = 'a password that is harder to guess, such as a few unrelated words'
@@ -53,5 +53,5 @@ test.each([
   ['margarethe@example.com', yours],
   ['margarethe1', yours],
 ])('the password %j is rejected: %s', (password, expected) => {
-  expect(judgePassword(password, names, breached)).toBe(expected)
+  expect(checkPassword(password, names, breached)).toBe(expected)
 })

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createGithubProvider } from '../../../appliance/accounts/github.ts'
-import { identify, isStrong, type Known } from '../../../appliance/accounts/identify.ts'
+import { identifyUser, isMultiFactor, type AccountLookup } from '../../../appliance/accounts/identify.ts'
 import { createOpenIdProvider } from '../../../appliance/accounts/openid.ts'
 import type { Assertion } from '../../../appliance/accounts/provider.ts'
 import { createTestClock } from '../../world/clock.ts'
@@ -14,8 +14,17 @@ const BACK = 'https://mail.acme.example/session/oidc/x/callback'
 const flow = { state: 's'.repeat(43), nonce: 'n'.repeat(43), verifier: 'v'.repeat(43) }
 
 const settings = (more: Partial<ProviderSettings>): ProviderSettings => ({
-  ...{ id: 'x', preset: 'oidc', label: 'X', issuer: '', clientId: 'posthaste', clientSecret: 'secret' },
-  ...{ allowedDomains: [], join: null, linkByEmail: false, trustSecondFactor: false, ...more },
+  id: 'x',
+  preset: 'oidc',
+  label: 'X',
+  issuer: '',
+  clientId: 'posthaste',
+  clientSecret: 'secret',
+  allowedDomains: [],
+  join: null,
+  linkByEmail: false,
+  trustSecondFactor: false,
+  ...more,
 })
 
 describe('OpenID Connect', () => {
@@ -33,11 +42,14 @@ describe('OpenID Connect', () => {
   const there = async (provider: ReturnType<typeof open>) =>
     browse((await provider.authorize(flow, BACK)).href, ({ origin }) => origin === new URL(BACK).origin)
 
-  test('returns issuer, subject and verified address', async () => {
+  test('returns the issuer, subject and verified address of an OpenID Connect user', async () => {
     const provider = open()
     expect(await provider.exchange(flow, await there(provider))).toEqual({
-      ...{ issuer: idp.issuer, subject: 'ada', email: 'ada@acme.example' },
-      ...{ hostedDomain: null, methods: null },
+      issuer: idp.issuer,
+      subject: 'ada',
+      email: 'ada@acme.example',
+      hostedDomain: null,
+      methods: null,
     })
   })
 
@@ -45,19 +57,19 @@ describe('OpenID Connect', () => {
     ['another nonce', { ...flow, nonce: 'another' }],
     ['another state', { ...flow, state: 'another' }],
     ['another verifier', { ...flow, verifier: 'w'.repeat(43) }],
-  ])('rejects a response when the flow has %s', async (_, other) => {
+  ])('rejects an OpenID Connect response when the flow has %s', async (_, other) => {
     const provider = open()
     const returned = await there(provider)
     await expect(provider.exchange(other, returned)).rejects.toMatchObject({ fault: 'invalid' })
   })
 
-  test('rejects a provider whose issuer does not match', async () => {
+  test('rejects an OpenID Connect provider whose issuer does not match', async () => {
     const { port } = new URL(idp.issuer)
     const provider = open({ issuer: `http://localhost:${port}` })
     await expect(provider.authorize(flow, BACK)).rejects.toMatchObject({ fault: 'misconfigured' })
   })
 
-  test('requires https:// except on this machine', async () => {
+  test('requires https:// for a provider, except on this machine', async () => {
     const provider = open({ issuer: 'http://login.acme.example' })
     await expect(provider.authorize(flow, BACK)).rejects.toMatchObject({ fault: 'misconfigured' })
   })
@@ -90,19 +102,24 @@ describe('GitHub', () => {
   const returned = (query = 'code=c') => new URL(`${BACK}?${query}&state=${flow.state}`)
   const address = (email: string, primary: boolean, verified: boolean) => ({ email, primary, verified })
 
-  test('is asked only for email addresses, with a PKCE challenge', async () => {
+  test('requests only email addresses from GitHub, with a PKCE challenge', async () => {
     const url = await open().authorize(flow, BACK)
     expect(url.href.startsWith(`${origin()}/login/oauth/authorize?`)).toBe(true)
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
-      ...{ scope: 'user:email', state: flow.state, code_challenge_method: 'S256', redirect_uri: BACK },
+      scope: 'user:email',
+      state: flow.state,
+      code_challenge_method: 'S256',
+      redirect_uri: BACK,
     })
   })
 
-  test('returns the account number and the verified primary address', async () => {
+  test('returns the account number and verified primary address of a GitHub user', async () => {
     token = granted
     emails = [address('other@acme.example', false, true), address('Ada@acme.example', true, true)]
     expect(await open().exchange(flow, returned())).toMatchObject({
-      ...{ issuer: `${origin()}/login/oauth`, subject: '583231', email: 'ada@acme.example' },
+      issuer: `${origin()}/login/oauth`,
+      subject: '583231',
+      email: 'ada@acme.example',
     })
     expect(asked.filter((line) => line.includes('Bearer gho_x'))).toHaveLength(2)
   })
@@ -112,7 +129,7 @@ describe('GitHub', () => {
     ['only another address is verified', [address('a@acme.example', false, true)]],
     ['there is no address', []],
     ['the address response is no list', { message: 'Not Found' }],
-  ])('rejects the sign-in when %s', async (_, list) => {
+  ])('rejects a sign-in with GitHub when %s', async (_, list) => {
     token = granted
     emails = list
     await expect(open().exchange(flow, returned())).rejects.toMatchObject({ fault: 'unverified' })
@@ -121,12 +138,12 @@ describe('GitHub', () => {
   test.each([
     ['a code that was used', 'bad_verification_code', 'invalid'],
     ['a wrong secret', 'incorrect_client_credentials', 'misconfigured'],
-  ])('reports %s although the response has status 200', async (_, error, fault) => {
+  ])('reports %s although GitHub’s response has status 200', async (_, error, fault) => {
     token = { error, error_description: 'no' }
     await expect(open().exchange(flow, returned())).rejects.toMatchObject({ fault })
   })
 
-  test('reports a denied authorization', async () => {
+  test('reports an authorization that the user denied', async () => {
     const refused = open().exchange(flow, returned('error=access_denied'))
     await expect(refused).rejects.toMatchObject({ fault: 'denied' })
   })
@@ -134,14 +151,23 @@ describe('GitHub', () => {
 
 describe('identify', () => {
   const assertion = (more: Partial<Assertion> = {}): Assertion => ({
-    ...{ issuer: 'i', subject: 's', email: 'ada@acme.example', hostedDomain: null, methods: null, ...more },
+    issuer: 'i',
+    subject: 's',
+    email: 'ada@acme.example',
+    hostedDomain: null,
+    methods: null,
+    ...more,
   })
-  const known = (more: Partial<Known> = {}): Known => ({
-    ...{ identityOf: null, addressOf: null, proven: false, invited: false, ...more },
+  const known = (more: Partial<AccountLookup> = {}): AccountLookup => ({
+    identityOf: null,
+    addressOf: null,
+    proven: false,
+    invited: false,
+    ...more,
   })
   const all = { linkByEmail: true, join: { role: 'viewer', teamId: null } } as const
 
-  test.each<[string, Partial<ProviderSettings>, Partial<Assertion>, Partial<Known>, string]>([
+  test.each<[string, Partial<ProviderSettings>, Partial<Assertion>, Partial<AccountLookup>, string]>([
     ['finds a linked account', {}, {}, { identityOf: 'u', addressOf: 'v' }, 'known'],
     ['does not link an account by its address alone', {}, {}, { addressOf: 'v' }, 'not_linked'],
     [
@@ -176,8 +202,8 @@ describe('identify', () => {
       { identityOf: 'u' },
       'domain',
     ],
-  ])('%s', (_, more, said, here, expected) => {
-    const found = identify(settings(more), assertion(said), known(here))
+  ])('identify %s', (_, more, said, here, expected) => {
+    const found = identifyUser(settings(more), assertion(said), known(here))
     expect('problem' in found ? found.problem : found.kind).toBe(expected)
   })
 
@@ -199,7 +225,7 @@ describe('identify', () => {
       'join',
     ],
   ])('with Google, %s', (_, more, said, expected) => {
-    const found = identify(settings({ ...all, ...more }), assertion(said), known())
+    const found = identifyUser(settings({ ...all, ...more }), assertion(said), known())
     expect('problem' in found ? found.problem : found.kind).toBe(expected)
   })
 
@@ -209,7 +235,10 @@ describe('identify', () => {
     [true, ['pwd', 'otp'], true],
     [true, ['pwd'], false],
     [true, [], false],
-  ])('with trustSecondFactor %s and methods %j, strong is %s', (trustSecondFactor, methods, strong) => {
-    expect(isStrong(settings({ trustSecondFactor }), { methods })).toBe(strong)
-  })
+  ])(
+    'with trustSecondFactor %s and methods %j, the sign-in is strong: %s',
+    (trustSecondFactor, methods, strong) => {
+      expect(isMultiFactor(settings({ trustSecondFactor }), { methods })).toBe(strong)
+    },
+  )
 })

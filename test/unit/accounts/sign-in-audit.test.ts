@@ -2,17 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { recordAct } from '../../../appliance/accounts/audit.ts'
+import { recordAuditEntry } from '../../../appliance/accounts/audit.ts'
 import { createSignInAudit } from '../../../appliance/accounts/sign-in-audit.ts'
 import { firstIdAt } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
-import { purgeAudit, type Sweepable } from '../../../appliance/housekeeping/housekeeping.ts'
+import { purgeAudit, type HousekeepingStorage } from '../../../appliance/housekeeping/housekeeping.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const DAY = 86_400_000
 let dataDir: string
-let storage: Storage & Sweepable
+let storage: Storage & HousekeepingStorage
 const clock = createTestClock()
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'posthaste-audit-'))
@@ -32,8 +32,12 @@ test('failed sign-ins are limited to 30 audit entries a minute, and the next ent
   await clock.advance(60_000)
   await audit.refused({ userId: null, email: 'correct horse battery', step: 'password' })
   expect((await all())[0]).toMatchObject({
-    ...{ teamId: null, actor: '(not an address)', actorKind: 'user', action: 'session.create' },
-    ...{ after: { refused: 'wrong_credentials' }, details: { step: 'password', not_written_before: 3 } },
+    teamId: null,
+    actor: '(not an address)',
+    actorKind: 'user',
+    action: 'session.create',
+    after: { refused: 'wrong_credentials' },
+    details: { step: 'password', not_written_before: 3 },
   })
 })
 
@@ -53,7 +57,7 @@ test('old audit entries are purged except those of active hold rules, and 0 days
   const what = { ...about, before: null, after: {}, details: {} }
   await storage.appendAudit({ entry: { ...entry, ...what, id: rule.id } }, at)
   await storage.appendAudit({ entry: { ...entry, ...what, id: firstIdAt(at - 800 * DAY) } }, at)
-  await recordAct(storage, clock, { teamId: null, actor, action: 'domain.create', target: 'domain' })
+  await recordAuditEntry(storage, clock, { teamId: null, actor, action: 'domain.create', target: 'domain' })
   const before = (await all()).length
   expect(await purgeAudit(storage, clock, 0)).toBe(0)
   expect(await purgeAudit(storage, clock, 730)).toBe(1)

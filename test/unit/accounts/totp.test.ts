@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { describeSecret, newTotpSecret, totpStep } from '../../../appliance/accounts/totp.ts'
-import { createWrongCodes } from '../../../appliance/accounts/factors.ts'
+import { formatTotpSecret, newTotpSecret, findTotpStep } from '../../../appliance/accounts/totp.ts'
+import { createWrongCodeThrottle } from '../../../appliance/accounts/factors.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { hashRecoveryCode, newRecoveryCodes } from '../../../appliance/accounts/second-step.ts'
 
@@ -16,32 +16,32 @@ const VECTORS: [seconds: number, code: string][] = [
 const secret = new Uint8Array(Buffer.from('12345678901234567890'))
 
 describe('a TOTP code', () => {
-  test.each(VECTORS)('at second %i matches RFC 6238: %s', (seconds, code) => {
-    expect(totpStep(secret, code, seconds * 1000)).toBe(Math.floor(seconds / 30))
+  test.each(VECTORS)('the TOTP code at second %i matches RFC 6238: %s', (seconds, code) => {
+    expect(findTotpStep(secret, code, seconds * 1000)).toBe(Math.floor(seconds / 30))
   })
 
-  test('is accepted one step early or late, and counts for its own step', () => {
-    const at = (seconds: number) => totpStep(secret, '050471', seconds * 1000)
+  test('a TOTP code is accepted one step early or late, and counts for its own step', () => {
+    const at = (seconds: number) => findTotpStep(secret, '050471', seconds * 1000)
     const step = Math.floor(1111111111 / 30)
     expect([at(1111111111 - 30), at(1111111111 + 30)]).toEqual([step, step])
     expect([at(1111111111 - 61), at(1111111111 + 60)]).toEqual([undefined, undefined])
   })
 
   test.each(['', '05047', '0504710', 'abcdef', '０５０４７１', '-50471'])(
-    'is rejected when malformed: %j',
+    'rejects the malformed TOTP code %j',
     (code) => {
-      expect(totpStep(secret, code, 1111111111_000)).toBeUndefined()
+      expect(findTotpStep(secret, code, 1111111111_000)).toBeUndefined()
     },
   )
 
-  test('may be typed in two groups', () => {
-    expect(totpStep(secret, ' 050 471 ', 1111111111_000)).toBeDefined()
+  test('accepts a TOTP code typed in two groups', () => {
+    expect(findTotpStep(secret, ' 050 471 ', 1111111111_000)).toBeDefined()
   })
 
-  test('uses a 160-bit secret, shown in base32 and as an otpauth: URI', () => {
+  test('a TOTP secret has 160 bits, and is shown in base32 and as an otpauth: URI', () => {
     expect(newTotpSecret()).toHaveLength(20)
     expect(newTotpSecret()).not.toEqual(newTotpSecret())
-    const told = describeSecret(secret, { account: 'a@b.example', issuer: 'Posthaste mail.example' })
+    const told = formatTotpSecret(secret, { account: 'a@b.example', issuer: 'Posthaste mail.example' })
     expect(told.secret).toBe('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ')
     const uri = new URL(told.uri)
     expect([uri.protocol, uri.searchParams.get('secret')]).toEqual(['otpauth:', told.secret])
@@ -50,7 +50,7 @@ describe('a TOTP code', () => {
 })
 
 describe('a recovery code', () => {
-  test('is one of ten unique codes, and is accepted in any usual spelling', () => {
+  test('creates ten unique recovery codes, and accepts them in any usual spelling', () => {
     const codes = newRecoveryCodes()
     expect(new Set(codes).size).toBe(10)
     for (const code of codes) {
@@ -61,16 +61,16 @@ describe('a recovery code', () => {
   })
 
   test.each(['', '0000', 'uuuu-uuuu-uuuu-uuuu', '0000-0000-0000-00000'])(
-    'is rejected when malformed: %j',
+    'rejects the malformed recovery code %j',
     (code) => {
       expect(hashRecoveryCode(code)).toBeUndefined()
     },
   )
 })
 
-test('after five wrong codes, only that person must wait for 15 minutes', async () => {
+test('after five wrong codes, only that user must wait for 15 minutes', async () => {
   const clock = createTestClock()
-  const wrong = createWrongCodes(clock)
+  const wrong = createWrongCodeThrottle(clock)
   for (let n = 0; n < 8; n++) {
     expect(wrong.attempt(['right'])).toBe(0)
     wrong.takeBack('right')

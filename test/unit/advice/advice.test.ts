@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { adviseOn } from '../../../appliance/advice/advice.ts'
+import { checkSingleEmail } from '../../../appliance/advice/advice.ts'
 
 /** Tests the checks of a single email. Those that broadcasts share are in test/unit/broadcasts/checks.test.ts. */
 
@@ -13,11 +13,14 @@ const good = {
 }
 const records = (...keys: string[]) => keys.map((key) => ({ key, status: 'verified' }))
 const domain = {
-  ...{ name: 'mail.acme.com', checks: records('DMARC', 'SPF', 'DKIM ph1') },
-  ...{ openTracking: false, clickTracking: false, trackingSubdomain: null },
+  name: 'mail.acme.com',
+  checks: records('DMARC', 'SPF', 'DKIM ph1'),
+  openTracking: false,
+  clickTracking: false,
+  trackingSubdomain: null,
 }
 const judged = (more: object, about: object | null = {}, size = 2000) =>
-  adviseOn({ ...good, ...more }, about === null ? undefined : { ...domain, ...about }, size)
+  checkSingleEmail({ ...good, ...more }, about === null ? undefined : { ...domain, ...about }, size)
 const wrong = (...given: Parameters<typeof judged>) =>
   judged(...given)
     .filter(({ verdict }) => verdict !== 'pass')
@@ -58,11 +61,11 @@ test.each([
     },
     'attention alike',
   ],
-])('a finding is reported for %j: %s', (more, expected) => {
+])('reports a finding for %j: %s', (more, expected) => {
   expect(wrong(more)).toContain(expected)
 })
 
-test('links only to other domains get attention; cid: images and words with dots do not', () => {
+test('links only to other domains need attention; cid: images and words with dots do not', () => {
   const link = (href: string, text = 'x') => ({ html: `<p>${WORDS}</p><a href="${href}">${text}</a>` })
   expect(wrong(link('https://other.com/'))).toEqual(['attention link-domain'])
   expect(wrong(link('https://www.acme.com/', 'node.js'))).toEqual([])
@@ -83,7 +86,7 @@ test('missing records and settings of the sending domain are reported', () => {
   expect(wrong({}, { ...tracking, checks: own })).toEqual([])
 })
 
-test('a message larger than 10 MB gets attention', () => {
+test('a message larger than 10 MB needs attention', () => {
   expect(wrong({}, {}, 10 * 1024 * 1024)).toEqual([])
   expect(wrong({}, {}, 10 * 1024 * 1024 + 1)).toEqual(['attention weight'])
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { adviseOn } from '../../../appliance/advice/advice.ts'
-import { textFrom } from '../../../appliance/intake/intake.ts'
+import { checkSingleEmail } from '../../../appliance/advice/advice.ts'
+import { htmlToText } from '../../../appliance/intake/intake.ts'
 import { TRANSACTIONAL } from './transactional.ts'
 
 /** Tests that ordinary transactional emails get no false alarm. */
@@ -21,21 +21,21 @@ test('there are twenty different sample emails', () => {
 })
 
 test.each(TRANSACTIONAL.map((sample) => [sample.name, sample] as const))(
-  'the email "%s" gets no attention and is not blocked',
+  'the email "%s" needs no attention and is not blocked',
   async (_name, { subject, html, text }) => {
     // Posthaste generates the text part if an email has only HTML.
-    const message = { from: FROM, subject, html, text: text ?? (await textFrom(html)) }
-    const found = adviseOn(message, domain, Buffer.byteLength(html) * 2)
+    const message = { from: FROM, subject, html, text: text ?? (await htmlToText(html)) }
+    const found = checkSingleEmail(message, domain, Buffer.byteLength(html) * 2)
     const bad = found.filter(({ verdict }) => verdict === 'attention' || verdict === 'block')
     expect(bad.map(({ id, note, evidence }) => [id, note, evidence])).toEqual([])
     expect(found.length).toBeGreaterThan(15)
   },
 )
 
-test('the sample emails with a placeholder and no text part get attention', () => {
+test('sample emails with a placeholder and no text part need attention', () => {
   for (const { subject, html } of TRANSACTIONAL) {
     const wrong = html.replace('</p>', ' [FIRST NAME]</p>').replace('</div>', ' [FIRST NAME]</div>')
-    const found = adviseOn({ from: FROM, subject, html: wrong, text: null }, domain, 2000)
+    const found = checkSingleEmail({ from: FROM, subject, html: wrong, text: null }, domain, 2000)
     const bad = found.filter(({ verdict }) => verdict === 'attention').map(({ id }) => id)
     expect(bad).toEqual(expect.arrayContaining(['text', 'placeholder']))
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   addResults,
-  type Around,
+  type SharedFacts,
   type Results,
   serverReadings,
   type TeamFacts,
@@ -12,7 +12,7 @@ import type { Source } from '../../../appliance/mail/source.ts'
 import type { Domain, RecordStatus } from '../../../appliance/storage/storage.ts'
 import { newDomain, T0 } from '../../contract/fixtures.ts'
 
-const around: Around = {
+const around: SharedFacts = {
   complaints: { limit: 0.003, provider: 'Gmail' },
   paused: new Set(['yahoo']),
   nameOf: (id) => ({ google: 'Gmail', yahoo: 'Yahoo' })[id] ?? id,
@@ -143,7 +143,7 @@ test('twenty old deliveries open an alert', () => {
   expect(opened({ old: 20 }).map(([kind]) => kind)).toEqual(['queue'])
 })
 
-test('the server opens alerts for listed IPs, and for all mail only if several teams send', () => {
+test('a server alert is opened for listed IPs, and for all mail only if several teams send', () => {
   const finding = { id: 'blocklist:zen.example', title: 'Blocklist', advice: null }
   const source = (status: 'failed' | 'ok' | 'skipped', found: string): Source => ({
     ip: '192.0.2.1',

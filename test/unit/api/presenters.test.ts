@@ -13,21 +13,21 @@ describe('timestamps', () => {
     [1_764_535_199_001, '2025-11-30 20:39:59.001+00'],
     [1_764_535_199_500, '2025-11-30 20:39:59.5+00'],
     [1_764_534_000_000, '2025-11-30 20:20:00+00'],
-  ])('%i is %s', (ms, text) => {
+  ])('formats the timestamp %i as %s', (ms, text) => {
     expect(timestamp(ms)).toBe(text)
   })
 
-  test('may be absent', () => {
+  test('formats a missing timestamp as null', () => {
     expect([timestampOrNull(null), timestampOrNull(0)]).toEqual([null, '1970-01-01 00:00:00+00'])
   })
 })
 
-test('lists come in their envelope', () => {
+test('wraps a list in an object with has_more and data', () => {
   expect(presentList([1, 2])).toEqual({ object: 'list', has_more: false, data: [1, 2] })
   expect(presentList([1], true).has_more).toBe(true)
 })
 
-test('a domain carries its records with what was found at each', () => {
+test('presents a domain with its records and the check result of each', () => {
   const domain: Domain = {
     id: 'd',
     teamId: 't',
@@ -63,8 +63,16 @@ test('a domain carries its records with what was found at each', () => {
   const required = { ...shown, label: null }
   const record = { record: 'SPF' as const, ...required }
   const key = {
-    ...{ id: 'k', teamId: 't', domainId: 'd', selector: 's1', algorithm: 'rsa-sha256' as const },
-    ...{ publicKey: 'AAAA', createdAt: 0, state: 'retiring' as const, stateSince: 0, retireAt: 60_000 },
+    id: 'k',
+    teamId: 't',
+    domainId: 'd',
+    selector: 's1',
+    algorithm: 'rsa-sha256' as const,
+    publicKey: 'AAAA',
+    createdAt: 0,
+    state: 'retiring' as const,
+    stateSince: 0,
+    retireAt: 60_000,
   }
   const presented = presentDomain(
     domain,
@@ -146,7 +154,7 @@ const email: Email = {
   broadcastId: null,
 }
 
-test('an email has every key of the wire format, null where a list is empty, and nothing else', () => {
+test('presents an email with exactly the keys of the wire format, and null for empty lists', () => {
   expect(presentEmail(email, { html: null, text: 'Hello' })).toEqual({
     object: 'email',
     id: 'e',
@@ -166,7 +174,7 @@ test('an email has every key of the wire format, null where a list is empty, and
   })
 })
 
-test('a timeline has deliveries, attempts and events', () => {
+test('presents a timeline with deliveries, attempts and events', () => {
   const delivery: Delivery = {
     id: 'x',
     emailId: 'e',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Step, Transcript } from '../../../appliance/mail/transcript.ts'
 import type { Attempt, Delivery } from '../../../appliance/storage/storage.ts'
-import { waitsOf } from '../../../appliance/api/waits.ts'
+import { listWaits } from '../../../appliance/api/waits.ts'
 
 const SECOND = 1000
 
@@ -46,25 +46,25 @@ const rcpt = (recipient: string, code: number, text: string): Step => ({
 })
 
 const told = (one: Delivery, attempts: Attempt[]) =>
-  waitsOf({ deliveries: [one], attempts }).map(({ from, until, reason }) => [from, until, reason])
+  listWaits({ deliveries: [one], attempts }).map(({ from, until, reason }) => [from, until, reason])
 
-test('an attempt that starts within a second has no wait', () => {
+test('a delivery attempted within a second has no wait', () => {
   expect(told(delivery(), [attempt(999)])).toEqual([])
   expect(told(delivery(), [])).toEqual([])
 })
 
-test('a late attempt has the recorded reason as its wait', () => {
+test('a late attempt shows the recorded reason for its wait', () => {
   const waited = { since: 0, reason: 'rate', why: 'rate limit' } as const
-  expect(waitsOf({ deliveries: [delivery()], attempts: [attempt(35 * SECOND, { waited })] })).toEqual([
+  expect(listWaits({ deliveries: [delivery()], attempts: [attempt(35 * SECOND, { waited })] })).toEqual([
     { deliveryId: 'd', from: 0, until: 35 * SECOND, reason: 'rate', why: 'rate limit' },
   ])
 })
 
-test('a late attempt without a recorded reason has an unknown wait', () => {
+test('a late attempt without a recorded reason shows an unknown wait', () => {
   expect(told(delivery(), [attempt(35 * SECOND)])).toEqual([[0, 35 * SECOND, 'unknown']])
 })
 
-test('the scheduled time comes first, followed by the recorded reason', () => {
+test('the wait until the scheduled time comes first, followed by the recorded reason', () => {
   const one = delivery({ scheduledAt: 60 * SECOND })
   const waited = { since: 60 * SECOND, reason: 'held', why: 'held' } as const
   expect(told(one, [attempt(90 * SECOND, { waited })])).toEqual([
@@ -73,7 +73,7 @@ test('the scheduled time comes first, followed by the recorded reason', () => {
   ])
 })
 
-test("the wait after a temporary failure is a retry, or greylisting if the recipient's reply says so", () => {
+test('the wait after a temporary failure is a retry, or greylisting if the recipient’s reply says so', () => {
   const later = attempt(300 * SECOND, {
     waited: { since: 200 * SECOND, reason: 'connections', why: 'connections' },
   })
@@ -86,7 +86,7 @@ test("the wait after a temporary failure is a retry, or greylisting if the recip
   expect(told(delivery(), [grey('bob@example.net'), later])[0]).toEqual([SECOND, 200 * SECOND, 'retry'])
 })
 
-test('an interrupted first attempt has the time until the next one as its wait', () => {
+test('the time from an interrupted first attempt to the next attempt is a wait', () => {
   const waited = { since: 60 * SECOND, reason: 'queue', why: 'queue' } as const
   expect(told(delivery(), [attempt(60 * SECOND, { waited })])).toEqual([[0, 60 * SECOND, 'interrupted']])
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { EMAIL_EVENTS, OTHER_EVENTS, type EventData } from '../../../appliance/mail/event.ts'
-import type { EventReceived } from '../../../appliance/mail/inbound.ts'
+import type { EventReceivedEmail } from '../../../appliance/mail/inbound.ts'
 import type { OutboxEvent } from '../../../appliance/storage/storage.ts'
 import { presentPing, presentWebhookEvent } from '../../../appliance/api/webhook-payloads.ts'
 
@@ -36,7 +36,10 @@ const data: Partial<Record<string, EventData>> = {
   'email.bounced': {
     recipient,
     bounce: {
-      ...{ type: 'Permanent', subType: 'NoEmail', message: 'There is no such mailbox.', suppress: true },
+      type: 'Permanent',
+      subType: 'NoEmail',
+      message: 'There is no such mailbox.',
+      suppress: true,
       diagnosticCode: ['smtp; 550 5.1.1 user unknown'],
     },
   },
@@ -48,24 +51,29 @@ const data: Partial<Record<string, EventData>> = {
   'email.clicked': {
     recipient,
     click: {
-      ...{ ipAddress: '192.0.2.1', link: 'https://a.example/', timestamp: '2026-11-20T08:00:00.000Z' },
+      ipAddress: '192.0.2.1',
+      link: 'https://a.example/',
+      timestamp: '2026-11-20T08:00:00.000Z',
       userAgent: 'Mozilla/5.0',
     },
   },
 }
 
 const event = (type: string, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
-  ...{
-    cursor: { xid: 0, seq: 1 },
-    id: 'e',
-    teamId: 't',
-    emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60',
-    type,
-  },
-  ...{ createdAt: Date.UTC(2026, 10, 20, 8, 0, 0, 126), data: data[type] ?? {} },
+  cursor: { xid: 0, seq: 1 },
+  id: 'e',
+  teamId: 't',
+  emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60',
+  type,
+  createdAt: Date.UTC(2026, 10, 20, 8, 0, 0, 126),
+  data: data[type] ?? {},
   email: {
-    ...{ via: 'rest', from: 'Acme <a@acme.example>', to: ['Ada <ada@customer.test>', 'b@customer.test'] },
-    ...{ subject: 'Grüße', messageId: '<x@acme.example>', createdAt: Date.UTC(2026, 10, 20, 7) },
+    via: 'rest',
+    from: 'Acme <a@acme.example>',
+    to: ['Ada <ada@customer.test>', 'b@customer.test'],
+    subject: 'Grüße',
+    messageId: '<x@acme.example>',
+    createdAt: Date.UTC(2026, 10, 20, 7),
     broadcastId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f62',
     templateId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f61',
     tags: [{ name: 'kind', value: 'welcome' }],
@@ -78,7 +86,7 @@ describe('the webhook payload', () => {
   const types = [...new Set([...EMAIL_EVENTS, 'email.opened', 'email.clicked', 'email.complained'])]
 
   test.each(types.filter((type) => upstream.webhooks[type]))(
-    "of %s matches the hosted service's schema",
+    'the webhook payload of %s matches the hosted service’s schema',
     (type) => {
       const payload = presentWebhookEvent(event(type))
       expect(complaints(type, payload)).toBeNull()
@@ -87,7 +95,7 @@ describe('the webhook payload', () => {
     },
   )
 
-  test('of a bounce has all fields of the email and the one recipient', () => {
+  test('the webhook payload of a bounce has all fields of the email, and only the bounced recipient', () => {
     expect(presentWebhookEvent(event('email.bounced')).data).toEqual({
       email_id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60',
       message_id: '<x@acme.example>',
@@ -108,7 +116,7 @@ describe('the webhook payload', () => {
     })
   })
 
-  test('of an email without template, tags and headers omits these fields', () => {
+  test('the webhook payload omits template, tags and headers that the email does not have', () => {
     const nothing = { templateId: null, broadcastId: null, tags: [], headers: [] }
     const plain = event('email.sent')
     const payload = presentWebhookEvent({ ...plain, email: { ...plain.email!, ...nothing } })
@@ -118,7 +126,7 @@ describe('the webhook payload', () => {
     expect(payload.data.to).toEqual(['Ada <ada@customer.test>', 'b@customer.test'])
   })
 
-  test('of a manually suppressed address gives a reason known to typed clients', () => {
+  test('the webhook payload of a manually suppressed address has a reason known to typed clients', () => {
     const suppressed = { message: 'On the list.', type: 'OnAccountSuppressionList' as const, reason: null }
     expect(
       presentWebhookEvent(event('email.suppressed', { data: { recipient, suppressed } })).data,
@@ -133,34 +141,38 @@ describe('the webhook payload', () => {
   })
 
   const domain = {
-    ...{ id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f61', name: 'acme.example', status: 'verified' },
-    ...{ region: 'us-east-1', createdAt: 0, sending: true, receiving: false },
+    id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f61',
+    name: 'acme.example',
+    status: 'verified',
+    region: 'us-east-1',
+    createdAt: 0,
+    sending: true,
+    receiving: false,
     records: [
-      ...[
-        {
-          record: 'SPF',
-          name: 'send',
-          type: 'MX',
-          value: 'mx.acme.example',
-          priority: 10,
-          status: 'verified',
-        },
-      ],
-      ...[
-        {
-          record: 'SPF',
-          name: 'send',
-          type: 'TXT',
-          value: 'v=spf1 -all',
-          priority: null,
-          status: 'verified',
-        },
-      ],
+      {
+        record: 'SPF',
+        name: 'send',
+        type: 'MX',
+        value: 'mx.acme.example',
+        priority: 10,
+        status: 'verified',
+      },
+      {
+        record: 'SPF',
+        name: 'send',
+        type: 'TXT',
+        value: 'v=spf1 -all',
+        priority: null,
+        status: 'verified',
+      },
     ],
   }
   const suppression = {
-    ...{ id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f62', email: 'ada@customer.test', origin: 'bounce' },
-    ...{ sourceId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60', createdAt: 0 },
+    id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f62',
+    email: 'ada@customer.test',
+    origin: 'bounce',
+    sourceId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60',
+    createdAt: 0,
   }
   const contact = {
     id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f63',
@@ -177,14 +189,23 @@ describe('the webhook payload', () => {
     suppression: { suppression },
     contact: { contact },
   }
-  const received: EventReceived = {
-    ...{ emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f63', createdAt: 0, from: 'Ada <ada@x.example>' },
-    ...{ to: ['a@acme.example'], cc: [], bcc: [], receivedFor: ['a@acme.example'], subject: 'Hi' },
+  const received: EventReceivedEmail = {
+    emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f63',
+    createdAt: 0,
+    from: 'Ada <ada@x.example>',
+    to: ['a@acme.example'],
+    cc: [],
+    bcc: [],
+    receivedFor: ['a@acme.example'],
+    subject: 'Hi',
     messageId: '<1@x.example>',
     attachments: [
       {
-        ...{ id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f64', filename: 'a.png', contentType: 'image/png' },
-        ...{ disposition: 'inline', contentId: 'logo' },
+        id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f64',
+        filename: 'a.png',
+        contentType: 'image/png',
+        disposition: 'inline',
+        contentId: 'logo',
       },
     ],
   }
@@ -208,14 +229,14 @@ describe('the webhook payload', () => {
   const others = OTHER_EVENTS.map((type) => [type, about[type.split('.')[0]!]])
 
   test.each(others.filter(([type]) => upstream.webhooks[type as string]) as [string, EventData][])(
-    "of %s matches the hosted service's schema",
+    'the webhook payload of %s, which is not about an email, matches the hosted service’s schema',
     (type, about) => {
       const payload = presentWebhookEvent(event(type, { emailId: null, email: null, data: about }))
       expect(complaints(type, payload)).toBeNull()
     },
   )
 
-  test('of an alert has its subject and the recommended fix', () => {
+  test('the webhook payload of an alert has its subject and the recommended fix', () => {
     const payload = presentWebhookEvent(
       event('alert.opened', { emailId: null, email: null, data: about.alert! }),
     )
@@ -234,42 +255,53 @@ describe('the webhook payload', () => {
     })
   })
 
-  test('of a domain has its records, without absent fields', () => {
+  test('the webhook payload of a domain has its records, without absent fields', () => {
     const payload = presentWebhookEvent(
       event('domain.updated', { emailId: null, email: null, data: { domain } }),
     )
     expect(payload.data).toEqual({
-      ...{ id: domain.id, name: 'acme.example', status: 'verified', created_at: '1970-01-01T00:00:00.000Z' },
-      ...{ region: 'us-east-1', capabilities: { sending: 'enabled', receiving: 'disabled' } },
+      id: domain.id,
+      name: 'acme.example',
+      status: 'verified',
+      created_at: '1970-01-01T00:00:00.000Z',
+      region: 'us-east-1',
+      capabilities: { sending: 'enabled', receiving: 'disabled' },
       records: [
         {
-          ...{ record: 'SPF', name: 'send', type: 'MX', value: 'mx.acme.example', status: 'verified' },
-          ...{ ttl: 'Auto', priority: 10 },
+          record: 'SPF',
+          name: 'send',
+          type: 'MX',
+          value: 'mx.acme.example',
+          status: 'verified',
+          ttl: 'Auto',
+          priority: 10,
         },
         {
-          ...{ record: 'SPF', name: 'send', type: 'TXT', value: 'v=spf1 -all', status: 'verified' },
-          ...{ ttl: 'Auto' },
+          record: 'SPF',
+          name: 'send',
+          type: 'TXT',
+          value: 'v=spf1 -all',
+          status: 'verified',
+          ttl: 'Auto',
         },
       ],
     })
   })
 
-  test('of a suppression has the fields of its entry', () => {
+  test('the webhook payload of a suppression has the fields of its entry', () => {
     const data = { suppression }
     expect(
       presentWebhookEvent(event('suppression.added', { emailId: null, email: null, data })).data,
     ).toEqual({
-      ...{
-        id: suppression.id,
-        email: 'ada@customer.test',
-        origin: 'bounce',
-        source_id: suppression.sourceId,
-      },
+      id: suppression.id,
+      email: 'ada@customer.test',
+      origin: 'bounce',
+      source_id: suppression.sourceId,
       created_at: '1970-01-01T00:00:00.000Z',
     })
   })
 
-  test('of a ping has the webhook ID', () => {
+  test('the webhook payload of a ping has the webhook ID', () => {
     expect(presentPing('w', 0)).toEqual({
       type: 'webhook.ping',
       created_at: '1970-01-01T00:00:00.000Z',

@@ -6,11 +6,14 @@ const tokens = createPreferencesTokens(secret)
 const id = (digit: string): string =>
   `${digit.repeat(8)}-${digit.repeat(4)}-${digit.repeat(4)}-${digit.repeat(4)}-${digit.repeat(12)}`
 const whole: PreferencesTarget = {
-  ...{ teamId: id('1'), contactId: id('2'), topicId: id('3'), sourceId: id('4') },
+  teamId: id('1'),
+  contactId: id('2'),
+  topicId: id('3'),
+  sourceId: id('4'),
   address: 'ada@customer.example',
 }
 
-test('a preferences token opens to its target, with any of the optional IDs', () => {
+test('a preferences token is decoded to its target, with any of the optional IDs', () => {
   for (const contactId of [whole.contactId, null])
     for (const topicId of [whole.topicId, null])
       for (const sourceId of [whole.sourceId, null]) {
@@ -21,14 +24,14 @@ test('a preferences token opens to its target, with any of the optional IDs', ()
   expect(tokens.open(tokens.sign(long))).toEqual(long)
 })
 
-test('a preferences token does not reveal its target, and is deterministic', () => {
+test('a preferences token is deterministic, and does not reveal its target', () => {
   const token = tokens.sign(whole)
   expect(token).toMatch(/^[\w-]{130,150}$/)
   expect(Buffer.from(token, 'base64url').toString('latin1')).not.toContain('customer')
   expect(tokens.sign({ ...whole })).toBe(token)
 })
 
-test('a changed, truncated or extended token, or another secret, is rejected', () => {
+test('rejects a changed, truncated or extended token, and a token with another secret', () => {
   const token = tokens.sign(whole)
   const bytes = Buffer.from(token, 'base64url')
   for (let at = 0; at < bytes.length; at++) {

@@ -3,19 +3,28 @@ import { checkDraft } from '../../../appliance/broadcasts/checks.ts'
 
 const LINK = '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>'
 const good = {
-  ...{ from: 'Ada <ada@example.com>', subject: 'News', replyTo: [], previewText: 'Books' },
-  ...{
-    html: `<p>Hello, these are the new books of the season, and some words on each of them.</p>${LINK}<p>1 Quay St</p>`,
-    text: null,
-  },
+  from: 'Ada <ada@example.com>',
+  subject: 'News',
+  replyTo: [],
+  previewText: 'Books',
+  html: `<p>Hello, these are the new books of the season, and some words on each of them.</p>${LINK}<p>1 Quay St</p>`,
+  text: null,
 }
 const facts = {
-  ...{ sender: null, unknownTags: [], bareTags: [], eligible: 3, topic: true, postalAddress: '1 Quay St' },
+  sender: null,
+  unknownTags: [],
+  bareTags: [],
+  eligible: 3,
+  topic: true,
+  postalAddress: '1 Quay St',
   tested: true,
   repeats: undefined,
   emptyArchiveLink: false,
   domain: {
-    ...{ name: 'news.example.com', openTracking: false, clickTracking: false, trackingSubdomain: null },
+    name: 'news.example.com',
+    openTracking: false,
+    clickTracking: false,
+    trackingSubdomain: null,
     checks: ['DMARC', 'SPF'].map((key) => ({ key, status: 'verified' })),
   },
 }
@@ -31,7 +40,7 @@ test('a good draft passes, and every failed check has a fix', () => {
   for (const { verdict, fix } of all) expect(fix === null).toBe(verdict === 'pass')
 })
 
-test('serious problems block sending; a plain text part without an unsubscribe link gets attention', () => {
+test('serious problems block sending; a plain text part without an unsubscribe link needs attention', () => {
   expect(wrong({}, { sender: 'Not verified.' })).toEqual(['block sender'])
   expect(wrong({}, { eligible: 0 })).toEqual(['block recipients'])
   expect(wrong({ subject: ' ' })).toEqual(['block subject'])
@@ -54,11 +63,11 @@ test.each([
   [body('<a href="http://example.com/">x</a>'), 'http'],
   [body('<img alt="" src="file:///logo.png">'), 'images'],
   [body('<img src="https://example.com/logo.png">'), 'alt'],
-])('attention is asked for %j: %s', (content, id) => {
+])('content %j needs attention: %s', (content, id) => {
   expect(wrong(content)).toEqual([`attention ${id}`])
 })
 
-test('missing domain authentication and an untested draft get attention', () => {
+test('missing domain authentication and an untested draft need attention', () => {
   const checks = (...all: object[]) => ({ domain: { ...facts.domain, checks: all } })
   expect(wrong({}, checks({ key: 'DMARC', status: 'failed' }))).toEqual(['attention dmarc'])
   expect(wrong({}, checks({ key: 'DMARC', status: 'verified' }))).toEqual(['attention dmarc'])
@@ -80,12 +89,12 @@ test.each([
     { segment: false, subject: true, ago: 3 * 3_600_000 },
     '“Spring” has the same subject, and was sent 3 h ago.',
   ],
-])('a broadcast similar to a recent one gets attention: %j', (like, note) => {
+])('a broadcast similar to a recent one needs attention: %j', (like, note) => {
   const all = checkDraft(good, { ...facts, repeats: { name: 'Spring', ...like } })
   expect(all.find(({ verdict }) => verdict !== 'pass')).toMatchObject({ id: 'repeat', note })
 })
 
-test('unknown tags and tags without a fallback get attention', () => {
+test('unknown tags and tags without a fallback need attention', () => {
   expect(wrong({}, { unknownTags: ['SHOE'] })).toEqual(['attention tags'])
   expect(wrong({}, { bareTags: ['FIRST_NAME'] })).toEqual(['attention fallback'])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLoads } from '../../../appliance/broadcasts/load.ts'
+import { createQueuedCountCache } from '../../../appliance/broadcasts/load.ts'
 
 /** A clock whose steady time the test sets, and a count that takes some milliseconds. */
 function stage(tookMs: number) {
@@ -13,11 +13,11 @@ function stage(tookMs: number) {
       return Promise.resolve<Record<string, number>>({ google: 10 })
     },
   }
-  const loads = createLoads({ storage, clock })
+  const loads = createQueuedCountCache({ storage, clock })
   return { loads, wait: (ms: number) => (now += ms), counts: () => counts }
 }
 
-test('a slow count is reused for fifty times its duration, plus the recipients queued since', async () => {
+test('a slow count is cached for fifty times its duration, and recipients queued since are added', async () => {
   const { loads, wait, counts } = stage(20)
   expect(await loads.of('news')).toEqual({ google: 10 })
   loads.add('news', ['google', 'google', ''])
@@ -36,7 +36,7 @@ test('a count that takes no time is not cached', async () => {
   expect(counts()).toBe(2)
 })
 
-test('each broadcast has its own count', async () => {
+test('each broadcast is counted and cached separately', async () => {
   const { loads, counts } = stage(5)
   await loads.of('news')
   loads.add('offers', ['google'])

@@ -40,7 +40,7 @@ test('all addresses of an IPv6 site share a budget', () => {
   expect(left('2001:db8:2::1')).toBe(500)
 })
 
-test('an address with a signed-in client has ten times the budget at once', () => {
+test('an address with a signed-in client immediately has ten times the budget', () => {
   expect(left('192.0.2.1')).toBe(500)
   const connection = capacity.smtp.enter('192.0.2.1')
   if (typeof connection === 'string') throw new Error(connection)
@@ -50,7 +50,7 @@ test('an address with a signed-in client has ten times the budget at once', () =
   expect(left('192.0.2.1')).toBe(250)
 })
 
-test('an answer costs one request per 64 KB beyond the first, and the debt is limited', () => {
+test('a response costs one request per 64 KB beyond the first, and the debt is limited', () => {
   capacity.budgets.charge('192.0.2.1', 60_000)
   expect(capacity.budgets.take('192.0.2.1', 500)).toBe(0)
   now += 3_600_000
@@ -62,7 +62,7 @@ test('an answer costs one request per 64 KB beyond the first, and the debt is li
   expect(left('192.0.2.1')).toBeGreaterThan(0)
 })
 
-test('refusals are delayed by a second, and spaced', async () => {
+test('rejections are delayed by a second, and spaced out', async () => {
   const said = [1, 2, 3].map(() => capacity.budgets.hold())
   expect(timers.map(({ at }) => at - now)).toEqual([1000, 1003, 1006])
   for (const { callback } of timers) callback()

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createDiscards } from '../../../appliance/capacity/discards.ts'
+import { createDiscardThrottle } from '../../../appliance/capacity/discards.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const MB = 1024 * 1024
 
-test('the rest of refused requests is read at once up to a limit, then slowly, and at once again after a while', async () => {
+test('reads the rest of rejected requests at once up to a limit, then slowly until the limit recovers', async () => {
   const clock = createTestClock()
-  const discards = createDiscards(clock)
+  const discards = createDiscardThrottle(clock)
   expect(discards.take(64 * MB)).toBeUndefined()
   let read = 0
   for (let count = 0; count < 4; count++) void discards.take(16 * MB)!.then(() => read++)

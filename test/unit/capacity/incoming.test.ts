@@ -24,7 +24,7 @@ test('a large body is returned unchanged', async () => {
   body.discard()
 })
 
-test.each(['before', 'while'])('a body discarded %s it is read is rejected as malformed', async (when) => {
+test.each(['before', 'while'])('a body discarded %s being read is rejected as malformed', async (when) => {
   const body = await receiveLarge()
   if (when === 'before') {
     body.discard()

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createLoopLine, createLoopShare } from '../../../appliance/capacity/capacity.ts'
+import { createLoopQueue, createLoopLimiter } from '../../../appliance/capacity/capacity.ts'
 
-test('queued jobs start in later turns of the event loop, a limited number each, heavy ones alone', async () => {
-  const line = createLoopLine(3)
+test('starts queued jobs in later turns of the event loop, a limited number per turn, heavy ones alone', async () => {
+  const line = createLoopQueue(3)
   const begun: string[] = []
   const add = (name: string, weight?: number): void => line(() => begun.push(name), weight)
   for (const name of ['a', 'b', 'c', 'd']) add(name)
@@ -20,8 +20,8 @@ test('queued jobs start in later turns of the event loop, a limited number each,
   expect(begun).toEqual(['e'])
 })
 
-test('the first jobs of a turn start at once, the others in the next turns, in order', async () => {
-  const share = createLoopShare(2)
+test('starts the first jobs of a turn at once and the others in the next turns, in order', async () => {
+  const share = createLoopLimiter(2)
   const begun: string[] = []
   const add = (name: string): void => share(() => begun.push(name))
   for (const name of ['a', 'b', 'c', 'd', 'e']) add(name)

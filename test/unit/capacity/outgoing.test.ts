@@ -6,7 +6,7 @@ import { testCapacity } from '../../world/capacity.ts'
 
 const MB = 1024 * 1024
 
-test('large answers arrive complete, and at most 2 MB are written per turn of the event loop', async () => {
+test('writes large responses completely, with at most 2 MB per turn of the event loop', async () => {
   const { outgoing } = testCapacity(clock, '/nowhere')
   const whole = randomBytes(MB + 1)
   let [now, most] = [0, 0]

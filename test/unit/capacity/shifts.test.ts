@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createShifts } from '../../../appliance/capacity/shifts.ts'
+import { createTurnThrottle } from '../../../appliance/capacity/shifts.ts'
 
 const KB = 1024
 
-test('a team beyond its share of a turn waits for the next one, without delaying others', async () => {
-  const shifts = createShifts()
+test('a team over its share of a turn waits for the next turn, without delaying others', async () => {
+  const shifts = createTurnThrottle()
   const begun: string[] = []
   const take = (team: string | null, name: string): void => {
     const waited = shifts.take(team, 40 * KB)

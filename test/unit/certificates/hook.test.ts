@@ -17,7 +17,7 @@ async function withScript(
   await rm(folder, { recursive: true })
 }
 
-test('the hook gets the record in its environment, without POSTHASTE_ variables', async () => {
+test('passes the record to the hook in its environment, without POSTHASTE_ variables', async () => {
   await withScript(
     '#!/bin/sh\nenv > "$(dirname "$0")/env"; echo "$@" >> "$(dirname "$0")/env"\n',
     async (file, folder) => {
@@ -42,7 +42,7 @@ test('a hook that does not finish in time is killed with its child processes', a
   })
 })
 
-test('a failed hook is reported with its exit code and output, even if a child process keeps running', async () => {
+test('reports a failed hook with its exit code and output, even if a child process keeps running', async () => {
   await withScript('#!/bin/sh\nsleep 30 &\necho "no such zone" >&2\nexit 3\n', async (file) => {
     await expect(createHook(file, 20, systemClock)('present', 'mail.a.test', 'v')).rejects.toThrow(
       `acme.hook ${file} present for mail.a.test failed: exit code 3. no such zone`,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, certificateFile } from '../../../appliance/certificates/certificates.ts'
+import { storeCertificateRequest, getCertificatePath } from '../../../appliance/certificates/certificates.ts'
 import { freeAddress } from '../../world/addresses.ts'
 import { startAuthority, type Authority } from '../../world/authority.ts'
 import { HOSTNAME, startHost, until, type Host } from './stage.ts'
@@ -34,8 +34,8 @@ async function running(
 const had = (host: Host, id = HOSTNAME) =>
   host.until(({ certificates }) => certificates[id]?.directory === authority.directory)
 
-describe('a certificate is issued with', () => {
-  test('http-01, for all its names, and is served and stored with restricted permissions', async () => {
+describe('issuing a certificate', () => {
+  test('issues a certificate by http-01 for all its names, serves it, and stores it with restricted permissions', async () => {
     await running({ names: [[HOSTNAME, 'www.sender.test']] }, async (host) => {
       await had(host)
       const shown = await until(
@@ -43,7 +43,7 @@ describe('a certificate is issued with', () => {
         ({ issuer }) => issuer.CN !== HOSTNAME,
       )
       expect(shown.subjectaltname).toBe(`DNS:${HOSTNAME}, DNS:www.sender.test`)
-      const file = certificateFile(host.dataDir, HOSTNAME)
+      const file = getCertificatePath(host.dataDir, HOSTNAME)
       expect(new X509Certificate(await readFile(file)).fingerprint256).toBe(shown.fingerprint256)
       expect((await stat(file)).mode & 0o777).toBe(0o600)
       expect((await stat(join(host.dataDir, 'acme'))).mode & 0o777).toBe(0o700)
@@ -52,7 +52,7 @@ describe('a certificate is issued with', () => {
     })
   })
 
-  test('tls-alpn-01', async () => {
+  test('issues a certificate by tls-alpn-01', async () => {
     await running({ challenge: 'tls-alpn-01' }, async (host) => {
       await had(host)
       const shown = await until(
@@ -63,7 +63,7 @@ describe('a certificate is issued with', () => {
     })
   })
 
-  test('dns-01, and the hook removes its record', async () => {
+  test('issues a certificate by dns-01, and the hook removes its record', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-hook-'))
     const file = join(folder, 'hook')
     const words = [
@@ -114,12 +114,14 @@ test('a renewed certificate is served to new clients, and open connections conti
       ({ issuer }) => issuer.CN !== HOSTNAME,
     )
     const open = connect({
-      ...{ host: authority.address, port: 5443, servername: HOSTNAME },
+      host: authority.address,
+      port: 5443,
+      servername: HOSTNAME,
       ca: await authority.root(),
       rejectUnauthorized: false,
     })
     await once(open, 'secureConnect')
-    await ask(host.dataDir, { all: true })
+    await storeCertificateRequest(host.dataDir, { all: true })
     const second = await until(
       () => host.shown(HOSTNAME),
       ({ fingerprint256 }) => fingerprint256 !== first.fingerprint256,
@@ -136,7 +138,7 @@ test('a certificate with the wrong key is replaced, and the others stay in use',
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
   const names = [[HOSTNAME], ['links.acme.test']]
   await running({ dataDir, names }, async (host) => void (await had(host, 'links.acme.test')))
-  const [whole, damaged] = [HOSTNAME, 'links.acme.test'].map((id) => certificateFile(dataDir, id))
+  const [whole, damaged] = [HOSTNAME, 'links.acme.test'].map((id) => getCertificatePath(dataDir, id))
   const text = await readFile(damaged!, 'utf8')
   const [theirs] = (await readFile(whole!, 'utf8')).split('-----BEGIN CERTIFICATE')
   await writeFile(damaged!, theirs + text.slice(text.indexOf('-----BEGIN CERTIFICATE')))
@@ -169,7 +171,7 @@ test('a stored certificate is served after a restart, even if another authority 
 })
 
 describe('a failed order', () => {
-  test('reports what the authority saw, and is retried after a delay', async () => {
+  test('a failed order reports the error seen by the authority, and is retried after a delay', async () => {
     // Nothing listens at this address: the names resolve to another one.
     const elsewhere = { ...authority, address: freeAddress() }
     await running(
@@ -188,7 +190,7 @@ describe('a failed order', () => {
     )
   })
 
-  test('is not retried after a restart before its time, except by command', async () => {
+  test('a failed order is not retried early after a restart, except by command', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
     const gone = { ...authority, directory: `https://${freeAddress()}:14000/dir` }
     let before: unknown
@@ -205,7 +207,7 @@ describe('a failed order', () => {
         await new Promise((resolve) => setTimeout(resolve, 500))
         expect(await host.until(() => true)).toEqual(before)
         // An explicit command may.
-        await ask(dataDir, { all: false })
+        await storeCertificateRequest(dataDir, { all: false })
         await host.until((memory) => memory.certificates[HOSTNAME]!.failures === 2)
       },
       gone,
@@ -213,7 +215,7 @@ describe('a failed order', () => {
     await rm(dataDir, { recursive: true })
   })
 
-  test('includes the output of the hook', async () => {
+  test('a failed order reports the output of the hook', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-hook-'))
     const file = join(folder, 'hook')
     await writeFile(file, '#!/bin/sh\necho "no such zone" >&2\nexit 3\n')
@@ -228,7 +230,7 @@ describe('a failed order', () => {
   })
 })
 
-test('an authority that requires an external account binding accepts it, and its absence is reported', async () => {
+test('uses an external account binding if the authority requires one, and reports if none is configured', async () => {
   const hmacKey = 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W'
   const closed = await startAuthority({ customers: { 'kid-1': hmacKey } })
   try {

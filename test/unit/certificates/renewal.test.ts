@@ -30,7 +30,10 @@ async function startOpinion() {
   const made = await createCertificates()
   const own = await made.make({ name: 'Test authority of the front', ca: true })
   const { cert, key } = await made.make({
-    ...{ name: 'front.test', hosts: ['127.0.0.1'], by: own, use: 'serverAuth' },
+    name: 'front.test',
+    hosts: ['127.0.0.1'],
+    by: own,
+    use: 'serverAuth',
   })
   await made.close()
   const asked: string[] = []
@@ -48,7 +51,9 @@ async function startOpinion() {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    ...{ asked, window, host: { ...authority, directory: `${origin}/dir`, ca: authority.ca + own.cert } },
+    asked,
+    window,
+    host: { ...authority, directory: `${origin}/dir`, ca: authority.ca + own.cert },
     close: async () => {
       server.closeAllConnections()
       await once(server.close(), 'close')

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type DetailedPeerCertificate } from 'node:tls'
 import {
-  createAcme,
-  readMemory,
-  type Acme,
+  createAcmeManager,
+  readAcmeState,
+  type AcmeManager,
   type AcmeOptions,
-  type Memory,
+  type AcmeState,
 } from '../../../appliance/certificates/certificates.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { createChallengeListener } from '../../../appliance/http/challenge-listener.ts'
@@ -19,13 +19,13 @@ import type { Authority } from '../../world/authority.ts'
 
 /** A host that needs certificates: its listeners, stored certificates, and renewal loop. */
 export interface Host {
-  acme: Acme
+  acme: AcmeManager
   book: Certificates
   dataDir: string
   /** Log lines, as "message reason". */
   said: string[]
   /** Polls the stored state until it satisfies `enough`. */
-  until(enough: (memory: Memory) => boolean): Promise<Memory>
+  until(enough: (memory: AcmeState) => boolean): Promise<AcmeState>
   /** Waits for this many log lines, which are written after the state is stored. */
   heard(lines: number): Promise<string[]>
   /** Returns the certificate that HTTPS presents for a name. */
@@ -47,15 +47,22 @@ export async function startHost(
   const say = (fields: object, message: string) =>
     void said.push(`${message} ${'reason' in fields ? String(fields.reason) : ''}`.trim())
   const book = await openCertificates({ dataDir, hostname: HOSTNAME, clock })
-  const acme = createAcme({
+  const acme = createAcmeManager({
     clock,
     log: { info: say, warn: say, error: say },
     wanted: async () => names.map((one) => ({ id: one[0]!, names: one })),
     use: (pairs) => book.use(pairs),
     random: () => 0.5,
     options: {
-      ...{ dataDir, directory: authority.directory, email: 'postmaster@sender.test', challenge: 'http-01' },
-      ...{ hook: undefined, binding: undefined, ca: authority.ca, agent: 'Posthaste/0.0.0', pollMs: 100 },
+      dataDir,
+      directory: authority.directory,
+      email: 'postmaster@sender.test',
+      challenge: 'http-01',
+      hook: undefined,
+      binding: undefined,
+      ca: authority.ca,
+      agent: 'Posthaste/0.0.0',
+      pollMs: 100,
       ...options,
     },
   })
@@ -69,8 +76,11 @@ export async function startHost(
   })
   await acme.start()
   return {
-    ...{ acme, book, dataDir, said },
-    until: (enough) => until(() => readMemory(dataDir), enough),
+    acme,
+    book,
+    dataDir,
+    said,
+    until: (enough) => until(() => readAcmeState(dataDir), enough),
     heard: (lines) =>
       until(
         () => Promise.resolve(said),

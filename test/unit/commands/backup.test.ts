@@ -6,7 +6,7 @@ import { installation, posthaste } from './program.ts'
 
 const password = { input: 'a long password for tests\n' }
 
-test('an appliance is backed up, restored to another directory, and both are in the audit log', async () => {
+test('a backup is restored to another directory, and both are in the audit log', async () => {
   const { config, dataDir } = installation()
   const folder = dirname(dataDir)
   const file = join(folder, 'night.backup')
@@ -21,8 +21,12 @@ test('an appliance is backed up, restored to another directory, and both are in 
   const audit = await posthaste(['audit', '--action', 'backup', '--json', '--config', config])
   expect((JSON.parse(audit.stdout) as { data: object[] }).data).toMatchObject([
     {
-      ...{ action: 'backup.create', actor_kind: 'command', target: 'backup', outcome: 'done' },
-      ...{ details: { arguments: [file], bodies: true }, after: { verified: true } },
+      action: 'backup.create',
+      actor_kind: 'command',
+      target: 'backup',
+      outcome: 'done',
+      details: { arguments: [file], bodies: true },
+      after: { verified: true },
     },
   ])
   const nowhere = await posthaste(['backup', join(folder, 'none', 'x'), '--config', config])

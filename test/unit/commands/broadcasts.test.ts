@@ -51,7 +51,7 @@ beforeAll(async () => {
 
 const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
 
-test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
+test('lists, shows, pauses, resumes and cancels a broadcast', async () => {
   const status = async () => /^Status +(\w+)$/m.exec((await run(['broadcast', 'show', going])).stdout)?.[1]
   expect((await run(['broadcast', 'list'])).stdout).toMatch(/ queued +0 +\S+\s+Autumn\n/)
   expect((await run(['broadcast', 'list', '--status', 'draft'])).stdout).not.toContain('Autumn')
@@ -81,7 +81,7 @@ test('a broadcast is listed, shown, paused, resumed and canceled', async () => {
   expect(await rate('5')).toMatchObject({ code: 1, stderr: expect.stringContaining('its rate') as string })
 })
 
-test('a draft is sent by the server, now or later, once somebody agrees', async () => {
+test('sends or schedules a draft only if confirmed with --yes', async () => {
   const send = (id: string, ...options: string[]) => run(['broadcast', 'send', id, ...options])
   const state = async () =>
     JSON.parse((await run(['broadcast', 'show', ready, '--json'])).stdout) as Record<string, unknown>
@@ -109,7 +109,7 @@ test('a draft is sent by the server, now or later, once somebody agrees', async 
   })
 })
 
-test('a draft is reviewed: what is wrong with it, who gets it and how long it takes', async () => {
+test('broadcast review shows the problems of a draft, its recipients and the expected duration', async () => {
   const { code, stdout } = await run(['broadcast', 'review', draft])
   expect(code).toBe(0)
   expect(stdout).toMatch(/^Recipients: 0 of 0 contacts\n\nblock: /)
@@ -121,7 +121,7 @@ test('a draft is reviewed: what is wrong with it, who gets it and how long it ta
   )
 })
 
-test('what is not being sent is not paused, and what is not there is refused with where to look', async () => {
+test('rejects pausing a draft, and an unknown broadcast with a hint', async () => {
   expect(await run(['broadcast', 'pause', draft])).toMatchObject({ code: 1 })
   expect(await run(['broadcast', 'show', newId(3)])).toMatchObject({
     code: 1,

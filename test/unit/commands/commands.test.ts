@@ -51,7 +51,7 @@ const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3}
 
 // Each block builds on the previous ones: together they are the life of one installation.
 describe('setup', () => {
-  test('is required before other commands', async () => {
+  test('other commands require setup first', async () => {
     expect(await run(['domain', 'add', 'sender.test'])).toEqual({
       code: 1,
       stdout: '',
@@ -59,7 +59,7 @@ describe('setup', () => {
     })
   })
 
-  test('rejects a weak password, and creates one owner with a password from standard input', async () => {
+  test('setup rejects a weak password, and creates one owner with a password from standard input', async () => {
     expect(await run(['setup', '--email', 'Owner@sender.test'], 'short\n')).toEqual({
       code: 1,
       stdout: '',
@@ -81,7 +81,7 @@ describe('setup', () => {
 })
 
 describe('domain', () => {
-  test('add prints the records to publish', async () => {
+  test('domain add prints the records to publish', async () => {
     const { code, stdout, stderr } = await runProcess(['domain', 'add', 'Sender.test'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY').replaceAll(/reports-\w{20}/g, 'reports-CODE'))
@@ -108,7 +108,7 @@ posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
 `)
   })
 
-  test('add rejects a registered domain and a public suffix', async () => {
+  test('domain add rejects a registered domain and a public suffix', async () => {
     const [taken, suffix] = await Promise.all([
       run(['domain', 'add', 'sender.test']),
       run(['domain', 'add', 'co.uk']),
@@ -121,7 +121,7 @@ posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
     expect(suffix.stderr).toBe('Invalid `name` field: a domain below the public suffix co.uk.\n')
   })
 
-  test('verify reports missing and wrong records with exit code 1, until all are right', async () => {
+  test('domain verify reports missing and wrong records with exit code 1, until all are right', async () => {
     world.dns.set('send.sender.test', {
       MX: [{ preference: 10, exchange: 'mx.elsewhere.test' }],
       TXT: ['v=spf1 a:mail.sender.test ~all'],
@@ -190,7 +190,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
     })
   })
 
-  test('list and show print the same objects as the API', async () => {
+  test('domain list and show print the same objects as the API', async () => {
     const summary = {
       id: anyId,
       name: 'sender.test',
@@ -252,7 +252,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
     })
   })
 
-  test('remove deletes a domain, and show reports an unknown one', async () => {
+  test('domain remove deletes a domain, and show reports an unknown one', async () => {
     await run(['domain', 'add', 'other.test'])
     expect(await run(['domain', 'remove', 'other.test'])).toEqual({
       code: 0,
@@ -271,7 +271,7 @@ describe('queue', () => {
   const emailId = newId(Date.now())
   const deliveryId = newId(Date.now())
 
-  test('list shows queued deliveries with their reason, and strips control characters from remote replies', async () => {
+  test('queue list shows deliveries with their reason, and strips control characters from remote replies', async () => {
     await storeDeferred(storage, { emailId, deliveryId })
     const { code, stdout } = await run(['queue', 'list', '--domain', 'One.test'])
     expect(code).toBe(0)
@@ -282,7 +282,7 @@ describe('queue', () => {
     expect(stdout).not.toContain('\u001b')
   })
 
-  test('list prints the same deliveries as the API', async () => {
+  test('queue list prints the same deliveries as the API', async () => {
     const listed = await json(['queue', 'list', '--limit', '1'])
     expect(listed).toMatchObject({ object: 'list', has_more: true })
     expect(await json(['queue', 'count'])).toMatchObject({
@@ -305,7 +305,7 @@ describe('queue', () => {
     })
   })
 
-  test('show prints the timeline of an email, by email or delivery ID', async () => {
+  test('queue show prints the timeline of an email, by email or delivery ID', async () => {
     const [byEmail, byDelivery] = await Promise.all([
       run(['queue', 'show', emailId]),
       run(['queue', 'show', deliveryId]),
@@ -319,7 +319,7 @@ describe('queue', () => {
     expect(unknown.stderr).toMatch(/^No email or queued delivery has the ID 0197c3e2/)
   })
 
-  test('--dry-run previews a change without making it', async () => {
+  test('--dry-run previews a queue change without making it', async () => {
     const { code, stdout } = await run(['queue', 'hold', '--domain', 'one.test', '--dry-run'])
     expect(code).toBe(0)
     expect(stdout).toMatch(
@@ -373,7 +373,7 @@ describe('queue', () => {
     })
   })
 
-  test('an invalid filter is reported with its option', async () => {
+  test('an invalid queue filter is reported with its option', async () => {
     expect(await run(['queue', 'list', '--older-than', 'soon'])).toEqual({
       code: 2,
       stdout: '',

@@ -19,10 +19,12 @@ test('contact, segment and topic lists report that they are empty', async () => 
   expect(await run(['segment', 'list'])).toMatchObject({ code: 0, stdout: 'No segments.\n' })
   expect(await run(['topic', 'list'])).toMatchObject({ code: 0, stdout: 'No topics.\n' })
   expect(await run(['contact', 'show', 'ada@one.test'])).toMatchObject({
-    ...{ code: 1, stderr: 'Contact not found. See: posthaste contact list\n' },
+    code: 1,
+    stderr: 'Contact not found. See: posthaste contact list\n',
   })
   expect(await run(['contact', 'export'])).toMatchObject({
-    ...{ code: 0, stdout: 'id,email,first_name,last_name,unsubscribed,created_at\n' },
+    code: 0,
+    stdout: 'id,email,first_name,last_name,unsubscribed,created_at\n',
   })
   expect((await run(['segment', 'show', 'VIP'])).code).toBe(2)
 })

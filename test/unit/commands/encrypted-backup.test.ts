@@ -31,7 +31,10 @@ test('a backup for a recipient decrypts with age, and is restored with the ident
   const made = await run(['backup', file, '--recipient', recipient, '--json'])
   expect(made).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(made.stdout)).toMatchObject({
-    ...{ object: 'backup', encrypted: true, verified: true, master_key: { included: true } },
+    object: 'backup',
+    encrypted: true,
+    verified: true,
+    master_key: { included: true },
   })
   const bytes = readFileSync(file)
   expect(bytes.toString('latin1', 0, 21)).toBe('age-encryption.org/v1')
@@ -52,7 +55,8 @@ test('a backup for a recipient decrypts with age, and is restored with the ident
   expect(closed.stderr).toContain('is encrypted. To decrypt it, use --identity-file or --passphrase-file')
   const target = inside('opened')
   expect(await run(['restore', file, '--data-dir', target, '--identity-file', identity])).toMatchObject({
-    ...{ code: 0, stderr: '' },
+    code: 0,
+    stderr: '',
   })
   expect(readFileSync(join(target, 'master.key'))).toEqual(readFileSync(join(dataDir, 'master.key')))
 })
@@ -97,10 +101,8 @@ test('a backup encrypted by age itself is restored, but not with a changed byte'
 test('an invalid recipient, recipient and passphrase together, and an empty passphrase are rejected', async () => {
   const refusedBy = async (args: string[]) => run(['backup', inside('never.age'), ...args])
   expect(await refusedBy(['--recipient', 'age1nobody'])).toMatchObject({
-    ...{
-      code: 1,
-      stderr: 'age1nobody is not an age recipient. Expected a public key from age-keygen, such as age1….\n',
-    },
+    code: 1,
+    stderr: 'age1nobody is not an age recipient. Expected a public key from age-keygen, such as age1….\n',
   })
   const empty = inside('empty')
   writeFileSync(empty, '\n', { mode: 0o600 })

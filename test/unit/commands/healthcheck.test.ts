@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { writeDaemonRun } from '../../../appliance/commands/daemon-file.ts'
-import { checkHealth, healthUrl } from '../../../appliance/commands/healthcheck.ts'
+import { checkHealth, buildHealthUrl } from '../../../appliance/commands/healthcheck.ts'
 import { PROGRAM } from '../../world/program.ts'
 import { tlsOptions } from '../../world/tls.ts'
 
@@ -36,7 +36,7 @@ describe('the container health check', () => {
   const well: RequestListener = (request, response) =>
     response.writeHead(request.url === '/healthz' ? 200 : 404).end('{"status":"ok"}\n')
 
-  test('succeeds if the daemon answers /healthz at its listener', async () => {
+  test('the container health check succeeds if the daemon answers /healthz at its listener', async () => {
     const port = await listen(createServer(well))
     daemonAt('smtp://0.0.0.0:25', `http://0.0.0.0:${port}`)
     expect(await checkHealth(dataDir)).toEqual({
@@ -45,13 +45,13 @@ describe('the container health check', () => {
     })
   })
 
-  test('uses HTTPS if there is no other listener, and accepts any certificate', async () => {
+  test('the container health check uses HTTPS if there is no other listener, and accepts any certificate', async () => {
     const port = await listen(createTlsServer(tlsOptions('expired'), well))
     daemonAt(`https://127.0.0.1:${port}`)
     expect((await checkHealth(dataDir)).ok).toBe(true)
   })
 
-  test('fails with the reasons when the storage does not answer', async () => {
+  test('the container health check fails with the reasons when the storage does not respond', async () => {
     const port = await listen(
       createServer((_request, response) => response.writeHead(503).end('{"reasons":["no read"]}')),
     )
@@ -62,14 +62,14 @@ describe('the container health check', () => {
     })
   })
 
-  test('fails when the daemon is not listening yet', async () => {
+  test('the container health check fails when the daemon is not listening yet', async () => {
     expect(await checkHealth(dataDir)).toEqual({
       ok: false,
       words: `The daemon is not listening yet: there is no daemon.json in ${dataDir}.`,
     })
   })
 
-  test('fails when a killed daemon left its listeners in daemon.json', async () => {
+  test('the container health check fails when a killed daemon left its listeners in daemon.json', async () => {
     const port = await listen(createServer(well))
     servers.pop()!.close()
     daemonAt(`http://127.0.0.1:${port}`)
@@ -80,13 +80,13 @@ describe('the container health check', () => {
     })
   })
 
-  test('queries wildcard addresses on loopback', () => {
-    expect(healthUrl('http://[::]:8025').href).toBe('http://[::1]:8025/healthz')
-    expect(healthUrl('https://0.0.0.0:8443').href).toBe('https://127.0.0.1:8443/healthz')
-    expect(healthUrl('http://192.0.2.1:8025').href).toBe('http://192.0.2.1:8025/healthz')
+  test('the container health check queries wildcard addresses on loopback', () => {
+    expect(buildHealthUrl('http://[::]:8025').href).toBe('http://[::1]:8025/healthz')
+    expect(buildHealthUrl('https://0.0.0.0:8443').href).toBe('https://127.0.0.1:8443/healthz')
+    expect(buildHealthUrl('http://192.0.2.1:8025').href).toBe('http://192.0.2.1:8025/healthz')
   })
 
-  test('exits with 0 or 1, and prints one line on failure', async () => {
+  test('the container health check exits with 0 or 1, and prints one line on failure', async () => {
     const env = { ...process.env, POSTHASTE_DATA_DIR: dataDir }
     const before = spawnSync(process.execPath, [program], { env, encoding: 'utf8' })
     expect({ status: before.status, lines: before.stdout.split('\n').length }).toEqual({

@@ -46,7 +46,7 @@ const tally = (there: number, added: number, present = 0, left_out = 0, updated 
 
 const AUDIENCE = 'properties,segments,topics,contacts,templates,broadcasts,events,automations'
 
-describe('import from another appliance', () => {
+describe('import from another server', () => {
   let world: World
   let there: TestAppliance
   let here: Place
@@ -143,7 +143,7 @@ describe('import from another appliance', () => {
     failure: null,
   }
 
-  test('--dry-run counts everything and creates nothing', async () => {
+  test('--dry-run counts all objects to import and creates nothing', async () => {
     expect(await here.json<Printed>(...bring('--dry-run'))).toMatchObject(whole)
     expect((await here.json<{ data: [] }>('segment', 'list')).data).toEqual([])
     expect(await here.json<Printed>(...bring('--dry-run'))).toMatchObject(whole)

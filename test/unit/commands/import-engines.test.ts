@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startHosted, type HostedWorld } from '../../world/hosted.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../storage/postgres/cluster.ts'
 import { installation, posthaste } from './program.ts'
 
 const KINDS = 'suppressions,properties,segments,topics,contacts,templates,broadcasts,events,automations'
@@ -65,7 +65,7 @@ const content = {
 let cluster: Cluster
 let hosted: HostedWorld
 beforeAll(async () => {
-  cluster = await startCluster(postgresPrograms(), { safe: true })
+  cluster = await startCluster(findPostgresPrograms(), { safe: true })
   hosted = await startHosted(content)
 })
 afterAll(async () => {
@@ -74,7 +74,7 @@ afterAll(async () => {
 })
 
 describe.each(['sqlite', 'postgres'])('import with %s', (engine) => {
-  test('imports everything once, keeps opt-outs, and leaves broadcasts and automations inactive', async () => {
+  test('imports all objects once, keeps opt-outs, and leaves broadcasts and automations inactive', async () => {
     const storage =
       engine === 'sqlite' ? '' : `[storage]\nengine = "postgres"\nurl = "${await cluster.createDatabase()}"\n`
     const { config } = installation(`${storage}[dns]\nservers = ["127.0.0.1:9"]\n`)

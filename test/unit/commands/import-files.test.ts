@@ -27,7 +27,7 @@ describe('import from SES', () => {
     Template: { TemplateName: 'Old', SubjectPart: 'Old', TextPart: '{{#if vip}}<Dear>{{/if}} {{name}}' },
   }
 
-  test('imports suppressed destinations and templates once', async () => {
+  test('imports suppressed destinations and templates from SES once', async () => {
     const list = file('list.json', JSON.stringify(suppressed, null, 2))
     const names = { TemplatesMetadata: [{ TemplateName: 'Welcome-1' }, { TemplateName: 'Absent' }] }
     const templates = file(
@@ -72,7 +72,7 @@ describe('import from SES', () => {
     })
   })
 
-  test('rejects an invalid file with its line, and imports nothing', async () => {
+  test('rejects an invalid SES file with the line of the error, and imports nothing', async () => {
     const good = file('good.json', JSON.stringify(suppressed))
     const refusal = async (content: string | Uint8Array): Promise<string> => {
       const bad = file('bad.json', content)
@@ -119,7 +119,7 @@ describe('import from SES', () => {
 })
 
 describe('import from Postal', () => {
-  test('imports suppressions and domains of the database once', async () => {
+  test('imports suppressions and domains from a Postal database once', async () => {
     const suppressions = file(
       'suppressions.tsv',
       'id\ttype\taddress\treason\ttimestamp\tkeep_until\n' +
@@ -155,7 +155,7 @@ describe('import from Postal', () => {
     })
   })
 
-  test('rejects another table', async () => {
+  test('rejects other tables of a Postal database', async () => {
     const { code, stderr } = await bring(
       'postal',
       file('users.tsv', 'id\temail_address\n1\tx@acme.example\n'),

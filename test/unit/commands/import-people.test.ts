@@ -29,7 +29,7 @@ describe('import from Mailchimp', () => {
     suppressions: tally(1, 1),
   }
 
-  test('imports contacts, tags, opt-outs and bounces from CSV files once', async () => {
+  test('imports contacts, tags, opt-outs and bounces from Mailchimp’s CSV files once', async () => {
     const files = [
       file('subscribed_email_audience_export_1a.csv', subscribed),
       file('unsubscribed_email_audience_export_1a.csv', unsubscribed),
@@ -59,7 +59,7 @@ describe('import from Mailchimp', () => {
     })
   })
 
-  test('reads a ZIP archive, and rejects a damaged one', async () => {
+  test('reads a ZIP archive from Mailchimp, and rejects a damaged one', async () => {
     const archive = zip([
       { name: 'unsubscribed_email_audience_export_1a.csv', bytes: Buffer.from(unsubscribed) },
       { name: 'subscribed_email_audience_export_1a.csv', bytes: Buffer.from(subscribed) },
@@ -86,7 +86,7 @@ describe('import from Mailchimp', () => {
     )
   })
 
-  test('rejects a file without the expected columns, and keeps local opt-outs', async () => {
+  test('rejects a Mailchimp file without the expected columns, and keeps local opt-outs', async () => {
     const { code, stderr } = await bring('mailchimp', file('other.csv', 'email,name\nada@acme.example,Ada\n'))
     expect(code).toBe(1)
     expect(stderr).toMatch(/other\.csv, line 1: expected the columns of a Mailchimp export/)
@@ -177,7 +177,7 @@ describe('import from listmonk', () => {
     },
   }
 
-  test('imports lists, subscribers, templates and campaigns once', async () => {
+  test('imports lists, subscribers, templates and campaigns from listmonk once', async () => {
     const all = Object.entries({ lists, subscribers, templates, campaigns }).map(([name, value]) =>
       file(`${name}.json`, JSON.stringify(value)),
     )
@@ -235,7 +235,7 @@ describe('import from listmonk', () => {
     })
   })
 
-  test('imports the CSV export of subscribers with their attributes', async () => {
+  test('imports listmonk’s CSV export of subscribers with their attributes', async () => {
     const csv = file(
       'subscribers.csv',
       'uuid,email,name,attributes,status,created_at,updated_at\n' +
@@ -257,7 +257,7 @@ describe('import from listmonk', () => {
       expect(await json('contact', 'show', email)).toMatchObject({ unsubscribed: true })
   })
 
-  test('rejects other files', async () => {
+  test('rejects files that are not from listmonk', async () => {
     const refusal = async (name: string, content: string) =>
       (await bring('listmonk', file(name, content))).stderr
     expect(await refusal('a.json', '{"data":[{"x":1}]}')).toMatch(

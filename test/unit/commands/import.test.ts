@@ -53,7 +53,7 @@ interface Tally {
 const tally = (there: number, added: number, present = 0, left_out = 0) =>
   expect.objectContaining({ there, added, present, left_out }) as Tally
 
-describe('import from another appliance', () => {
+describe('import from another server', () => {
   let world: World
   let there: TestAppliance
   let here: Place
@@ -74,15 +74,22 @@ describe('import from another appliance', () => {
     keyFile = here.path('key')
     writeFileSync(keyFile, `${there.apiKey}\n`)
     const made = await there.call<{ id: string }>('POST', '/domains', {
-      ...{ name: 'news.sender.test', region: 'eu-west-1', custom_return_path: 'bounce' },
-      ...{ open_tracking: true, tracking_subdomain: 'links', tls: 'enforced' },
+      name: 'news.sender.test',
+      region: 'eu-west-1',
+      custom_return_path: 'bounce',
+      open_tracking: true,
+      tracking_subdomain: 'links',
+      tls: 'enforced',
     })
     expect(made.status).toBe(201)
     await there.call('POST', '/webhooks', {
-      ...{ endpoint: 'https://app.example.com/hook', events: ['email.delivered', 'email.bounced'] },
+      endpoint: 'https://app.example.com/hook',
+      events: ['email.delivered', 'email.bounced'],
     })
     await there.call('POST', '/api-keys', {
-      ...{ name: 'shop', permission: 'sending_access', domain_id: made.body.id },
+      name: 'shop',
+      permission: 'sending_access',
+      domain_id: made.body.id,
     })
     const emails = Array.from({ length: 90 }, (_, at) => `user${at}@customer.test`)
     await there.call('POST', '/suppressions/batch/add', { emails })
@@ -115,7 +122,7 @@ automations         0      0       0             0
     expect((await here.run(...bring('--dry-run'))).stdout).toBe(stdout)
   })
 
-  test('imports everything once, with webhooks disabled until --enable', async () => {
+  test('imports all objects once, with webhooks disabled until --enable', async () => {
     const [secrets, zone] = [here.path('secrets'), here.path('zone')]
     const moved = await here.run(...bring('--secrets', secrets, '--zone', zone))
     expect(moved).toMatchObject({ code: 0, stderr: '' })
@@ -141,8 +148,13 @@ automations         0      0       0             0
     const { data: domains } = await here.json<{ data: { name: string }[] }>('domain', 'list')
     expect(domains.map(({ name }) => name).toSorted()).toEqual(['news.sender.test', 'sender.test'])
     expect(await here.json('domain', 'show', 'news.sender.test')).toMatchObject({
-      ...{ region: 'eu-west-1', custom_return_path: 'bounce', open_tracking: true, click_tracking: false },
-      ...{ tracking_subdomain: 'links', tls: 'enforced', status: 'not_started' },
+      region: 'eu-west-1',
+      custom_return_path: 'bounce',
+      open_tracking: true,
+      click_tracking: false,
+      tracking_subdomain: 'links',
+      tls: 'enforced',
+      status: 'not_started',
     })
     const { data: listed } = await here.json<{ data: object[] }>('suppression', 'list', '--origin', 'bounce')
     expect(listed).toMatchObject([
@@ -155,13 +167,12 @@ automations         0      0       0             0
 
     const again = await here.json<Printed>(...bring())
     expect(again).toMatchObject({
-      ...{
-        domains: tally(2, 0, 2),
-        suppressions: tally(92, 0, 92),
-        webhooks: tally(1, 0, 1),
-        keys: tally(2, 0, 2),
-      },
-      ...{ secrets: [], failure: null },
+      domains: tally(2, 0, 2),
+      suppressions: tally(92, 0, 92),
+      webhooks: tally(1, 0, 1),
+      keys: tally(2, 0, 2),
+      secrets: [],
+      failure: null,
     })
     expect((await here.json<Printed>(...bring('--enable', '--only', 'webhooks'))).webhooks.notes).toEqual([
       { what: 'https://app.example.com/hook', text: 'it is now enabled' },
@@ -180,9 +191,10 @@ automations         0      0       0             0
     for (const token of [...tokens, there.apiKey]) expect(audit.stdout).not.toContain(token)
   })
 
-  test('rejects an API key without full access, and says what is needed', async () => {
+  test('rejects an API key without full access, and states the required access', async () => {
     const { body } = await there.call<{ token: string }>('POST', '/api-keys', {
-      ...{ name: 'weak', permission: 'sending_access' },
+      name: 'weak',
+      permission: 'sending_access',
     })
     const weak = here.path('weak')
     writeFileSync(weak, body.token)
@@ -251,12 +263,10 @@ describe('import from the hosted service', () => {
     expect(run.stderr).toBe('7 objects were skipped for the reasons above.\n')
     const printed = result(run)
     expect(printed).toMatchObject({
-      ...{
-        domains: tally(3, 1, 0, 2),
-        suppressions: tally(3, 1, 0, 2),
-        webhooks: tally(3, 1, 0, 2),
-        keys: tally(4, 3, 0, 1),
-      },
+      domains: tally(3, 1, 0, 2),
+      suppressions: tally(3, 1, 0, 2),
+      webhooks: tally(3, 1, 0, 2),
+      keys: tally(4, 3, 0, 1),
     })
     const { domains, suppressions, webhooks, keys } = printed
     expect(result(preview)).toMatchObject({ domains, suppressions, webhooks, keys, secrets: [], zone: '' })
@@ -286,7 +296,10 @@ describe('import from the hosted service', () => {
 
   test('imports thousands of addresses despite temporary errors, and resumes an interrupted run', async () => {
     const addresses = Array.from({ length: 2500 }, (_, at) => ({
-      ...{ id: `s${at}`, email: `bounced${at}@acme.example`, origin: 'bounce', source_id: null },
+      id: `s${at}`,
+      email: `bounced${at}@acme.example`,
+      origin: 'bounce',
+      source_id: null,
       created_at: '2025-11-30 20:39:59.540771+00',
     }))
     hosted.content['/suppressions'] = addresses
@@ -312,7 +325,7 @@ describe('import from the hosted service', () => {
     expect(hosted.asked).toHaveLength(27)
   })
 
-  test('prints secrets once, also without --json', async () => {
+  test('prints secrets once, with and without --json', async () => {
     hosted.content['/api-keys'] = [{ id: 'k9', name: 'printed' }]
     const first = await bring('--only', 'keys', '--permission', 'full_access')
     expect(first.code).toBe(0)

@@ -10,7 +10,7 @@ import { systemClock } from '../../../appliance/clock/clock.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import { createProgram, runProgram } from '../../../appliance/commands/program.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { freshLane, Providers, writeLane } from '../../../appliance/shaping/shaping.ts'
+import { createLaneState, Providers, serializeLane } from '../../../appliance/shaping/shaping.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import type { ApiDocument } from '../../../scripts/generators/openapi.ts'
@@ -299,7 +299,7 @@ const namesOf = (command: Command, at: string[] = []): string[] => {
   return parts.length === 0 ? [at.join(' ')] : parts
 }
 
-test('of every command it is known whose objects it prints', () => {
+test('for every command, it is known which API objects it prints', () => {
   const nowhere = () => Promise.reject(new Error('no command runs here'))
   const program = createProgram(nowhere, '0.0.0', () => undefined)
   const names = namesOf(program)
@@ -320,7 +320,7 @@ async function accept(link: string): Promise<void> {
   await accounts.members.acceptByPassword({ token: link.split('#')[1]!, password: 'another long password' })
 }
 
-test('commands print exactly the objects of the API', async () => {
+test('commands with --json print exactly the objects of the API', async () => {
   const seen = new Map([
     ['list', list],
     ['url', receiver.url],
@@ -347,6 +347,6 @@ async function prepareQueue(): Promise<void> {
   await storeDeferred(storage, { emailId, deliveryId })
   const { limits } = new Providers(loadProviders({ connections: 5 })).get('google')
   const told = { pausedUntil: null, reason: null, reasonAt: null, updatedAt: Date.now() }
-  const lane = { source: 'auto', provider: 'google', state: writeLane(freshLane(limits)), ...told }
+  const lane = { source: 'auto', provider: 'google', state: serializeLane(createLaneState(limits)), ...told }
   await storage.saveLanes({ lanes: [lane] }, Date.now())
 }

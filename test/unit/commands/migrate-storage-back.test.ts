@@ -7,16 +7,16 @@ import { openStorage } from '../../../appliance/assembly/storage.ts'
 import { loadConfig, type Config } from '../../../appliance/config/config.ts'
 import { PostgresConnection } from '../../../appliance/storage/postgres/connection.ts'
 import { openPostgres } from '../../../appliance/storage/postgres/postgres.ts'
-import { CRASH_POINT_VARIABLE, SCRATCH_MARK } from '../../../appliance/watch/crash-points.ts'
+import { CRASH_POINT_VARIABLE, SCRATCH_MARKER } from '../../../appliance/watch/crash-points.ts'
 import { makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { readStock, stockOf, store } from '../secrets/stock.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../storage/postgres/cluster.ts'
 import { fillTables } from './filled-tables.ts'
 import { installation, posthasteProcess, type Run } from './program.ts'
 
 let cluster: Cluster
 beforeAll(async () => {
-  cluster = await startCluster(postgresPrograms(), { safe: true })
+  cluster = await startCluster(findPostgresPrograms(), { safe: true })
 })
 afterAll(() => cluster?.close())
 
@@ -37,7 +37,7 @@ async function movedAway() {
   const large = await putEmail(storage, team.id, ['large@x.example'], T0, { message: randomBytes(LARGE) })
   await storage.close()
   fillTables(join(dataDir, 'posthaste.db'))
-  writeFileSync(join(dataDir, SCRATCH_MARK), '')
+  writeFileSync(join(dataDir, SCRATCH_MARKER), '')
   const url = await cluster.createDatabase()
   const run = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<Run> =>
     posthasteProcess(['migrate-storage', ...args, '--config', config], { env })

@@ -9,17 +9,17 @@ import { PostgresConnection } from '../../../appliance/storage/postgres/connecti
 import { openPostgres } from '../../../appliance/storage/postgres/postgres.ts'
 import { lockDataDir } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
-import { CRASH_POINT_VARIABLE, SCRATCH_MARK } from '../../../appliance/watch/crash-points.ts'
+import { CRASH_POINT_VARIABLE, SCRATCH_MARKER } from '../../../appliance/watch/crash-points.ts'
 import { makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { makeReceiver, newReceived } from '../../contract/received-emails.contract.ts'
 import { readStock, stockOf, store } from '../secrets/stock.ts'
-import { postgresPrograms, startCluster, type Cluster } from '../storage/postgres/cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from '../storage/postgres/cluster.ts'
 import { fillTables } from './filled-tables.ts'
 import { installation, posthasteProcess, type Run } from './program.ts'
 
 let cluster: Cluster
 beforeAll(async () => {
-  cluster = await startCluster(postgresPrograms(), { safe: true })
+  cluster = await startCluster(findPostgresPrograms(), { safe: true })
 })
 afterAll(() => cluster?.close())
 
@@ -41,7 +41,7 @@ async function stopped<T>(fill: (storage: Storage) => Promise<T>) {
   const storage = await openStorage(configOf(config))
   const made = await fill(storage)
   await storage.close()
-  writeFileSync(join(dataDir, SCRATCH_MARK), '')
+  writeFileSync(join(dataDir, SCRATCH_MARKER), '')
   const move = (url: string, args: string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Run> =>
     posthasteProcess(['migrate-storage', '--to', url, '--config', config, ...args], { env })
   return { config, dataDir, database: join(dataDir, DATABASE), made, move }

@@ -13,13 +13,13 @@ function said(script: string): { stdout: string; stderr: string } {
 }
 
 describe('userName', () => {
-  test("returns the system's user name", () => {
+  test('returns the user name from the system', () => {
     const name = spawnSync('id', ['-un'], { encoding: 'utf8' }).stdout.trim()
     expect(said('')).toEqual({ stdout: name, stderr: '' })
   })
 
   // Only root can switch to another user.
-  test.skipIf(process.getuid?.() !== 0)('returns the UID if it has no name, as in containers', () => {
+  test.skipIf(process.getuid?.() !== 0)('returns the UID of a user without a name, as in containers', () => {
     expect(said('process.setuid(54321)')).toEqual({ stdout: 'uid 54321', stderr: '' })
   })
 })

@@ -7,7 +7,12 @@ const NOW = Date.UTC(2026, 0, 1, 12)
 const storage = { engine: 'postgres', dataDir: '/var/lib/posthaste', database: 'db/posthaste', schema: 3 }
 const facts = { hostname: 'mx1.example', version: '1.2.3', runtime: 'v24', sandbox: false, startedAt: 1 }
 const stored = (id: string, name: string, more: Partial<StoredNode> = {}): StoredNode => ({
-  ...{ id, name, state: 'active', startedAt: NOW, heartbeatAt: NOW, sources: [] },
+  id,
+  name,
+  state: 'active',
+  startedAt: NOW,
+  heartbeatAt: NOW,
+  sources: [],
   facts: JSON.stringify({ ...facts, listeners: [], storage }),
   ...more,
 })

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { table } from '../../../appliance/commands/output.ts'
+import { formatTable } from '../../../appliance/commands/output.ts'
 
 const ID = '0197c3e2-5a71-7000-8000-1c2d3e4f5061'
 
 test('a table that fits the terminal has one line per row', () => {
-  expect(table(['ID', 'NAME'], [[ID, 'Shop']])).toEqual([`ID${' '.repeat(36)}NAME`, `${ID}  Shop`])
+  expect(formatTable(['ID', 'NAME'], [[ID, 'Shop']])).toEqual([`ID${' '.repeat(36)}NAME`, `${ID}  Shop`])
 })
 
 test('a table that is too wide breaks all rows at the same columns', () => {
@@ -12,7 +12,7 @@ test('a table that is too wide breaks all rows at the same columns', () => {
     [ID, 'https://shop.example/hooks/mail', 'enabled, works', '100 % of 71 taken'],
     [ID, 'https://x.example/', 'disabled', ''],
   ]
-  expect(table(['ID', 'ENDPOINT', 'STATE', 'LAST 24 HOURS'], rows)).toEqual([
+  expect(formatTable(['ID', 'ENDPOINT', 'STATE', 'LAST 24 HOURS'], rows)).toEqual([
     `ID${' '.repeat(36)}ENDPOINT`,
     '  STATE           LAST 24 HOURS',
     `${ID}  https://shop.example/hooks/mail`,
@@ -25,7 +25,7 @@ test('a table that is too wide breaks all rows at the same columns', () => {
 test('a column that is too wide is wrapped at words, and long words stay whole', () => {
   const sentence =
     'It may be switched off once no mail from before the day of the change is on its way any more.'
-  const lines = table(
+  const lines = formatTable(
     ['SELECTOR', 'MEANING'],
     [
       ['posthaste', sentence],

@@ -1,5 +1,5 @@
 /** Objects of the first team that commands print. */
-import { createAutomationBook, createCustomEvents } from '../../../appliance/automations/book.ts'
+import { createAutomationOperations, createCustomEvents } from '../../../appliance/automations/book.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
@@ -100,7 +100,7 @@ async function prepareAutomation(storage: Storage): Promise<[string, string][]> 
   const now = Date.now()
   const team = await storage.firstTeam({}, now)
   const teamId = team!.id
-  const automations = createAutomationBook({ storage, clock: systemClock })
+  const automations = createAutomationOperations({ storage, clock: systemClock })
   const steps = [{ key: 'start', type: 'trigger', config: { event_name: 'user.created' } }]
   const input = { name: 'Welcome', status: 'enabled', steps, connections: [] } as const
   const { id, versionId } = await automations.create({ teamId, input })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { changedKeys, reload } from '../../../appliance/commands/reload.ts'
+import { listChangedKeys, reload } from '../../../appliance/commands/reload.ts'
 import { loadConfig, type Config } from '../../../appliance/config/config.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 
 function configOf(env: Record<string, string>): Config {
   const loaded = loadConfig({
@@ -13,23 +13,23 @@ function configOf(env: Record<string, string>): Config {
 }
 
 const running = configOf({})
-const log = silentLogger()
+const log = createSilentLogger()
 const reread = (env: Record<string, string>) => () => loadConfig({ env, defaultFile: '/nonexistent' })
 
-describe('a reload', () => {
-  test('names the settings that need a restart', () => {
+describe('reload', () => {
+  test('reload lists the settings that need a restart', () => {
     const after = configOf({ POSTHASTE_LOG__LEVEL: 'debug', POSTHASTE_DATA_DIR: '/srv/mail' })
-    expect(changedKeys(running, after)).toEqual(['data_dir', 'log.level'])
-    expect(changedKeys(running, configOf({}))).toEqual([])
+    expect(listChangedKeys(running, after)).toEqual(['data_dir', 'log.level'])
+    expect(listChangedKeys(running, configOf({}))).toEqual([])
   })
 
-  test('reports success when nothing else changed', async () => {
+  test('reload reports success when nothing else changed', async () => {
     const same = reread({ POSTHASTE_HOSTNAME: 'mail.sender.test' })
     const status = await reload({ appliance: { reload: async () => [] }, running, reread: same, log })
     expect(status).toBe('Reloaded certificates and tables.')
   })
 
-  test('keeps the current state when a part or the configuration is invalid', async () => {
+  test('reload keeps the current state when a part or the configuration is invalid', async () => {
     const appliance = { reload: async () => [new Error('the key does not belong to it')] }
     const status = await reload({ appliance, running, reread: reread({}), log })
     expect(status).toBe('Reloaded partially. See the log. The configuration has errors. See the log.')

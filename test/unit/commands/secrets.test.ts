@@ -88,7 +88,8 @@ test('serve and other commands fail without the right master key, and name its s
   const given = { POSTHASTE_MASTER_KEY: readFileSync(kept, 'utf8').trim() }
   const named = await process(['secrets', 'status', '--json'], given)
   expect(JSON.parse(named.stdout)).toMatchObject({
-    ...{ usable: true, source: 'the environment variable POSTHASTE_MASTER_KEY' },
+    usable: true,
+    source: 'the environment variable POSTHASTE_MASTER_KEY',
   })
   expect(named.stderr).toBe('')
   renameSync(kept, own)

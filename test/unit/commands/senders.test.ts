@@ -31,7 +31,7 @@ const anyId = expect.stringMatching(/^[0-9a-f-]{36}$/) as string
 const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?\+00$/) as string
 
 describe('domain', () => {
-  test('rotate prints the records of the new keys, and show explains why they are pending', async () => {
+  test('domain rotate prints the records of the new keys, and show explains why they are pending', async () => {
     await run(['domain', 'add', 'rotate.test'])
     const { code, stdout } = await run(['domain', 'rotate', 'rotate.test'])
     expect(code).toBe(0)
@@ -49,14 +49,14 @@ describe('domain', () => {
 })
 
 describe('key', () => {
-  test('create prints only the token on standard output', async () => {
+  test('key create prints only the token on standard output', async () => {
     const { code, stdout, stderr } = await run(['key', 'create', '--name', 'app', '--domain', 'sender.test'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^re_\w{8}_\w{32}\n$/)
     expect(stderr).toBe("Save the token now. It won't be shown again.\n")
   })
 
-  test('list never shows tokens, and revoke removes a key', async () => {
+  test('key list never shows tokens, and revoke removes a key', async () => {
     const { id, token } = await json(['key', 'create', '--name', 'second'])
     expect(token).toMatch(/^re_/)
     const { stdout } = await run(['key', 'list'])
@@ -84,7 +84,7 @@ describe('key', () => {
     ])
   })
 
-  test('create rejects an unknown domain, and a domain with full access', async () => {
+  test('key create rejects an unknown domain, and a domain with full access', async () => {
     const [unknown, full] = await Promise.all([
       run(['key', 'create', '--name', 'x', '--domain', 'nowhere.test']),
       run(['key', 'create', '--name', 'x', '--domain', 'sender.test', '--permission', 'full_access']),
@@ -98,7 +98,7 @@ describe('key', () => {
 })
 
 describe('suppression', () => {
-  test('add, list and remove manage suppressed addresses', async () => {
+  test('suppression add, list and remove manage suppressed addresses', async () => {
     expect(await run(['suppression', 'list'])).toMatchObject({
       code: 0,
       stdout: 'No addresses are suppressed.\n',
@@ -110,34 +110,51 @@ describe('suppression', () => {
     })
     const added = await json(['suppression', 'add', 'ada@bücher.test'])
     const entry = {
-      ...{ object: 'suppression', id: anyId, email: 'Ada@xn--bcher-kva.test', origin: 'manual' },
-      ...{ source_id: null, created_at: anyTime, reason: null, reply: null, removed_at: null },
+      object: 'suppression',
+      id: anyId,
+      email: 'Ada@xn--bcher-kva.test',
+      origin: 'manual',
+      source_id: null,
+      created_at: anyTime,
+      reason: null,
+      reply: null,
+      removed_at: null,
     }
     expect(added).toEqual(entry)
     expect(await json(['suppression', 'list', '--origin', 'manual'])).toEqual({
-      ...{ object: 'list', has_more: false, data: [entry] },
+      object: 'list',
+      has_more: false,
+      data: [entry],
     })
     expect((await run(['suppression', 'list'])).stdout).toMatch(
       /^SINCE +ORIGIN +ADDRESS\n[\d: -]{19} {2}manual {2}Ada@xn--bcher-kva\.test\n$/,
     )
     expect(await json(['suppression', 'remove', added.id])).toEqual({
-      ...{ object: 'suppression', id: added.id, deleted: true },
+      object: 'suppression',
+      id: added.id,
+      deleted: true,
     })
     expect(await run(['suppression', 'remove', 'ada@bücher.test'])).toEqual({
-      ...{ code: 1, stdout: '', stderr: 'Suppression not found. See: posthaste suppression list\n' },
+      code: 1,
+      stdout: '',
+      stderr: 'Suppression not found. See: posthaste suppression list\n',
     })
     expect((await run(['suppression', 'list', '--origin', 'luck'])).code).toBe(2)
   })
 
-  test('import and export use CSV', async () => {
+  test('suppression import and export use CSV', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'posthaste-list-')), 'list.csv')
     await writeFile(file, 'email,created_at\nbob@csv.test,2026-01-02T03:04:05Z\nnonsense,\n')
     const warned = 'line 3: "nonsense" is not an email address; skipped\n'
     expect(await run(['suppression', 'import', file, '--preview', '--origin', 'bounce'])).toEqual({
-      ...{ code: 0, stdout: 'To add: 1 · already present: 0 · skipped: 1\n', stderr: warned },
+      code: 0,
+      stdout: 'To add: 1 · already present: 0 · skipped: 1\n',
+      stderr: warned,
     })
     expect(await run(['suppression', 'import', file, '--origin', 'bounce'])).toEqual({
-      ...{ code: 0, stdout: 'Added: 1 · already present: 0 · skipped: 1\n', stderr: warned },
+      code: 0,
+      stdout: 'Added: 1 · already present: 0 · skipped: 1\n',
+      stderr: warned,
     })
     expect((await run(['suppression', 'export', '--origin', 'bounce'])).stdout).toBe(
       'email,origin,created_at,source_id,reason,reply\nbob@csv.test,bounce,2026-01-02T03:04:05.000Z,,,\n',

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { freshLane, pausedBy, Providers, writeLane } from '../../../appliance/shaping/shaping.ts'
+import {
+  createLaneState,
+  pauseManually,
+  Providers,
+  serializeLane,
+} from '../../../appliance/shaping/shaping.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
@@ -23,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => storage.close())
 
 describe('provider', () => {
-  test('list shows the shipped providers and the default', async () => {
+  test('provider list shows the shipped providers and the default', async () => {
     const text = await says('provider', 'list')
     expect(text).toMatch(/^0 ID +CONNS +PER CONN +PER MIN +RCPTS +IDLE S +NAME\n/)
     expect(text).toMatch(/^google +\d+ +\d+ +\d+ +\d+ +\d+ +Google$/m)
@@ -31,7 +36,7 @@ describe('provider', () => {
     expect(text.split('\n').filter((line) => line.length > 80)).toEqual([])
   })
 
-  test('set changes limits, show marks them as changed, and an empty value restores the default', async () => {
+  test('provider set changes limits, show marks them as changed, and an empty value restores the default', async () => {
     expect(await says('provider', 'set', 'Google', 'connections=3', 'warm_up=10,20')).toMatch(
       /^0 google {2}Google\n[^]*^connections +3 +changed$[^]*^warm_up +10,20 +changed$/m,
     )
@@ -39,7 +44,7 @@ describe('provider', () => {
     expect(await says('provider', 'set', 'google', 'connections=', 'warm_up=')).not.toContain('changed')
   })
 
-  test('show lists the replies that pause sending', async () => {
+  test('provider show lists the replies that pause sending', async () => {
     expect(await says('provider', 'show', 'yahoo')).toMatch(
       /^pauses \d+ minutes if the provider defers .*unexpected volume/m,
     )
@@ -49,7 +54,7 @@ describe('provider', () => {
     [['google', 'connections=0'], 'connections'],
     [['google', 'conections=3'], 'conections'],
     [['google', 'connections'], '"connections" is not valid. Use name=number, such as connections=3.'],
-  ])('set %j is a usage error', async (args, why) => {
+  ])('provider set %j is a usage error', async (args, why) => {
     const text = await says('provider', 'set', ...args)
     expect(text).toMatch(/^2 /)
     expect(text).toContain(why)
@@ -59,7 +64,7 @@ describe('provider', () => {
     [['show', '?example.test'], 'Provider ?example.test not found. See: posthaste provider list'],
     [['show', 'gogle'], 'Provider gogle not found. See: posthaste provider list'],
     [['set', 'gogle', 'connections=3'], 'Provider gogle not found. See: posthaste provider list'],
-  ])('%j is rejected as not found', async (args, why) => {
+  ])('provider %j fails with not found', async (args, why) => {
     const text = await says('provider', ...args)
     expect(text).toMatch(/^1 /)
     expect(text).toContain(why)
@@ -67,14 +72,14 @@ describe('provider', () => {
 })
 
 describe('lane', () => {
-  test('list is empty before any mail was sent', async () => {
+  test('lane list is empty before any mail was sent', async () => {
     expect(await says('lane', 'list')).toBe('0 No lanes yet.\n')
   })
 
-  test('list shows the reason of a pause; pause and resume change it', async () => {
+  test('lane list shows the reason of a pause; pause and resume change it', async () => {
     const { limits } = new Providers(loadProviders({ connections: 10 })).get('google')
     const now = Date.now()
-    const state = writeLane(pausedBy(freshLane(limits), now + 3_600_000, now))
+    const state = serializeLane(pauseManually(createLaneState(limits), now + 3_600_000, now))
     const told = { pausedUntil: now + 3_600_000, reason: null, reasonAt: now, updatedAt: now }
     await storage.saveLanes({ lanes: [{ source: 'auto', provider: 'google', state, ...told }] }, now)
     const listed = await says('lane', 'list')
@@ -86,7 +91,7 @@ describe('lane', () => {
     expect(await says('lane', 'list')).toMatch(/^auto~google .* paused until /m)
   })
 
-  test('pause rejects an unknown lane', async () => {
+  test('lane pause rejects an unknown lane', async () => {
     expect(await says('lane', 'pause', '192.0.2.9~google')).toMatch(/^1 /)
   })
 })

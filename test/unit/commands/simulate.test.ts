@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { readSqlite, openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { openSqliteReader, openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { startAppliance, type TestAppliance } from '../../world/appliance.ts'
 import { PATIENCE } from '../../world/patience.ts'
 import { act } from '../../contract/audience-stage.ts'
@@ -43,7 +43,7 @@ beforeAll(async () => {
 })
 
 describe('simulate', () => {
-  test('prints a table by receiver, what it adds up to, and a chart, for 80 columns', async () => {
+  test('prints a table by receiver, a summary and a chart, within 80 columns', async () => {
     const { code, stdout, stderr } = await run('--volume', '500', '--transactional', '20000', ...AT)
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(
@@ -58,14 +58,14 @@ describe('simulate', () => {
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
   })
 
-  test('prints the same for the same seed and start', async () => {
+  test('prints the same result for the same seed and start time', async () => {
     const [one, two] = [await run('--volume', '300', ...AT), await run('--volume', '300', ...AT)]
     expect(one.stdout).toBe(two.stdout)
     const other = await run('--volume', '300', '--seed', '2', ...AT)
     expect(other.stdout).not.toBe(one.stdout)
   })
 
-  test('exits with 1 and says what to change when a limit is wrong', async () => {
+  test('exits with 1 and says what to change if a limit of a receiver is exceeded', async () => {
     await posthaste(['provider', 'set', 'orange', 'connections=20', '--config', config])
     const list = join(dirname(config), 'orange.csv')
     writeFileSync(list, Array.from({ length: 600 }, (_, at) => `r${at}@orange.fr`).join('\n'))
@@ -82,7 +82,7 @@ describe('simulate', () => {
     expect((await run('--contacts', list, ...AT)).code).toBe(0)
   })
 
-  test('scales a list to the volume', async () => {
+  test('scales a list of contacts to the given volume', async () => {
     const list = join(dirname(config), 'list.csv')
     writeFileSync(list, 'email\nada@gmail.com\nbob@gmail.com\ncarol@orange.fr\n')
     const { recipients, receivers } = await printed('--contacts', list, '--volume', '90')
@@ -119,7 +119,7 @@ describe('simulate', () => {
     await posthaste(['source', 'remove', '192.0.2.7', '--config', config])
   })
 
-  test('draws the progress as SVG', async () => {
+  test('plots the progress as SVG', async () => {
     const file = join(dirname(config), 'progress.svg')
     expect((await run('--volume', '200', '--plot', file, ...AT)).code).toBe(0)
     expect(readFileSync(file, 'utf8')).toMatch(/^<svg [^]*all mail[^]*<\/svg>\n$/)
@@ -160,7 +160,7 @@ describe('simulate', () => {
       ['--segment', '0197c3e2-5a71-7000-8000-1c2d3e4f5061', '--contacts', 'x'],
       '--segment and --contacts cannot be combined.',
     ],
-  ])('%j is wrong usage', async (args, why) => {
+  ])('the options %j are a usage error', async (args, why) => {
     const { code, stdout, stderr } = await run(...args)
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain(why)
@@ -176,14 +176,14 @@ describe('simulate', () => {
     [['--volume', '10', '--team', 'Nobody'], 'Team Nobody not found'],
     [['--volume', '10', '--receivers', '/nonexistent'], 'The receivers could not be loaded'],
     [['--volume', '10', '--plot', '/nonexistent/a.svg'], '--plot: /nonexistent/a.svg could not be written'],
-  ])('refuses %j', async (args, why) => {
+  ])('the options %j fail with the reason', async (args, why) => {
     const { code, stderr } = await run(...args, ...AT)
     expect(code).toBe(1)
     expect(stderr).toContain(why)
   })
 })
 
-describe('beside a running server', () => {
+describe('simulate with a running server', () => {
   let appliance: TestAppliance
 
   beforeAll(async () => {
@@ -191,7 +191,7 @@ describe('beside a running server', () => {
   }, PATIENCE)
   afterAll(() => appliance.close())
 
-  test('simulates, and the server stays as it was', async () => {
+  test('simulates with the data of a running server, and leaves the server unchanged', async () => {
     const own = installation('')
     writeFileSync(own.config, `hostname = "mail.sender.test"\ndata_dir = "${appliance.config.data_dir}"\n`)
     const { storage } = appliance.appliance
@@ -207,8 +207,8 @@ describe('beside a running server', () => {
     expect((await fetch(`${appliance.url}/healthz`)).status).toBe(200)
   })
 
-  test('a storage that only reads sees what is stored, and has nothing to write with', async () => {
-    const reads = await readSqlite(appliance.config.data_dir)
+  test('the read-only storage returns stored data, and has no methods that write', async () => {
+    const reads = await openSqliteReader(appliance.config.data_dir)
     try {
       expect((await reads.listTeams({}, 0)).map(({ id }) => id)).toContain(appliance.teamId)
       expect(reads).not.toHaveProperty('saveLanes')

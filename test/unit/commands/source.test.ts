@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 
 describe('source', () => {
-  test('add, pool, suspend, resume, warm-up, assign and remove manage sending IPs', async () => {
+  test('source add, pool, suspend, resume, warm-up, assign and remove manage sending IPs', async () => {
     expect(await says('source', 'list')).toBe(
       '0 POOL     ADDRESS  STATE   EHLO NAME  WARM-UP  CHECKED\ndefault  auto     active  -          warm     -\n',
     )
@@ -69,7 +69,7 @@ describe('source', () => {
     )
   })
 
-  test('invalid arguments are rejected with one line', async () => {
+  test('source rejects invalid arguments with a message of one line', async () => {
     expect(await says('source', 'add', 'mail')).toBe(
       '1 Invalid `ip` field: an IP address of this machine, such as 192.0.2.1.\n',
     )
@@ -86,7 +86,7 @@ describe('source', () => {
 })
 
 describe('doctor', () => {
-  test('reports problems and exits with code 1', async () => {
+  test('doctor reports problems and exits with code 1', async () => {
     const { code, stdout, stderr } = await run(['doctor'])
     expect([code, stderr]).toEqual([1, ''])
     expect(stdout).toMatch(/^FAILED {3}/)
@@ -96,7 +96,7 @@ describe('doctor', () => {
     expect(stdout).toMatch(/\n\d+ failed, \d+ warnings?, \d+ skipped, \d+ ok\n$/)
   })
 
-  test('prints the same as the API with --json, and rejects an unknown domain', async () => {
+  test('doctor --json prints the same as the API, and an unknown domain is rejected', async () => {
     const { code, stdout } = await run(['doctor', '--json'])
     expect([code, JSON.parse(stdout)]).toMatchObject([1, { object: 'doctor', status: 'failed' }])
     expect(await says('doctor', '--domain', 'none.test')).toBe(
@@ -104,7 +104,7 @@ describe('doctor', () => {
     )
   })
 
-  test('creates no files before the first start', async () => {
+  test('doctor creates no files before the first start', async () => {
     const fresh = installation(`${quiet}[dns]\nservers = ["127.0.0.1:9"]\n`)
     const { stdout } = await posthaste(['doctor', '--config', fresh.config])
     expect(stdout).toContain('Nothing is stored yet')

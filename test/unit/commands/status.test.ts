@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { needsPerson, type StatusFacts } from '../../../appliance/commands/status-judge.ts'
+import { findProblems, type StatusFacts } from '../../../appliance/commands/status-judge.ts'
 import { describeStatus, presentStatus } from '../../../appliance/commands/status-text.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import { installation, posthaste } from './program.ts'
@@ -63,10 +63,10 @@ const WELL: StatusFacts = {
   backup: { at: NOW - HOUR, file: '/backups/a.tar.gz', size: 2000, verified: true },
 }
 const ids = (change: Partial<StatusFacts>): string[] =>
-  needsPerson({ ...WELL, ...change }).map(({ id }) => id)
+  findProblems({ ...WELL, ...change }).map(({ id }) => id)
 
 describe('needsPerson', () => {
-  test('is empty when everything is fine', () => expect(needsPerson(WELL)).toEqual([]))
+  test('reports no problems when everything is fine', () => expect(findProblems(WELL)).toEqual([]))
 
   test('reports a stopped daemon and an unresponsive listener', () => {
     expect(ids({ daemon: null })).toEqual(['daemon'])
@@ -133,7 +133,7 @@ test('status prints a summary of the server', () => {
 
 test('status --json includes the problems', () => {
   const facts = { ...WELL, daemon: null }
-  expect(presentStatus(facts, needsPerson(facts))).toMatchObject({
+  expect(presentStatus(facts, findProblems(facts))).toMatchObject({
     object: 'status',
     needs_attention: true,
     problems: [{ id: 'daemon', found: 'The daemon is not running.' }],

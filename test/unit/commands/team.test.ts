@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => storage.close())
 
 describe('team', () => {
-  test('plan changes the plan of the team', async () => {
+  test('team plan changes the plan of the team', async () => {
     expect(await run(['team', 'plan', 'free'])).toEqual({
       code: 0,
       stdout: 'The team "Acme" now has the plan free: 100 recipients a day and 3000 recipients a month.\n',
@@ -34,7 +34,7 @@ describe('team', () => {
     })
   })
 
-  test('plan lists the available plans when given an unknown one', async () => {
+  test('team plan lists the available plans when given an unknown plan', async () => {
     expect(await run(['team', 'plan', 'gold'])).toEqual({
       code: 1,
       stdout: '',

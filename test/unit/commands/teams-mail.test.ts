@@ -60,12 +60,13 @@ test('commands act for the first team, or for the one given with --team by name 
   expect(await run('domain', 'show', `${id}.example`)).toMatchObject({ code: 1, stdout: '' })
   expect(await run('domain', 'show', `${id}.example`, '--team', id)).toMatchObject({ code: 0, stderr: '' })
   expect(await run('domain', 'list', '--team', 'nobody')).toEqual({
-    ...{ code: 1, stdout: '' },
+    code: 1,
+    stdout: '',
     stderr: 'Team nobody not found. See: posthaste team list\n',
   })
 })
 
-test('objects created with --team belong to that team, and to its audit log', async () => {
+test('objects created with --team belong to that team, and so do their audit entries', async () => {
   const teamId = teams[1]!.id
   expect(await run('key', 'create', '--name', 'shop', '--team', teamId)).toMatchObject({ code: 0 })
   expect(await run('suppression', 'add', 'x@y.example', '--team', teamId)).toMatchObject({ code: 0 })
@@ -81,11 +82,14 @@ test('objects created with --team belong to that team, and to its audit log', as
   expect(plans).toEqual(['unlimited', 'free'])
   const { items } = await storage.listAudit({ teamId, limit: 10 }, now)
   expect(items.map(({ action }) => action)).toEqual([
-    ...['webhook.create', 'team.plan', 'suppression.create', 'api_key.create'],
+    'webhook.create',
+    'team.plan',
+    'suppression.create',
+    'api_key.create',
   ])
 })
 
-test('erase applies to the given team only, and says so', async () => {
+test('erase applies to the given team only, and its output says so', async () => {
   const erased = async (...args: string[]) => (await run('erase', 'ada@x.example', '--yes', ...args)).stdout
   const first = await erased()
   expect(first).toMatch(/^emails with the address +0$/m)
@@ -129,16 +133,18 @@ test('--team filters by ID or name in commands that cover all teams', async () =
   expect(JSON.parse(assigned.stdout)).toMatchObject({ team_id: id, stream: 'broadcast' })
   for (const command of [['queue', 'hold'], ['audit'], ['source', 'assign', 'default']])
     expect(await run(...command, '--team', 'nobody')).toEqual({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: 'Team nobody not found. See: posthaste team list\n',
     })
 })
 
-test('--team with an ambiguous name fails with the IDs, and an ID takes precedence over a name', async () => {
+test('--team with an ambiguous name fails and lists the IDs, and an ID takes precedence over a name', async () => {
   const [first, second] = teams as [{ id: string; name: string }, { id: string; name: string }]
   await storage.renameTeam({ id: second.id, name: first.name }, Date.now())
   expect(await run('audit', '--team', first.name)).toEqual({
-    ...{ code: 1, stdout: '' },
+    code: 1,
+    stdout: '',
     stderr: `Several teams are named ${first.name}. Use the ID of one: ${first.id}, ${second.id}\n`,
   })
   await storage.renameTeam({ id: second.id, name: first.id }, Date.now())

@@ -14,7 +14,10 @@ beforeAll(async () => {
   const templates = createTemplates({ storage, clock: createTestClock() })
   const { id: teamId } = (await storage.firstTeam({}, 0))!
   const input = {
-    ...{ name: 'Order', alias: 'order', subject: 'Order {{{NUMBER}}}', html: '<p>{{{ITEM}}}</p>' },
+    name: 'Order',
+    alias: 'order',
+    subject: 'Order {{{NUMBER}}}',
+    html: '<p>{{{ITEM}}}</p>',
     variables: [
       { key: 'NUMBER', type: 'number' },
       { key: 'ITEM', type: 'string', fallback_value: 'Tea' },
@@ -26,7 +29,7 @@ beforeAll(async () => {
 
 const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
 
-test('a template is listed, shown and published by its alias', async () => {
+test('lists, shows and publishes a template by its alias', async () => {
   const shown = await run(['template', 'show', 'order'])
   expect(shown.stdout).toMatch(/^Status +draft$/m)
   expect(shown.stdout).toMatch(/^Variable NUMBER +number, required$/m)

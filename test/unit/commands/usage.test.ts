@@ -21,19 +21,22 @@ describe('a usage error', () => {
     [['help', 'explode'], /^error: unknown command 'explode'\n/],
     [['domain', 'help', 'explode'], /^error: unknown command 'explode'\n/],
     [['help', 'domain', 'ad'], /^error: unknown command 'ad'\n\(Did you mean add\?\)\n/],
-  ])('in %j exits with code 2 and prints the reason on standard error', async (args, reason) => {
-    const { code, stdout, stderr } = await posthaste(args)
-    expect(stderr).toMatch(reason)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  })
+  ])(
+    'a usage error in %j exits with code 2 and prints the reason on standard error',
+    async (args, reason) => {
+      const { code, stdout, stderr } = await posthaste(args)
+      expect(stderr).toMatch(reason)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    },
+  )
 
-  test('sets the exit code of the process', async () => {
+  test('a usage error sets the exit code of the process', async () => {
     const { code, stdout, stderr } = await posthasteProcess(['explode'])
     expect(stderr).toMatch(/^error: unknown command 'explode'/)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
-  test('is not reported for --help', async () => {
+  test('--help is not a usage error, even without required arguments', async () => {
     const { code, stdout, stderr } = await posthasteProcess(['queue', 'hold', '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('--json')
@@ -58,7 +61,7 @@ describe('help', () => {
     })
   })
 
-  test('is an ordinary argument after a command', async () => {
+  test('help is an ordinary argument after a command', async () => {
     const { config } = installation()
     const { stderr } = await posthaste(['domain', 'show', 'help', '--config', config])
     expect(stderr).toMatch(/^Posthaste has not been set up: /)
@@ -66,7 +69,7 @@ describe('help', () => {
 })
 
 describe('version', () => {
-  test('prints text, or JSON with --json', async () => {
+  test('version prints text, or JSON with --json', async () => {
     const [plain, json] = await Promise.all([
       posthasteProcess(['version']),
       posthasteProcess(['version', '--json']),
@@ -81,7 +84,7 @@ describe('version', () => {
 })
 
 describe.concurrent('a configuration with errors', () => {
-  test('is reported in full on standard error, with exit code 1', async () => {
+  test('all configuration errors are reported on standard error, with exit code 1', async () => {
     const { config } = installation('[http]\nlisten = ["nowhere"]\n[delivery]\nprot = 25\n')
     expect(await posthasteProcess(['domain', 'list', '--config', config])).toEqual({
       code: 1,
@@ -93,14 +96,14 @@ describe.concurrent('a configuration with errors', () => {
     })
   })
 
-  test('prevents serve from starting', async () => {
+  test('a configuration with errors prevents serve from starting', async () => {
     const { config } = installation('[log]\nlevel = 5\n')
     const { code, stderr } = await posthasteProcess(['serve', '--config', config])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^The configuration has an error:\n {2}.*:4: log\.level is 5; expected /)
   })
 
-  test('is reported if the file does not exist', async () => {
+  test('a missing configuration file is reported', async () => {
     const { code, stderr } = await posthaste(['key', 'list', '--config', '/nonexistent/posthaste.toml'])
     expect({ code, stderr }).toEqual({
       code: 1,

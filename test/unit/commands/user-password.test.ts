@@ -19,7 +19,7 @@ afterAll(() => storage.close())
 const accounts = () => createAccounts({ storage, clock: systemClock })
 
 describe('user', () => {
-  test('password sets a password from standard input, and rejects a weak one', async () => {
+  test('user password sets a password from standard input, and rejects a weak one', async () => {
     expect(await run(['password', 'Owner@acme.example'], 'Sunshine2024\n')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
@@ -35,7 +35,7 @@ describe('user', () => {
     })
   })
 
-  test('reset-link prints a link that sets a password, and the audit log does not contain its token', async () => {
+  test('user reset-link prints a link that sets a password, and the audit log does not contain its token', async () => {
     const { code, stdout } = await run(['reset-link', owner.email, '--json'])
     expect(code).toBe(0)
     const { url } = JSON.parse(stdout) as { url: string }
@@ -48,7 +48,7 @@ describe('user', () => {
     expect(user.email).toBe(owner.email)
   })
 
-  test('reset-factors and reset-link print lines that fit a terminal', async () => {
+  test('user reset-factors and reset-link print lines that fit a terminal', async () => {
     expect((await run(['reset-factors', owner.email])).stdout).toBe(
       'owner@acme.example had no second step. All sessions of the account were ended.\n' +
         'The password alone is enough to sign in until a second step is set up.\n',
@@ -61,12 +61,18 @@ describe('user', () => {
     expect(sentences.filter((line) => line.length > 80)).toEqual([])
   })
 
-  test('reset-factors lists linked identities, and removes them with --unlink', async () => {
+  test('user reset-factors lists linked identities, and removes them with --unlink', async () => {
     const now = Date.now()
     const { id: userId } = (await storage.findUser({ email: owner.email }, now))!
     const identity = {
-      ...{ id: newId(now), userId, provider: 'google', issuer: 'https://accounts.google.com' },
-      ...{ subject: '7', email: 'owner@gmail.example', createdAt: now, lastUsedAt: null },
+      id: newId(now),
+      userId,
+      provider: 'google',
+      issuer: 'https://accounts.google.com',
+      subject: '7',
+      email: 'owner@gmail.example',
+      createdAt: now,
+      lastUsedAt: null,
     }
     await storage.linkIdentity({ identity }, now)
     const kept = await run(['reset-factors', owner.email])
@@ -88,7 +94,7 @@ describe('user', () => {
     expect(items[0]).toMatchObject({ action: 'user.reset_factors', details: { unlink: true } })
   })
 
-  test('password without input fails and changes nothing', async () => {
+  test('user password without input fails and changes nothing', async () => {
     expect(await run(['password', owner.email])).toEqual({
       code: 1,
       stdout: '',
@@ -97,7 +103,7 @@ describe('user', () => {
     })
   })
 
-  test('password and reset-link report an unknown address', async () => {
+  test('user password and reset-link report an unknown address', async () => {
     const none = { code: 1, stdout: '', stderr: 'There is no account with the address x@acme.example.\n' }
     expect(await run(['password', 'x@acme.example'], 'another quiet harbour\n')).toEqual(none)
     expect(await run(['reset-link', 'x@acme.example'])).toEqual(none)

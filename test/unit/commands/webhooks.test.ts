@@ -47,12 +47,16 @@ beforeAll(async () => {
 afterAll(() => receiver.close())
 
 describe('webhook', () => {
-  test('an endpoint is added, shown, rotated, disabled, enabled and removed', async () => {
+  test('adds, shows, rotates, disables, enables and removes a webhook', async () => {
     expect(await says('webhook', 'list')).toBe(
       '0 No webhooks. Add one: posthaste webhook add https://example.com/hook\n',
     )
     const made = await json<{ id: string; signing_secret: string; events: string[] }>(
-      ...['webhook', 'add', receiver.url, '--events', 'email.delivered, email.bounced'],
+      'webhook',
+      'add',
+      receiver.url,
+      '--events',
+      'email.delivered, email.bounced',
     )
     expect(made.events).toEqual(['email.delivered', 'email.bounced'])
     const { id, signing_secret: secret } = made
@@ -69,7 +73,10 @@ describe('webhook', () => {
     )
     expect(await says('webhook', 'set', id)).toBe('2 Use --url, --events or --broadcasts.\n')
     const other = await json<{ id: string; broadcasts: boolean }>(
-      ...['webhook', 'add', `${receiver.url}/other`, '--without-broadcasts'],
+      'webhook',
+      'add',
+      `${receiver.url}/other`,
+      '--without-broadcasts',
     )
     expect(other.broadcasts).toBe(false)
     expect(await says('webhook', 'remove', other.id)).toMatch(/^0 /)
@@ -90,7 +97,7 @@ describe('webhook', () => {
     expect(await says('webhook', 'show', id)).toBe('1 Webhook not found. See: posthaste webhook list\n')
   })
 
-  test('a ping reaches the endpoint, and a failing one is exit code 1 with the reason', async () => {
+  test('webhook ping reaches the endpoint, and exits with 1 and the reason if it fails', async () => {
     const { id } = await json<{ id: string }>('webhook', 'add', receiver.url)
     const before = receiver.received.length
     expect(await says('webhook', 'ping', id)).toMatch(/^0 The webhook returned status 200 after \d+ ms\.\n$/)
@@ -114,10 +121,8 @@ describe('webhook', () => {
     await says('webhook', 'remove', id)
   })
 
-  test('a replay counts the events of the range, and refuses what is no range', async () => {
-    const { id } = await json<{ id: string }>(
-      ...['webhook', 'add', receiver.url, '--events', 'email.delivered'],
-    )
+  test('webhook replay counts the events of the time range, and rejects an invalid range', async () => {
+    const { id } = await json<{ id: string }>('webhook', 'add', receiver.url, '--events', 'email.delivered')
     const replay = (...options: string[]) => says('webhook', 'replay', id, ...options)
     expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 Sending 2 events.\n')
     expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 Sending 0 events.\n')
@@ -130,10 +135,8 @@ describe('webhook', () => {
     await says('webhook', 'remove', id)
   })
 
-  test('a replay of a selection takes ids of its events, and nothing beside them', async () => {
-    const { id } = await json<{ id: string }>(
-      ...['webhook', 'add', receiver.url, '--events', 'email.delivered'],
-    )
+  test('webhook replay of selected events accepts only their IDs', async () => {
+    const { id } = await json<{ id: string }>('webhook', 'add', receiver.url, '--events', 'email.delivered')
     const replay = (...options: string[]) => says('webhook', 'replay', id, ...options)
     await replay('--since', '2020-01-01')
     const db = new Database(join(place.dataDir, 'posthaste.db'))
@@ -153,7 +156,7 @@ describe('webhook', () => {
     await says('webhook', 'remove', id)
   })
 
-  test('what is no endpoint, event or id is refused with the reason', async () => {
+  test('rejects an invalid endpoint, event or ID with the reason', async () => {
     expect(await says('webhook', 'add', 'ftp://app.example.com')).toMatch(/^1 .*https:\/\//)
     expect(await says('webhook', 'add', receiver.url, '--events', 'email.read')).toMatch(/^1 .*email\.read/)
     expect(await says('webhook', 'show', 'nobody')).toMatch(/^2 .*An ID looks like/s)
@@ -161,18 +164,25 @@ describe('webhook', () => {
 })
 
 describe('metrics', () => {
-  test('are shown as a table and as the object of the API', async () => {
+  test('metrics show prints a table, or the object of the API', async () => {
     const shown = await says('metrics', 'show', '--metrics', 'sent,delivered,delivery_rate')
     expect(shown).toMatch(/^0 From \d{4}-\S+ to \S+\nSENT +DELIVERED +DELIVERY RATE\n2 +2 +1\n$/)
     const report = await json<{ totals: object; data: object[] }>(
-      ...['metrics', 'show', '--metrics', 'delivered', '--by', 'period', '--granularity', 'monthly'],
+      'metrics',
+      'show',
+      '--metrics',
+      'delivered',
+      '--by',
+      'period',
+      '--granularity',
+      'monthly',
     )
     expect(report.totals).toEqual({ delivered: 2 })
     expect(report.data.reduce((sum, row) => sum + (row as { delivered: number }).delivered, 0)).toBe(2)
     expect(await says('metrics', 'show', '--timezone', 'Moon/Crater')).toMatch(/^2 .*timezone/)
   })
 
-  test('are told apart by one thing', async () => {
+  test('metrics breakdown groups by one dimension', async () => {
     const by = (...options: string[]) =>
       says('metrics', 'breakdown', '--metrics', 'sent,delivered', ...options)
     expect(await by()).toMatch(
@@ -188,13 +198,16 @@ describe('metrics', () => {
       /^2 --metrics sent is not available here; use all or one of delivered,/,
     )
     const report = await json<{ by: string; totals: object; data: { value: string; counts: object }[] }>(
-      ...['metrics', 'breakdown', '--by', 'provider'],
+      'metrics',
+      'breakdown',
+      '--by',
+      'provider',
     )
     expect(report).toMatchObject({ by: 'provider', totals: { delivered: 2 } })
     expect(report.data).toHaveLength(1)
   })
 
-  test('are counted again, which says how many numbers were wrong', async () => {
+  test('metrics recompute corrects wrong numbers and reports how many it changed', async () => {
     expect(await says('metrics', 'recompute')).toBe('0 All numbers were correct.\n')
     const db = new Database(join(place.dataDir, 'posthaste.db'))
     expect(db.prepare("update metrics set n = 7 where counter = 'delivered'").run().changes).toBe(1)

@@ -10,7 +10,7 @@ function read(settings: Record<string, string>): unknown {
 }
 
 describe('[acme]', () => {
-  test('is off unless agree_terms is true', () => {
+  test('[acme] is off unless agree_terms is true', () => {
     expect(read({})).toMatchObject({ agree_terms: false, directory: 'letsencrypt', challenge: 'http-01' })
   })
   test('rejects acme.email without agree_terms', () => {
@@ -18,7 +18,7 @@ describe('[acme]', () => {
       'acme.email has no effect until acme.agree_terms is true. Read the terms of the certificate authority, then set it.',
     ])
   })
-  test('requires the settings of its challenge type', () => {
+  test('[acme] requires the settings of its challenge type', () => {
     const agreed = { acme__agree_terms: 'true' }
     expect(read({ ...agreed, acme__challenge: 'dns-01' })).toEqual([
       'acme.challenge "dns-01" requires acme.hook.',
@@ -30,12 +30,12 @@ describe('[acme]', () => {
       read({ ...agreed, acme__challenge: 'tls-alpn-01', http__tls_listen: '0.0.0.0:443' }),
     ).toMatchObject({ challenge: 'tls-alpn-01' })
   })
-  test('requires both external account binding settings or neither', () => {
+  test('[acme] requires both external account binding settings or neither', () => {
     expect(read({ acme__agree_terms: 'true', acme__eab_key_id: 'kid-1' })).toEqual([
       'acme.eab_key_id and acme.eab_hmac_key belong together: set both or neither.',
     ])
   })
-  test('accepts only an https:// directory URL', () => {
+  test('[acme] accepts only an https:// directory URL', () => {
     expect(read({ acme__agree_terms: 'true', acme__directory: 'http://ca.test/dir' })).toEqual([
       expect.stringContaining('expected "letsencrypt", "letsencrypt-staging" or an https:// URL') as string,
     ])

@@ -20,8 +20,8 @@ const alerts = (keys: Record<string, number>): Record<string, string> =>
     Object.entries(keys).map(([key, value]) => [`POSTHASTE_ALERTS__${key.toUpperCase()}`, String(value)]),
   )
 
-describe('the levels of alerts', () => {
-  test('in the configuration are in percent', () => {
+describe('alert thresholds', () => {
+  test('alert thresholds are configured in percent', () => {
     expect(configured({}).alerts).toEqual({
       bounces_opens_percent: 3,
       bounces_closes_percent: 2,
@@ -43,7 +43,7 @@ describe('the levels of alerts', () => {
     })
   })
 
-  test('are the documented ones unless they are configured', () => {
+  test('alert thresholds have the documented defaults', () => {
     const levels = alertLevels(configured({}))
     for (const kind of Object.keys(ALERT_LEVELS) as (keyof typeof ALERT_LEVELS)[]) {
       expect(levels[kind].opens).toBeCloseTo(ALERT_LEVELS[kind].opens, 12)
@@ -53,7 +53,7 @@ describe('the levels of alerts', () => {
     }
   })
 
-  test('of complaints can be numbers of their own instead of shares of the limit', () => {
+  test('complaint thresholds can be absolute instead of shares of the limit', () => {
     const { complaints } = alertLevels(
       configured(alerts({ complaints_opens_percent: 0.05, complaints_closes_percent: 0.02 })),
     )
@@ -66,7 +66,7 @@ describe('the levels of alerts', () => {
     ['complaints', { complaints_least: 1 }, { complained: 1 }],
     ['deferrals', { deferrals_opens_percent: 50 }, { deferred: 1200 }],
     ['queue', { queue_opens: 5, queue_closes: 2 }, {}],
-  ])('decide when an alert about %s opens: %j', (kind, keys, more) => {
+  ])('the thresholds decide when an alert about %s opens: %j', (kind, keys, more) => {
     const { domain } = newDomain('t1', 'shop.example')
     const delivered = kind === 'complaints' ? 900 : 1000
     const results = { ...addResults([]), delivered, ...more }
@@ -107,7 +107,7 @@ describe('the levels of alerts', () => {
       { complaints_opens_percent: 0.1 },
       'alerts.complaints_opens_percent and alerts.complaints_closes_percent belong together',
     ],
-  ])('%j are refused', (keys, why) => {
+  ])('rejects the thresholds %j', (keys, why) => {
     const loaded = load(alerts(keys))
     const messages = 'complaints' in loaded ? loaded.complaints.map(({ message }) => message) : []
     expect(messages).toEqual([expect.stringContaining(why)])

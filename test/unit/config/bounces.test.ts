@@ -2,15 +2,15 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { whyUnsafe } from '../../../appliance/config/pattern.ts'
-import { loadBounces, TableRefused } from '../../../appliance/config/config.ts'
+import { explainUnsafePattern } from '../../../appliance/config/pattern.ts'
+import { loadBounceRules, InvalidTable } from '../../../appliance/config/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-bounces-'))
 const file = join(folder, 'bounces.toml')
 
 function load(toml: string) {
   writeFileSync(file, toml)
-  return loadBounces(file)
+  return loadBounceRules(file)
 }
 
 /** Returns the errors about a file, without its folder. */
@@ -18,7 +18,7 @@ function refused(toml: string): string[] {
   try {
     load(toml)
   } catch (error) {
-    if (!(error instanceof TableRefused)) throw error
+    if (!(error instanceof InvalidTable)) throw error
     return error.message.replaceAll(`${folder}/`, '').split('\n  ').slice(1)
   }
   throw new Error('the rules were taken')
@@ -36,10 +36,10 @@ const rule = (...lines: string[]): string =>
 
 describe('bounces.toml', () => {
   test('loads the shipped rules', () => {
-    expect(loadBounces().length).toBeGreaterThan(60)
+    expect(loadBounceRules().length).toBeGreaterThan(60)
   })
 
-  test("puts the operator's rules before the shipped ones", () => {
+  test('puts the operator’s rules before the shipped ones', () => {
     const rules = load(rule('code = ["550"]', "text = ['\\bnope\\b']", 'provider = ["yahoo"]'))
     expect(rules[0]).toEqual({
       topic: 'mine',
@@ -51,7 +51,7 @@ describe('bounces.toml', () => {
       text: [/\bnope\b/iu],
       provider: ['yahoo'],
     })
-    expect(rules.slice(1)).toEqual(loadBounces())
+    expect(rules.slice(1)).toEqual(loadBounceRules())
   })
 
   test('loads the advice, link and shaping of a rule', () => {
@@ -137,7 +137,7 @@ describe('bounces.toml', () => {
     ])
   })
 
-  test('rejects a file with other content', () => {
+  test('rejects a file that contains no bounce rules', () => {
     expect(refused('rules = 1')).toEqual(['bounces.toml:1: unknown key rules; a rule starts with [[rule]].'])
     expect(refused('rule = 1')).toEqual([
       'bounces.toml:1: rule must be a list: write [[rule]] before each rule.',
@@ -145,7 +145,7 @@ describe('bounces.toml', () => {
   })
 
   test('reports an unreadable file and invalid TOML', () => {
-    expect(() => loadBounces(join(folder, 'none.toml'))).toThrow('none.toml: it cannot be read (ENOENT).')
+    expect(() => loadBounceRules(join(folder, 'none.toml'))).toThrow('none.toml: it cannot be read (ENOENT).')
     expect(refused('[[rule]\n')[0]).toMatch(/^bounces\.toml:1: not TOML at column \d+: /)
   })
 })
@@ -169,7 +169,7 @@ describe('whyUnsafe', () => {
     ['x.{0,500}y', 'allows more than 100 repetitions with {0,500}'],
     ['(a)\\1', 'has a backreference'],
     ['a+b+c+d+', 'has more than 3 quantifiers in one alternative'],
-  ])('for the pattern %s returns %s', (pattern, why) => {
-    expect(whyUnsafe(pattern)).toBe(why)
+  ])('the safety check of the pattern %s returns %s', (pattern, why) => {
+    expect(explainUnsafePattern(pattern)).toBe(why)
   })
 })

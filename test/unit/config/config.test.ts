@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { formatComplaint, loadConfig, type LoadArgs } from '../../../appliance/config/config.ts'
-import { renderExample } from '../../../scripts/generators/configuration.ts'
+import { formatConfigError, loadConfig, type LoadArgs } from '../../../appliance/config/config.ts'
+import { renderExampleConfig } from '../../../scripts/generators/configuration.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-config-'))
 let count = 0
@@ -17,7 +17,7 @@ function file(text: string): string {
 
 function load(text: string, env: NodeJS.ProcessEnv = {}) {
   const loaded = loadConfig({ file: file(text), env })
-  if ('complaints' in loaded) throw new Error(loaded.complaints.map(formatComplaint).join('\n'))
+  if ('complaints' in loaded) throw new Error(loaded.complaints.map(formatConfigError).join('\n'))
   return loaded
 }
 
@@ -26,14 +26,14 @@ function complaintsOf(text: string, env: NodeJS.ProcessEnv = {}, more: Partial<L
   const path = file(text)
   const loaded = loadConfig({ file: path, env, ...more })
   return 'complaints' in loaded
-    ? loaded.complaints.map((one) => formatComplaint(one).replaceAll(path, ''))
+    ? loaded.complaints.map((one) => formatConfigError(one).replaceAll(path, ''))
     : []
 }
 
 const minimal = 'hostname = "mail.example.com"\n'
 
-describe('a sound configuration', () => {
-  test('needs a hostname only and fills in every default', () => {
+describe('a valid configuration', () => {
+  test('requires only a hostname and fills in every default', () => {
     expect(load(minimal).config).toEqual({
       hostname: 'mail.example.com',
       data_dir: '/var/lib/posthaste',
@@ -93,7 +93,7 @@ describe('a sound configuration', () => {
     })
   })
 
-  test('takes values from the file', () => {
+  test('reads values from the file', () => {
     const { config, source } = load(
       `hostname = "MAIL.Example.com"
 [http]
@@ -113,12 +113,12 @@ allow_networks = ["127.0.0.0/8", "fd00::/8", "192.0.2.7"]
     expect(config.delivery.allow_networks).toEqual(['127.0.0.0/8', 'fd00::/8', '192.0.2.7'])
   })
 
-  test('does not share default lists between two loads', () => {
+  test('two loads do not share default lists', () => {
     load(minimal).config.dns.servers.push('changed')
     expect(load(minimal).config.dns.servers).toEqual([])
   })
 
-  test('comes from the environment alone when there is no default file', () => {
+  test('the configuration can come from the environment alone when there is no default file', () => {
     const loaded = loadConfig({
       env: { POSTHASTE_HOSTNAME: 'mx.example.net' },
       defaultFile: join(folder, 'none'),
@@ -139,7 +139,7 @@ describe('the environment', () => {
     OTHER: 'x',
   }
 
-  test('beats the file, with lists, numbers and booleans', () => {
+  test('environment variables override the file, with lists, numbers and booleans', () => {
     const { config } = load(`${minimal}[delivery]\nport = 26\n[log]\nlevel = "warn"\n`, env)
     expect(config.hostname).toBe('env.example.com')
     expect(config.http.listen).toEqual(['127.0.0.1:1', '[::1]:2'])
@@ -149,11 +149,11 @@ describe('the environment', () => {
     expect(config.log.level).toBe('warn')
   })
 
-  test('takes a list that begins with a bracketed address', () => {
+  test('an environment variable can be a list that begins with a bracketed address', () => {
     expect(load(minimal, { POSTHASTE_HTTP__LISTEN: '[::1]:1' }).config.http.listen).toEqual(['[::1]:1'])
   })
 
-  test('takes tables as JSON', () => {
+  test('an environment variable can contain tables as JSON', () => {
     const trusted = [
       {
         listen: '10.0.0.5:2525',
@@ -166,13 +166,13 @@ describe('the environment', () => {
     )
   })
 
-  test('mends a bad value of the file', () => {
+  test('an environment variable overrides an invalid value in the file', () => {
     expect(load('hostname = 5', { POSTHASTE_HOSTNAME: 'a.example.com' }).config.hostname).toBe(
       'a.example.com',
     )
   })
 
-  test('complains under the name of the variable', () => {
+  test('errors in the environment are reported with the name of the variable', () => {
     expect(
       complaintsOf(minimal, {
         POSTHASTE_DELIVERY__PORT: 'abc',
@@ -190,13 +190,13 @@ describe('the environment', () => {
     ])
   })
 
-  test('leave the master key to who reads it: it is no setting, and nothing is said of it', () => {
+  test('does not read or report POSTHASTE_MASTER_KEY, which is not a setting', () => {
     const loaded = load(minimal, { POSTHASTE_MASTER_KEY: 'never shown' })
     expect(JSON.stringify(loaded)).not.toContain('never shown')
     expect(loaded).toMatchObject({ notes: [] })
   })
 
-  test('ignores, with a note, what container platforms make up', () => {
+  test('ignores variables set by container platforms, and returns a note about them', () => {
     expect(load(minimal, { POSTHASTE_SERVICE_HOST: '10.0.0.1', POSTHASTE_PORT_8025_TCP: 'x' }).notes).toEqual(
       [
         'The environment variable POSTHASTE_SERVICE_HOST is not a Posthaste setting and was ignored.',
@@ -205,14 +205,14 @@ describe('the environment', () => {
     )
   })
 
-  test('never repeats a secret', () => {
+  test('an error never contains a secret', () => {
     const [complaint] = complaintsOf(`${minimal}[acme]\neab_hmac_key = ["hunter2"]\n`)
     expect(complaint).toBe(':3: acme.eab_hmac_key is a value (hidden); expected a string.')
   })
 })
 
-describe('complaints', () => {
-  test('come all at once, from top to bottom, with key and line', () => {
+describe('configuration errors', () => {
+  test('all errors are reported at once, from top to bottom, with key and line', () => {
     const text = `hostnme = "mail.example.com"
 data_dir = "relative"
 
@@ -254,7 +254,7 @@ level = "verbose"
     ['mail_1.example.com', '"mail_1.example.com"'],
     ['-a.example.com', '"-a.example.com"'],
     ['', '""'],
-  ])('name the hostname %j', (hostname, found) => {
+  ])('rejects the hostname %j', (hostname, found) => {
     expect(complaintsOf(`hostname = "${hostname}"`)).toEqual([
       `:1: hostname is ${found}; expected a fully qualified hostname such as mail.example.com.`,
     ])
@@ -266,7 +266,7 @@ level = "verbose"
     'https://u:p@mail.example.com',
     'https://a.example/?x',
     'https://',
-  ])('name the public_url %s', (url) => {
+  ])('rejects the public_url %s', (url) => {
     expect(complaintsOf(`${minimal}[http]\npublic_url = "${url}"`)).toHaveLength(1)
   })
 
@@ -280,30 +280,30 @@ level = "verbose"
     '0.0.0.0:x',
     'a b:1',
     '300.1.1.1:1',
-  ])('name the listening address %s', (address) => {
+  ])('rejects the listening address %s', (address) => {
     expect(complaintsOf(`${minimal}[http]\nlisten = ["${address}"]`)).toHaveLength(1)
   })
 
-  test('name a TOML mistake with line and column, and nothing that follows from it', () => {
+  test('reports a TOML syntax error with line and column, and no errors that follow from it', () => {
     expect(complaintsOf('hostname = "mail.example.com"\n[http\nlisten = 5\n')).toEqual([
       expect.stringMatching(/^:2: not TOML at column \d+: .+\.$/),
     ])
   })
 
-  test('name a key that is set twice', () => {
+  test('reports a key that is set twice', () => {
     expect(complaintsOf(`${minimal}${minimal}`)).toEqual([
       expect.stringMatching(/^:2: not TOML at column 1: /),
     ])
   })
 
-  test('say where a key of another section belongs', () => {
+  test('suggests the right section for a key in the wrong one', () => {
     expect(complaintsOf(`${minimal}listen = ["0.0.0.0:1"]\n[http]\nport = 80`)).toEqual([
       ':2: unknown key listen. Did you mean http.listen?',
       ':4: unknown key http.port. Did you mean delivery.port?',
     ])
   })
 
-  test('name the tables of a list, at their own lines', () => {
+  test('reports errors in tables of a list at their own lines', () => {
     const text = `${minimal}
 [[smtp.trusted]]
 listen = "10.0.0.5:2525"
@@ -322,7 +322,7 @@ api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
     ])
   })
 
-  test('say what does not go together in an identity provider', () => {
+  test('reports conflicting settings of an identity provider', () => {
     const text = `${minimal}
 [[sign_in.providers]]
 id = "google"
@@ -356,7 +356,7 @@ client_id = "x"
   })
 
   test.each(['http://login.example.com', 'login.example.com', 'https://login.example.com/?x=1'])(
-    'refuse %s as an issuer, and never show a secret',
+    'rejects the issuer %s, and never shows a secret',
     (issuer) => {
       const text = `${minimal}\n[[sign_in.providers]]\nid = "a"\nclient_id = "x"\nclient_secret = 5\nissuer = "${issuer}"\n`
       const [secret, address] = complaintsOf(text)
@@ -365,7 +365,7 @@ client_id = "x"
     },
   )
 
-  test('find the line of dotted, quoted and inline keys, past multi-line strings', () => {
+  test('finds the line of dotted, quoted and inline keys, past multi-line strings', () => {
     expect(
       complaintsOf(`note = """
 hostname = "in a string"
@@ -382,7 +382,7 @@ http = { listen = [] }
     ])
   })
 
-  test('name a strange key whatever characters it has', () => {
+  test('reports an unknown key whatever characters it contains', () => {
     expect(complaintsOf(`${minimal}"a[b" = 1\n"__proto__" = 2\nconstructor = 3\n`)).toEqual([
       expect.stringContaining('unknown key a[b.'),
       expect.stringContaining('unknown key __proto__.'),
@@ -390,19 +390,19 @@ http = { listen = [] }
     ])
   })
 
-  test('name a section that is written as a value', () => {
+  test('reports a section that is written as a value', () => {
     expect(complaintsOf(`${minimal}http = 80`)).toEqual([
       ':2: http is a section. Write [http] before its keys.',
     ])
   })
 
-  test('name the engines that there are', () => {
+  test('an unknown storage engine is reported with the available ones', () => {
     expect(complaintsOf(`${minimal}[storage]\nengine = "mysql"\n`)).toEqual([
       ':3: storage.engine is "mysql"; expected "sqlite" or "postgres".',
     ])
   })
 
-  test('name settings that do not go together', () => {
+  test('reports conflicting settings', () => {
     expect(
       complaintsOf(`${minimal}[tls]
 cert = "/a.pem"
@@ -415,23 +415,23 @@ max_connections = 5
     ])
   })
 
-  test('name a file that was asked for and is not there', () => {
+  test('reports a missing configuration file', () => {
     const loaded = loadConfig({ file: join(folder, 'none.toml'), env: {} })
-    expect('complaints' in loaded && loaded.complaints.map(formatComplaint)).toEqual([
+    expect('complaints' in loaded && loaded.complaints.map(formatConfigError)).toEqual([
       `${folder}/none.toml: file not found.`,
     ])
   })
 
-  test('name a file that cannot be read', () => {
+  test('reports an unreadable configuration file', () => {
     const loaded = loadConfig({ file: folder, env: {} })
-    const said = 'complaints' in loaded && loaded.complaints.map(formatComplaint)
+    const said = 'complaints' in loaded && loaded.complaints.map(formatConfigError)
     expect(said).toEqual([`${folder}: it cannot be read (EISDIR).`])
   })
 })
 
 describe('the generated files', () => {
-  test('hold an example that can be used as it is, and with every line switched on', () => {
-    const example = renderExample()
+  test('the generated example is valid as it is, and with every line uncommented', () => {
+    const example = renderExampleConfig()
     const bare = load(example)
     expect(bare.notes).toEqual([])
     expect(bare.config).toEqual(load(minimal).config)

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { formatComplaint, loadConfig } from '../../../appliance/config/config.ts'
+import { formatConfigError, loadConfig } from '../../../appliance/config/config.ts'
 
 const file = join(mkdtempSync(join(tmpdir(), 'posthaste-listeners-')), 'posthaste.toml')
 
@@ -11,7 +11,7 @@ function complaintsOf(text: string): string[] {
   writeFileSync(file, text)
   const loaded = loadConfig({ file, env: {} })
   return 'complaints' in loaded
-    ? loaded.complaints.map((one) => formatComplaint(one).replaceAll(file, ''))
+    ? loaded.complaints.map((one) => formatConfigError(one).replaceAll(file, ''))
     : []
 }
 

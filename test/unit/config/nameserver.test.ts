@@ -13,7 +13,7 @@ function complaints(settings: Record<string, string>): string[] {
   return 'complaints' in loaded ? loaded.complaints.map(({ message }) => message) : []
 }
 
-test('the other settings of the DNS server need a zone', () => {
+test('settings of the DNS server have no effect without a zone', () => {
   expect(complaints({ listen: '192.0.2.1:53', rotate_days: '30' })).toEqual([
     'nameserver.listen has no effect without nameserver.zone.',
     'nameserver.rotate_days has no effect without nameserver.zone.',
@@ -21,7 +21,7 @@ test('the other settings of the DNS server need a zone', () => {
   expect(complaints({ zone: 'dns.mail.example.com', listen: '192.0.2.1:53' })).toEqual([])
 })
 
-test('the zone must not hide this server, or contain the names of the DNS servers', () => {
+test('rejects a zone that contains the server’s hostname or the names of the DNS servers', () => {
   for (const zone of ['mail.example.com', 'Example.com'])
     expect(complaints({ zone })).toEqual([
       'nameserver.zone contains hostname (mail.example.com). Choose a name below or beside it, such as dns.mail.example.com.',

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { loadPlans, PlansRefused } from '../../../appliance/config/config.ts'
+import { loadPlans, InvalidPlans } from '../../../appliance/config/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-plans-'))
 const file = join(folder, 'plans.toml')
@@ -18,7 +18,7 @@ function refused(toml: string): string[] {
   try {
     load(toml)
   } catch (error) {
-    if (!(error instanceof PlansRefused)) throw error
+    if (!(error instanceof InvalidPlans)) throw error
     return error.message.replaceAll(`${folder}/`, '').split('\n  ').slice(1)
   }
   throw new Error('It was not refused.')
@@ -40,7 +40,7 @@ describe('plans.toml', () => {
     })
   })
 
-  test('reports every error with its line', () => {
+  test('reports every error in plans.toml with its line', () => {
     const toml = [
       'basic = 5',
       '[unlimited]',
@@ -61,13 +61,13 @@ describe('plans.toml', () => {
     ])
   })
 
-  test('is rejected without the plan of new teams', () => {
+  test('rejects plans.toml without the plan of new teams', () => {
     expect(refused('[free]\ndaily = 1\n')).toEqual([
       'plans.toml: the plan [unlimited] is missing. New teams start with it.',
     ])
   })
 
-  test('is rejected if it is invalid TOML or missing', () => {
+  test('rejects plans.toml if it is invalid TOML or missing', () => {
     expect(refused('[unlimited]\n[free\n')[0]).toMatch(/^plans\.toml:2: not TOML at column \d+: /)
     expect(() => loadPlans(join(folder, 'none.toml'))).toThrow('none.toml: it cannot be read (ENOENT).')
   })

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadProviderRules, TableRefused } from '../../../appliance/config/config.ts'
+import { loadProviderRules, InvalidTable } from '../../../appliance/config/config.ts'
 
 const file = join(mkdtempSync(join(tmpdir(), 'posthaste-rules-')), 'rules.toml')
 
@@ -26,8 +26,14 @@ test("the operator's provider rules replace the shipped ones", () => {
     providers: [{ id: 'mine', name: 'Mine', bulk: 10, domains: ['mine.example'] }],
     rules: [
       {
-        ...{ id: 'mine-dmarc', provider: 'mine', check: 'dmarc', bulk: true, limit: null, reply: null },
-        ...{ source: 'https://mine.example/', date: '2025-01-02' },
+        id: 'mine-dmarc',
+        provider: 'mine',
+        check: 'dmarc',
+        bulk: true,
+        limit: null,
+        reply: null,
+        source: 'https://mine.example/',
+        date: '2025-01-02',
       },
     ],
   })
@@ -45,7 +51,7 @@ test('errors in provider rules are reported with their lines', () => {
   try {
     load(wrong.join(''))
   } catch (error) {
-    if (!(error instanceof TableRefused)) throw error
+    if (!(error instanceof InvalidTable)) throw error
     message = error.message.replaceAll(file, 'rules.toml')
   }
   expect(message.split('\n  ')).toEqual([

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadProviders, loadReceivers } from '../../../appliance/config/config.ts'
-import { providerOf } from '../../../appliance/shaping/shaping.ts'
+import { determineProvider } from '../../../appliance/shaping/shaping.ts'
 
 const OTHER =
   '[hosting]\nname = "H"\nmx = ["mail.hosting.test"]\nshare = 1\nround_trip_ms = 1\naccept_ms = 1\n'
@@ -16,11 +16,11 @@ function load(text: string): ReturnType<typeof loadReceivers> {
 }
 
 describe('the shipped receivers', () => {
-  test('include every provider of the table, so that each limit is simulated', () => {
+  test('the shipped receivers include every known provider, so that each limit is simulated', () => {
     const table = loadProviders({ connections: 10 })
     const known = new Set(
       loadReceivers().map(({ mx }) =>
-        providerOf(
+        determineProvider(
           mx.map((exchange, preference) => ({ preference, exchange })),
           table,
         ),
@@ -31,7 +31,7 @@ describe('the shipped receivers', () => {
     expect(missing).toEqual([])
   })
 
-  test('name where each limit is published, or that it is an estimate', () => {
+  test('each limit of the shipped receivers has a source, or is marked as an estimate', () => {
     const limits = loadReceivers().flatMap((one) => [
       one.connections,
       one.messagesPerConnection,
@@ -45,7 +45,7 @@ describe('the shipped receivers', () => {
 })
 
 describe('a file of receivers', () => {
-  test('has defaults for what an entry leaves out', () => {
+  test('a receiver has defaults for omitted keys', () => {
     const [, one] = load(OTHER + ONE)
     expect(one).toMatchObject({ id: 'one', domains: [], connections: null, greylist: null })
     expect(one!.unknown).toMatch(/^550 5\.1\.1 /)
@@ -76,7 +76,7 @@ describe('a file of receivers', () => {
       `${OTHER}domains = ["a.test"]\n${ONE}domains = ["a.test"]\n`,
       'one.domains has a.test, which hosting also has',
     ],
-  ])('with %s is refused', (_, text, why) => {
+  ])('rejects a receivers file with %s', (_, text, why) => {
     expect(() => load(text)).toThrow(why)
   })
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { findConfig, readRunning, sandboxConfig } from '../../../appliance/config/config.ts'
+import { findConfig, readRunningSandbox, createSandboxConfig } from '../../../appliance/config/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-sandbox-'))
 const written = join(folder, 'posthaste.toml')
@@ -11,8 +11,8 @@ writeFileSync(written, 'hostname = "mail.example.com"\n')
 describe('the sandbox', () => {
   const found = (args: Parameters<typeof findConfig>[0]) => findConfig(args).sandbox
 
-  test('allows delivery to loopback, and reads environment variables', () => {
-    const loaded = sandboxConfig({ env: { POSTHASTE_HTTP__LISTEN: '127.0.0.1:0' }, directory: folder })
+  test('the sandbox allows delivery to loopback, and reads environment variables', () => {
+    const loaded = createSandboxConfig({ env: { POSTHASTE_HTTP__LISTEN: '127.0.0.1:0' }, directory: folder })
     expect(loaded).toMatchObject({
       config: {
         hostname: 'mail.posthaste.localhost',
@@ -24,7 +24,7 @@ describe('the sandbox', () => {
     })
   })
 
-  test('is selected only if nothing is configured', () => {
+  test('the sandbox is selected only if nothing is configured', () => {
     const none = join(folder, 'none')
     expect(found({ env: {}, defaultFile: none })).toBe(true)
     expect(found({ env: {}, defaultFile: written })).toBe(false)
@@ -32,14 +32,14 @@ describe('the sandbox', () => {
     expect(found({ env: { POSTHASTE_HOSTNAME: 'a.example.com' }, defaultFile: none })).toBe(false)
   })
 
-  test('is found by its running.json while its process exists', () => {
+  test('the sandbox is found by its running.json while its process exists', () => {
     const running = { dns: '127.0.0.1:5300', deliveryPort: 2525, pid: process.pid }
     const directory = mkdtempSync(join(folder, 'running-'))
-    expect(readRunning(directory)).toBeUndefined()
+    expect(readRunningSandbox(directory)).toBeUndefined()
     writeFileSync(join(directory, 'running.json'), JSON.stringify(running))
-    expect(readRunning(directory)).toEqual(running)
+    expect(readRunningSandbox(directory)).toEqual(running)
     // Above the highest process ID that Linux assigns.
     writeFileSync(join(directory, 'running.json'), JSON.stringify({ ...running, pid: 4_194_305 }))
-    expect(readRunning(directory)).toBeUndefined()
+    expect(readRunningSandbox(directory)).toBeUndefined()
   })
 })

@@ -2,12 +2,12 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { postgresTarget } from '../../../appliance/assembly/postgres.ts'
-import { formatComplaint, loadConfig, type Loaded } from '../../../appliance/config/config.ts'
+import { loadPostgresTarget } from '../../../appliance/assembly/postgres.ts'
+import { formatConfigError, loadConfig, type LoadResult } from '../../../appliance/config/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-storage-'))
 
-const load = (storage: Record<string, string>): Loaded => {
+const load = (storage: Record<string, string>): LoadResult => {
   const variables = Object.entries(storage).map(([key, value]) => [
     `POSTHASTE_STORAGE__${key.toUpperCase()}`,
     value,
@@ -21,13 +21,13 @@ const load = (storage: Record<string, string>): Loaded => {
 
 function complaintsOf(storage: Record<string, string>): string[] {
   const loaded = load(storage)
-  return 'complaints' in loaded ? loaded.complaints.map(formatComplaint) : []
+  return 'complaints' in loaded ? loaded.complaints.map(formatConfigError) : []
 }
 
 function targetOf(storage: Record<string, string>) {
   const loaded = load({ engine: 'postgres', ...storage })
-  if ('complaints' in loaded) throw new Error(loaded.complaints.map(formatComplaint).join('\n'))
-  return postgresTarget(loaded.config)
+  if ('complaints' in loaded) throw new Error(loaded.complaints.map(formatConfigError).join('\n'))
+  return loadPostgresTarget(loaded.config)
 }
 
 test('PostgreSQL settings that are missing, conflicting or without effect are reported', () => {

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { digestOf, startExchangers } from '../../../appliance/crashtest/exchanger.ts'
-import { emptyLedger } from '../../../appliance/crashtest/ledger.ts'
+import { computeDigest, startExchangers } from '../../../appliance/crashtest/exchanger.ts'
+import { createLedger } from '../../../appliance/crashtest/ledger.ts'
 
 /** Delivers one message with this text to an exchanger. Returns whether it was intact. */
 async function deliver(text: string, digest: string): Promise<boolean> {
-  const ledger = emptyLedger()
+  const ledger = createLedger()
   const accepted: string[][] = []
   const exchangers = await startExchangers({
     ledger,
@@ -33,13 +33,13 @@ async function deliver(text: string, digest: string): Promise<boolean> {
   }
 }
 
-const digest = digestOf('One\nTwo\nThe end\n')
+const digest = computeDigest('One\nTwo\nThe end\n')
 
 test.each([
   ['as it was sent', 'One\r\nTwo\r\nThe end', true],
   ['with its end missing', 'One\r\nTwo', false],
   ['with a gap in the middle', 'One\r\nThe end', false],
   ['with a changed octet', 'One\r\nTwp\r\nThe end', false],
-])('the exchanger recognizes a message %s', async (_, text, whole) => {
+])('the exchanger verifies a message %s', async (_, text, whole) => {
   expect(await deliver(text, digest)).toBe(whole)
 })

@@ -1,25 +1,25 @@
 import { describe, expect, test } from 'vitest'
-import { nameOfFault, planNodeFaults } from '../../../appliance/crashtest/node-plan.ts'
+import { formatFaultName, planNodeFaults } from '../../../appliance/crashtest/node-plan.ts'
 import {
-  createDice,
-  nameOf,
+  createRandomGenerator,
+  formatKillName,
   planKills,
-  planOnPostgres,
-  UNREACHABLE,
-  unreachableOn,
+  planPostgresKills,
+  UNREACHABLE_POINTS,
+  listUnreachablePoints,
 } from '../../../appliance/crashtest/plan.ts'
 import { CRASH_POINTS } from '../../../appliance/watch/crash-points.ts'
 
 test('planKills depends only on the seed', () => {
-  const plan = (seed: number) => planKills(200, createDice(seed))
+  const plan = (seed: number) => planKills(200, createRandomGenerator(seed))
   expect(plan(7)).toEqual(plan(7))
   expect(plan(7)).not.toEqual(plan(8))
   expect(plan(7)).toHaveLength(200)
 })
 
 test('the migration comes first and only once, followed by every other named point', () => {
-  const plan = planKills(300, createDice(1)).map(nameOf)
-  const reached = Object.keys(CRASH_POINTS).filter((name) => !(name in UNREACHABLE))
+  const plan = planKills(300, createRandomGenerator(1)).map(formatKillName)
+  const reached = Object.keys(CRASH_POINTS).filter((name) => !(name in UNREACHABLE_POINTS))
   const names = [...reached, 'checkpoint-midway']
   expect(plan[0]).toBe('migration')
   expect(plan.filter((name) => name === 'migration')).toHaveLength(1)
@@ -27,47 +27,47 @@ test('the migration comes first and only once, followed by every other named poi
 })
 
 test.each([true, false])(
-  'on PostgreSQL, every named point comes first; its server is killed: %s',
+  'on PostgreSQL, every named point comes first; the database server is killed: %s',
   (ownServer) => {
-    const plan = planOnPostgres(300, createDice(1), { ownServer })
-    const unreachable = unreachableOn('postgres')
+    const plan = planPostgresKills(300, createRandomGenerator(1), { ownServer })
+    const unreachable = listUnreachablePoints('postgres')
     const names = Object.keys(CRASH_POINTS).filter((name) => !(name in unreachable))
     const first = [...names, ...(ownServer ? ['database server, then daemon'] : [])]
     expect(plan).toHaveLength(300)
-    expect(plan.slice(0, first.length).map(nameOf).toSorted()).toEqual(first.toSorted())
+    expect(plan.slice(0, first.length).map(formatKillName).toSorted()).toEqual(first.toSorted())
     expect(plan.some(({ kind }) => kind === 'server')).toBe(ownServer)
   },
 )
 
 test('more than half of a long plan are random kills', () => {
-  const random = planKills(2000, createDice(3)).filter(({ kind }) => kind === 'random')
+  const random = planKills(2000, createRandomGenerator(3)).filter(({ kind }) => kind === 'random')
   expect(random.length).toBeGreaterThan(1100)
   expect(random.length).toBeLessThan(1400)
 })
 
-test('planKills returns a plan shorter than the list of named points', () => {
-  expect(planKills(2, createDice(1))).toHaveLength(2)
-  expect(planKills(0, createDice(1))).toEqual([])
+test('planKills can return a plan shorter than the list of named points', () => {
+  expect(planKills(2, createRandomGenerator(1))).toHaveLength(2)
+  expect(planKills(0, createRandomGenerator(1))).toEqual([])
 })
 
-test('createDice stays within the given range', () => {
-  const dice = createDice(0)
+test('the dice stays within the given range', () => {
+  const dice = createRandomGenerator(0)
   const thrown = Array.from({ length: 1000 }, () => dice.between(2, 4))
   expect(new Set(thrown)).toEqual(new Set([2, 3, 4]))
-  expect(createDice(5).shuffled([1, 2, 3, 4]).toSorted()).toEqual([1, 2, 3, 4])
+  expect(createRandomGenerator(5).shuffled([1, 2, 3, 4]).toSorted()).toEqual([1, 2, 3, 4])
 })
 
 describe('faults of several nodes', () => {
-  const plan = (faults: number, seed = 1) => planNodeFaults(faults, 3, createDice(seed))
+  const plan = (faults: number, seed = 1) => planNodeFaults(faults, 3, createRandomGenerator(seed))
 
-  test('depend only on the seed', () => {
+  test('the faults of several nodes depend only on the seed', () => {
     expect(plan(100)).toEqual(plan(100))
     expect(plan(100)).not.toEqual(plan(100, 2))
     expect(plan(0)).toEqual([])
   })
 
-  test('start with one of each kind, and a long plan has many of each', () => {
-    const kinds = plan(300).map(nameOfFault)
+  test('the faults start with one of each kind, and a long plan has many of each', () => {
+    const kinds = plan(300).map(formatFaultName)
     const expected = [
       'database server',
       'database server, long',
@@ -81,11 +81,11 @@ describe('faults of several nodes', () => {
   })
 
   test('long outages last longer than a node counts as alive without renewal', () => {
-    const outages = plan(300).filter((one) => nameOfFault(one) === 'database server, long')
+    const outages = plan(300).filter((one) => formatFaultName(one) === 'database server, long')
     expect(Math.min(...outages.map((one) => ('downMs' in one ? one.downMs : 0)))).toBeGreaterThan(15_000)
   })
 
-  test('hit every node, and pauses are longer than a node works without renewal', () => {
+  test('the faults hit every node, and pauses are longer than a node works without renewal', () => {
     const faults = plan(300)
     const nodes = faults.flatMap((one) => ('node' in one ? [one.node] : []))
     expect(new Set(nodes)).toEqual(new Set([0, 1, 2]))

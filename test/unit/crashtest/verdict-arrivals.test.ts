@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { emptyLedger, type Arrival, type Ledger, type Told } from '../../../appliance/crashtest/ledger.ts'
-import { isArrivalsSound, judgeArrivals } from '../../../appliance/crashtest/verdict-arrivals.ts'
+import {
+  createLedger,
+  type Arrival,
+  type Ledger,
+  type ReceivedWebhook,
+} from '../../../appliance/crashtest/ledger.ts'
+import { didArrivalsPass, evaluateArrivals } from '../../../appliance/crashtest/verdict-arrivals.ts'
 
 const GONE = 'gone-r1-0@crash1.test'
 
@@ -16,7 +21,7 @@ const email = (change: Partial<Arrival> = {}): Arrival => ({
 const report = (change: Partial<Arrival> = {}): Arrival =>
   email({ mark: 'd1', about: { emailId: 'id-1', recipient: GONE }, ...change })
 
-const told = (change: Partial<Told> = {}): Told => ({
+const told = (change: Partial<ReceivedWebhook> = {}): ReceivedWebhook => ({
   id: 'msg_1',
   emailId: 'in-1',
   type: 'email.received',
@@ -26,7 +31,7 @@ const told = (change: Partial<Told> = {}): Told => ({
 })
 
 const ledger = (change: Partial<Ledger>): Ledger => ({
-  ...emptyLedger(),
+  ...createLedger(),
   kills: [
     { number: 1, runs: [1], how: 'random', at: 1, until: null, conversations: 0, inFlight: 0, freedMs: null },
   ],
@@ -37,11 +42,13 @@ const ledger = (change: Partial<Ledger>): Ledger => ({
 const stored = { id: 'in-1', mark: 'm1.1', whole: true }
 const bounced = told({ type: 'email.bounced', emailId: 'id-1', to: [GONE] })
 
-describe('a received email', () => {
-  test('passes when it is stored once and its event was received', () => {
-    const verdict = judgeArrivals(ledger({ arrivals: [email()], received: [stored], told: [told(), told()] }))
+describe('verdict on a received email', () => {
+  test('a received email passes if it was stored once and its event was received', () => {
+    const verdict = evaluateArrivals(
+      ledger({ arrivals: [email()], received: [stored], told: [told(), told()] }),
+    )
     expect(verdict).toMatchObject({ emails: 1, reports: 0, resent: 0 })
-    expect(isArrivalsSound(verdict)).toBe(true)
+    expect(didArrivalsPass(verdict)).toBe(true)
   })
 
   test.each<[string, Partial<Ledger>, object]>([
@@ -67,13 +74,13 @@ describe('a received email', () => {
       { received: [stored, { ...stored, mark: 'm9.1' }], told: [told()] },
       { wrong: ['m9.1: nobody sent it'] },
     ],
-  ])('fails when it %s', (_, change, expected) => {
-    const verdict = judgeArrivals(ledger({ arrivals: [email()], ...change }))
+  ])('a received email fails if it %s', (_, change, expected) => {
+    const verdict = evaluateArrivals(ledger({ arrivals: [email()], ...change }))
     expect(verdict).toMatchObject(expected)
-    expect(isArrivalsSound(verdict)).toBe(false)
+    expect(didArrivalsPass(verdict)).toBe(false)
   })
 
-  test('may be stored twice if a kill interrupted the reply, but not without a kill', () => {
+  test('a received email may be stored twice if a kill interrupted the reply, but not without a kill', () => {
     const tries = [
       { mark: 'm1.1', run: 1, accepted: false },
       { mark: 'm1.2', run: 2, accepted: true },
@@ -84,22 +91,22 @@ describe('a received email', () => {
       received,
       told: [told(), told({ id: 'msg_2', emailId: 'in-2' })],
     }
-    const verdict = judgeArrivals(ledger(evidence))
+    const verdict = evaluateArrivals(ledger(evidence))
     expect(verdict.resent).toBe(1)
-    expect(isArrivalsSound(verdict)).toBe(true)
-    expect(judgeArrivals(ledger({ ...evidence, kills: [] })).wrong).toEqual([
+    expect(didArrivalsPass(verdict)).toBe(true)
+    expect(evaluateArrivals(ledger({ ...evidence, kills: [] })).wrong).toEqual([
       'm1.1: stored without a reply, and no kill took it',
     ])
   })
 })
 
-describe('a delivery report', () => {
-  test('passes when it is stored and the bounce was received once', () => {
-    const verdict = judgeArrivals(
+describe('verdict on a delivery report', () => {
+  test('a delivery report passes if it was stored and the bounce was received once', () => {
+    const verdict = evaluateArrivals(
       ledger({ arrivals: [report()], returned: { 'id-1': 1 }, told: [bounced, bounced] }),
     )
     expect(verdict).toMatchObject({ emails: 0, reports: 1 })
-    expect(isArrivalsSound(verdict)).toBe(true)
+    expect(didArrivalsPass(verdict)).toBe(true)
   })
 
   test.each<[string, Partial<Ledger>, object]>([
@@ -115,14 +122,14 @@ describe('a delivery report', () => {
       { returned: { 'id-1': 2 }, told: [bounced] },
       { wrong: ['id-1: 2 reports are stored, 1 were sent'] },
     ],
-  ])('fails when it %s', (_, change, expected) => {
-    const verdict = judgeArrivals(ledger({ arrivals: [report()], ...change }))
+  ])('a delivery report fails if it %s', (_, change, expected) => {
+    const verdict = evaluateArrivals(ledger({ arrivals: [report()], ...change }))
     expect(verdict).toMatchObject(expected)
-    expect(isArrivalsSound(verdict)).toBe(false)
+    expect(didArrivalsPass(verdict)).toBe(false)
   })
 })
 
-test('a permanent refusal is reported as a fault', () => {
-  const verdict = judgeArrivals(ledger({ arrivals: [email({ tries: [], refused: '550 no' })] }))
+test('a permanent rejection is reported as a fault', () => {
+  const verdict = evaluateArrivals(ledger({ arrivals: [email({ tries: [], refused: '550 no' })] }))
   expect(verdict.refused).toEqual(['m1: 550 no'])
 })

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import {
-  emptyLedger,
-  type Copy,
+  createLedger,
+  type AcceptedCopy,
   type Kill,
   type Ledger,
-  type Sent,
+  type SentEmail,
 } from '../../../appliance/crashtest/ledger.ts'
-import { isSound, judgeLedger } from '../../../appliance/crashtest/verdict.ts'
+import { didPass, evaluateLedger } from '../../../appliance/crashtest/verdict.ts'
 
 const RECIPIENT = 'user-r1-0@crash1.test'
 
-const rest = (change: Partial<Sent> = {}): Sent => ({
+const rest = (change: Partial<SentEmail> = {}): SentEmail => ({
   mark: 'r1',
   recipients: [RECIPIENT],
   ids: ['id-1'],
@@ -22,7 +22,7 @@ const rest = (change: Partial<Sent> = {}): Sent => ({
   ...change,
 })
 
-const copy = (change: Partial<Copy> = {}): Copy => ({
+const copy = (change: Partial<AcceptedCopy> = {}): AcceptedCopy => ({
   mark: 'r1',
   recipient: RECIPIENT,
   messageId: '<id-1@sender.test>',
@@ -46,79 +46,79 @@ const killed = (change: Partial<Kill>): Kill => ({
 })
 
 const ledger = (change: Partial<Ledger>): Ledger => ({
-  ...emptyLedger(),
+  ...createLedger(),
   kills: [killed({ how: 'remote-250', at: 1100, conversations: 3, inFlight: 4 })],
   sent: [rest()],
   quit: new Set([1]),
   ...change,
 })
 
-describe('an accepted email', () => {
-  test('counts as delivered with one copy', () => {
-    const verdict = judgeLedger(ledger({ copies: [copy()] }))
+describe('verdict on an accepted email', () => {
+  test('an accepted email with one copy counts as delivered', () => {
+    const verdict = evaluateLedger(ledger({ copies: [copy()] }))
     expect(verdict).toMatchObject({ accepted: 1, expected: 1, delivered: 1, bounced: 0, lost: [], twice: [] })
-    expect(isSound(verdict)).toBe(true)
+    expect(didPass(verdict)).toBe(true)
   })
 
-  test('counts as bounced when the exchanger refused it', () => {
-    const verdict = judgeLedger(ledger({ rejected: new Set([RECIPIENT]) }))
+  test('an accepted email that the exchanger rejected counts as bounced', () => {
+    const verdict = evaluateLedger(ledger({ rejected: new Set([RECIPIENT]) }))
     expect(verdict).toMatchObject({ delivered: 0, bounced: 1, lost: [] })
-    expect(isSound(verdict)).toBe(true)
+    expect(didPass(verdict)).toBe(true)
   })
 
-  test('is lost without a copy or a refusal, which fails the test', () => {
-    const verdict = judgeLedger(ledger({}))
+  test('an accepted email without a copy or a rejection is lost, which fails the test', () => {
+    const verdict = evaluateLedger(ledger({}))
     expect(verdict.lost).toEqual([`r1 ${RECIPIENT}`])
-    expect(isSound(verdict)).toBe(false)
+    expect(didPass(verdict)).toBe(false)
   })
 
-  test('may be missing if its submission was never answered', () => {
-    const verdict = judgeLedger(ledger({ sent: [rest({ ids: [] })] }))
+  test('an email may be missing if its submission was never answered', () => {
+    const verdict = evaluateLedger(ledger({ sent: [rest({ ids: [] })] }))
     expect(verdict).toMatchObject({ accepted: 0, lost: [] })
   })
 
-  test('is wrong when both delivered and refused', () => {
-    const verdict = judgeLedger(ledger({ copies: [copy()], rejected: new Set([RECIPIENT]) }))
+  test('an email that was both delivered and rejected is wrong', () => {
+    const verdict = evaluateLedger(ledger({ copies: [copy()], rejected: new Set([RECIPIENT]) }))
     expect(verdict.wrong).toEqual([`r1 ${RECIPIENT}: delivered and refused`])
   })
 
-  test('is wrong with a changed text, an unknown sender or another recipient', () => {
+  test('an email with a changed text, an unknown sender or another recipient is wrong', () => {
     const copies = [copy({ whole: false }), copy({ mark: 'x' }), copy({ recipient: 'other@crash1.test' })]
-    expect(judgeLedger(ledger({ copies })).wrong.toSorted()).toEqual([
+    expect(evaluateLedger(ledger({ copies })).wrong.toSorted()).toEqual([
       'r1 other@crash1.test: not one of its recipients',
       `r1 ${RECIPIENT}: arrived with another text`,
       `x ${RECIPIENT}: nobody sent it`,
     ])
   })
 
-  test('that was permanently refused fails the test', () => {
-    const verdict = judgeLedger(ledger({ sent: [rest({ ids: [], refused: '422 no' })] }))
+  test('a permanently rejected submission fails the test', () => {
+    const verdict = evaluateLedger(ledger({ sent: [rest({ ids: [], refused: '422 no' })] }))
     expect(verdict.refused).toEqual(['r1: 422 no'])
-    expect(isSound(verdict)).toBe(false)
+    expect(didPass(verdict)).toBe(false)
   })
 })
 
 describe('a second copy', () => {
-  test('in a later run is explained by a kill soon after the 250', () => {
-    const verdict = judgeLedger(ledger({ copies: [copy({ run: 2, at: 9000 }), copy()] }))
+  test('a second copy in a later run is explained by a kill soon after the 250', () => {
+    const verdict = evaluateLedger(ledger({ copies: [copy({ run: 2, at: 9000 }), copy()] }))
     expect(verdict.duplicates).toEqual([{ mark: 'r1', recipient: RECIPIENT, copies: 2, kills: [1] }])
     expect(verdict).toMatchObject({ delivered: 1, mostOfOneKill: { kill: 1, copies: 1, inFlight: 4 } })
-    expect(isSound(verdict)).toBe(true)
+    expect(didPass(verdict)).toBe(true)
   })
 
   test.each([
     ['in the same run', copy({ run: 1, at: 1050 })],
     ['where the run of the first was not killed', copy({ run: 4, at: 9000 })],
-  ])('%s is not explained', (_, second) => {
+  ])('a second copy %s is not explained', (_, second) => {
     const first = second.run === 4 ? copy({ run: 3 }) : copy()
-    const verdict = judgeLedger(ledger({ copies: [first, second] }))
+    const verdict = evaluateLedger(ledger({ copies: [first, second] }))
     expect(verdict.duplicates[0]!.kills).toBeNull()
-    expect(isSound(verdict)).toBe(false)
+    expect(didPass(verdict)).toBe(false)
   })
 
-  test('is not explained by a kill long after the 250', () => {
+  test('a second copy is not explained by a kill long after the 250', () => {
     const late = [killed({ how: 'random', at: 61_000, conversations: 0, inFlight: null })]
-    const verdict = judgeLedger(ledger({ kills: late, copies: [copy(), copy({ run: 2, at: 70_000 })] }))
+    const verdict = evaluateLedger(ledger({ kills: late, copies: [copy(), copy({ run: 2, at: 70_000 })] }))
     expect(verdict.duplicates[0]!.kills).toBeNull()
   })
 
@@ -133,25 +133,25 @@ describe('a second copy', () => {
       const later = others(...after)
       const sent = [rest(), ...later.map(({ mark, recipient }) => rest({ mark, recipients: [recipient] }))]
       const copies = [copy(), ...later.map((one) => copy(one)), copy({ run: 2, connection: 2, at: 70_000 })]
-      const verdict = judgeLedger(ledger({ kills, sent, copies, quit: new Set([2]) }))
+      const verdict = evaluateLedger(ledger({ kills, sent, copies, quit: new Set([2]) }))
       return verdict.duplicates[0]!.kills !== null
     }
 
-    test('is explained for the last two messages of an interrupted connection', () => {
+    test('a late kill explains second copies of the last two messages of an interrupted connection', () => {
       expect([explained(), explained('r2')]).toEqual([true, true])
     })
 
-    test('is not explained for earlier messages', () => {
+    test('a late kill does not explain second copies of earlier messages', () => {
       expect(explained('r2', 'r3')).toBe(false)
     })
   })
 
-  test('is not explained if the endpoint received email.delivered before the kill', () => {
+  test('a second copy is not explained if the endpoint received email.delivered before the kill', () => {
     const told = [{ id: 'e1', emailId: 'id-1', type: 'email.delivered', at: 1050, to: [RECIPIENT] }]
     const copies = [copy(), copy({ run: 2, at: 9000 })]
-    expect(judgeLedger(ledger({ copies, told })).duplicates[0]!.kills).toBeNull()
+    expect(evaluateLedger(ledger({ copies, told })).duplicates[0]!.kills).toBeNull()
     const later = told.map((one) => ({ ...one, at: 9100 }))
-    expect(judgeLedger(ledger({ copies, told: later })).duplicates[0]!.kills).toEqual([1])
+    expect(evaluateLedger(ledger({ copies, told: later })).duplicates[0]!.kills).toEqual([1])
   })
 
   describe('for one kill', () => {
@@ -164,7 +164,7 @@ describe('a second copy', () => {
       ),
     )
     const judged = (inFlight: number | null) =>
-      judgeLedger(
+      evaluateLedger(
         ledger({
           kills: [killed({ how: 'random', at: 1100, conversations: 3, inFlight })],
           sent,
@@ -172,108 +172,110 @@ describe('a second copy', () => {
         }),
       )
 
-    test('is explained up to the number of deliveries in flight, if known', () => {
+    test('one kill explains as many second copies as there were deliveries in flight, if known', () => {
       for (const inFlight of [3, 4, null]) {
         expect(judged(inFlight)).toMatchObject({
           beyond: [],
           mostOfOneKill: { kill: 1, copies: 3, inFlight },
         })
-        expect(isSound(judged(inFlight))).toBe(true)
+        expect(didPass(judged(inFlight))).toBe(true)
       }
     })
 
-    test('fails the test beyond that number', () => {
+    test('more second copies than deliveries in flight fail the test', () => {
       expect(judged(2).beyond).toEqual([{ kill: 1, copies: 3, inFlight: 2 }])
-      expect(isSound(judged(2))).toBe(false)
+      expect(didPass(judged(2))).toBe(false)
     })
   })
 
   describe('from a node that was paused and continued', () => {
     const kills = [killed({ until: 21_000 })]
-    const explained = (first: Partial<Copy>, second: Partial<Copy>) => {
+    const explained = (first: Partial<AcceptedCopy>, second: Partial<AcceptedCopy>) => {
       const copies = [copy(first), copy(second)]
-      return judgeLedger(ledger({ kills, copies })).duplicates[0]!.kills !== null
+      return evaluateLedger(ledger({ kills, copies })).duplicates[0]!.kills !== null
     }
 
-    test('is explained if that node or another one sends it again', () => {
+    test('a second copy is explained if a node was paused and that node or another one sends it again', () => {
       expect(explained({}, { run: 2, at: 20_000 })).toBe(true)
       expect(explained({}, { run: 1, at: 30_000 })).toBe(true)
     })
 
-    test('is not explained if sent after another node took over', () => {
+    test('a second copy from a paused node is not explained if sent after another node took over', () => {
       expect(explained({ run: 2, at: 20_000 }, { run: 1, at: 21_050 })).toBe(false)
       expect(explained({ run: 1, at: 21_050 }, { run: 2, at: 27_000 })).toBe(false)
     })
 
-    test('is not explained if sent before the pause', () => {
+    test('a second copy from a paused node is not explained if sent before the pause', () => {
       expect(explained({ run: 1, at: 1000 }, { run: 1, at: 1050 })).toBe(false)
     })
   })
 
-  test('needs its own kill for each of three copies', () => {
+  test('each further copy of an email needs its own kill as explanation', () => {
     const copies = [copy(), copy({ run: 2, at: 2000 }), copy({ run: 3, at: 3000 })]
-    expect(judgeLedger(ledger({ copies })).duplicates[0]!.kills).toBeNull()
+    expect(evaluateLedger(ledger({ copies })).duplicates[0]!.kills).toBeNull()
   })
 })
 
 describe('leases of a lost node', () => {
   const judged = (...freedMs: (number | null)[]) =>
-    judgeLedger(
+    evaluateLedger(
       ledger({ copies: [copy()], kills: freedMs.map((ms, at) => killed({ number: at + 1, freedMs: ms })) }),
     )
 
-  test('report the longest time until they were freed', () => {
+  test('reports the longest time until the leases of a lost node were freed', () => {
     expect(judged(null).longestFreeMs).toBeNull()
     expect(judged(16_000, 20_000, null)).toMatchObject({ longestFreeMs: 20_000, freedLate: [] })
   })
 
-  test('fail the test if freed after more than 20 seconds', () => {
+  test('leases freed after more than 20 seconds fail the test', () => {
     const verdict = judged(16_000, 20_001)
     expect(verdict).toMatchObject({ longestFreeMs: 20_001, freedLate: [2] })
-    expect(isSound(verdict)).toBe(false)
+    expect(didPass(verdict)).toBe(false)
   })
 })
 
 describe('an idempotency key', () => {
-  test('with two IDs is a duplicate', () => {
-    expect(judgeLedger(ledger({ sent: [rest({ ids: ['id-1', 'id-2'] })], copies: [copy()] })).twice).toEqual([
+  test('an idempotency key with two IDs is a duplicate', () => {
+    expect(
+      evaluateLedger(ledger({ sent: [rest({ ids: ['id-1', 'id-2'] })], copies: [copy()] })).twice,
+    ).toEqual(['r1'])
+  })
+
+  test('an idempotency key with two emails at the exchangers is a duplicate', () => {
+    const copies = [copy(), copy({ messageId: '<id-9@sender.test>', run: 2, at: 1200 })]
+    expect(evaluateLedger(ledger({ copies })).twice).toEqual(['r1'])
+  })
+
+  test('an idempotency key with an email other than the one returned is a duplicate', () => {
+    expect(evaluateLedger(ledger({ copies: [copy({ messageId: '<id-9@sender.test>' })] })).twice).toEqual([
       'r1',
     ])
-  })
-
-  test('with two emails at the exchangers is a duplicate', () => {
-    const copies = [copy(), copy({ messageId: '<id-9@sender.test>', run: 2, at: 1200 })]
-    expect(judgeLedger(ledger({ copies })).twice).toEqual(['r1'])
-  })
-
-  test('with an email other than the one returned is a duplicate', () => {
-    expect(judgeLedger(ledger({ copies: [copy({ messageId: '<id-9@sender.test>' })] })).twice).toEqual(['r1'])
   })
 })
 
 describe('scheduled and held mail', () => {
   const hold = { domain: 'crash1.test', from: 400, until: 2000 }
 
-  test('is right when a scheduled email arrives at its time or later', () => {
-    const verdict = judgeLedger(ledger({ sent: [rest({ notBefore: 1000 })], copies: [copy()] }))
+  test('a scheduled email may arrive at its time or later', () => {
+    const verdict = evaluateLedger(ledger({ sent: [rest({ notBefore: 1000 })], copies: [copy()] }))
     expect(verdict).toMatchObject({ scheduled: 1, delivered: 1, wrong: [] })
   })
 
-  test('is wrong when a scheduled email arrives early', () => {
-    const verdict = judgeLedger(ledger({ sent: [rest({ notBefore: 1250 })], copies: [copy()] }))
+  test('a scheduled email that arrives early is wrong', () => {
+    const verdict = evaluateLedger(ledger({ sent: [rest({ notBefore: 1250 })], copies: [copy()] }))
     expect(verdict.wrong).toEqual([`r1 ${RECIPIENT}: delivered 250 ms before its time`])
-    expect(isSound(verdict)).toBe(false)
+    expect(didPass(verdict)).toBe(false)
   })
 
-  test('is wrong when it arrives before the release of an acknowledged hold', () => {
-    const late = judgeLedger(ledger({ holds: [hold], copies: [copy({ at: 2000 })] }))
+  test('a held email that arrives before the release of an acknowledged hold is wrong', () => {
+    const late = evaluateLedger(ledger({ holds: [hold], copies: [copy({ at: 2000 })] }))
     expect(late).toMatchObject({ held: 1, delivered: 1, wrong: [] })
-    const early = judgeLedger(ledger({ holds: [hold], copies: [copy({ at: 1999 })] }))
+    const early = evaluateLedger(ledger({ holds: [hold], copies: [copy({ at: 1999 })] }))
     expect(early).toMatchObject({ held: 1, wrong: [`r1 ${RECIPIENT}: delivered while its domain was held`] })
   })
 
-  test('is wrong when it arrives under a hold that was never released', () => {
-    const verdict = judgeLedger(ledger({ holds: [{ ...hold, until: null }], copies: [copy()] }))
+  test('a held email that arrives under a hold that was never released is wrong', () => {
+    const verdict = evaluateLedger(ledger({ holds: [{ ...hold, until: null }], copies: [copy()] }))
     expect(verdict.wrong).toEqual([`r1 ${RECIPIENT}: delivered while its domain was held`])
   })
 
@@ -281,13 +283,13 @@ describe('scheduled and held mail', () => {
     ['another domain', { ...hold, domain: 'crash2.test' }],
     ['mail that was submitted before it', { ...hold, from: 501 }],
     ['mail that was submitted after it', { ...hold, from: 100, until: 500 }],
-  ])('is not affected by a hold for %s', (_, one) => {
-    const verdict = judgeLedger(ledger({ holds: [one], copies: [copy()] }))
+  ])('the verdict ignores a hold for %s', (_, one) => {
+    const verdict = evaluateLedger(ledger({ holds: [one], copies: [copy()] }))
     expect(verdict).toMatchObject({ held: 0, wrong: [] })
   })
 
-  test('is lost when it never arrives', () => {
-    expect(judgeLedger(ledger({ holds: [hold] })).lost).toEqual([`r1 ${RECIPIENT}`])
+  test('a held email that never arrives is lost', () => {
+    expect(evaluateLedger(ledger({ holds: [hold] })).lost).toEqual([`r1 ${RECIPIENT}`])
   })
 })
 
@@ -298,7 +300,7 @@ test('the emails of a batch are counted, and each needs its own ID', () => {
     copy(),
     copy({ mark: 'r2', recipient: 'user-r2-0@crash1.test', messageId: '<id-1@a.test>' }),
   ]
-  expect(judgeLedger(ledger({ sent, copies }))).toMatchObject({ batched: 2, twice: ['r2'] })
+  expect(evaluateLedger(ledger({ sent, copies }))).toMatchObject({ batched: 2, twice: ['r2'] })
 })
 
 describe('an SMTP submission', () => {
@@ -309,20 +311,20 @@ describe('an SMTP submission', () => {
   const sent = [rest({ mark: 's1', ids: [], tries })]
   const second = copy({ mark: 's1.2', messageId: '<b@sender.test>', run: 2, at: 2000 })
 
-  test('without a reply may be missing', () => {
-    const verdict = judgeLedger(ledger({ sent, copies: [second] }))
+  test('an SMTP submission without a reply may be missing', () => {
+    const verdict = evaluateLedger(ledger({ sent, copies: [second] }))
     expect(verdict).toMatchObject({ accepted: 1, delivered: 1, resent: 0, lost: [] })
   })
 
-  test('without a reply that arrives counts as resent by the client, explained by a kill', () => {
+  test('an SMTP submission that arrives without a reply counts as resent by the client, explained by a kill', () => {
     const copies = [copy({ mark: 's1.1', messageId: '<a@sender.test>' }), second]
-    const verdict = judgeLedger(ledger({ sent, copies }))
+    const verdict = evaluateLedger(ledger({ sent, copies }))
     expect(verdict).toMatchObject({ accepted: 1, delivered: 1, resent: 1, duplicates: [], wrong: [] })
   })
 
-  test('without a reply that arrives is wrong without a kill', () => {
+  test('an SMTP submission that arrives without a reply is wrong without a kill', () => {
     const copies = [copy({ mark: 's1.1', messageId: '<a@sender.test>' }), second]
-    const verdict = judgeLedger(ledger({ kills: [], sent, copies }))
+    const verdict = evaluateLedger(ledger({ kills: [], sent, copies }))
     expect(verdict.wrong).toEqual(['s1.1: accepted without an answer, and no kill took it'])
   })
 })

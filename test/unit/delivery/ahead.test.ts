@@ -2,21 +2,29 @@ import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../../appliance/clock/clock.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import { createDispatcher } from '../../../appliance/delivery/dispatch.ts'
-import { aheadOf, endedAlso } from '../../../appliance/delivery/lane-capacity.ts'
+import { computeLeaseAhead, addEndTime } from '../../../appliance/delivery/lane-capacity.ts'
 import { Lanes } from '../../../appliance/delivery/lanes.ts'
-import type { Admission, Ask, Permit } from '../../../appliance/delivery/permit.ts'
+import type { PermitDecision, PermitRequest, Permit } from '../../../appliance/delivery/permit.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import type { LeasedDelivery, SettleArgs } from '../../../appliance/storage/storage.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
-import { briefly } from '../../../appliance/delivery/delivery.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
+import { cacheBriefly } from '../../../appliance/delivery/delivery.ts'
 
 const auto: Source = {
-  ...{ ip: 'auto', pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
-  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ip: 'auto',
+  pool: 'default',
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'configuration',
+  health: null,
+  checkedAt: null,
 }
 const of = { pool: 'default', provider: 'example.test' }
 const destination = 'default/example.test'
-const ask: Ask = { ...of, recipients: 1, families: [4] }
+const ask: PermitRequest = { ...of, recipients: 1, families: [4] }
 
 /** Creates a clock that only moves with `advance`, so that time on a busy machine doesn't count. */
 function createStill(): Clock & { advance(ms: number): void } {
@@ -40,15 +48,18 @@ function createStill(): Clock & { advance(ms: number): void } {
 function begin(connections: number) {
   const clock = createStill()
   const storage = {
-    ...{ saveLanes: async () => undefined, addLaneDays: async () => undefined },
-    ...{ listLanes: async () => [], listProviderSettings: async () => [], listSources: async () => [] },
+    saveLanes: async () => undefined,
+    addLaneDays: async () => undefined,
+    listLanes: async () => [],
+    listProviderSettings: async () => [],
+    listSources: async () => [],
   }
   const table = () => loadProviders({ connections })
-  const given = { storage, clock, log: silentLogger(), table }
+  const given = { storage, clock, log: createSilentLogger(), table }
   return { clock, lanes: new Lanes({ ...given, fallback: [auto], random: () => 0 }) }
 }
 
-function permitted(admission: Admission): Permit {
+function permitted(admission: PermitDecision): Permit {
   if (admission.kind !== 'permit') throw new Error(`no permit: ${JSON.stringify(admission)}`)
   return admission
 }
@@ -63,21 +74,21 @@ function deliver(lanes: Lanes): void {
 const roomOf = (lanes: Lanes, now: number): number | undefined => lanes.room(now).room[destination]
 
 describe('lease-ahead', () => {
-  test('equals the number of attempts that ended in the last 20 ms, at most one per connection', () => {
-    expect(aheadOf([], 10, 1000)).toBe(0)
-    expect(aheadOf([979, 980, 981, 990, 1000], 10, 1000)).toBe(3)
-    expect(aheadOf([1000, 1000, 1000], 2, 1000)).toBe(2)
+  test('the lease-ahead is the number of attempts that ended in the last 20 ms, at most one per connection', () => {
+    expect(computeLeaseAhead([], 10, 1000)).toBe(0)
+    expect(computeLeaseAhead([979, 980, 981, 990, 1000], 10, 1000)).toBe(3)
+    expect(computeLeaseAhead([1000, 1000, 1000], 2, 1000)).toBe(2)
   })
 
-  test('ignores end times in the future, as left by a clock set back', () => {
-    expect(aheadOf([5000, 5001], 10, 1000)).toBe(0)
+  test('the lease-ahead ignores end times in the future, as left by a clock set back', () => {
+    expect(computeLeaseAhead([5000, 5001], 10, 1000)).toBe(0)
   })
 
   test('keeps only the most recent end times, one per connection', () => {
-    expect(endedAlso([1, 2, 3], 3, 4)).toEqual([2, 3, 4])
+    expect(addEndTime([1, 2, 3], 3, 4)).toEqual([2, 3, 4])
   })
 
-  test('is zero for a destination without a finished message, and for a slow one', () => {
+  test('the lease-ahead is zero for a destination without a finished message, and for a slow one', () => {
     const { clock, lanes } = begin(2)
     permitted(lanes.admit(ask))
     expect(roomOf(lanes, clock.now())).toBe(1)
@@ -86,7 +97,7 @@ describe('lease-ahead', () => {
     expect(roomOf(lanes, clock.now())).toBe(1)
   })
 
-  test('adds to the free connections of a fast destination until it is used up', () => {
+  test('the lease-ahead adds to the free connections of a fast destination until it is used up', () => {
     const { clock, lanes } = begin(2)
     deliver(lanes)
     deliver(lanes)
@@ -103,7 +114,7 @@ describe('lease-ahead', () => {
 })
 
 describe('a message waiting for a connection', () => {
-  test("gets the freed connection in arrival order, and a new message can't overtake it", async () => {
+  test('waiting messages get freed connections in arrival order, and a new message cannot overtake them', async () => {
     const { lanes } = begin(1)
     const open = permitted(lanes.admit(ask))
     expect(lanes.admit(ask)).toEqual({ kind: 'busy' })
@@ -120,7 +131,7 @@ describe('a message waiting for a connection', () => {
     expect(order).toEqual(['first', 'second'])
   })
 
-  test('returns to the spool after one second', async () => {
+  test('a waiting message returns to the spool after one second', async () => {
     const { clock, lanes } = begin(1)
     permitted(lanes.admit(ask))
     const waiting = lanes.wait(ask)
@@ -128,7 +139,7 @@ describe('a message waiting for a connection', () => {
     expect(await waiting).toEqual({ kind: 'busy' })
   })
 
-  test('returns to the spool at once when its lane is paused', async () => {
+  test('a waiting message returns to the spool at once when its lane is paused', async () => {
     const { lanes } = begin(1)
     const open = permitted(lanes.admit(ask))
     const waiting = lanes.wait(ask)
@@ -138,7 +149,7 @@ describe('a message waiting for a connection', () => {
     expect(await waiting).toEqual({ kind: 'full', retryAt: null })
   })
 
-  test('returns to the spool when the lanes stop, and later messages do not wait', async () => {
+  test('waiting messages return to the spool when the lanes stop, and later messages do not wait', async () => {
     const { lanes } = begin(1)
     permitted(lanes.admit(ask))
     const waiting = lanes.wait(ask)
@@ -149,7 +160,7 @@ describe('a message waiting for a connection', () => {
 })
 
 describe('unstored outcomes', () => {
-  test('free the connection for the next message, but block a lane at two messages per connection', async () => {
+  test('unstored outcomes free the connection, but block a lane at two messages per connection', async () => {
     const { clock, lanes } = begin(1)
     const a = permitted(lanes.admit(ask))
     a.release([])
@@ -170,8 +181,12 @@ describe('the dispatcher', () => {
   const delivery = (n: number): LeasedDelivery =>
     ({
       ...of,
-      ...{ id: `d${n}`, emailId: `e${n}`, domain: 'example.test', stream: 'transactional' },
-      ...{ leaseUntil: Infinity, returnPath: 'a@sender.test' },
+      id: `d${n}`,
+      emailId: `e${n}`,
+      domain: 'example.test',
+      stream: 'transactional',
+      leaseUntil: Infinity,
+      returnPath: 'a@sender.test',
     }) as LeasedDelivery
   const settle = ({ id }: LeasedDelivery): SettleArgs => ({
     owner: 'owner',
@@ -181,7 +196,7 @@ describe('the dispatcher', () => {
     ],
   })
 
-  test('starts one more message while an outcome is being stored, but not a third, on one connection', async () => {
+  test('on one connection, the dispatcher starts one more message while an outcome is stored, but not a third', async () => {
     const { clock, lanes } = begin(1)
     const waiting = [1, 2, 3, 4].map(delivery)
     const commits: (() => void)[] = []
@@ -201,7 +216,12 @@ describe('the dispatcher', () => {
         voidLeases: async () => 0,
         nextDue: async () => (waiting.length > 0 ? 0 : undefined),
       },
-      ...{ lanes, clock, log: silentLogger(), owner: 'owner', maxConnections: 100, pollMs: 1000 },
+      lanes,
+      clock,
+      log: createSilentLogger(),
+      owner: 'owner',
+      maxConnections: 100,
+      pollMs: 1000,
       attempt: async (batch, placed) => {
         const now = lanes.admit(ask)
         const permit = permitted(now.kind === 'busy' ? await lanes.wait(ask) : now)
@@ -232,7 +252,7 @@ describe('the dispatcher', () => {
 })
 
 describe('an idle dispatcher', () => {
-  test('does not miss an email accepted during its lookup, and looks up once for several wake-ups', async () => {
+  test('an idle dispatcher misses no email accepted during its lookup, and combines several wake-ups', async () => {
     const { clock, lanes } = begin(1)
     permitted(lanes.admit(ask))
     let leases = 0
@@ -254,7 +274,12 @@ describe('an idle dispatcher', () => {
         leaseOwners: async () => [],
         voidLeases: async () => 0,
       },
-      ...{ lanes, clock, log: silentLogger(), owner: 'owner', maxConnections: 100, pollMs: 1000 },
+      lanes,
+      clock,
+      log: createSilentLogger(),
+      owner: 'owner',
+      maxConnections: 100,
+      pollMs: 1000,
       attempt: () => Promise.reject(new Error('nothing is tried here')),
     })
     const breath = async (): Promise<void> => {
@@ -278,7 +303,7 @@ describe('an idle dispatcher', () => {
 describe('briefly()', () => {
   test('caches the result of a storage query for 100 ms per argument', async () => {
     let asked = 0
-    const ask = briefly(async ({ id }: { id: string }) => `${id}${++asked}`)
+    const ask = cacheBriefly(async ({ id }: { id: string }) => `${id}${++asked}`)
     expect(await Promise.all([ask({ id: 'a' }, 0), ask({ id: 'a' }, 99), ask({ id: 'b' }, 99)])).toEqual([
       'a1',
       'a1',
@@ -290,7 +315,7 @@ describe('briefly()', () => {
 
   test('does not cache a failed query', async () => {
     let asked = 0
-    const ask = briefly(async (_: object) => {
+    const ask = cacheBriefly(async (_: object) => {
       if (++asked === 1) throw new Error('no')
       return asked
     })

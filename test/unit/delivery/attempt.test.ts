@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterEach, describe, expect, test } from 'vitest'
-import { loadProviders, loadBounces } from '../../../appliance/config/config.ts'
-import { attempt, type AttemptDeps } from '../../../appliance/delivery/attempt.ts'
+import { loadProviders, loadBounceRules } from '../../../appliance/config/config.ts'
+import { attemptDelivery, type AttemptDeps } from '../../../appliance/delivery/attempt.ts'
 import { createClassifier } from '../../../appliance/mail/classify.ts'
 import { createConnections } from '../../../appliance/delivery/connections.ts'
 import { createTlsPolicies } from '../../../appliance/delivery/delivery.ts'
@@ -11,13 +11,13 @@ import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createSigner } from '../../../appliance/signing/signing.ts'
 import type { Domain, LeasedDelivery, SettleArgs } from '../../../appliance/storage/storage.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { firstOf, on } from '../../world/behaviour.ts'
 import { dialog } from '../../world/scripted.ts'
 import { createWorld, type World, type WorldDomain } from '../../world/world.ts'
 
-const rules = loadBounces()
+const rules = loadBounceRules()
 
 const hour = 3_600_000
 const message = Buffer.from(
@@ -75,7 +75,7 @@ function lanesFor(clock: World['clock']): Lanes {
     ...{ listLanes: async () => [], listProviderSettings: async () => [], listSources: async () => [] },
   }
   const table = () => loadProviders({ connections: 10 })
-  const given = { storage, clock, log: silentLogger(), table }
+  const given = { storage, clock, log: createSilentLogger(), table }
   return new Lanes({ ...given, fallback: [auto], random: () => 0 })
 }
 
@@ -90,7 +90,7 @@ function policiesFor(clock: World['clock'], resolver: AttemptDeps['resolver'], p
   }
   const fetch = () => Promise.reject(new Error('nothing is fetched here'))
   const options = { trustAd: false, port }
-  return createTlsPolicies({ resolver, storage, fetch, clock, log: silentLogger(), options })
+  return createTlsPolicies({ resolver, storage, fetch, clock, log: createSilentLogger(), options })
 }
 
 async function tryTo(
@@ -145,7 +145,7 @@ async function tryTo(
     dueAt: now,
     touchedAt: null,
   }))
-  const { settle } = await attempt(batch, deps)
+  const { settle } = await attemptDelivery(batch, deps)
   const settled = settle!
   await deps.connections.close()
   const states = settled.changes.map(({ state, event }, at) => [
@@ -253,7 +253,7 @@ describe('a successful attempt', () => {
     [true, 'bounced email.bounced', '5.6.7'],
     [false, 'delivered email.delivered', undefined],
   ])(
-    'needs SMTPUTF8 for a non-ASCII address in the header (SMTPUTF8 hidden: %s)',
+    'a non-ASCII address in the header requires SMTPUTF8 (SMTPUTF8 hidden: %s)',
     async (hideSMTPUTF8, state, status) => {
       const given = message.toString().replace('To: bob@', 'Cc: Zoë <zoë@example.test>\r\nTo: bob@')
       const { states, settled } = await tryTo(
@@ -338,7 +338,7 @@ describe('failover between hosts and addresses', () => {
     })
   })
 
-  test('names the preferred host in the cause when all hosts are down', async () => {
+  test('the cause names the preferred host when all hosts are down', async () => {
     const down = { down: true as const }
     const { states, settled } = await tryTo(
       [bob],
@@ -381,14 +381,14 @@ describe('a recipient that cannot be reached', () => {
       'waiting email.delivery_delayed',
       'route',
     ],
-  ])('gets an outcome when %s', async (_, domains, state, phase) => {
+  ])('a delivery has an outcome and no connection when %s', async (_, domains, state, phase) => {
     const { states, settled } = await tryTo([bob], { 'other.test': { implicit: {} }, ...domains })
     expect(states).toEqual({ [bob]: state })
     expect(settled.changes[0]!.cause.phase).toBe(phase)
     expect(settled.attempt!.transcript).toMatchObject({ host: null, ip: null, tls: null })
   })
 
-  test('fails the delivery when the address is off limits', async () => {
+  test('fails the delivery when the host’s address is not allowed', async () => {
     const { states, settled } = await tryTo([bob], mx({ preference: 10, host: 'mx1.example.test' }), {
       allowNetworks: [],
     })
@@ -418,7 +418,7 @@ describe('a message that cannot be signed', () => {
       'waiting email.delivery_delayed',
       /could not be signed with the DKIM keys of sender\.test/,
     ],
-  ])('ends or defers the delivery before connecting, without %s', async (_, stored, state, note) => {
+  ])('ends or defers the delivery without connecting if it lacks %s', async (_, stored, state, note) => {
     const { states, settled, path } = await tryTo([bob], domains, stored)
     expect(states).toEqual({ [bob]: state })
     expect(settled.changes[0]!.cause).toMatchObject({ phase: 'sign', host: null })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { changeFor } from '../../../appliance/delivery/changes.ts'
+import { computeChange } from '../../../appliance/delivery/changes.ts'
 import { isId } from '../../../appliance/mail/ids.ts'
 import { parseReply } from '../../../appliance/mail/reply.ts'
 import type { Cause, Verdict } from '../../../appliance/mail/verdict.ts'
@@ -13,7 +13,10 @@ const delivery: LeasedDelivery = {
   emailId: 'email',
   domainId: 'domain',
   recipient: 'bob@example.org',
-  ...{ domain: 'example.org', pool: 'default', provider: '?example.org', stream: 'transactional' as const },
+  domain: 'example.org',
+  pool: 'default',
+  provider: '?example.org',
+  stream: 'transactional' as const,
   attempts: 1,
   createdAt,
   expiresAt: createdAt + 96 * hour,
@@ -35,9 +38,9 @@ const cause: Cause = {
 }
 const said = (text: string): Cause => ({ ...cause, reply: parseReply(text)! })
 
-describe('changeFor', () => {
-  test('makes a delivered one final, with an email.delivered event', () => {
-    const change = changeFor(delivery, { kind: 'delivered', cause }, createdAt)
+describe('delivery changes after a verdict', () => {
+  test('a delivered delivery is final, with an email.delivered event', () => {
+    const change = computeChange(delivery, { kind: 'delivered', cause }, createdAt)
     expect(change).toMatchObject({ deliveryId: 'delivery-1', state: 'delivered', dueAt: null, cause })
     expect(change.event).toMatchObject({
       type: 'email.delivered',
@@ -46,26 +49,26 @@ describe('changeFor', () => {
     expect(isId(change.event!.id)).toBe(true)
   })
 
-  test('reschedules a deferred one, with an email.delivery_delayed event for the first deferral', () => {
+  test('a deferred delivery is rescheduled, with an email.delivery_delayed event for the first deferral', () => {
     const until = createdAt + 60_000
-    expect(changeFor(delivery, { kind: 'deferred', until, cause }, createdAt)).toMatchObject({
+    expect(computeChange(delivery, { kind: 'deferred', until, cause }, createdAt)).toMatchObject({
       state: 'waiting',
       dueAt: until,
       event: { type: 'email.delivery_delayed', data: { delay: { attempt: 1, nextAttemptAt: until } } },
     })
   })
 
-  test('gives the reason of a failed one in email.failed', () => {
-    expect(changeFor(delivery, { kind: 'failed', cause }, createdAt)).toMatchObject({
+  test('a failed delivery has its reason in email.failed', () => {
+    expect(computeChange(delivery, { kind: 'failed', cause }, createdAt)).toMatchObject({
       state: 'failed',
       dueAt: null,
       event: { type: 'email.failed', data: { failed: { reason: 'It broke.' } } },
     })
   })
 
-  test('reports an expired one as a transient bounce', () => {
+  test('an expired delivery is reported as a transient bounce', () => {
     expect(
-      changeFor(
+      computeChange(
         delivery,
         { kind: 'expired', cause: said('452 4.2.2 mailbox full'), subType: 'MailboxFull' },
         createdAt,
@@ -85,12 +88,12 @@ describe('changeFor', () => {
     })
   })
 
-  const bounceOf = (verdict: Verdict) => changeFor(delivery, verdict, createdAt).event!.data.bounce
+  const bounceOf = (verdict: Verdict) => computeChange(delivery, verdict, createdAt).event!.data.bounce
 
-  test('reports a bounced one with type, subtype, message, diagnostic code and category', () => {
+  test('a bounced delivery has type, subtype, message, diagnostic code and category', () => {
     const found: Cause = { ...said('550 5.7.1 no'), category: 'policy' }
     const verdict: Verdict = { kind: 'bounced', cause: found, subType: 'General', suppress: false }
-    expect(changeFor(delivery, verdict, createdAt).event!.type).toBe('email.bounced')
+    expect(computeChange(delivery, verdict, createdAt).event!.type).toBe('email.bounced')
     expect(bounceOf(verdict)).toEqual({
       type: 'Permanent',
       subType: 'General',
@@ -100,7 +103,7 @@ describe('changeFor', () => {
     })
   })
 
-  test('marks the bounce of a nonexistent address as suppressing', () => {
+  test('the bounce of a nonexistent address asks for suppression', () => {
     const found: Cause = { ...said('550 5.1.1 user unknown'), category: 'recipient' }
     expect(bounceOf({ kind: 'bounced', cause: found, subType: 'NoEmail', suppress: true })).toEqual({
       type: 'Permanent',
@@ -112,7 +115,7 @@ describe('changeFor', () => {
     })
   })
 
-  test('writes an x-posthaste diagnostic code for a failure found without a reply', () => {
+  test('a failure found without a reply has an x-posthaste diagnostic code', () => {
     const own: Cause = { ...cause, status: '5.4.4', category: 'dns' }
     expect(bounceOf({ kind: 'bounced', cause: own, subType: 'General', suppress: false })).toMatchObject({
       type: 'Permanent',
@@ -122,11 +125,11 @@ describe('changeFor', () => {
   })
 })
 
-test('a delivery deferred for four days emits a delay event at first and then once a day', () => {
+test('a delivery deferred for four days creates a delay event at first and then once a day', () => {
   const told: number[] = []
   for (let attempts = 1, age = 0; age < 96; attempts++, age += 6) {
     const verdict: Verdict = { kind: 'deferred', until: createdAt + (age + 6) * hour, cause }
-    const change = changeFor({ ...delivery, attempts }, verdict, createdAt + age * hour)
+    const change = computeChange({ ...delivery, attempts }, verdict, createdAt + age * hour)
     expect(change.state).toBe('waiting')
     if (change.event) told.push(age)
   }

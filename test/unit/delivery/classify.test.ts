@@ -7,10 +7,10 @@ import type { BounceRule, Phase } from '../../../appliance/mail/bounce.ts'
 import { parseReply } from '../../../appliance/mail/reply.ts'
 import { REPLIES } from './replies.ts'
 import { costOf } from '../../world/cost.ts'
-import { loadBounces } from '../../../appliance/config/config.ts'
+import { loadBounceRules } from '../../../appliance/config/config.ts'
 
 const SHIPPED_PROVIDERS = join(import.meta.dirname, '../../../config/providers.toml')
-const shipped = loadBounces()
+const shipped = loadBounceRules()
 const classify = createClassifier(() => shipped)
 const reply = (text: string) => parseReply(text)!
 
@@ -82,7 +82,7 @@ describe('classification of real replies', () => {
 })
 
 describe('advice and shaping', () => {
-  test('a Microsoft block carries a delisting link and asks for a pause', () => {
+  test('a reply about a Microsoft block has a delisting link and asks for a pause', () => {
     const text = "550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent, on our block list (S3140)."
     expect(classify(reply(text), { phase: 'mail', provider: 'outlook' })).toMatchObject({
       topic: 'microsoft-block',

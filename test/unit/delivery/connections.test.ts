@@ -24,7 +24,7 @@ const fateOf = ({ fates }: { fates: Record<string, string> }): string => Object.
 const names = ({ lines }: { lines: string[] }): string[] => lines.map((line) => line.split(' ')[0]!)
 
 describe('a kept connection', () => {
-  test('carries the next message and notes the reuse in the transcript', async () => {
+  test('a kept connection is reused for the next message, and the transcript notes the reuse', async () => {
     const { connections, say } = place()
     const server = await serve(hello + message + message + message)
     expect(fateOf(await say(server))).toBe('accepted 250 queued')
@@ -42,7 +42,7 @@ describe('a kept connection', () => {
     expect(connections.count()).toEqual({ open: 1, idle: 1 })
   })
 
-  test('pipelines RSET, MAIL, RCPT and DATA after a refused envelope', async () => {
+  test('pipelines RSET, MAIL, RCPT and DATA after a rejected envelope', async () => {
     const { say } = place()
     const group = 'C: MAIL *\n C: RCPT *\n C: DATA\n'
     const server = await serve(
@@ -64,7 +64,7 @@ describe('a kept connection', () => {
     ['the recipient', 'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 450 later\n'],
     ['DATA', 'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 250 ok\n C: DATA\n S: 451 later\n'],
     ['the message', `${mail} S: 554 spam\n`],
-  ])('is reset with RSET after %s was refused by a server without PIPELINING', async (_, refusal) => {
+  ])('sends RSET after a server without PIPELINING rejected %s', async (_, refusal) => {
     const { say } = place()
     const server = await serve(`${hello} ${refusal} C: RSET\n S: 250 ok\n ${message}`)
     expect(fateOf(await say(server))).toMatch(/^reply/)
@@ -73,7 +73,7 @@ describe('a kept connection', () => {
     expect(server.connections[0]!.mismatch).toBeNull()
   })
 
-  test('is closed with QUIT after its maximum number of messages', async () => {
+  test('closes a kept connection with QUIT after its maximum number of messages', async () => {
     const { say, connections } = place()
     const script = `${hello} ${message} ${message} C: QUIT\n S: 221 bye\n S: <close>`
     const server = await serve(script, hello + message)
@@ -83,7 +83,7 @@ describe('a kept connection', () => {
     await expect.poll(() => connections.count()).toEqual({ open: 1, idle: 1 })
   })
 
-  test('is closed with QUIT when its idle time is over', async () => {
+  test('closes a kept connection with QUIT when its idle time is over', async () => {
     const { say, connections, clock } = place()
     const server = await serve(`${hello} ${message} C: QUIT\n S: 221 bye\n S: <close>`)
     await say(server, { idleMs: 10_000 })
@@ -95,7 +95,7 @@ describe('a kept connection', () => {
     await expect.poll(() => connections.count()).toEqual({ open: 0, idle: 0 })
   })
 
-  test('counts as open until the server hangs up or the QUIT timeout is over', async () => {
+  test('a connection counts as open until the server closes it or the QUIT timeout is over', async () => {
     const { say, connections, clock } = place()
     const server = await serve(`${hello} ${message} C: QUIT\n S: 221 bye`)
     await say(server, { idleMs: 0 })
@@ -110,7 +110,7 @@ describe('a kept connection', () => {
     ['local EHLO name', { hostname: 'other.sender.test' }],
     ['local address', { localAddress: '127.0.0.1' }],
     ['lane', { lane: { key: 'other', connections: 10 } }],
-  ])('is not reused for another %s', async (_, other) => {
+  ])('a kept connection is not reused for another %s', async (_, other) => {
     const { say } = place()
     const server = await serve(hello + message, hello + message)
     await say(server)
@@ -118,7 +118,7 @@ describe('a kept connection', () => {
     expect(server.connections).toHaveLength(2)
   })
 
-  test("remembers the server's SIZE limit: a larger message is not sent, and the connection stays usable", async () => {
+  test('remembers the server’s SIZE limit: a larger message is not sent, and the connection stays usable', async () => {
     const { say } = place()
     const sized = 'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 SIZE 30\n'
     const server = await serve(`${sized} ${message} ${message}`)
@@ -139,7 +139,7 @@ describe('a kept connection that breaks', () => {
     ['resets it', 'S: <reset>'],
     ['sends 421', 'S: 421 4.4.2 idle for too long'],
     ['sends an unexpected reply', 'S: 250 by the way'],
-  ])('is dropped before the next message when the server %s while idle', async (_, end) => {
+  ])('drops a kept connection before the next message if the server %s while idle', async (_, end) => {
     const { say, connections } = place()
     const server = await serve(`${hello} ${message} ${end}`, again)
     await say(server)
@@ -149,7 +149,7 @@ describe('a kept connection that breaks', () => {
     expect(next.lines[0]).toMatch(/^connect \(Connected from/)
   })
 
-  test('is dropped when the server sends half a reply while idle', async () => {
+  test('drops a kept connection if the server sends half a reply while idle', async () => {
     const { say, connections } = place()
     const server = await serve([...dialog(hello + message), { send: '42' }], again)
     await say(server)
@@ -174,10 +174,7 @@ describe('a kept connection that breaks', () => {
     await say(server)
     const next = await say(server)
     expect(fateOf(next)).toBe('accepted 250 queued')
-    expect(names(next)).toEqual([
-      ...before,
-      ...['connect', 'greeting', 'ehlo', 'mail', 'rcpt', 'data', 'body'],
-    ])
+    expect(names(next)).toEqual([...before, 'connect', 'greeting', 'ehlo', 'mail', 'rcpt', 'data', 'body'])
     await expect.poll(() => server.connections[0]).toMatchObject({ mismatch: null, complete: true })
     expect(server.connections).toHaveLength(2)
   })
@@ -193,7 +190,7 @@ describe('a kept connection that breaks', () => {
     expect(fateOf(await say(server))).toBe('accepted 250 queued')
   })
 
-  test('resends when a pipelined RSET is refused, and sends no body over the old connection', async () => {
+  test('resends the message if a pipelined RSET is rejected, and sends no body over the old connection', async () => {
     const { say } = place()
     const group = 'C: MAIL *\n C: RCPT *\n C: DATA\n'
     const server = await serve(
@@ -234,7 +231,7 @@ describe('a kept connection that breaks', () => {
     expect(server.connections).toHaveLength(1)
   })
 
-  test('is replaced only once: a failure of the new connection is the outcome', async () => {
+  test('a broken connection is replaced only once: a failure of the new connection is the outcome', async () => {
     const { say } = place()
     const busy = 'C: MAIL *\n S: 421 busy\n S: <close>'
     const server = await serve(`${hello} ${message} ${busy}`, `${hello} ${busy}`, again)
@@ -245,7 +242,7 @@ describe('a kept connection that breaks', () => {
 })
 
 describe('a message for a lane with all connections busy', () => {
-  test('is sent over the first free connection', async () => {
+  test('a message is sent over the first free connection if all connections of its lane are busy', async () => {
     const { say } = place()
     const server = await serve(`${hello} ${mail} S: 250 queued\n ${message}`)
     const lane = { key: 'lane', connections: 1 }
@@ -256,7 +253,7 @@ describe('a message for a lane with all connections busy', () => {
 })
 
 describe('idle connections', () => {
-  test('are limited over all lanes; the one idle longest is closed first', async () => {
+  test('limits idle connections over all lanes, and closes the one idle longest first', async () => {
     const { say, connections } = place({ mostIdle: 2 })
     const script = `${hello} ${message} C: QUIT\n S: 221 bye\n S: <close>`
     const servers = [await serve(script), await serve(script), await serve(script)]
@@ -266,7 +263,7 @@ describe('idle connections', () => {
     expect(servers.map(({ connections }) => connections[0]!.complete)).toEqual([true, false, false])
   })
 
-  test('are closed per source address or all at once, and none is kept after close()', async () => {
+  test('closes idle connections per source address or all at once, and keeps none after close()', async () => {
     const { say, connections } = place()
     const script = `${hello} ${message} C: QUIT\n S: 221 bye\n S: <close>`
     const [one, other, last] = [await serve(script), await serve(script), await serve(script)]

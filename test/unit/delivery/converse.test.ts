@@ -5,7 +5,7 @@ import { tlsFile } from '../../world/tls.ts'
 import { encrypted, noteOf, serve, simple, talk, upTo } from './talk.ts'
 
 describe('an ordinary conversation', () => {
-  test('is recorded step by step', async () => {
+  test('records an ordinary conversation step by step', async () => {
     const server = await serve(simple)
     const said = await talk(server)
     expect(said.fates).toEqual({ 'bob@example.org': 'accepted 250 2.0.0 queued as 1' })
@@ -119,7 +119,7 @@ describe('server limits', () => {
   const offering = (extension: string): string =>
     `S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 ${extension}\n C: QUIT`
 
-  test('a message larger than SIZE is not sent', async () => {
+  test('does not send a message larger than SIZE', async () => {
     const said = await talk(await serve(offering('SIZE 20')))
     expect(said.fates['bob@example.org']).toBe('unsupported mail')
     expect([...said.outcome.values()][0]).toMatchObject({
@@ -131,7 +131,7 @@ describe('server limits', () => {
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
   })
 
-  test('8-bit text inside a signed part is not sent to a server without 8BITMIME', async () => {
+  test('does not send 8-bit text inside a signed part to a server without 8BITMIME', async () => {
     const message =
       'Content-Type: multipart/signed; boundary=b\r\n\r\n--b\r\n\r\nGrüße\r\n--b\r\nContent-Type: application/pgp-signature\r\n\r\nx\r\n--b--\r\n'
     const said = await talk(await serve(offering('PIPELINING')), { message })
@@ -145,7 +145,7 @@ describe('server limits', () => {
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
   })
 
-  test('SIZE is compared with the converted message', async () => {
+  test('compares SIZE with the converted message', async () => {
     const text = 'Subject: x\r\n\r\nüüüüüüüüüüüüüüüüüüüü\r\n'
     const said = await talk(await serve(offering('SIZE 60')), { message: text })
     expect(noteOf(said)).toMatch(/accepts messages of up to 60 bytes; this one has \d{3}\.$/)
@@ -181,7 +181,7 @@ describe('server limits', () => {
     expect((await talk(server, { to: ['zoë@example.org'] })).fates['zoë@example.org']).toBe('accepted 250 ok')
   })
 
-  test('an address with a line break is never sent', async () => {
+  test('never sends an address that contains a line break', async () => {
     const server = await serve(offering('HELP'))
     const evil = 'bob@example.org>\r\nRCPT TO:<eve@example.org'
     expect((await talk(server, { to: [evil] })).fates[evil]).toBe('unsupported rcpt')
@@ -216,7 +216,7 @@ describe('refusals', () => {
       `${upTo('S: 250 2.1.5')} S: 421 4.7.0 slow down\n S: <close>`,
       'reply rcpt 421 4.7.0 slow down',
     ],
-  ])('are recorded with their phase: %s', async (_, script, fate) => {
+  ])('a refusal is recorded with its phase: %s', async (_, script, fate) => {
     const server = await serve(script)
     expect((await talk(server)).fates).toEqual({ 'bob@example.org': fate })
     await expect.poll(() => server.connections[0]!.complete).toBe(true)
@@ -226,7 +226,7 @@ describe('refusals', () => {
     'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 PIPELINING\n C: MAIL *\n C: RCPT *\n C: RCPT *\n C: DATA\n'
   const to = ['a@x.test', 'b@x.test']
 
-  test('MAIL refused in a pipelined envelope is the outcome, not the 503 after it', async () => {
+  test('the outcome is the refusal of MAIL in a pipelined envelope, not the 503 that follows', async () => {
     const server = await serve(
       `${pipelined} S: 550 5.7.1 no\n S: 503 MAIL first\n S: 503 MAIL first\n S: 503 RCPT first\n C: QUIT`,
     )
@@ -236,7 +236,7 @@ describe('refusals', () => {
     })
   })
 
-  test('DATA accepted with all recipients refused is ended with an empty message', async () => {
+  test('ends DATA with an empty message if the server accepted DATA but refused all recipients', async () => {
     const server = await serve(
       `${pipelined} S: 250 ok\n S: 550 no\n S: 450 later\n S: 354 go\n C: .\n S: 250 nothing sent\n C: QUIT`,
     )
@@ -247,7 +247,7 @@ describe('refusals', () => {
     await expect.poll(() => server.connections[0]!.complete).toBe(true)
   })
 
-  test('replies received together with the end of the connection are kept', async () => {
+  test('keeps replies received together with the end of the connection', async () => {
     const server = await serve(
       `${pipelined} S: 250 ok\n S: 550 5.1.1 no\n S: 450 later\n S: 503 no\n S: <close>`,
     )
@@ -257,7 +257,7 @@ describe('refusals', () => {
     })
   })
 
-  test('421 to one recipient applies to the following ones and leaves earlier replies', async () => {
+  test('a 421 to one recipient applies to the following ones and keeps earlier replies', async () => {
     const server = await serve(`${pipelined} S: 250 ok\n S: 550 5.1.1 no\n S: 421 too many\n S: <close>`)
     expect((await talk(server, { to })).fates).toEqual({
       'a@x.test': 'reply rcpt 550 5.1.1 no',
@@ -275,7 +275,7 @@ describe('TLS', () => {
     ...dialog(then),
   ]
 
-  test('is used with any certificate when offered, and recorded', async () => {
+  test('TLS is used with any certificate when offered, and recorded', async () => {
     const server = await serve(tls('self-signed'))
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
@@ -297,15 +297,30 @@ describe('TLS', () => {
     expect(server.connections).toHaveLength(1)
   })
 
-  test('is retried with a smaller ClientHello when broken, then skipped', async () => {
+  test('broken TLS is retried with a smaller ClientHello, then skipped', async () => {
     const server = await serve(tls('broken'), tls('broken'), simple)
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
     expect(said.tls).toBeNull()
     expect(said.lines.map((line) => line.split(' ')[0])).toEqual([
-      ...['connect', 'greeting', 'ehlo', 'starttls', 'tls'],
-      ...['connect', 'greeting', 'ehlo', 'starttls', 'tls'],
-      ...['connect', 'greeting', 'ehlo', 'mail', 'rcpt', 'data', 'body', 'quit'],
+      'connect',
+      'greeting',
+      'ehlo',
+      'starttls',
+      'tls',
+      'connect',
+      'greeting',
+      'ehlo',
+      'starttls',
+      'tls',
+      'connect',
+      'greeting',
+      'ehlo',
+      'mail',
+      'rcpt',
+      'data',
+      'body',
+      'quit',
     ])
     expect(said.lines[4]).toMatch(/^tls \(.+handshake/i)
     expect(said.lines[5]).toContain('again with a smaller ClientHello')
@@ -313,12 +328,12 @@ describe('TLS', () => {
     expect(said.lines[10]).toContain('again without TLS')
   })
 
-  test('is skipped as well when the connection breaks right after the handshake', async () => {
+  test('TLS is skipped if the connection breaks right after the handshake', async () => {
     const server = await serve(tls('self-signed', 'C: EHLO *\n S: <close>'), simple)
     expect((await talk(server)).fates['bob@example.org']).toMatch(/^accepted/)
   })
 
-  test('is skipped on the same connection when STARTTLS is refused', async () => {
+  test('TLS is skipped on the same connection if STARTTLS is refused', async () => {
     const server = await serve(`${start} S: 454 4.7.0 not now\n ${simple.slice(simple.indexOf('C: MAIL'))}`)
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
@@ -330,14 +345,14 @@ describe('TLS', () => {
   test.each([
     ['refused', `${start} S: 454 4.7.0 not now\n C: QUIT`, 'reply starttls 454 4.7.0 not now'],
     ['not offered', simple, 'tls starttls'],
-  ])('fails without a second connection when required and %s', async (_, script, fate) => {
+  ])('required TLS that is %s fails without a second connection', async (_, script, fate) => {
     const server = await serve(script)
     expect((await talk(server, { demand: encrypted })).fates['bob@example.org']).toBe(fate)
     expect(server.connections).toHaveLength(1)
     expect(server.connections[0]!.received.toString()).not.toContain('MAIL')
   })
 
-  test('is not used when replies are injected before the handshake', async () => {
+  test('TLS is not used when replies are injected before the handshake', async () => {
     const server = await serve([...dialog(start), { send: '220 go\r\n250 injected\r\n' }], simple)
     const said = await talk(server)
     expect(said.lines.find((line) => line.startsWith('tls'))).toContain('extra data before the TLS handshake')

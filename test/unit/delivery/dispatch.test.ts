@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { NotSent, type Tried } from '../../../appliance/delivery/attempt.ts'
+import { NotSentError, type AttemptResult } from '../../../appliance/delivery/attempt.ts'
 import { createDispatcher, type DispatchDeps } from '../../../appliance/delivery/dispatch.ts'
 import type { LeasedDelivery } from '../../../appliance/storage/storage.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const HOUR = 3_600_000
@@ -33,14 +33,22 @@ function begin() {
       isLow: () => false,
       dismiss: () => undefined,
     },
-    ...{ clock: createTestClock(), log: silentLogger(), owner: 'owner', maxConnections: 10, pollMs: 1000 },
+    clock: createTestClock(),
+    log: createSilentLogger(),
+    owner: 'owner',
+    maxConnections: 10,
+    pollMs: 1000,
     attempt: () => Promise.reject(new Error('nothing is tried here')),
   }
   return { deps, dispatcher: createDispatcher(deps), asked: asked.promise, lease: leased.resolve, back }
 }
 
 const delivery = {
-  ...{ id: 'd1', emailId: 'e1', domain: 'example.test', pool: 'default', provider: 'example.test' },
+  id: 'd1',
+  emailId: 'e1',
+  domain: 'example.test',
+  pool: 'default',
+  provider: 'example.test',
   leaseUntil: Infinity,
 } as LeasedDelivery
 
@@ -54,7 +62,7 @@ test('deliveries leased while the dispatcher stops are released at once', async 
   expect(back).toEqual(['d1'])
 })
 
-test('deliveries leased by a failed storage call are released before the next lease, except those in flight', async () => {
+test('releases deliveries leased by a failed storage call before the next lease, except those in flight', async () => {
   const { deps, back } = begin()
   const ends: number[] = []
   let flying = false
@@ -117,7 +125,7 @@ test.each([
           }
         },
       },
-      attempt: () => Promise.reject(new NotSent('Not sent.', { cause })),
+      attempt: () => Promise.reject(new NotSentError('Not sent.', { cause })),
     })
     await dispatcher.start()
     await expect.poll(() => leases).toBeGreaterThan(1)
@@ -125,14 +133,15 @@ test.each([
   },
 )
 
-test('a delivery leased again after a clock jump is not sent twice when its attempt ends meanwhile', async () => {
+test('a delivery leased again after a clock jump is not sent twice if its first attempt ends meanwhile', async () => {
   const clock = createTestClock()
   const leases: ((leased: LeasedDelivery[]) => void)[] = []
-  const attempts: ((tried: Tried) => void)[] = []
+  const attempts: ((tried: AttemptResult) => void)[] = []
   const done: string[] = []
   const dispatcher = createDispatcher({
     ...begin().deps,
-    ...{ clock, pollMs: 5 * HOUR },
+    clock,
+    pollMs: 5 * HOUR,
     storage: {
       ...begin().deps.storage,
       lease: () => new Promise((resolve) => leases.push(resolve)),

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { rcptCommand } from '../../../appliance/delivery/extensions.ts'
+import { buildRcptCommand } from '../../../appliance/delivery/extensions.ts'
 import type { Notify } from '../../../appliance/mail/dsn.ts'
 
 const to = 'ada@x.test'
 const orcpt = 'rfc822;Ada+1@x.test'
 const said = (notify: Notify | null, offers = ['DSN']): string =>
-  rcptCommand(to, new Map(offers.map((keyword) => [keyword, ''])), {
+  buildRcptCommand(to, new Map(offers.map((keyword) => [keyword, ''])), {
     ret: null,
     envid: null,
     of: new Map([[to, { notify, orcpt }]]),
@@ -17,7 +17,7 @@ describe('RCPT to a server that offers DSN (RFC 3461 §5.2.1)', () => {
     [['FAILURE'], 'FAILURE'],
     [['DELAY'], 'DELAY'],
     [['FAILURE', 'DELAY'], 'FAILURE,DELAY'],
-  ])('passes on NOTIFY=%s', (notify, passed) => {
+  ])('passes on NOTIFY=%s to a server that offers DSN', (notify, passed) => {
     expect(said(notify)).toBe(`RCPT TO:<${to}> NOTIFY=${passed} ORCPT=rfc822;Ada+2B1@x.test`)
   })
 
@@ -25,15 +25,15 @@ describe('RCPT to a server that offers DSN (RFC 3461 §5.2.1)', () => {
     [['SUCCESS'], 'NEVER'],
     [['SUCCESS', 'FAILURE'], 'FAILURE'],
     [['DELAY', 'SUCCESS', 'FAILURE'], 'DELAY,FAILURE'],
-  ])('removes SUCCESS from NOTIFY=%s', (notify, passed) => {
+  ])('removes SUCCESS from NOTIFY=%s for a server that offers DSN', (notify, passed) => {
     expect(said(notify)).toBe(`RCPT TO:<${to}> NOTIFY=${passed} ORCPT=rfc822;Ada+2B1@x.test`)
   })
 
-  test('sends no NOTIFY when the sender gave none', () => {
+  test('sends no NOTIFY if the sender specified none', () => {
     expect(said(null)).toBe(`RCPT TO:<${to}> ORCPT=rfc822;Ada+2B1@x.test`)
   })
 })
 
-test('RCPT to a server without DSN carries no DSN parameters (RFC 3461 §5.2.2 a)', () => {
+test('RCPT to a server without DSN has no DSN parameters (RFC 3461 §5.2.2 a)', () => {
   expect(said(['SUCCESS', 'FAILURE'], ['PIPELINING'])).toBe(`RCPT TO:<${to}>`)
 })

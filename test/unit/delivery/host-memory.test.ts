@@ -2,46 +2,48 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createConnections } from '../../../appliance/delivery/connections.ts'
-import { createHostMemory, DEAD_MS } from '../../../appliance/delivery/host-memory.ts'
+import { createHostMemory, UNRESPONSIVE_MS } from '../../../appliance/delivery/host-memory.ts'
 import { freeAddress, likelyFreePort } from '../../world/addresses.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { serve, simple, talk } from './talk.ts'
 
-describe('addresses of a host', () => {
+describe('order of a host’s addresses', () => {
   const addresses = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
 
-  test('keep their order when no failures are remembered', () => {
+  test('addresses keep their order if no failures are remembered', () => {
     expect(createHostMemory().order(addresses, 0)).toEqual(addresses)
   })
 
-  test('are tried last for five minutes after a failure, failed ones in their original order', () => {
+  test('a failed address is tried last for five minutes, several ones in their original order', () => {
     const memory = createHostMemory()
     memory.died('192.0.2.2', 0)
     memory.died('192.0.2.1', 1000)
     expect(memory.order(addresses, 2000)).toEqual(['192.0.2.3', '192.0.2.1', '192.0.2.2'])
-    expect(memory.order(addresses, DEAD_MS)).toEqual(['192.0.2.2', '192.0.2.3', '192.0.2.1'])
-    expect(memory.order(addresses, DEAD_MS + 1000)).toEqual(addresses)
+    expect(memory.order(addresses, UNRESPONSIVE_MS)).toEqual(['192.0.2.2', '192.0.2.3', '192.0.2.1'])
+    expect(memory.order(addresses, UNRESPONSIVE_MS + 1000)).toEqual(addresses)
   })
 
-  test('are ordered together with their host names', () => {
+  test('orders addresses together with their host names', () => {
     const memory = createHostMemory()
     memory.died('192.0.2.1', 0)
     const places = addresses.map((ip) => ({ host: 'mx.example.test', ip }))
     expect(memory.order(places, 1).map(({ ip }) => ip)).toEqual(['192.0.2.2', '192.0.2.3', '192.0.2.1'])
   })
 
-  test('return to their place after one success', () => {
+  test('an address returns to its place after one success', () => {
     const memory = createHostMemory()
     memory.died('192.0.2.1', 0)
     memory.lives('192.0.2.1')
     expect(memory.order(addresses, 1)).toEqual(addresses)
   })
 
-  test('are remembered up to a limit; the oldest are forgotten first', () => {
+  test('remembers a limited number of failed addresses, and forgets the oldest first', () => {
     const memory = createHostMemory()
     for (let at = 0; at <= 10_000; at++) memory.died(`2001:db8::${at.toString(16)}`, 0)
     expect(memory.order(['2001:db8::0', '2001:db8::1', '192.0.2.1'], 1)).toEqual([
-      ...['2001:db8::0', '192.0.2.1', '2001:db8::1'],
+      '2001:db8::0',
+      '192.0.2.1',
+      '2001:db8::1',
     ])
   })
 })
@@ -50,7 +52,7 @@ describe('a conversation', () => {
   const inOrder = (connections: ReturnType<typeof createConnections>, ip: string, now: number) =>
     connections.memory.order([ip, '192.0.2.1'], now)[0] === ip
 
-  test('marks the address as dead when there is no greeting, and alive again after a greeting', async () => {
+  test('marks an address as dead if there is no greeting, and alive again after a greeting', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const server = await serve('S: <close>', simple)
@@ -60,7 +62,7 @@ describe('a conversation', () => {
     expect(inOrder(connections, server.address, clock.now())).toBe(true)
   })
 
-  test('marks the address as dead when TCP is refused, but not when connecting failed locally', async () => {
+  test('marks an address as dead if TCP is refused, but not if connecting failed locally', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const [refusing, own] = [freeAddress(), freeAddress()]
@@ -73,7 +75,7 @@ describe('a conversation', () => {
     expect(inOrder(connections, own, clock.now())).toBe(true)
   })
 
-  test('does not mark the address as dead when the greeting is a refusal', async () => {
+  test('does not mark an address as dead if the greeting is a refusal', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const server = await serve('S: 554 no\n C: QUIT')
@@ -117,7 +119,7 @@ describe('a server with broken PIPELINING', () => {
   }
 
   test.each(['lost', 'end'] as const)(
-    'gets one command at a time in the next attempt (reaction to pipelining: %s)',
+    'a server with broken PIPELINING gets one command at a time next time (reaction to pipelining: %s)',
     async (rest) => {
       const clock = createTestClock()
       const connections = createConnections({ clock })
@@ -142,7 +144,7 @@ describe('a server with broken PIPELINING', () => {
   )
 })
 
-test("a message that doesn't get its turn is given back unsent, and its connection is kept for the next", async () => {
+test('releases a message that does not get its turn, and keeps its connection for the next message', async () => {
   const clock = createTestClock()
   const connections = createConnections({ clock })
   const server = await serve(simple)

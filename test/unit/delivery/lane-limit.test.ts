@@ -100,9 +100,12 @@ async function work(
   const worker = async () => {
     while (messages-- > 0) {
       const said = await talk(targets[Math.floor(random() * targets.length)]!, {
-        ...{ clock, connections: lane.connections, localAddress: lane.source },
-        ...{ lane: { key: lane.key, connections: lane.limit } },
-        ...{ messagesPerConnection: 5, idleMs: random() < 0.2 ? 5 : 1000 },
+        clock,
+        connections: lane.connections,
+        localAddress: lane.source,
+        lane: { key: lane.key, connections: lane.limit },
+        messagesPerConnection: 5,
+        idleMs: random() < 0.2 ? 5 : 1000,
       })
       fates.push(Object.values(said.fates)[0]!)
     }
@@ -112,31 +115,37 @@ async function work(
 }
 
 describe('the connection limit of a lane', () => {
-  test.each([1, 2, 3])('is never exceeded, whatever servers do (run %i)', async (seed) => {
-    const count = new Count()
-    const random = dice(seed)
-    const targets = await Promise.all(Array.from({ length: 5 }, () => moody(count, random)))
-    const connections = createConnections({ clock: createTestClock() })
-    const lanes = [1, 2, 4].map((limit) => ({
-      ...{ connections, limit, key: `lane of ${limit}`, source: freeAddress() },
-    }))
-    const fates = await Promise.all(lanes.map((lane) => work(lane, targets, 100, random)))
-    expect(lanes.map(({ source }) => count.most.get(source))).toEqual([1, 2, 4])
-    expect(fates.map(({ length }) => length)).toEqual([100, 100, 100])
-    const all = fates.flat()
-    expect(all.filter((fate) => fate === 'accepted 250 queued')).toHaveLength(count.accepted)
-    expect(all.filter((fate) => fate.startsWith('internal'))).toEqual([])
-    expect(count.connections).toBeLessThan(300)
-    await connections.close()
-    await expect.poll(() => connections.count()).toEqual({ open: 0, idle: 0 })
-  })
+  test.each([1, 2, 3])(
+    'the connection limit of a lane is never exceeded, whatever servers do (run %i)',
+    async (seed) => {
+      const count = new Count()
+      const random = dice(seed)
+      const targets = await Promise.all(Array.from({ length: 5 }, () => moody(count, random)))
+      const connections = createConnections({ clock: createTestClock() })
+      const lanes = [1, 2, 4].map((limit) => ({
+        connections,
+        limit,
+        key: `lane of ${limit}`,
+        source: freeAddress(),
+      }))
+      const fates = await Promise.all(lanes.map((lane) => work(lane, targets, 100, random)))
+      expect(lanes.map(({ source }) => count.most.get(source))).toEqual([1, 2, 4])
+      expect(fates.map(({ length }) => length)).toEqual([100, 100, 100])
+      const all = fates.flat()
+      expect(all.filter((fate) => fate === 'accepted 250 queued')).toHaveLength(count.accepted)
+      expect(all.filter((fate) => fate.startsWith('internal'))).toEqual([])
+      expect(count.connections).toBeLessThan(300)
+      await connections.close()
+      await expect.poll(() => connections.count()).toEqual({ open: 0, idle: 0 })
+    },
+  )
 
   const hello = 'S: 220 mx\n C: EHLO *\n S: 250 mx\n'
   const message =
     'C: MAIL *\n S: 250 ok\n C: RCPT *\n S: 250 ok\n C: DATA\n S: 354 go\n C: <body>\n S: 250 queued\n'
   const goodbye = 'C: QUIT\n S: 221 bye\n S: <close>'
 
-  test('closes surplus idle connections after it was lowered', async () => {
+  test('closes surplus idle connections after the limit of a lane was lowered', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const say = (server: { address: string; port: number }, limit: number) =>
@@ -151,7 +160,7 @@ describe('the connection limit of a lane', () => {
       expect(server.connections[0]).toMatchObject({ mismatch: null, complete: true })
   })
 
-  test('makes further messages wait until their attempt ends', async () => {
+  test('at the connection limit, further messages wait until their attempt ends', async () => {
     const clock = createTestClock()
     const connections = createConnections({ clock })
     const slow = await serve(`${hello} C: MAIL *`)

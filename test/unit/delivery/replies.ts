@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'smol-toml'
-import type { BounceAction, Category, SubType, Phase } from '../../../appliance/mail/bounce.ts'
+import type { BounceAction, BounceCategory, BounceSubtype, Phase } from '../../../appliance/mail/bounce.ts'
 
 /** A real server's reply, and what it must mean for a delivery that was alone in its transaction. */
 export interface Row {
@@ -13,11 +13,11 @@ export interface Row {
   phase: Phase
   reply: string
   action: BounceAction
-  category: Category
-  subType: SubType
+  category: BounceCategory
+  subType: BounceSubtype
 }
 
-type Written = Omit<Row, 'source' | 'provider' | 'subType'> & { provider?: string; sub_type: SubType }
+type Written = Omit<Row, 'source' | 'provider' | 'subType'> & { provider?: string; sub_type: BounceSubtype }
 
 const text = readFileSync(join(import.meta.dirname, 'replies.toml'), 'utf8')
 const { group } = parse(text) as unknown as { group: { source: string; replies: Written[] }[] }

@@ -14,7 +14,7 @@ function read(text: string | Buffer, size = 1_000_000): unknown {
   return Array.from({ length: reader.waiting }, () => reader.take())
 }
 
-describe('ReplyReader reads replies', () => {
+describe('ReplyReader with valid input', () => {
   const text =
     '220 mx\r\n250-first\r\n250-8BITMIME\r\n250 PIPELINING\r\n550-5.1.1 no\r\n550 5.1.1 such user\r\n354\r\n'
   const replies = [
@@ -23,30 +23,30 @@ describe('ReplyReader reads replies', () => {
     { code: 550, enhanced: '5.1.1', text: 'no\nsuch user' },
     { code: 354, enhanced: null, text: '' },
   ]
-  test('split into chunks of any size', () => {
+  test('reads replies split into chunks of any size', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), (size) => void expect(read(text, size)).toEqual(replies)),
     )
   })
 
-  test('with bare line feeds', () => {
+  test('reads replies with bare line feeds', () => {
     expect(read(text.replaceAll('\r', ''))).toEqual(replies)
   })
 
-  test('as UTF-8, or as Latin-1 if invalid', () => {
+  test('reads replies as UTF-8, or as Latin-1 if invalid', () => {
     expect(read('550 grüße\r\n')).toEqual([{ code: 550, enhanced: null, text: 'grüße' }])
     expect(read(Buffer.from('550 gr\xfc\xdfe\r\n', 'latin1'))).toEqual([
       { code: 550, enhanced: null, text: 'grüße' },
     ])
   })
 
-  test('only once complete', () => {
+  test('returns a reply only once it is complete', () => {
     expect(read('250-go\r\n250')).toEqual([])
     expect(read('250 ok')).toEqual([])
   })
 })
 
-describe('ReplyReader rejects', () => {
+describe('ReplyReader with invalid input', () => {
   test.each([
     ['HTTP/1.1 400 Bad Request\r\n', /not an SMTP reply: "HTTP/],
     ['\r\n', /not an SMTP reply/],
@@ -54,7 +54,7 @@ describe('ReplyReader rejects', () => {
     ['2500 x\r\n', /not an SMTP reply/],
     ['25\r\n', /not an SMTP reply/],
     ['250-a\r\n550 b\r\n', /two codes, 250 and 550/],
-  ])('%j, which is no SMTP reply', (text, complaint) => {
+  ])('rejects %j, which is not an SMTP reply', (text, complaint) => {
     expect(read(text)).toMatch(complaint)
   })
 
@@ -64,7 +64,7 @@ describe('ReplyReader rejects', () => {
     ['an endless reply', '250-x\r\n'.repeat(1_000_000), 65_536, /does not end/],
     ['endless blank lines', '\r\n'.repeat(5_000_000), 65_536, /not an SMTP reply/],
     ['endless unexpected replies', '250 ok\r\n'.repeat(1_000_000), 65_536, /unexpected replies/],
-  ])('%s, in less than a second', async (_, text, size, complaint) => {
+  ])('rejects %s, in less than a second', async (_, text, size, complaint) => {
     const cost = await costOf(() => expect(read(text, size)).toMatch(complaint))
     expect(cost).toBeLessThan(1000)
   })

@@ -19,7 +19,7 @@ const tls = (mode: Exclude<TlsMode, 'none'>, then: string): ScriptStep[] => [
 ]
 const strict = { demand: requireTls, host }
 
-test('REQUIRETLS is passed on to a server that offers it over TLS with a valid certificate', async () => {
+test('passes on REQUIRETLS to a server that offers it over TLS with a valid certificate', async () => {
   const server = await serve(tls('trusted', promising))
   const said = await talk(server, strict)
   expect(said.fates['bob@example.org']).toMatch(/^accepted/)
@@ -27,7 +27,7 @@ test('REQUIRETLS is passed on to a server that offers it over TLS with a valid c
   expect(server.connections[0]).toMatchObject({ mismatch: null })
 })
 
-test('REQUIRETLS is not sent when the sender did not ask for it', async () => {
+test('does not send REQUIRETLS if the sender did not ask for it', async () => {
   const server = await serve(
     tls('trusted', `${ehlo} S: 250 REQUIRETLS\n ${simple.slice(simple.indexOf('C: MAIL'))}`),
   )
@@ -36,7 +36,7 @@ test('REQUIRETLS is not sent when the sender did not ask for it', async () => {
   expect(server.connections[0]).toMatchObject({ mismatch: null })
 })
 
-describe('a message with REQUIRETLS is not sent, and no second connection opened, when', () => {
+describe('a message with REQUIRETLS', () => {
   test.each<[string, string | ScriptStep[], string, string, string | undefined]>([
     [
       'the server offers REQUIRETLS without TLS',
@@ -67,17 +67,20 @@ describe('a message with REQUIRETLS is not sent, and no second connection opened
       'does not offer REQUIRETLS',
       '5.7.30',
     ],
-  ])('%s', async (_, script, name, why, status) => {
-    const server = await serve(script, simple)
-    const said = await talk(server, { ...strict, host: name })
-    expect(said.fates['bob@example.org']).toBe('requiretls starttls')
-    expect(said.outcome.get('bob@example.org')).toMatchObject({ failure: { status } })
-    expect(noteOf(said)).toContain(why)
-    expect(server.connections).toHaveLength(1)
-    expect(server.connections[0]!.received.toString()).not.toContain('MAIL')
-  })
+  ])(
+    'a message with REQUIRETLS is not sent, and no second connection opened, if %s',
+    async (_, script, name, why, status) => {
+      const server = await serve(script, simple)
+      const said = await talk(server, { ...strict, host: name })
+      expect(said.fates['bob@example.org']).toBe('requiretls starttls')
+      expect(said.outcome.get('bob@example.org')).toMatchObject({ failure: { status } })
+      expect(noteOf(said)).toContain(why)
+      expect(server.connections).toHaveLength(1)
+      expect(server.connections[0]!.received.toString()).not.toContain('MAIL')
+    },
+  )
 
-  test('STARTTLS is refused with a temporary error', async () => {
+  test('a message with REQUIRETLS is not sent if STARTTLS is refused with a temporary error', async () => {
     const server = await serve(`${start} S: 454 4.7.0 not now\n C: QUIT`, simple)
     const { fates } = await talk(server, strict)
     expect(fates['bob@example.org']).toBe('reply starttls 454 4.7.0 not now')
@@ -98,19 +101,19 @@ test.each<[string, ScriptStep[], string]>([
 )
 
 describe('a report with REQUIRETLS and a null reverse-path', () => {
-  test('is sent to a server that does not offer REQUIRETLS (RFC 8689 §5)', async () => {
+  test('a REQUIRETLS report is sent to a server that does not offer REQUIRETLS (RFC 8689 §5)', async () => {
     const then = `${ehlo} S: 250 SIZE\n C: MAIL FROM:<> SIZE=*\n ${afterMail}`
     const server = await serve(tls('trusted', then))
     expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toMatch(/^accepted/)
   })
 
-  test('is sent with REQUIRETLS if the server offers it', async () => {
+  test('a REQUIRETLS report is sent with REQUIRETLS if the server offers it', async () => {
     const server = await serve(tls('trusted', promising.replace('bounce@sender.test', '')))
     expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toMatch(/^accepted/)
     expect(server.connections[0]).toMatchObject({ mismatch: null })
   })
 
-  test('is not sent in plain text', async () => {
+  test('a REQUIRETLS report is not sent in plain text', async () => {
     const server = await serve(simple)
     expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toBe('requiretls starttls')
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { createRecorder } from '../../../appliance/delivery/recorder.ts'
-import { route } from '../../../appliance/delivery/route.ts'
+import { findRoute } from '../../../appliance/delivery/route.ts'
 import type { Resolver } from '../../../appliance/dns/dns.ts'
 
 const OWN = 'mail.sender.test'
@@ -14,7 +14,7 @@ async function find(exchange: string, receives: readonly string[]): Promise<stri
     if (type === 'MX') return found([{ preference: 10, exchange }])
     return type === 'A' ? found([ADDRESS]) : { kind: 'absent' as const, why: 'nodata', authentic: false }
   }
-  const made = await route('example.org', createRecorder(systemClock, systemClock.now()), {
+  const made = await findRoute('example.org', createRecorder(systemClock, systemClock.now()), {
     resolver: { resolve: resolve as unknown as Resolver['resolve'] },
     random: () => 0,
     hostname: OWN,
@@ -27,7 +27,7 @@ async function find(exchange: string, receives: readonly string[]): Promise<stri
   return made.hosts.map(({ name, addresses }) => `${name} ${addresses.join(' ')}`).join(', ')
 }
 
-test('mail for a domain that receives here is routed to this server, whatever its address', async () => {
+test('routes mail for a domain that receives here to this server, whatever its address', async () => {
   expect(await find('Mail.Sender.test', ['example.org'])).toBe(`${OWN} ${ADDRESS}`)
 })
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import type { Answer, RecordType } from '../../../appliance/dns/dns.ts'
 import { createRecorder } from '../../../appliance/delivery/recorder.ts'
-import { type Route, route } from '../../../appliance/delivery/route.ts'
+import { type Route, findRoute } from '../../../appliance/delivery/route.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import type { Step } from '../../../appliance/mail/transcript.ts'
 import { setUp } from '../dns/harness.ts'
@@ -47,7 +47,7 @@ function reaches(ip: string, { sourceIps = [], ipv6 = true }: Options): boolean 
 
 async function find(zone: Zone, options: Options = {}): Promise<{ route: Route; steps: Step[] }> {
   const recorder = createRecorder(systemClock, systemClock.now())
-  const found = await route(options.domain ?? 'example.org', recorder, {
+  const found = await findRoute(options.domain ?? 'example.org', recorder, {
     resolver: { resolve: async (name, type) => resolve(zone, name, type) },
     random: options.random ?? (() => 0.999), // keeps the order of equals
     hostname: options.hostname ?? 'mail.sender.test',
@@ -71,7 +71,7 @@ const v6 = '2a00:1450::1'
 const mx = (...names: [number, string][]) => ({ MX: names })
 
 describe('the mail exchangers', () => {
-  test('are tried in order of preference', async () => {
+  test('mail exchangers are tried in order of preference', async () => {
     const zone: Zone = {
       'example.org': mx([20, 'b.test'], [10, 'a.test']),
       'a.test': { A: [a] },
@@ -80,7 +80,7 @@ describe('the mail exchangers', () => {
     expect(await outline(zone)).toEqual([`a.test ${a}`, `b.test ${b}`])
   })
 
-  test('of equal preference are shuffled', async () => {
+  test('mail exchangers of equal preference are shuffled', async () => {
     const zone: Zone = {
       'example.org': mx([10, 'a.test'], [10, 'b.test']),
       'a.test': { A: [a] },
@@ -90,15 +90,15 @@ describe('the mail exchangers', () => {
     expect(await outline(zone, { random: () => 0.999 })).toEqual([`a.test ${a}`, `b.test ${b}`])
   })
 
-  test('default to the domain itself without MX records', async () => {
+  test('a domain without MX records is its own mail exchanger', async () => {
     expect(await outline({ 'example.org': { A: [a] } })).toEqual([`example.org ${a}`])
   })
 
-  test('never include the domain itself if it has MX records', async () => {
+  test('a domain with MX records is never used as a mail exchanger itself', async () => {
     expect(await outline({ 'example.org': { MX: [[10, 'gone.test']], A: [a] } })).toBe('no-route 5.4.4')
   })
 
-  test('are skipped if they are addresses or malformed names', async () => {
+  test('mail exchangers that are addresses or malformed names are skipped', async () => {
     const zone: Zone = {
       'example.org': mx(
         [1, '93.184.1.9'],
@@ -113,7 +113,7 @@ describe('the mail exchangers', () => {
     expect(await outline({ 'example.org': mx([1, '93.184.1.9']) })).toBe('no-route 5.4.4')
   })
 
-  test('are limited to ten, with twenty addresses in total', async () => {
+  test('uses at most ten mail exchangers, with twenty addresses in total', async () => {
     const names = Array.from({ length: 15 }, (_, i) => `mx${String(i).padStart(2, '0')}.test`)
     const zone: Zone = { 'example.org': mx(...names.map((name, i): [number, string] => [i, name])) }
     names.forEach((name, i) => (zone[name] = { A: [`93.184.${i}.1`, `93.184.${i}.2`, `93.184.${i}.3`] }))
@@ -123,7 +123,7 @@ describe('the mail exchangers', () => {
     expect(asked.filter((one) => one.startsWith('A '))).toHaveLength(10)
   })
 
-  test('exclude our own name and all of equal or lower preference', async () => {
+  test('excludes our own name and all mail exchangers of equal or lower preference', async () => {
     const zone: Zone = {
       'example.org': mx([10, 'a.test'], [20, 'Mail.Sender.test'], [20, 'b.test'], [30, 'b.test']),
       'a.test': { A: [a] },
@@ -301,7 +301,7 @@ describe('RFC 5321 §5.1 by example', () => {
       expected: 'no-route 5.4.4',
     },
   ]
-  test.each(cases)('$name', async ({ zone, expected, options }) => {
+  test.each(cases)('RFC 5321 §5.1: $name', async ({ zone, expected, options }) => {
     expect(await outline(zone, options)).toEqual(expected)
   })
 })
@@ -323,7 +323,7 @@ describe('route lookup results', () => {
     })
   })
 
-  test('a failed MX lookup defers', async () => {
+  test('a failed MX lookup defers the delivery', async () => {
     expect(await outline({ 'example.org': 'fail' })).toBe('dns')
   })
 
@@ -336,13 +336,13 @@ describe('route lookup results', () => {
     expect(await outline(zone)).toEqual([`a.test ${a}`])
   })
 
-  test('one host with a failed lookup among nonexistent ones defers', async () => {
+  test('one host with a failed lookup among nonexistent ones defers the delivery', async () => {
     expect(
       await outline({ 'example.org': mx([1, 'lost.test'], [2, 'gone.test']), 'lost.test': 'fail' }),
     ).toBe('dns')
   })
 
-  test('hosts that all lack addresses give no route', async () => {
+  test('there is no route if no host has an address', async () => {
     expect(await outline({ 'example.org': mx([1, 'gone.test'], [2, 'empty.test']), 'empty.test': {} })).toBe(
       'no-route 5.4.4',
     )
@@ -354,13 +354,13 @@ describe('route lookup results', () => {
 })
 
 describe('addresses', () => {
-  test('are ordered IPv4 first, then IPv6', async () => {
+  test('orders IPv4 addresses before IPv6', async () => {
     expect(await outline({ 'example.org': { A: [a, b], AAAA: [v6] } })).toEqual([
       `example.org ${a} ${b} ${v6}`,
     ])
   })
 
-  test('of a family without a source address are left out', async () => {
+  test('omits addresses of a family without a source address', async () => {
     const zone: Zone = { 'example.org': { A: [a], AAAA: [v6] } }
     expect(await outline(zone, { ipv6: false })).toEqual([`example.org ${a}`])
     expect(await outline(zone, { sourceIps: ['192.0.2.1'] })).toEqual([`example.org ${a}`])
@@ -368,7 +368,7 @@ describe('addresses', () => {
     expect(await outline({ 'example.org': { AAAA: [v6] } }, { ipv6: false })).toBe('network 4.4.1')
   })
 
-  test('that are off limits are used only if the network is allowed', async () => {
+  test('an address that is off limits is used only if its network is allowed', async () => {
     const zone: Zone = {
       'example.org': {
         A: ['127.0.0.1', '10.0.0.5', '169.254.1.1', '0.0.0.0'],
@@ -380,7 +380,7 @@ describe('addresses', () => {
     expect(await outline({ 'example.org': { A: ['127.0.0.1', a] } })).toEqual([`example.org ${a}`])
   })
 
-  test('that are off limits are explained to the operator', async () => {
+  test('the failure explains an address that is off limits to the operator', async () => {
     const { route: found, steps } = await find({ 'example.org': { A: ['127.0.0.1'] } })
     expect(found.kind === 'failed' && found.failure.note).toMatch(
       /^The mail exchanger's address 127\.0\.0\.1 is loopback\. To deliver there, add it to delivery\.allow_networks\.$/,
@@ -395,7 +395,7 @@ describe('addresses', () => {
     ['[IPv6:::1]', 'forbidden 5.4.4'],
     ['[nonsense]', 'no-route 5.1.3'],
     ['[]', 'no-route 5.1.3'],
-  ])('in the literal %s are routed or rejected', async (domain, expected) => {
+  ])('routes or rejects the address literal %s', async (domain, expected) => {
     expect(await outline({}, { domain })).toEqual(expected)
   })
 })
@@ -424,7 +424,7 @@ describe('with the resolver', () => {
     const recorder = createRecorder(systemClock, systemClock.now())
     const sources = { reaches: () => true }
     const ours = { hostname: 'mail.sender.test', allowNetworks: [], ownAddresses: () => [], sources }
-    const found = await route('example.test', recorder, { resolver, random: () => 0, ...ours })
+    const found = await findRoute('example.test', recorder, { resolver, random: () => 0, ...ours })
     expect(found).toMatchObject({ hosts: [{ name: 'alias.example.test', addresses: [a] }] })
   })
 })

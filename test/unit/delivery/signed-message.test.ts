@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { describe, expect, test } from 'vitest'
 import { signMessage, type SignedMessage } from '../../../appliance/delivery/signed-message.ts'
-import type { Prepared } from '../../../appliance/delivery/message.ts'
+import type { PreparedMessage } from '../../../appliance/delivery/message.ts'
 import { createSigner } from '../../../appliance/signing/signing.ts'
 import type { DkimKey, Domain, LeasedDelivery } from '../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../world/clock.ts'
@@ -31,7 +31,7 @@ async function signedOf(message: string): Promise<SignedMessage> {
   return signed
 }
 
-async function dkim({ bytes }: Prepared): Promise<string[]> {
+async function dkim({ bytes }: PreparedMessage): Promise<string[]> {
   const resolver = async () => [[`v=DKIM1; k=ed25519; p=${publicKey}`]]
   const report = (await dkimVerify(bytes, { resolver })) as { results: { status: { result: string } }[] }
   return report.results.map(({ status }) => status.result)
@@ -40,13 +40,16 @@ async function dkim({ bytes }: Prepared): Promise<string[]> {
 const header = 'From: alice@sender.test\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n'
 
 describe('a signed message', () => {
-  test('is converted for a server without 8BITMIME once, on demand, and signed again', async () => {
+  test('converts a message for a server without 8BITMIME once, on demand, and signs it again', async () => {
     const body = 'Content-Transfer-Encoding: 8bit\r\n\r\nGrüße an alle dort\r\n'
     const { message, sevenBit } = await signedOf(header + body)
     expect(message.bytes.toString()).toContain(header + body)
     expect(message).toMatchObject({ eightBit: true, eightBitHeader: false })
     expect([await dkim(message), signatures]).toEqual([['pass'], 1])
-    const [converted, again] = (await Promise.all([sevenBit(), sevenBit()])) as [Prepared, Prepared]
+    const [converted, again] = (await Promise.all([sevenBit(), sevenBit()])) as [
+      PreparedMessage,
+      PreparedMessage,
+    ]
     expect(again).toBe(converted)
     expect(converted).toMatchObject({ eightBit: false, converted: true })
     expect(converted.bytes.toString('latin1')).toContain(
@@ -55,7 +58,7 @@ describe('a signed message', () => {
     expect([await dkim(converted), signatures]).toEqual([['pass'], 2])
   })
 
-  test('returns the reason when it cannot be converted', async () => {
+  test('returns the reason why a message cannot be converted', async () => {
     const { sevenBit } = await signedOf(`${header}Content-Transfer-Encoding: x-own\r\n\r\nü\r\n`)
     expect(await sevenBit()).toEqual({
       impossible: 'a part of type text/plain has the unknown encoding x-own',

@@ -1,10 +1,14 @@
 import { afterEach } from 'vitest'
-import { type Connections, createConnections, type Said } from '../../../appliance/delivery/connections.ts'
-import { prepare } from '../../../appliance/delivery/message.ts'
-import type { Fate } from '../../../appliance/delivery/outcome.ts'
+import {
+  type Connections,
+  createConnections,
+  type ConversationResult,
+} from '../../../appliance/delivery/connections.ts'
+import { prepareMessage } from '../../../appliance/delivery/message.ts'
+import type { RecipientResult } from '../../../appliance/delivery/outcome.ts'
 import { createRecorder } from '../../../appliance/delivery/recorder.ts'
 import type { TlsDemand } from '../../../appliance/delivery/tls-demand.ts'
-import { toSevenBit } from '../../../appliance/mime/seven-bit.ts'
+import { convertToSevenBit } from '../../../appliance/mime/seven-bit.ts'
 import { formatReply } from '../../../appliance/mail/reply.ts'
 import type { Step } from '../../../appliance/mail/transcript.ts'
 import { freeAddress } from '../../world/addresses.ts'
@@ -56,7 +60,7 @@ export const encrypted: TlsDemand = { kind: 'encrypted', why: 'The sending domai
 export const verified: TlsDemand = { kind: 'verified', why: 'The policy says so.', requireTls: false }
 export const requireTls: TlsDemand = { kind: 'verified', why: 'The sender requires it.', requireTls: true }
 
-export interface Talked extends Said {
+export interface Talked extends ConversationResult {
   steps: Step[]
   /** One line for each step that had a result: `rcpt RCPT TO:<a@b> > 250 ok (note)`. */
   lines: string[]
@@ -64,7 +68,7 @@ export interface Talked extends Said {
   fates: Record<string, string>
 }
 
-const fateLine = (fate: Fate): string =>
+const fateLine = (fate: RecipientResult): string =>
   fate.kind === 'accepted'
     ? `accepted ${formatReply(fate.reply)}`
     : [fate.failure.kind, fate.failure.phase, fate.failure.reply && formatReply(fate.failure.reply)]
@@ -90,11 +94,11 @@ export async function talk(
       hostname: options.hostname ?? 'mail.sender.test',
       from: options.from ?? 'bounce@sender.test',
       recipients: options.to ?? ['bob@example.org'],
-      message: await prepare(Buffer.alloc(0), bytes),
+      message: await prepareMessage(Buffer.alloc(0), bytes),
       sevenBit: async () => {
-        const made = await toSevenBit(bytes)
+        const made = await convertToSevenBit(bytes)
         if (made.kind === 'impossible') return { impossible: made.why }
-        return { ...(await prepare(Buffer.alloc(0), made.message)), converted: true }
+        return { ...(await prepareMessage(Buffer.alloc(0), made.message)), converted: true }
       },
       demand: options.demand ?? { kind: 'opportunistic' },
       until: clock.now() + (options.within ?? 25 * minute),
@@ -113,7 +117,7 @@ export async function talk(
 }
 
 /** Returns the note of the only recipient's failure. */
-export function noteOf(said: Said): string {
+export function noteOf(said: ConversationResult): string {
   const fate = [...said.outcome.values()][0]!
   return fate.kind === 'failed' ? fate.failure.note : ''
 }

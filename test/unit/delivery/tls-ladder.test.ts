@@ -39,7 +39,7 @@ const connects = ({ lines }: { lines: string[] }): string[] =>
   lines.filter((line) => line.startsWith('connect'))
 
 describe('the TLS handshake', () => {
-  test('is retried with a smaller ClientHello, which is remembered for three days', async () => {
+  test('a failed handshake is retried with a smaller ClientHello, which is remembered for three days', async () => {
     const { say, clock } = place()
     const server = await serve(smallOnly, smallOnly, smallOnly, smallOnly, tls())
     const first = await say(server)
@@ -66,14 +66,14 @@ describe('the TLS handshake', () => {
   test.each<[string, TlsDemand]>([
     ['encrypted', encrypted],
     ['verified', verified],
-  ])('with a smaller ClientHello satisfies the demand %s', async (_, demand) => {
+  ])('a handshake with a smaller ClientHello satisfies the demand %s', async (_, demand) => {
     const { say } = place()
     const said = await say(await serve(smallOnly, smallOnly), { demand })
     expect(fateOf(said)).toBe('accepted 250 queued')
     expect(said.tls).toMatchObject({ verified: true, error: null })
   })
 
-  test('with a server limited to TLS 1.2 takes one connection', async () => {
+  test('a handshake with a server limited to TLS 1.2 takes one connection', async () => {
     const { say } = place()
     const server = await serve(tls({ options: { maxVersion: 'TLSv1.2' } }))
     const said = await say(server)
@@ -82,7 +82,7 @@ describe('the TLS handshake', () => {
     expect(server.connections).toHaveLength(1)
   })
 
-  test('fails with a server limited to TLS 1.1, and the mail is sent in plain text', async () => {
+  test('the handshake with a server limited to TLS 1.1 fails, and the mail is sent in plain text', async () => {
     const { say } = place()
     const old = tls({
       options: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' },
@@ -92,7 +92,7 @@ describe('the TLS handshake', () => {
     expect(said.tls).toBeNull()
   })
 
-  test('is skipped for an hour after both ClientHellos failed, then tried in full', async () => {
+  test('TLS is skipped for an hour after both ClientHellos failed, then tried in full', async () => {
     const { say, clock } = place()
     const server = await serve(broken, broken, plain, plain, tls())
     const first = await say(server)
@@ -107,7 +107,7 @@ describe('the TLS handshake', () => {
     expect(server.connections).toHaveLength(5)
   })
 
-  test('is tried in full when TLS is required, despite remembered failures, and success is remembered', async () => {
+  test('required TLS is tried in full despite remembered failures, and success is remembered', async () => {
     const { say } = place()
     const server = await serve(broken, broken, plain, tls(), tls())
     await say(server)
@@ -116,14 +116,14 @@ describe('the TLS handshake', () => {
     expect(server.connections).toHaveLength(5)
   })
 
-  test('is tried for a host although it failed at the same address under another name', async () => {
+  test('TLS is tried for a host even if it failed at the same address under another name', async () => {
     const { say } = place()
     const server = await serve(broken, broken, plain, tls())
     await say(server, { host: 'mx.evil.test' })
     expect((await say(server)).tls).toMatchObject({ verified: true })
   })
 
-  test('times out after one minute, which counts as a failure', async () => {
+  test('the handshake times out after one minute, which counts as a failure', async () => {
     const { say, clock } = place()
     const hangs = `${start} C: STARTTLS\n S: 220 go`
     const server = await serve(hangs, hangs, plain)
@@ -145,7 +145,7 @@ describe('the TLS handshake', () => {
   test.each([
     ['refused by the server', `${start} C: STARTTLS\n S: 454 4.7.0 not now\n ${message}`, 1],
     ['not offered by the server', `S: 220 mx\n C: EHLO *\n S: 250 mx\n ${message}`, 1],
-  ])('%s is skipped, and nothing is remembered', async (_, script, connections) => {
+  ])('TLS %s is skipped, and nothing is remembered', async (_, script, connections) => {
     const { say, connections: all } = place()
     const server = await serve(script)
     const said = await say(server)
@@ -155,14 +155,14 @@ describe('the TLS handshake', () => {
     expect(all.memory.hello({ host, ip: server.address }, Date.now()).hello).toBe('full')
   })
 
-  test('is skipped when the server hangs up at STARTTLS', async () => {
+  test('TLS is skipped if the server closes the connection at STARTTLS', async () => {
     const { say } = place()
     const hangsUp = `${start} C: STARTTLS\n S: <close>`
     const said = await say(await serve(hangsUp, hangsUp, plain))
     expect(fateOf(said)).toBe('accepted 250 queued')
   })
 
-  test('is retried next time after a failure with a server that accepts mail only over TLS', async () => {
+  test('TLS is tried again next time if it failed with a server that accepts mail only over TLS', async () => {
     const { say } = place()
     const only = `${start} C: MAIL *\n S: 530 5.7.0 Must issue a STARTTLS command first\n C: QUIT`
     const server = await serve(broken, broken, only, tls())
@@ -173,7 +173,7 @@ describe('the TLS handshake', () => {
     expect(server.connections).toHaveLength(4)
   })
 
-  test('is the reported failure when the server closes the connection on the next attempt', async () => {
+  test('reports the failed handshake if the server closes the next connection', async () => {
     const { say } = place()
     const said = await say(await serve(broken, 'S: <close>'))
     expect(fateOf(said)).toBe('tls starttls')
@@ -212,33 +212,43 @@ describe('mail that requires TLS', () => {
       'requiretls starttls',
       'REQUIRETLS',
     ],
-  ])('is never sent in plain text when TLS is %s', async (_, script, demand, fate, note) => {
-    const { say } = place()
-    const server = await serve(script, script, plain)
-    const said = await say(server, { demand })
-    expect(fateOf(said)).toBe(fate)
-    expect(noteOf(said)).toContain(note)
-    expect(server.connections.length).toBeLessThanOrEqual(2)
-    for (const { received } of server.connections) expect(received.toString()).not.toContain('MAIL')
-  })
+  ])(
+    'mail that requires TLS is never sent in plain text if TLS is %s',
+    async (_, script, demand, fate, note) => {
+      const { say } = place()
+      const server = await serve(script, script, plain)
+      const said = await say(server, { demand })
+      expect(fateOf(said)).toBe(fate)
+      expect(noteOf(said)).toContain(note)
+      expect(server.connections.length).toBeLessThanOrEqual(2)
+      for (const { received } of server.connections) expect(received.toString()).not.toContain('MAIL')
+    },
+  )
 
   test.each<[Exclude<TlsMode, 'none'>, string, string]>([
     ['expired', host, 'certificate-expired'],
     ['self-signed', 'mx.self-signed.test', 'certificate-not-trusted'],
     ['trusted', 'mx.example.test', 'certificate-host-mismatch'],
-  ])('fails with a certificate that is %s, for %s, with TLS result %s', async (mode, name, resultType) => {
-    const { say } = place()
-    const strict = await say(await serve(tls({ mode, then: 'C: QUIT' })), { demand: verified, host: name })
-    expect(strict.tlsResult).toMatchObject({
-      ...{ resultType, webPki: resultType, receivingHost: name, receivingHelo: 'mx', sendingIp: '127.0.0.1' },
-    })
-    const lax = await say(await serve(tls({ mode })), { host: name })
-    expect(lax.tlsResult).toMatchObject({
-      resultType: 'successful-session',
-      webPki: resultType,
-      reason: null,
-    })
-  })
+  ])(
+    'mail that requires TLS fails with a certificate that is %s, for %s, with TLS result %s',
+    async (mode, name, resultType) => {
+      const { say } = place()
+      const strict = await say(await serve(tls({ mode, then: 'C: QUIT' })), { demand: verified, host: name })
+      expect(strict.tlsResult).toMatchObject({
+        resultType,
+        webPki: resultType,
+        receivingHost: name,
+        receivingHelo: 'mx',
+        sendingIp: '127.0.0.1',
+      })
+      const lax = await say(await serve(tls({ mode })), { host: name })
+      expect(lax.tlsResult).toMatchObject({
+        resultType: 'successful-session',
+        webPki: resultType,
+        reason: null,
+      })
+    },
+  )
 })
 
 describe('a kept TLS session', () => {
@@ -276,7 +286,7 @@ describe('a kept TLS session', () => {
       2,
     ],
     ['with REQUIRETLS offered satisfies REQUIRETLS', tls({ then: promising }), verified, requireTls, 1],
-  ])('%s', async (_, script, before, demand, connections) => {
+  ])('a kept TLS session %s', async (_, script, before, demand, connections) => {
     const { say } = place()
     const server = await serve(script, tls({ then: promising }))
     await say(server, { ...keep, demand: before })
@@ -288,7 +298,7 @@ describe('a kept TLS session', () => {
     expect(mail.includes(' REQUIRETLS >')).toBe(demand === requireTls)
   })
 
-  test('of another host at the same address is reused only if no valid certificate is required', async () => {
+  test('reuses a TLS session of another host at the same address only if no valid certificate is required', async () => {
     const { say } = place()
     const server = await serve(tls({ then: within + message }), tls())
     await say(server, { ...keep, host: 'other.trusted.test' })
@@ -299,7 +309,7 @@ describe('a kept TLS session', () => {
     expect(server.connections).toHaveLength(2)
   })
 
-  test('is recorded once per recipient domain for TLS reports', async () => {
+  test('records a kept TLS session once per recipient domain for TLS reports', async () => {
     const { say } = place()
     const server = await serve(tls({ then: within + message + message }))
     const first = await say(server, keep)

@@ -7,7 +7,7 @@ import { dialog, type ScriptStep } from '../../world/scripted.ts'
 import { minute, noteOf, serve, talk, upTo } from './talk.ts'
 
 describe('a connection that breaks', () => {
-  test('when refused is a network failure at connect', async () => {
+  test('a refused connection is a network failure at connect', async () => {
     const said = await talk({ address: freeAddress(), port: likelyFreePort() })
     expect(said.fates['bob@example.org']).toBe('network connect')
     expect(noteOf(said)).toBe('mx.self-signed.test refuses connections.')
@@ -39,13 +39,13 @@ describe('a connection that breaks', () => {
       'network body',
       /after the whole message was sent: it may have been delivered/,
     ],
-  ])('%s is a network failure', async (_, script, fate, note) => {
+  ])('a connection that breaks %s is a network failure', async (_, script, fate, note) => {
     const said = await talk(await serve(script))
     expect(said.fates['bob@example.org']).toBe(fate)
     expect(noteOf(said)).toMatch(note)
   })
 
-  test('in the middle of the body is a network failure', async () => {
+  test('a connection that breaks in the middle of the body is a network failure', async () => {
     const server = await serve([...dialog(upTo('C: <body>')), { expect: /^x+$/ }, { close: 'reset' }])
     const said = await talk(server, { message: Buffer.alloc(30_000_000, 'x'.repeat(70) + '\r\n') })
     expect(said.fates['bob@example.org']).toBe('network body')
@@ -73,7 +73,7 @@ describe('servers that do not speak SMTP', () => {
     },
   )
 
-  test('an acceptance before the whole message was sent is ignored', async () => {
+  test('ignores an acceptance before the whole message was sent', async () => {
     const server = await serve([...dialog(upTo('S: 354')), { send: '354 go\r\n250 queued\r\n' }])
     const said = await talk(server, { message: Buffer.alloc(20_000_000, 'x'.repeat(70) + '\r\n') })
     expect(said.fates['bob@example.org']).toBe('protocol body')
@@ -94,28 +94,31 @@ describe('slow servers', () => {
     ['RCPT', upTo('S: 250 2.1.5'), 5, 'timeout rcpt'],
     ['DATA', upTo('S: 354'), 2, 'timeout data'],
     ['the final dot', upTo('S: 250 2.0.0'), 10, 'timeout body'],
-  ])('at %s time out after the minutes given in RFC 5321', async (_, script, minutes, fate) => {
-    const clock = createTestClock()
-    const server = await serve(script)
-    const talking = talk(server, { clock })
-    await expect.poll(() => server.connections[0]?.complete).toBe(true)
-    let done = false
-    void talking.then(() => (done = true))
-    await clock.advance(minutes * minute - 2000)
-    expect(done).toBe(false)
-    // If the last reply arrives while the clock advances, the timeout started later.
-    const over = async () => {
-      await clock.advance(2000)
-      return done
-    }
-    await expect.poll(over).toBe(true)
-    const said = await talking
-    expect(said.fates['bob@example.org']).toBe(fate)
-    expect(noteOf(said)).toContain(`did not reply within ${minutes * 60} seconds`)
-    expect(said.steps.at(-1)!.ms).toBeGreaterThanOrEqual(minutes * minute - 5)
-  })
+  ])(
+    'a slow server times out at %s after the minutes given in RFC 5321',
+    async (_, script, minutes, fate) => {
+      const clock = createTestClock()
+      const server = await serve(script)
+      const talking = talk(server, { clock })
+      await expect.poll(() => server.connections[0]?.complete).toBe(true)
+      let done = false
+      void talking.then(() => (done = true))
+      await clock.advance(minutes * minute - 2000)
+      expect(done).toBe(false)
+      // If the last reply arrives while the clock advances, the timeout started later.
+      const over = async () => {
+        await clock.advance(2000)
+        return done
+      }
+      await expect.poll(over).toBe(true)
+      const said = await talking
+      expect(said.fates['bob@example.org']).toBe(fate)
+      expect(noteOf(said)).toContain(`did not reply within ${minutes * 60} seconds`)
+      expect(said.steps.at(-1)!.ms).toBeGreaterThanOrEqual(minutes * minute - 5)
+    },
+  )
 
-  test("that don't read the body time out after three minutes", async () => {
+  test('a server that does not read the body times out after three minutes', async () => {
     const clock = createTestClock()
     let heard = () => 0
     const server = createServer((socket) => {
@@ -146,7 +149,7 @@ describe('slow servers', () => {
     expect(noteOf(said)).toContain('did not reply within 180 seconds (while sending the message)')
   })
 
-  test('time out at the end of the attempt', async () => {
+  test('a slow server times out at the end of the attempt', async () => {
     const clock = createTestClock()
     const server = await serve('')
     const talking = talk(server, { clock, within: minute })
@@ -155,7 +158,7 @@ describe('slow servers', () => {
     expect((await talking).fates['bob@example.org']).toBe('timeout greeting')
   })
 
-  test('get ten minutes to answer the final dot even past the end of the attempt, to avoid duplicates', async () => {
+  test('a server gets ten minutes to answer the final dot, even past the end of the attempt, to avoid duplicates', async () => {
     const clock = createTestClock()
     let waits = 0
     const watched = {

@@ -66,14 +66,14 @@ describe('resolveAuthoritative', () => {
     })
   })
 
-  test('asks the next name server when one is silent, lame or fails', async () => {
+  test('queries the next name server when one is silent, lame or fails', async () => {
     for (const failure of ['TIMEOUT', 'LAME', 'REFUSED', 'SERVFAIL', 'REFERRAL'] as const) {
       first.set('example.test', failure)
       expect(await resolver.resolveAuthoritative('example.test', 'TXT')).toMatchObject({ records: ['new'] })
     }
   })
 
-  test("follows a CNAME into the zone of its target, but asks the owner's zone for the CNAME itself", async () => {
+  test('follows a CNAME into the zone of its target, but queries the owner’s zone for the CNAME itself', async () => {
     recursive.set('www.example.test', { CNAME: 'cdn.other.test' })
     recursive.set('other.test', { NS: 'ns2.host.test' })
     recursive.set('cdn.other.test', { A: '192.0.2.1' })
@@ -97,7 +97,7 @@ describe('resolveAuthoritative', () => {
     )
   })
 
-  test('names the servers that could not be queried, with the reasons', async () => {
+  test('the failure names the servers that could not be queried, with the reasons', async () => {
     first.set('example.test', 'REFUSED')
     second.set('example.test', 'TIMEOUT')
     expect(noteOf(await resolver.resolveAuthoritative('example.test', 'TXT'))).toBe(

@@ -10,7 +10,7 @@ describe('the DNS cache', () => {
   }
   const later = (clock: TestClock, seconds: number) => clock.advance(seconds * 1000)
 
-  test('keeps an answer for its TTL, and returns the remaining TTL', async () => {
+  test('the cache keeps an answer for its TTL, and returns the remaining TTL', async () => {
     const { resolver, server, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1', ttl: 100 } })
     await resolver.resolve('x.test', 'A')
     server.set('x.test', { A: '192.0.2.2', ttl: 100 })
@@ -26,19 +26,22 @@ describe('the DNS cache', () => {
   test.each([
     [0, 4, 6],
     [1_000_000, 86_300, 86_401],
-  ])('keeps an answer with a TTL of %d s for at least 5 s and at most a day', async (ttl, still, gone) => {
-    const { resolver, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1', ttl } })
-    await resolver.resolve('x.test', 'A')
-    await later(clock, still)
-    await resolver.resolve('x.test', 'A')
-    expect(asked()).toBe(1)
-    await later(clock, gone - still)
-    await resolver.resolve('x.test', 'A')
-    expect(asked()).toBe(2)
-  })
+  ])(
+    'the cache keeps an answer with a TTL of %d s for at least 5 s and at most a day',
+    async (ttl, still, gone) => {
+      const { resolver, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1', ttl } })
+      await resolver.resolve('x.test', 'A')
+      await later(clock, still)
+      await resolver.resolve('x.test', 'A')
+      expect(asked()).toBe(1)
+      await later(clock, gone - still)
+      await resolver.resolve('x.test', 'A')
+      expect(asked()).toBe(2)
+    },
+  )
 
   test.each(['nope.test', 'x.test'])(
-    'keeps the absence of an MX for %s for the SOA minimum',
+    'the cache keeps the absence of an MX for %s for the SOA minimum',
     async (name) => {
       const { resolver, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1' } }, { negativeTtl: 90 })
       await resolver.resolve(name, 'MX')
@@ -51,7 +54,7 @@ describe('the DNS cache', () => {
     },
   )
 
-  test('keeps a failure for five seconds', async () => {
+  test('the cache keeps a failure for five seconds', async () => {
     const { resolver, server, clock, asked } = await counted({ 'x.test': 'SERVFAIL' })
     await resolver.resolve('x.test', 'A')
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'failed' })
@@ -61,7 +64,7 @@ describe('the DNS cache', () => {
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'found' })
   })
 
-  test('drops entries stored in the future when the clock is set back', async () => {
+  test('the cache drops entries stored in the future when the clock is set back', async () => {
     const { resolver, clock, asked } = await counted({ 'x.test': { A: '192.0.2.1' } })
     await resolver.resolve('x.test', 'A')
     await clock.set(clock.now() - 3600_000)
@@ -69,14 +72,14 @@ describe('the DNS cache', () => {
     expect(asked()).toBe(2)
   })
 
-  test('sends one query for fifty concurrent callers', async () => {
+  test('the cache sends one query for fifty concurrent callers', async () => {
     const { resolver, asked } = await counted({ 'x.test': { A: '192.0.2.1', delayMs: 30 } })
     const answers = await Promise.all(Array.from({ length: 50 }, () => resolver.resolve('x.test', 'A')))
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
     expect(asked()).toBe(1)
   })
 
-  test('is not affected by a caller that modifies its answer', async () => {
+  test('a caller that modifies its answer does not affect the cache', async () => {
     const { resolver } = await counted({ 'x.test': { A: ['192.0.2.1', '192.0.2.2'] } })
     const [first, second] = await Promise.all([
       resolver.resolve('x.test', 'A'),

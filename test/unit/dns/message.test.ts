@@ -1,7 +1,7 @@
 import * as codec from 'dns-packet'
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { interpret } from '../../../appliance/dns/interpret.ts'
+import { interpretResponse } from '../../../appliance/dns/interpret.ts'
 import { decodeMessage, encodeQuery, isAnswerTo, type Question } from '../../../appliance/dns/message.ts'
 
 const question: Question & { type: 'A' } = { name: 'mx.example.test', type: 'A' }
@@ -17,13 +17,13 @@ function response(more: Partial<codec.Packet> = {}): Buffer {
   })
 }
 
-const read = (bytes: Buffer) => interpret(decodeMessage(bytes), question)
+const read = (bytes: Buffer) => interpretResponse(decodeMessage(bytes), question)
 
 /** The offset of the only record's RDLENGTH: after the header, the question and the uncompressed owner name. */
 const rdlengthAt = 12 + 17 + 4 + 17 + 8
 
 describe('a DNS query', () => {
-  test('sets RD and AD, and offers 1232 bytes with EDNS', () => {
+  test('a query sets RD and AD, and offers 1232 bytes with EDNS', () => {
     const { id, bytes } = encodeQuery(question, { recursion: true, edns: true })
     const decoded = codec.decode(bytes)
     expect(decoded).toMatchObject({ id, type: 'query', flag_rd: true, flag_ad: true })
@@ -31,7 +31,7 @@ describe('a DNS query', () => {
     expect(decoded.additionals).toMatchObject([{ type: 'OPT', udpPayloadSize: 1232, flag_do: false }])
   })
 
-  test('to an authoritative server does not set RD', () => {
+  test('a query to an authoritative server does not set RD', () => {
     const { bytes } = encodeQuery(question, { recursion: false, edns: false })
     expect(codec.decode(bytes)).toMatchObject({ flag_rd: false, additionals: [] })
   })
@@ -56,11 +56,11 @@ describe('isAnswerTo', () => {
 })
 
 describe('a DNS response', () => {
-  test('returns its records', () => {
+  test('returns the records of a DNS response', () => {
     expect(read(response())).toEqual({ kind: 'found', records: ['192.0.2.1'], ttl: 60, authentic: false })
   })
 
-  test('with a wrong RDLENGTH is rejected, without records made from the following bytes', () => {
+  test('rejects a response with a wrong RDLENGTH, without reading records from the following bytes', () => {
     const bytes = response()
     bytes.writeUInt16BE(3, rdlengthAt)
     expect(read(bytes.subarray(0, -1))).toEqual({
@@ -71,7 +71,7 @@ describe('a DNS response', () => {
     expect(() => decodeMessage(bytes)).toThrow('a record runs past the end')
   })
 
-  test('has its records of other names, classes and types ignored', () => {
+  test('ignores records of other names, classes and types in a response', () => {
     const answers: codec.Answer[] = [
       { name: 'other.test', type: 'A', data: '192.0.2.66' },
       { name: 'mx.example.test', type: 'A', class: 'CH', data: '192.0.2.66' },
@@ -80,14 +80,14 @@ describe('a DNS response', () => {
     expect(read(response({ answers }))).toMatchObject({ kind: 'absent', why: 'nodata', ttl: 0 })
   })
 
-  test('with the top bit of a TTL set gets a TTL of zero', () => {
+  test('a TTL with the top bit set counts as zero', () => {
     const answers: codec.Answer[] = [
       { name: 'mx.example.test', type: 'A', ttl: 0x8000_0001, data: '192.0.2.1' },
     ]
     expect(read(response({ answers }))).toMatchObject({ kind: 'found', ttl: 0 })
   })
 
-  test('with BADVERS in the OPT record is a failure', () => {
+  test('a response with BADVERS in the OPT record is a failure', () => {
     const opt: codec.OptAnswer = {
       type: 'OPT',
       name: '.',
@@ -104,14 +104,14 @@ describe('a DNS response', () => {
     })
   })
 
-  test('of NXDOMAIN with records is a failure', () => {
+  test('a response of NXDOMAIN with records is a failure', () => {
     expect(read(response({ flags: codec.RECURSION_AVAILABLE | 3 }))).toEqual({
       kind: 'failed',
       note: 'returned NXDOMAIN together with records',
     })
   })
 
-  test('of NXDOMAIN counts only from a recursive or authoritative server', () => {
+  test('a response of NXDOMAIN counts only from a recursive or authoritative server', () => {
     expect(read(response({ flags: 3, answers: [] }))).toMatchObject({ kind: 'failed' })
     expect(read(response({ flags: codec.AUTHORITATIVE_ANSWER | 3, answers: [] }))).toMatchObject({
       kind: 'absent',
@@ -119,7 +119,7 @@ describe('a DNS response', () => {
     })
   })
 
-  test("without records has the smaller of the SOA record's TTL and MINIMUM as TTL", () => {
+  test('the TTL of a response without records is the smaller of the SOA record’s TTL and MINIMUM', () => {
     const soa = (ttl: number, minimum: number): codec.Answer => ({
       name: 'example.test',
       type: 'SOA',
@@ -132,13 +132,13 @@ describe('a DNS response', () => {
 })
 
 describe('the DNS message parser', () => {
-  test('returns a message or throws an Error for random bytes', () => {
+  test('parsing random bytes returns a message or throws an Error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 600 }), (random) => {
         const bytes = Buffer.from(random)
         try {
           const message = decodeMessage(bytes)
-          interpret(message, question)
+          interpretResponse(message, question)
           // Random bytes don't pass as the answer to a question that they don't contain.
           if (isAnswerTo(message, 7, question)) {
             expect(bytes.readUInt16BE(0)).toBe(7)
@@ -152,7 +152,7 @@ describe('the DNS message parser', () => {
     )
   })
 
-  test('returns a valid reading or throws an Error for a valid message with changed bytes', () => {
+  test('parsing a valid message with changed bytes returns a valid result or throws an Error', () => {
     const good = response({
       answers: [
         { name: 'mx.example.test', type: 'CNAME', ttl: 60, data: 'a.test' },
@@ -167,7 +167,7 @@ describe('the DNS message parser', () => {
         for (const [at, value] of changes) bytes[at] = value
         for (const each of [bytes, bytes.subarray(0, cut)]) {
           try {
-            const reading = interpret(decodeMessage(each), question)
+            const reading = interpretResponse(decodeMessage(each), question)
             expect(['found', 'absent', 'alias', 'failed']).toContain(reading.kind)
             if (reading.kind === 'found') expect(reading.records.length).toBeGreaterThan(0)
           } catch (error) {

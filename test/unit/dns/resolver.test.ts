@@ -9,7 +9,7 @@ import { freeAddress } from '../../world/addresses.ts'
 import { cleanups, noteOf, resolverFor, serve, setUp, SHORT } from './harness.ts'
 
 describe('DNS records', () => {
-  test('of each type are returned normalized: lowercase, without the root dot', async () => {
+  test('returns records of each type normalized: lowercase, without the root dot', async () => {
     const { resolver } = await setUp({
       'all.test': {
         A: ['192.0.2.1', '192.0.2.2'],
@@ -46,7 +46,7 @@ describe('DNS records', () => {
     )
   })
 
-  test('of a null MX have an empty exchange', async () => {
+  test('returns a null MX with an empty exchange', async () => {
     const { resolver } = await setUp({ 'null.test': { MX: { preference: 0, exchange: '.' } } })
     expect(await resolver.resolve('null.test', 'MX')).toEqual({
       kind: 'found',
@@ -56,7 +56,7 @@ describe('DNS records', () => {
     })
   })
 
-  test('with malformed names are dropped; the lookup fails if none is left', async () => {
+  test('drops records with malformed names, and fails if none is left', async () => {
     const { resolver, at } = await setUp({
       'some.test': {
         MX: [
@@ -75,7 +75,7 @@ describe('DNS records', () => {
     )
   })
 
-  test('and their absence are authentic if the AD flag is set', async () => {
+  test('records and their absence are authentic if the AD flag is set', async () => {
     const { resolver } = await setUp({
       'signed.test': { A: '192.0.2.1', authentic: true },
       'half.test': { CNAME: 'unsigned.test', authentic: true },
@@ -88,7 +88,7 @@ describe('DNS records', () => {
 })
 
 describe('a DNS lookup', () => {
-  test('distinguishes NXDOMAIN from NODATA, also for an empty non-terminal', async () => {
+  test('a lookup distinguishes NXDOMAIN from NODATA, also for an empty non-terminal', async () => {
     const { resolver } = await setUp({ 'a.b.test': { A: '192.0.2.1' } })
     const absent = (why: string) => ({ kind: 'absent', why, ttl: 60, authentic: false })
     expect(await resolver.resolve('nope.test', 'MX')).toEqual(absent('nxdomain'))
@@ -119,7 +119,7 @@ describe('a DNS lookup', () => {
     })
   })
 
-  test("fails with a note when nothing listens at the server's address", async () => {
+  test('a lookup fails with a note when nothing listens at the server’s address', async () => {
     const server = await serve({})
     const at = `${server.address}:${server.port}`
     await server.close()
@@ -130,7 +130,7 @@ describe('a DNS lookup', () => {
   })
 
   test.each(['', '.', 'a..test', `${'a'.repeat(64)}.test`, `${'a.'.repeat(127)}test`, 'ü.test', 'a b.test'])(
-    'fails without a query for an invalid domain name: %j',
+    'a lookup fails without a query for an invalid domain name: %j',
     async (name) => {
       const { resolver, server } = await setUp({})
       expect(noteOf(await resolver.resolve(name, 'A'))).toMatch(/: that is not a domain name$/)
@@ -138,7 +138,7 @@ describe('a DNS lookup', () => {
     },
   )
 
-  test('fails when the resolver is closed', async () => {
+  test('a lookup fails when the resolver is closed', async () => {
     const { resolver } = await setUp({ 'x.test': 'TIMEOUT' })
     const answer = resolver.resolve('x.test', 'A')
     resolver.close()
@@ -160,7 +160,7 @@ describe('CNAME records', () => {
   }
 
   test.each([true, false])(
-    'are followed by the resolver or the server (server follows: %s)',
+    'CNAME records are followed by the resolver or the server (server follows: %s)',
     async (chase) => {
       const { resolver } = await setUp(chain, { chase })
       expect(await resolver.resolve('a.test', 'A')).toEqual({
@@ -181,7 +181,7 @@ describe('CNAME records', () => {
 
 describe('DNS servers', () => {
   test.each(['TIMEOUT', 'SERVFAIL', 'REFUSED', 'GARBAGE', 'REFERRAL'] as const)(
-    'after %s, the next one is queried',
+    'queries the next DNS server after %s',
     async (failure) => {
       const bad = await serve({ 'x.test': failure })
       const good = await serve({ 'x.test': { A: '192.0.2.1' } })
@@ -191,7 +191,7 @@ describe('DNS servers', () => {
     },
   )
 
-  test('after NXDOMAIN, the next one is not queried', async () => {
+  test('does not query the next DNS server after NXDOMAIN', async () => {
     const first = await serve({})
     const second = await serve({ 'x.test': { A: '192.0.2.1' } })
     const { resolver } = resolverFor([first, second])
@@ -199,7 +199,7 @@ describe('DNS servers', () => {
     expect(second.queries).toEqual([])
   })
 
-  test('are queried a second time after a timeout but not after SERVFAIL, and the note names both', async () => {
+  test('queries a DNS server again after a timeout but not after SERVFAIL, and the note names both servers', async () => {
     const silent = await serve({ 'x.test': 'TIMEOUT' })
     const failing = await serve({ 'x.test': 'SERVFAIL' })
     const { resolver } = resolverFor([silent, failing], SHORT)
@@ -210,14 +210,14 @@ describe('DNS servers', () => {
     expect([silent.queries.length, failing.queries.length]).toEqual([2, 1])
   })
 
-  test('are queried again after one lost packet', async () => {
+  test('queries a DNS server again after one lost packet', async () => {
     let lost = 0
     const server = await serve(() => (lost++ === 0 ? 'TIMEOUT' : { A: '192.0.2.1' }))
     const { resolver } = resolverFor([server], SHORT)
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'found' })
   })
 
-  test('without EDNS support are queried without it', async () => {
+  test('queries a DNS server without EDNS support without it', async () => {
     const plain = createSocket('udp4')
     plain.on('message', (query, from) => {
       const response = Buffer.from(query)
@@ -233,7 +233,7 @@ describe('DNS servers', () => {
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'absent', why: 'nxdomain' })
   })
 
-  test('are queried over TCP for truncated and large answers', async () => {
+  test('uses TCP for truncated and large answers', async () => {
     const { resolver, server } = await setUp({
       'tc.test': { A: '192.0.2.1', truncate: true },
       'big.test': { TXT: 'x'.repeat(5000) },
@@ -243,7 +243,7 @@ describe('DNS servers', () => {
     expect(server.queries.map((query) => query.transport)).toEqual(['udp', 'tcp', 'udp', 'tcp'])
   })
 
-  test('that never answer over TCP run into a timeout', async () => {
+  test('a DNS server that never answers over TCP causes a timeout', async () => {
     const { resolver, server, at } = await setUp({}, {}, SHORT)
     server.replace(() => (server.queries.at(-1)!.transport === 'tcp' ? 'TIMEOUT' : 'TRUNCATE'))
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
@@ -251,7 +251,7 @@ describe('DNS servers', () => {
     )
   })
 
-  test('the right answer is accepted after a forged one with a wrong ID', async () => {
+  test('accepts the right answer after a forged one with a wrong ID', async () => {
     const forger = createSocket('udp4')
     forger.on('message', (query, from) => {
       const right = Buffer.concat([query.subarray(0, 12), query.subarray(12, -11)])
@@ -270,7 +270,7 @@ describe('DNS servers', () => {
     expect(await resolver.resolve('x.test', 'A')).toMatchObject({ kind: 'absent', why: 'nxdomain' })
   })
 
-  test('an answer from another address is ignored', async () => {
+  test('ignores an answer from another address', async () => {
     const asked = createSocket('udp4')
     const stranger = createSocket('udp4')
     cleanups.push(
@@ -288,7 +288,7 @@ describe('DNS servers', () => {
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toMatch(/did not respond within 200 ms$/)
   })
 
-  test('are queried with varying IDs and source ports', async () => {
+  test('queries use varying IDs and source ports', async () => {
     const seen: { id: number; port: number }[] = []
     const listener = createSocket('udp4')
     listener.on('message', (query, from) => {
@@ -307,7 +307,7 @@ describe('DNS servers', () => {
     expect(new Set(seen.map(({ port }) => port)).size).toBeGreaterThan(37)
   })
 
-  test("are read from the system's resolv.conf when none are configured", async () => {
+  test('reads the DNS servers from the system’s resolv.conf if none are configured', async () => {
     const address = freeAddress()
     const file = join(mkdtempSync(join(tmpdir(), 'resolv-')), 'resolv.conf')
     writeFileSync(file, `nameserver ${address}\n`)
@@ -318,7 +318,7 @@ describe('DNS servers', () => {
     )
   })
 
-  test('that are no addresses are rejected on creation', () => {
+  test('rejects DNS servers that are not addresses on creation', () => {
     expect(() => resolverFor(['dns.example.com'])).toThrow('dns.servers: "dns.example.com" is not an address')
   })
 })

@@ -96,7 +96,7 @@ describe('links in a document', () => {
     '{{{RESET_URL}}}',
     '{{{UNSUBSCRIBE_URL}}}',
     '',
-  ])('%s is accepted', (href) => {
+  ])('accepts the link %s', (href) => {
     expect(said(linked(href))).toBe('accepted')
   })
 
@@ -121,29 +121,29 @@ describe('links in a document', () => {
     '{{{contact.properties.site}}}',
     'mailto:',
     `https://example.com/${'a'.repeat(2000)}`,
-  ])('%s is rejected', (href) => {
+  ])('rejects the link %s', (href) => {
     expect(said(linked(href))).toContain('Invalid `document.content[0].attrs.href` field')
   })
 })
 
 describe('document limits', () => {
-  test('more than 2000 nodes are rejected', () => {
+  test('rejects a document with more than 2000 nodes', () => {
     expect(said(content(...repeated({ type: 'spacer' }, 2001)))).toContain('at most 2000 nodes')
   })
 
-  test('more than 12 levels are rejected', () => {
+  test('rejects a document with more than 12 levels', () => {
     let list: object = { type: 'bulletList', content: [{ type: 'listItem' }] }
     for (let at = 0; at < 20; at++)
       list = { type: 'bulletList', content: [{ type: 'listItem', content: [list] }] }
     expect(said(content(list))).toContain('at most 12 levels')
   })
 
-  test('a deeply nested attribute value is rejected', () => {
+  test('rejects a deeply nested attribute value', () => {
     const deep: unknown = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
     expect(said(content({ type: 'spacer', attrs: { height: deep } }))).toContain('attrs.height')
   })
 
-  test('more than 262144 bytes are rejected', () => {
+  test('rejects a document with more than 262144 bytes', () => {
     const long = { type: 'paragraph', content: [{ type: 'text', text: 'ä'.repeat(19_000) }] }
     expect(said(content(...repeated(long, 6)))).toBe('accepted')
     expect(said(content(...repeated(long, 7)))).toContain('at most 262144 bytes')

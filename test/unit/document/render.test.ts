@@ -25,7 +25,7 @@ test('an email has language, direction, subject and preheader', () => {
   expect(compileDocument(document, 'Tom & Co')).toMatchSnapshot()
 })
 
-test('a right-to-left document aligns its blocks right', () => {
+test('a right-to-left document is aligned right', () => {
   const document = documentOf([BLOCK_SAMPLES.paragraph!, BLOCK_SAMPLES.quote!], { direction: 'rtl' })
   const { html } = compileDocument(document)
   expect(html).toContain('text-align:right')
@@ -56,7 +56,7 @@ function unbalanced(html: string, word: boolean): string[] {
   return [...wrong, ...open]
 }
 
-test('all tags are closed in order, for Word and for other clients', () => {
+test('all tags are closed in order, both for Word and for other clients', () => {
   const { html } = compileDocument(everything())
   expect(unbalanced(html, true)).toEqual([])
   expect(unbalanced(html, false)).toEqual([])

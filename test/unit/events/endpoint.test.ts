@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { endpointProblem } from '../../../appliance/events/endpoint.ts'
-import { nextWebhookAttempt, RETRY_PAUSES } from '../../../appliance/mail/webhook.ts'
+import { findEndpointProblem } from '../../../appliance/events/endpoint.ts'
+import { computeNextWebhookAttempt, WEBHOOK_RETRY_DELAYS } from '../../../appliance/mail/webhook.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 
 const inside = parseNetworks(['10.0.0.0/8'])
@@ -24,13 +24,13 @@ test.each([
   ['https://app.example:25/', [], 'a URL that must use port 80, 443 or one above 1023'],
   ['https://me:pw@app.example/', [], 'a URL that must not contain a user name or a password'],
   ['https://app.example/#x', [], 'a URL without a fragment (#…)'],
-])('%s is checked as a webhook endpoint', (url, networks, problem) => {
-  expect(endpointProblem(url, networks, own)).toBe(problem)
+])('checks %s as a webhook endpoint', (url, networks, problem) => {
+  expect(findEndpointProblem(url, networks, own)).toBe(problem)
 })
 
 test('a failed webhook delivery is retried seven times over 28 hours, with jitter', () => {
-  const seconds = RETRY_PAUSES.map((_, at) => nextWebhookAttempt(at + 1, 0, 0)! / 1000)
+  const seconds = WEBHOOK_RETRY_DELAYS.map((_, at) => computeNextWebhookAttempt(at + 1, 0, 0)! / 1000)
   expect(seconds).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 36_000])
-  expect(nextWebhookAttempt(1, 1000, 0.5)).toBe(6500)
-  expect(nextWebhookAttempt(8, 0, 0)).toBeNull()
+  expect(computeNextWebhookAttempt(1, 1000, 0.5)).toBe(6500)
+  expect(computeNextWebhookAttempt(8, 0, 0)).toBeNull()
 })

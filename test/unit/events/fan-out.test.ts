@@ -1,37 +1,42 @@
 import { expect, test } from 'vitest'
-import { deliveriesFor, replaysFor } from '../../../appliance/events/fan-out.ts'
+import { createDeliveries, createReplays } from '../../../appliance/events/fan-out.ts'
 import type { OutboxEvent, Webhook } from '../../../appliance/storage/storage.ts'
 
 const webhook = (id: string, more: Partial<Webhook> = {}): Webhook => ({
-  ...{ id, teamId: 't1', endpoint: 'https://a.example', events: ['email.sent'], status: 'enabled' },
-  ...{ secret: 'whsec_AAAA', oldSecret: null, createdAt: 100, succeededAt: null },
+  id,
+  teamId: 't1',
+  endpoint: 'https://a.example',
+  events: ['email.sent'],
+  status: 'enabled',
+  secret: 'whsec_AAAA',
+  oldSecret: null,
+  createdAt: 100,
+  succeededAt: null,
   failingSince: null,
   disabled: null,
   broadcasts: true,
   ...more,
 })
 const event = (seq: number, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
-  ...{
-    cursor: { xid: 0, seq },
-    id: `e${seq}`,
-    teamId: 't1',
-    emailId: null,
-    type: 'email.sent',
-    createdAt: 100,
-    data: {},
-    email: null,
-  },
+  cursor: { xid: 0, seq },
+  id: `e${seq}`,
+  teamId: 't1',
+  emailId: null,
+  type: 'email.sent',
+  createdAt: 100,
+  data: {},
+  email: null,
   ...more,
 })
 
-test('events go to those of the team who listen, in the order of the events', () => {
+test('events go to the subscribed webhooks of the team, in the order of the events', () => {
   const webhooks = [
     webhook('w1'),
     webhook('w2', { events: ['email.bounced'] }),
     webhook('w3', { teamId: 't2' }),
   ]
   const events = [event(1), event(2, { type: 'email.bounced' }), event(3, { teamId: 't2' }), event(4)]
-  const made = deliveriesFor(events, webhooks, 200)
+  const made = createDeliveries(events, webhooks, 200)
   expect(made.map(({ webhookId, eventId }) => [webhookId, eventId])).toEqual([
     ['w1', 'e1'],
     ['w2', 'e2'],
@@ -43,7 +48,7 @@ test('events go to those of the team who listen, in the order of the events', ()
   expect(ids[0]).toMatch(/^msg_[0-9a-f]{32}$/)
 })
 
-test('a webhook without broadcasts gets no events of their emails', () => {
+test('a webhook without broadcasts gets no events of broadcast emails', () => {
   const email = {
     via: 'rest' as const,
     from: 'a',
@@ -61,25 +66,31 @@ test('a webhook without broadcasts gets no events of their emails', () => {
     event(3),
   ]
   const without = webhook('w2', { broadcasts: false })
-  const made = deliveriesFor(events, [webhook('w1'), without], 200)
+  const made = createDeliveries(events, [webhook('w1'), without], 200)
   const heard = (id: string) => made.flatMap((one) => (one.webhookId === id ? [one.eventId] : []))
   expect([heard('w1'), heard('w2')]).toEqual([
     ['e1', 'e2', 'e3'],
     ['e2', 'e3'],
   ])
-  expect(replaysFor(events, without, 200).map(({ eventId }) => eventId)).toEqual(['e2', 'e3'])
+  expect(createReplays(events, without, 200).map(({ eventId }) => eventId)).toEqual(['e2', 'e3'])
 })
 
-test('an endpoint hears nothing of what happened before it was made', () => {
-  expect(deliveriesFor([event(1, { createdAt: 99 })], [webhook('w1')], 200)).toEqual([])
+test('an endpoint gets no events from before it was created', () => {
+  expect(createDeliveries([event(1, { createdAt: 99 })], [webhook('w1')], 200)).toEqual([])
 })
 
-test('nobody hears of the reports that the appliance itself sends', () => {
+test('no webhook gets events of reports that the server itself sends', () => {
   const email = {
-    ...{ via: 'report' as const, from: 'a', to: ['b'], subject: 's', messageId: 'm', tags: [], headers: [] },
+    via: 'report' as const,
+    from: 'a',
+    to: ['b'],
+    subject: 's',
+    messageId: 'm',
+    tags: [],
+    headers: [],
     createdAt: 1,
     templateId: null,
     broadcastId: null,
   }
-  expect(deliveriesFor([event(1, { emailId: 'x', email })], [webhook('w1')], 200)).toEqual([])
+  expect(createDeliveries([event(1, { emailId: 'x', email })], [webhook('w1')], 200)).toEqual([])
 })

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { breakDownInPieces, piecesOf, sumInPieces } from '../../../appliance/events/metrics-pieces.ts'
+import { breakDownInChunks, planChunks, sumInChunks } from '../../../appliance/events/metrics-pieces.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { BreakdownQuery, MetricsSum, Storage } from '../../../appliance/storage/storage.ts'
@@ -16,7 +16,7 @@ const MIDNIGHT = Date.UTC(2026, 10, 2)
 describe('piecesOf', () => {
   test('splits a range at UTC midnights, and keeps the start of the range in each piece', () => {
     const [start, end] = [MIDNIGHT - HOUR, MIDNIGHT + DAY + HOUR]
-    expect(piecesOf([{ start, end }])).toEqual([
+    expect(planChunks([{ start, end }])).toEqual([
       { length: undefined, cuts: [{ start, end: MIDNIGHT, of: start }] },
       { length: undefined, cuts: [{ start: MIDNIGHT, end: MIDNIGHT + DAY, of: start }] },
       { length: undefined, cuts: [{ start: MIDNIGHT + DAY, end, of: start }] },
@@ -25,15 +25,15 @@ describe('piecesOf', () => {
 
   test('keeps the hours of a day together', () => {
     const hours = [-1, 0, 1].map((n) => ({ start: MIDNIGHT + n * HOUR, end: MIDNIGHT + (n + 1) * HOUR }))
-    expect(piecesOf(hours).map(({ cuts }) => cuts.map(({ of }) => of))).toEqual([
+    expect(planChunks(hours).map(({ cuts }) => cuts.map(({ of }) => of))).toEqual([
       [MIDNIGHT - HOUR],
       [MIDNIGHT, MIDNIGHT + HOUR],
     ])
   })
 
   test('returns nothing for an empty range', () => {
-    expect(piecesOf([])).toEqual([])
-    expect(piecesOf([{ start: MIDNIGHT, end: MIDNIGHT }])).toEqual([])
+    expect(planChunks([])).toEqual([])
+    expect(planChunks([{ start: MIDNIGHT, end: MIDNIGHT }])).toEqual([])
   })
 
   // The tests start at midnight on a Monday.
@@ -41,7 +41,7 @@ describe('piecesOf', () => {
 
   test('uses the longest complete sums that lie within the range', () => {
     const start = MIDNIGHT - DAY - HOUR - 5 * 60_000
-    const [pieces, of] = [piecesOf([{ start, end: MIDNIGHT + 9 * DAY + HOUR }], sums), start]
+    const [pieces, of] = [planChunks([{ start, end: MIDNIGHT + 9 * DAY + HOUR }], sums), start]
     const quarters = (from: number, to: number) => ({
       length: undefined,
       cuts: [{ start: from, end: to, of }],
@@ -63,7 +63,7 @@ describe('piecesOf', () => {
 
   test('limits the number of sums read per call', () => {
     const [one, other] = [{ start: MIDNIGHT, end: MIDNIGHT + 3 * DAY }, MIDNIGHT + 5 * DAY]
-    const pieces = piecesOf([one, { start: other, end: other + DAY }], { ...sums, lengths: [DAY], most: 2 })
+    const pieces = planChunks([one, { start: other, end: other + DAY }], { ...sums, lengths: [DAY], most: 2 })
     expect(pieces).toEqual([
       { length: DAY, cuts: [{ start: MIDNIGHT, end: MIDNIGHT + 2 * DAY, of: MIDNIGHT }] },
       {
@@ -104,33 +104,33 @@ describe('metrics read in pieces', () => {
   const order = (a: MetricsSum, b: MetricsSum) =>
     a.start - b.start || `${a.domainId} ${a.counter}`.localeCompare(`${b.domainId} ${b.counter}`)
 
-  test('are the same as those read in one query', async () => {
+  test('metrics read in pieces are the same as those read in one query', async () => {
     const ranges = [
       { start: range.start, end: MIDNIGHT + DAY + 2 * HOUR },
       { start: MIDNIGHT + DAY + 2 * HOUR, end: range.end },
     ]
     const whole = (await storage.sumMetrics({ teamId, ranges }, 0)).sort(order)
-    expect((await sumInPieces(storage, { teamId, ranges }, 0)).sort(order)).toEqual(whole)
+    expect((await sumInChunks(storage, { teamId, ranges }, 0)).sort(order)).toEqual(whole)
     expect(whole.map(({ n }) => n)).toEqual([2, 4, 6, 1, 2, 3])
   })
 
-  test('are summed over domains on request', async () => {
-    expect(await sumInPieces(storage, { teamId, ranges: [range], together: true }, 0)).toEqual([
+  test('metrics read in pieces can be summed over domains', async () => {
+    expect(await sumInChunks(storage, { teamId, ranges: [range], together: true }, 0)).toEqual([
       { start: range.start, domainId: '', counter: 'failed', n: 18 },
     ])
     const [, second, third] = domains
     const two = { teamId, ranges: [range], together: true, domainIds: [second, third] }
-    expect(await sumInPieces(storage, two, 0)).toEqual([
+    expect(await sumInChunks(storage, two, 0)).toEqual([
       { start: range.start, domainId: '', counter: 'failed', n: 15 },
     ])
   })
 
-  test('are broken down into the largest over all days, and the rest together', async () => {
+  test('metrics read in pieces are broken down into the largest over all days, and a sum of the others', async () => {
     const about: BreakdownQuery = { teamId, range, by: 'domain', counters: ['failed'], most: 1 }
-    expect(await breakDownInPieces(storage, about, 0)).toEqual([
+    expect(await breakDownInChunks(storage, about, 0)).toEqual([
       { value: null, counter: 'failed', n: 9 },
       { value: domains[2], counter: 'failed', n: 9 },
     ])
-    expect(await breakDownInPieces(storage, { ...about, most: 3 }, 0)).toHaveLength(3)
+    expect(await breakDownInChunks(storage, { ...about, most: 3 }, 0)).toHaveLength(3)
   })
 })

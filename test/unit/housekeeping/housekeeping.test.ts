@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { join } from 'node:path'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { createChores } from '../../../appliance/housekeeping/housekeeping.ts'
+import { createHousekeepingTasks } from '../../../appliance/housekeeping/housekeeping.ts'
 import { DAY, makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
@@ -19,8 +19,13 @@ test('stopping succeeds although housekeeping failed', async () => {
     done()
   }
   const log = pino(new Writable({ write }))
-  const chores = createChores({
-    ...{ storage, log, retention, logDays: 30, webhookDays: 30, auditDays: 730 },
+  const chores = createHousekeepingTasks({
+    storage,
+    log,
+    retention,
+    logDays: 30,
+    webhookDays: 30,
+    auditDays: 730,
     clock: createTestClock(),
   })
   await storage.close()
@@ -33,12 +38,17 @@ test('stopping succeeds although housekeeping failed', async () => {
   await expect(chores.stop()).resolves.toBeUndefined()
 })
 
-test('a run that begins after the stop does nothing', async () => {
+test('a run that begins after stopping does nothing', async () => {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   const log = pino({ level: 'silent' })
   const before = storage.stats().calls
-  const chores = createChores({
-    ...{ storage, log, retention, logDays: 30, webhookDays: 30, auditDays: 730 },
+  const chores = createHousekeepingTasks({
+    storage,
+    log,
+    retention,
+    logDays: 30,
+    webhookDays: 30,
+    auditDays: 730,
     clock: createTestClock(),
   })
   await chores.stop()
@@ -54,9 +64,14 @@ test('housekeeping sums up the metrics of past days', async () => {
   const teamId = (await makeTeam(storage)).team.id
   const { id } = await putEmail(storage, teamId, ['a@x.test'])
   await storage.dropQueue({ emailId: id }, T0)
-  const chores = createChores({
-    ...{ storage, log: pino({ level: 'silent' }), retention, clock },
-    ...{ logDays: 30, webhookDays: 30, auditDays: 730 },
+  const chores = createHousekeepingTasks({
+    storage,
+    log: pino({ level: 'silent' }),
+    retention,
+    clock,
+    logDays: 30,
+    webhookDays: 30,
+    auditDays: 730,
   })
   await chores.run()
   expect(await storage.metricsSummed({ teamId }, T0)).toBe(T0 + DAY)
@@ -72,7 +87,7 @@ test('housekeeping records segment sizes', async () => {
   await storage.createSegment({ segment, most: 9 }, T0)
   const log = pino({ level: 'silent' })
   const days = { logDays: 30, webhookDays: 30, auditDays: 730 }
-  const chores = createChores({ storage, log, retention, clock, ...days })
+  const chores = createHousekeepingTasks({ storage, log, retention, clock, ...days })
   await chores.run()
   const date = new Date(clock.now()).toISOString().slice(0, 10)
   const asked = { segmentId: segment.id, from: '2000-01-01' }

@@ -69,7 +69,7 @@ async function linkFor(email: string): Promise<string> {
 }
 
 describe('changing the password', () => {
-  test('ends all other sessions, notifies the owner by email, and takes effect at once', async () => {
+  test('changing the password ends all other sessions, notifies the owner by email, and takes effect at once', async () => {
     const [here, there] = [await browser(), await browser()]
     const next = 'another quiet harbour'
     const answer = await here.call('POST', '/account/password', { current: owner.password, new: next })
@@ -84,7 +84,7 @@ describe('changing the password', () => {
     await here.call('POST', '/account/password', { current: next, new: owner.password })
   })
 
-  test('rejects a wrong current password, and a new one that is easy to guess', async () => {
+  test('changing the password rejects a wrong current password, and a new one that is easy to guess', async () => {
     const here = await browser()
     const change = (current: string, password: string) =>
       here.call('POST', '/account/password', { current, new: password })
@@ -100,14 +100,14 @@ describe('changing the password', () => {
     expect((await signIn(owner.password)).status).toBe(200)
   })
 
-  test('is limited to five attempts a minute', async () => {
+  test('changing the password is limited to five attempts a minute', async () => {
     const here = await browser()
     const guess = () => here.call('POST', '/account/password', { current: 'guess', new: 'whatever it is' })
     for (let i = 0; i < 5; i++) expect((await guess()).status).toBe(403)
     expect((await guess()).status).toBe(429)
   })
 
-  test('is rejected with an API key, and from another site', async () => {
+  test('changing the password is rejected with an API key, and from another site', async () => {
     const body = { current: owner.password, new: 'another quiet harbour' }
     expect((await api.call('POST', '/account/password', body)).status).toBe(401)
     const { token } = await browser()
@@ -118,7 +118,7 @@ describe('changing the password', () => {
 })
 
 describe('resetting a forgotten password', () => {
-  test('works once per link, ends all sessions, and is audited', async () => {
+  test('a reset link works once, ends all sessions, and is audited', async () => {
     const there = await browser()
     const token = await linkFor(` ${owner.email.toUpperCase()}`)
     const confirm = (password: string) => ask(`${api.url}/session/reset/confirm`, 'POST', { token, password })
@@ -144,7 +144,7 @@ describe('resetting a forgotten password', () => {
     })
   })
 
-  test('succeeds for only one of two concurrent uses of a link', async () => {
+  test('only one of two concurrent uses of a reset link succeeds', async () => {
     const token = await linkFor(owner.email)
     const answers = await Promise.all(
       ['the first quiet harbour', 'the second quiet harbour'].map((password) =>
@@ -156,7 +156,7 @@ describe('resetting a forgotten password', () => {
     await api.accounts.setPassword({ userId: id, password: owner.password })
   })
 
-  test('rejects a link after half an hour, or once the password was changed', async () => {
+  test('rejects a reset link after half an hour, or once the password was changed', async () => {
     const token = await linkFor(owner.email)
     const late = await linkFor(owner.email)
     const confirm = (link: string) =>
@@ -170,7 +170,7 @@ describe('resetting a forgotten password', () => {
     expect((await confirm(third)).status).toBe(403)
   })
 
-  test('gives the same response for an unknown address, and sends no email', async () => {
+  test('a reset request for an unknown address gets the same response, and sends no email', async () => {
     const before = (await notices()).length
     const answer = await ask(`${api.url}/session/reset`, 'POST', { email: 'nobody@acme.example' })
     expect(answer.text).toBe('{"object":"password_reset","minutes":30}')
@@ -178,7 +178,7 @@ describe('resetting a forgotten password', () => {
     expect((await notices()).length).toBe(before + 1)
   })
 
-  test('is limited to three requests in 15 minutes per address, with or without an account', async () => {
+  test('reset requests are limited to three in 15 minutes per address, with or without an account', async () => {
     const before = (await notices()).length
     for (const email of [owner.email, 'nobody@acme.example']) {
       const asked = () => ask(`${api.url}/session/reset`, 'POST', { email })
@@ -188,7 +188,7 @@ describe('resetting a forgotten password', () => {
     await until(async () => ((await notices()).length === before + 3 ? true : undefined))
   })
 
-  test('is rejected from other sites, and from HTML forms', async () => {
+  test('rejects a reset request from other sites, and from HTML forms', async () => {
     const at = `${api.url}/session/reset`
     const foreign = errorText(403, 'validation_error', 'This request came from another site and was refused.')
     for (const headers of [
@@ -203,7 +203,7 @@ describe('resetting a forgotten password', () => {
     expect((await ask(at, 'POST', '{"email":"owner@acme.example"}', plain)).status).toBe(415)
   })
 
-  test('hides the email with the link from members of the team, and stores only a hash of the token', async () => {
+  test('hides the email with a reset link from the team, and stores only a hash of the token', async () => {
     const token = await linkFor(owner.email)
     const { id, message } = (await notices())[0]!
     expect(message).toContain('Auto-Submitted: auto-generated')
@@ -225,7 +225,7 @@ describe('resetting a forgotten password', () => {
 })
 
 describe('the sessions of an account', () => {
-  test('are listed with browser and method, with the current one marked', async () => {
+  test('sessions are listed with browser and method, with the current one marked', async () => {
     const { call } = await browser(
       owner.password,
       'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
@@ -240,7 +240,7 @@ describe('the sessions of an account', () => {
     expect(Object.keys(data[0]!)).not.toContain('token_hash')
   })
 
-  test('can be ended one by one or all at once, but only by their owner', async () => {
+  test('sessions can be ended one by one or all at once, but only by their owner', async () => {
     const [here, there, third] = [await browser(), await browser(), await browser()]
     await here.call('DELETE', '/account/sessions')
     expect((await there.call('GET', '/session')).status).toBe(401)

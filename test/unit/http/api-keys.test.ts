@@ -31,13 +31,13 @@ test('a new API key is returned once, and has full access by default', async () 
   expect(text).not.toContain(made.token)
   const { data } = JSON.parse(text) as { data: object[] }
   expect(data[0]).toEqual({
-    ...{
-      id: made.id,
-      name: 'Production',
-      created_at: expect.stringMatching(/\+00$/) as unknown,
-      last_used_at: null,
-    },
-    ...{ permission: 'full_access', domain_id: null, prefix: made.token.slice(0, 11) },
+    id: made.id,
+    name: 'Production',
+    created_at: expect.stringMatching(/\+00$/) as unknown,
+    last_used_at: null,
+    permission: 'full_access',
+    domain_id: null,
+    prefix: made.token.slice(0, 11),
   })
 })
 
@@ -147,7 +147,9 @@ test('renames an API key', async () => {
 test('an API key can delete itself, and stops working at once', async () => {
   const { id, token } = await make({ name: 'short-lived' })
   expect((await api.call('DELETE', `/api-keys/${id}`, undefined, by(token))).json).toEqual({
-    ...{ object: 'api_key', id, deleted: true },
+    object: 'api_key',
+    id,
+    deleted: true,
   })
   expect((await api.call('GET', '/domains', undefined, by(token))).text).toBe(
     errorText(403, 'invalid_api_key', 'API key is invalid.'),

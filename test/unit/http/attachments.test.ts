@@ -64,7 +64,7 @@ const download = async (url: string) => {
 }
 
 describe('attachments by URL', () => {
-  test('are fetched in order, with name and type from the response or the caller', async () => {
+  test('attachments by URL are fetched in order, with name and type from the response or the caller', async () => {
     const id = await send([
       { path: `${files}/a%20b.txt?x=1` },
       { filename: 'mine.txt', content: base64('mine') },
@@ -86,7 +86,7 @@ describe('attachments by URL', () => {
     expect(bodies).toEqual(['file /a%20b.txt?x=1', 'mine', '%PDF', '%PDF'])
   })
 
-  test('get a file name with the extension of their type if they have none', async () => {
+  test('attachments by URL without a name get one with the extension of their type', async () => {
     const id = await send([
       { content: base64('%PDF'), content_type: 'application/pdf' },
       { content: base64('x') },
@@ -110,7 +110,7 @@ describe('attachments by URL', () => {
     expect(shown.toSorted()).toEqual(names)
   })
 
-  test('are not fetched if the content is given', async () => {
+  test('an attachment URL is not fetched if the content is given', async () => {
     asked.length = 0
     const id = await send([{ path: `${files}/never`, filename: 'a.txt', content: base64('given') }])
     const { data } = await listOf(id)
@@ -125,27 +125,30 @@ describe('attachments by URL', () => {
     ['http://[::ffff:127.0.0.1]/', 'must be on a host with a public address'],
     ['http://intranet.example/', 'must be on a host with a public address'],
     ['FILES/missing', 'returned status 404 instead of 200'],
-  ])('are rejected with position and reason, and nothing is stored: %s', async (url, reason) => {
-    const before = await api.count()
-    const path = url.replace('FILES', files)
-    const answer = await api.call('POST', '/emails', {
-      ...hello,
-      attachments: [{ content: 'QQ==' }, { path: `${files}/fine` }, { path }],
-    })
-    expect(answer.text).toBe(
-      errorText(422, 'invalid_attachment', `Invalid attachment 3: its \`path\` ${reason}.`),
-    )
-    expect(await api.count()).toBe(before)
-  })
+  ])(
+    'an attachment URL is rejected with position and reason, and nothing is stored: %s',
+    async (url, reason) => {
+      const before = await api.count()
+      const path = url.replace('FILES', files)
+      const answer = await api.call('POST', '/emails', {
+        ...hello,
+        attachments: [{ content: 'QQ==' }, { path: `${files}/fine` }, { path }],
+      })
+      expect(answer.text).toBe(
+        errorText(422, 'invalid_attachment', `Invalid attachment 3: its \`path\` ${reason}.`),
+      )
+      expect(await api.count()).toBe(before)
+    },
+  )
 
-  test('are rejected if the message becomes too large', async () => {
+  test('attachments by URL are rejected if the message becomes too large', async () => {
     const answer = await api.call('POST', '/emails', { ...hello, attachments: [{ path: `${files}/big` }] })
     expect(answer.text).toBe(
       errorText(422, 'validation_error', 'The message with its attachments is larger than 2500000 bytes.'),
     )
   })
 
-  test('are not fetched for an unverified domain, or again for a repeated request', async () => {
+  test('attachments by URL are not fetched for an unverified domain, or again for a repeated request', async () => {
     const attachments = [{ path: `${files}/once` }]
     asked.length = 0
     await api.call('POST', '/emails', { ...hello, from: 'hi@new.example', attachments })
@@ -159,7 +162,7 @@ describe('attachments by URL', () => {
     expect(asked).toEqual(['/once'])
   })
 
-  test('can still be fetched after eight oversized downloads were rejected', async () => {
+  test('attachments by URL can still be fetched after eight oversized downloads were rejected', async () => {
     const attachments = [{ path: `${files}/a` }, { path: `${files}/big` }]
     for (let i = 0; i < 8; i++)
       expect((await api.call('POST', '/emails', { ...hello, attachments })).status).toBe(422)
@@ -170,7 +173,7 @@ describe('attachments by URL', () => {
 })
 
 describe('attachments of an email', () => {
-  test('are listed and shown with a download link that needs no key', async () => {
+  test('attachments are listed and shown with a download link that needs no key', async () => {
     const id = await send([{ filename: 'a "b" \u{1F680}.html', content: base64('<script>1</script>') }], {
       html: 'x',
     })
@@ -203,7 +206,7 @@ describe('attachments of an email', () => {
     })
   })
 
-  test('are downloaded byte for byte, in the order they were sent', async () => {
+  test('attachments are downloaded byte for byte, in the order they were sent', async () => {
     const random = randomBytes(300_000)
     const inner = 'Subject: inner\r\n\r\nHello\r\n'
     const given: [object, Uint8Array | string][] = [
@@ -228,7 +231,7 @@ describe('attachments of an email', () => {
     }
   })
 
-  test('are listed in pages, in the order they were sent', async () => {
+  test('attachments are listed in pages, in the order they were sent', async () => {
     const id = await send(['a', 'b', 'c', 'd'].map((name) => ({ filename: name, content: 'QQ==' })))
     const all = await listOf(id)
     const names = (list: { data: Listed[]; has_more: boolean }) => [
@@ -242,7 +245,7 @@ describe('attachments of an email', () => {
     expect((await api.call('GET', `/emails/${id}/attachments?limit=0`)).status).toBe(422)
   })
 
-  test("get a 404 if they don't exist", async () => {
+  test('nonexistent attachments get a 404', async () => {
     const id = await send([])
     expect(await listOf(id)).toEqual({ object: 'list', has_more: false, data: [] })
     const missing = errorText(404, 'not_found', 'Attachment not found')
@@ -255,7 +258,7 @@ describe('attachments of an email', () => {
     )
   })
 
-  test("can't be downloaded with a forged link, or after an hour", async () => {
+  test('attachments cannot be downloaded with a forged link, or after an hour', async () => {
     const { data } = await listOf(await send([{ filename: 'a', content: 'QQ==' }]))
     const url = data[0]!.download_url
     const get = (link: string) => ask(link, 'GET')

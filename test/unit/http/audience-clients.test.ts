@@ -89,7 +89,10 @@ test('segments and topics of a contact include all IDs that the Rust, PHP and .N
     data: [{ id: topic.id, name: 'News', description: null, subscription: 'opt_out', created_at: time }],
   })
   expect(await taken('GET', `/topics/${topic.id}`)).toMatchObject({
-    ...{ object: 'topic', visibility: 'private', default_subscription: 'opt_in', created_at: time },
+    object: 'topic',
+    visibility: 'private',
+    default_subscription: 'opt_in',
+    created_at: time,
   })
   const property = { key: 'plan', type: 'string', fallback_value: 'free' }
   const made = await taken('POST', '/contact-properties', property)

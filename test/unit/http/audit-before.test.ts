@@ -30,7 +30,8 @@ const signedIn = (cookie: string): Browser => {
 test('the audit log records the name and security settings of a team before a change', async () => {
   expect((await boss.call('PATCH', '/team', { name: 'Acme Two' })).status).toBe(200)
   expect(await newest('team.rename')).toMatchObject({
-    ...{ before: { name: 'Acme', mfa_required: false }, after: { name: 'Acme Two', mfa_required: false } },
+    before: { name: 'Acme', mfa_required: false },
+    after: { name: 'Acme Two', mfa_required: false },
   })
   await api.storage.setMfaRequired({ id: api.teamId, required: false }, api.clock.now())
   expect((await boss.call('PATCH', '/team/security', { mfa_required: false })).status).toBe(200)
@@ -48,20 +49,20 @@ test('the audit log records the provider and address of an unlinked account', as
   const now = api.clock.now()
   const { user } = (await api.accounts.findOwner({ email: owner.email }))!
   const identity = {
-    ...{
-      id: newId(now),
-      userId: user.id,
-      provider: 'corp',
-      issuer: 'i',
-      subject: 's',
-      email: 'o@corp.example',
-    },
-    ...{ createdAt: now, lastUsedAt: null },
+    id: newId(now),
+    userId: user.id,
+    provider: 'corp',
+    issuer: 'i',
+    subject: 's',
+    email: 'o@corp.example',
+    createdAt: now,
+    lastUsedAt: null,
   }
   await api.storage.linkIdentity({ identity }, now)
   expect((await boss.call('DELETE', `/account/identities/${identity.id}`)).status).toBe(200)
   expect(await newest('identity.unlink')).toMatchObject({
-    ...{ target: `identity ${identity.id}`, before: { provider: 'corp', email: 'o@corp.example' } },
+    target: `identity ${identity.id}`,
+    before: { provider: 'corp', email: 'o@corp.example' },
   })
 })
 
@@ -77,7 +78,7 @@ test('the audit log records the team of a deleted pool assignment', async () => 
   })
 })
 
-test('leaving a team is logged in that team, even if the session uses another one', async () => {
+test('leaving a team is recorded in that team’s audit log, even if the session uses another team', async () => {
   const now = api.clock.now()
   const { user } = (await api.accounts.findOwner({ email: owner.email }))!
   const other = { id: newId(now), name: 'Other', createdAt: now }
@@ -100,7 +101,9 @@ test('wrong passwords in an open session are audited, and limited to 50', async 
   const prove = (password: string) => boss.call('POST', '/account/proof', { password })
   expect((await prove('a guess of ten characters')).status).toBe(403)
   expect(await newest('account.proof')).toMatchObject({
-    ...{ actor: owner.email, ip: '127.0.0.1', after: { refused: 'validation_error' } },
+    actor: owner.email,
+    ip: '127.0.0.1',
+    after: { refused: 'validation_error' },
   })
   await api.clock.advance(3_600_000)
   const change = () =>
@@ -129,6 +132,8 @@ test('the audit log records a wrong password for an invitation', async () => {
   const body = { token: link.split('#')[1]!, password: 'a guess of ten characters' }
   expect((await openBrowser(api.url).call('POST', '/invitations/accept', body)).status).toBe(403)
   expect(await newest('invitation.accept')).toMatchObject({
-    ...{ actor: email, ip: '127.0.0.1', after: { refused: 'wrong_password' } },
+    actor: email,
+    ip: '127.0.0.1',
+    after: { refused: 'wrong_password' },
   })
 })

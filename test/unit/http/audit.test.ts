@@ -41,13 +41,19 @@ async function written(method: string, path: string, body?: unknown): Promise<[A
 const idIn = ({ json }: Answer): string => (json as { id: string }).id
 
 describe('the audit log', () => {
-  test('has one entry for each change to a domain', async () => {
+  test('the audit log has one entry for each change to a domain', async () => {
     const [made, [create, ...more]] = await written('POST', '/domains', { name: 'audit.example' })
     const id = idIn(made)
     expect(more).toEqual([])
     expect(create).toMatchObject({
-      ...{ team_id: api.teamId, actor_kind: 'api_key', ip: '127.0.0.1', action: 'domain.create' },
-      ...{ target: `domain ${id}`, before: null, outcome: 'done', details: { name: 'audit.example' } },
+      team_id: api.teamId,
+      actor_kind: 'api_key',
+      ip: '127.0.0.1',
+      action: 'domain.create',
+      target: `domain ${id}`,
+      before: null,
+      outcome: 'done',
+      details: { name: 'audit.example' },
     })
     const [, changed] = await written('PATCH', `/domains/${id}`, { tls: 'enforced' })
     expect(changed).toMatchObject([
@@ -78,7 +84,7 @@ describe('the audit log', () => {
     })
   })
 
-  test('has one entry for each change to keys, webhooks, sending IPs and providers', async () => {
+  test('the audit log has one entry for each change to keys, webhooks, sending IPs and providers', async () => {
     const key = await written('POST', '/api-keys', { name: 'one' })
     const hook = await written('POST', '/webhooks', {
       endpoint: 'https://hooks.example/in?auth=swordfish',
@@ -111,7 +117,7 @@ describe('the audit log', () => {
     expect(all[8]![1]).toMatchObject([{ team_id: null, after: { id: 'google' } }])
   })
 
-  test('has an entry for a refused change, but none for an invalid or unauthenticated request', async () => {
+  test('the audit log has an entry for a refused change, but none for an invalid or unauthenticated request', async () => {
     const [missing, one] = await written('DELETE', `/domains/${newId(api.clock.now())}`)
     expect([missing.status, one]).toMatchObject([
       404,
@@ -123,7 +129,7 @@ describe('the audit log', () => {
     expect(await entries()).toEqual(before)
   })
 
-  test('has no entry for reading, sending and previews', async () => {
+  test('the audit log has no entry for reading, sending and previews', async () => {
     const hello = { from: 'hi@acme.example', to: ['bob@example.com'], subject: 'Hello', text: 'Hi' }
     expect((await written('POST', '/emails', hello))[1]).toEqual([])
     expect((await written('GET', '/domains'))[1]).toEqual([])
@@ -131,7 +137,7 @@ describe('the audit log', () => {
     expect((await written('POST', '/suppressions/import', { csv, preview: true }))[1]).toEqual([])
   })
 
-  test("doesn't contain recipient addresses, because erasure doesn't reach the log", async () => {
+  test('the audit log contains no recipient addresses, because erasures do not change it', async () => {
     const [added, created] = await written('POST', '/suppressions', { email: 'carol@example.com' })
     expect(created).toMatchObject([{ target: `suppression ${idIn(added)}`, details: {} }])
     const [, imported] = await written('POST', '/suppressions/import', { csv: 'email\ndan@example.com\n' })
@@ -146,17 +152,22 @@ describe('signing in', () => {
   const signIn = (email: string, password: string) =>
     ask(`${api.url}/session`, 'POST', { email, password }, headers)
 
-  test('is audited on success and failure, without the password', async () => {
+  test('signing in is audited on success and failure, without the password', async () => {
     await signIn(owner.email, 'my old password')
     await signIn('my secret password', 'nothing')
     const { status } = await signIn(owner.email, owner.password)
     expect(status).toBe(200)
     const [right, nobody] = await entries('&action=session')
     expect(right).toMatchObject({
-      ...{ actor: owner.email, actor_kind: 'user', outcome: 'done', details: { method: 'password' } },
+      actor: owner.email,
+      actor_kind: 'user',
+      outcome: 'done',
+      details: { method: 'password' },
     })
     expect(nobody).toMatchObject({
-      ...{ team_id: null, actor: '(not an address)', after: { refused: 'wrong_credentials' } },
+      team_id: null,
+      actor: '(not an address)',
+      after: { refused: 'wrong_credentials' },
     })
     const wrong = (await entries('&action=session.create'))[2]
     expect(wrong).toMatchObject({ team_id: api.teamId, actor: owner.email, outcome: 'refused' })
@@ -164,7 +175,7 @@ describe('signing in', () => {
 })
 
 describe('the list of audit entries', () => {
-  test('can be filtered by actor, action, target and time', async () => {
+  test('audit entries can be filtered by actor, action, target and time', async () => {
     const all = await entries()
     const only = (actions: Entry[]) => new Set(actions.map(({ action }) => action.split('.')[0]))
     expect(only(await entries('&action=webhook'))).toEqual(new Set(['webhook']))
@@ -178,7 +189,7 @@ describe('the list of audit entries', () => {
     expect([status, text.includes('`actr`')]).toEqual([422, true])
   })
 
-  test('can be exported as CSV and JSON', async () => {
+  test('audit entries can be exported as CSV and JSON', async () => {
     const all = await entries()
     const csv = await api.call('GET', '/audit/export?action=webhook')
     expect(csv.headers.get('content-disposition')).toBe('attachment; filename="audit.csv"')
@@ -188,7 +199,7 @@ describe('the list of audit entries', () => {
     expect((await api.call('GET', '/audit/export?format=xml')).status).toBe(422)
   })
 
-  test('hides entries of other teams, and shows an unfinished action as unknown', async () => {
+  test('audit entries of other teams are hidden, and an unfinished action is shown as unknown', async () => {
     const id = newId(api.clock.now())
     const foreign = newId(api.clock.now())
     const who = { actor: 'x', actorKind: 'user', actorName: null, ip: null } as const
@@ -205,7 +216,7 @@ describe('the list of audit entries', () => {
     expect((await api.call('GET', '/audit/export?format=json')).text).not.toContain(foreign)
   })
 
-  test('contains no keys, secrets or passwords', async () => {
+  test('audit entries contain no keys, secrets or passwords', async () => {
     const dump = JSON.stringify((await api.storage.listAudit({ limit: 1000 }, api.clock.now())).items)
     const secrets = [api.full, api.sending, owner.password, 'swordfish', 'my old password']
     for (const secret of [...secrets, 'my secret password']) expect(dump).not.toContain(secret)
@@ -214,7 +225,7 @@ describe('the list of audit entries', () => {
 })
 
 describe('the sentence of an audit entry', () => {
-  test('says who did what, with names that remain after the key and the target are deleted', async () => {
+  test('the sentence of an audit entry says who did what, with names kept after the key or target is deleted', async () => {
     const { token, id } = (await api.call('POST', '/api-keys', { name: 'Deploy bot' })).json as {
       token: string
       id: string
@@ -254,7 +265,7 @@ describe('the sentence of an audit entry', () => {
     expect(about[0]).toMatchObject({ actor: id, actor_name: 'Deploy bot', target_name: 'sentence.example' })
   })
 
-  test('ignores names in the request body', async () => {
+  test('the sentence of an audit entry ignores names in the request body', async () => {
     const names = { actor_name: 'The owner', target_name: 'paypal.example', actorName: 'x', targetName: 'y' }
     const [, [entry]] = await written('POST', '/domains', { name: 'honest.example', ...names })
     expect(entry).toMatchObject({ target_name: 'honest.example' })

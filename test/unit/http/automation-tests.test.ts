@@ -98,7 +98,7 @@ const reached = ({ started_at: start, steps }: Run) =>
   )
 
 describe('an automation test run', () => {
-  test('runs each step at its time, with the contact as changed by earlier steps', async () => {
+  test('a test run executes each step at its time, with the contact as changed by earlier steps', async () => {
     const arrivals = [
       { event: 'paid', payload: { sum: '7' }, after: '2 hours' },
       { event: 'paid', payload: { sum: '0' }, after: '2 days' },
@@ -123,7 +123,7 @@ describe('an automation test run', () => {
     expect(Date.parse(found.completed_at) - Date.parse(found.started_at)).toBe(60 * 3_600_000)
   })
 
-  test('takes the timeout branch if no event arrives', async () => {
+  test('a test run takes the timeout branch if no event arrives', async () => {
     expect(reached(await run({ ...joined, contact_id: contact }))).toEqual([
       ['start', 'completed', 0, null],
       ['day', 'completed', 24, null],
@@ -132,7 +132,7 @@ describe('an automation test run', () => {
     ])
   })
 
-  test('shows why a step fails, and skips email to an unsubscribed contact', async () => {
+  test('a test run shows why a step fails, and skips email to an unsubscribed contact', async () => {
     const steps = [graph.steps[0], { key: 'mail', type: 'send_email', config: hi }]
     const connections = [{ from: 'start', to: 'mail' }]
     const asked = { ...joined, email: 'new@customer.example' }
@@ -153,7 +153,7 @@ describe('an automation test run', () => {
     expect(reached(after)[2]).toEqual(['mail', 'skipped', 0, { skipped: 'unsubscribed' }])
   })
 
-  test('changes nothing, and predicts the real run', async () => {
+  test('a test run changes nothing, and predicts the real run', async () => {
     const { json: before } = await api.call('GET', `/contacts/${contact}`)
     const asked = { ...joined, email: 'ada@customer.example' }
     await run({ ...asked, arrivals: [{ event: 'paid', payload: { sum: '9' }, after: '60 hours' }] })
@@ -182,7 +182,7 @@ describe('an automation test run', () => {
   })
 })
 
-describe('an automation test run is rejected', () => {
+describe('rejected automation test runs', () => {
   const about = { email: 'ada@customer.example' }
   const arrival = { event: 'paid', after: '1 day' }
   test.each<[string, object, number, string]>([
@@ -219,12 +219,12 @@ describe('an automation test run is rejected', () => {
       422,
       'trigger',
     ],
-  ])('%s', async (_what, body, status, message) => {
+  ])('a test run is rejected %s', async (_what, body, status, message) => {
     const answer = await api.call('POST', `/automations/${automation}/test`, body)
     expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(message)])
   })
 
-  test('for other teams', async () => {
+  test('a test run is rejected for other teams', async () => {
     const now = api.clock.now()
     const team = { id: newId(now), name: 'Other', createdAt: now }
     const user = {

@@ -17,8 +17,12 @@ let api: Api
 beforeAll(async () => {
   api = await startApi({ storage: faulty })
   await make('/templates', {
-    ...{ name: 'Hi', alias: 'hi', from: 'Acme <hi@acme.example>', subject: 'Hi {{{NAME}}}' },
-    ...{ html: '<p>{{{PLAN}}}</p>', variables: [{ key: 'PLAN', type: 'string', fallback_value: 'free' }] },
+    name: 'Hi',
+    alias: 'hi',
+    from: 'Acme <hi@acme.example>',
+    subject: 'Hi {{{NAME}}}',
+    html: '<p>{{{PLAN}}}</p>',
+    variables: [{ key: 'PLAN', type: 'string', fallback_value: 'free' }],
   })
   await api.call('POST', '/templates/hi/publish')
   api.automations.start()
@@ -109,25 +113,23 @@ test('an automation runs all kinds of steps for a new contact', async () => {
   await settled(id, 'completed')
   const { steps } = await firstRun(id)
   expect(steps.map(({ key, status }) => [key, status])).toEqual([
-    ...[
-      ['start', 'completed'],
-      ['check', 'completed'],
-      ['free', 'skipped'],
-      ['mail', 'completed'],
-    ],
-    ...[
-      ['paid', 'completed'],
-      ['update', 'completed'],
-      ['join', 'completed'],
-    ],
+    ['start', 'completed'],
+    ['check', 'completed'],
+    ['free', 'skipped'],
+    ['mail', 'completed'],
+    ['paid', 'completed'],
+    ['update', 'completed'],
+    ['join', 'completed'],
   ])
   const [sent] = await emailsTo(email)
   expect(sent).toMatchObject({ subject: 'Hi you', id: steps[3]!.output!.email_id })
   expect((await api.call('GET', `/emails/${sent!.id}`)).json).toMatchObject({
-    ...{ html: '<p>pro</p>', tags: [{ name: 'automation', value: id }, { name: 'automation_run' }] },
+    html: '<p>pro</p>',
+    tags: [{ name: 'automation', value: id }, { name: 'automation_run' }],
   })
   expect((await api.call('GET', `/contacts/${email}`)).json).toMatchObject({
-    ...{ first_name: 'Grace', properties: { plan: { value: 'pro' } } },
+    first_name: 'Grace',
+    properties: { plan: { value: 'pro' } },
   })
   expect((await api.call('GET', `/segments/${segment}/contacts`)).json).toMatchObject({ data: [{ email }] })
   const { json } = await api.call('GET', `/contacts/${email}/automations`)
@@ -208,7 +210,9 @@ test('stopping cancels waiting runs, runs keep their version, and errors name th
     ['wait', 'waiting'],
   ])
   expect((await api.call('POST', `/automations/${id}/stop`)).json).toEqual({
-    ...{ object: 'automation', id, status: 'disabled' },
+    object: 'automation',
+    id,
+    status: 'disabled',
   })
   await settled(id, 'cancelled')
   const refusal = async (body: object) => {
@@ -288,10 +292,8 @@ test('an automation is disabled with a reason when its last 20 runs fail', async
   await expect
     .poll(async () => (await api.call('GET', `/automations/${id}`)).json)
     .toMatchObject({
-      ...{
-        status: 'disabled',
-        stop_reason: expect.stringContaining('20 of the last 20 runs failed.') as string,
-      },
+      status: 'disabled',
+      stop_reason: expect.stringContaining('20 of the last 20 runs failed.') as string,
     })
 })
 

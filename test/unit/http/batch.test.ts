@@ -21,7 +21,7 @@ const many = (count: number) => Array.from({ length: count }, (_, i) => ({ ...he
 const { to: _to, ...nobody } = hello
 
 describe('a batch', () => {
-  test('of 100 emails is stored completely, and the IDs are returned in order', async () => {
+  test('a batch of 100 emails is stored completely, and the IDs are returned in order', async () => {
     const { status, json } = await send(many(100))
     expect(status).toBe(200)
     const { data, ...rest } = json as { data: { id: string }[] }
@@ -33,7 +33,7 @@ describe('a batch', () => {
     expect(await stored()).toBe(100)
   })
 
-  test('accepts tags and scheduled_at, and a sending key', async () => {
+  test('a batch accepts tags, scheduled_at and a sending key', async () => {
     const tags = [{ name: 'kind', value: 'batch' }]
     const authorization = `Bearer ${api.sending}`
     const { json } = await send([{ ...hello, tags, scheduled_at: 'in 1 hour' }], 'strict', { authorization })
@@ -49,20 +49,20 @@ describe('a batch', () => {
     [undefined, 'The `request.body` field must be an `array`.'],
     [[], 'Invalid `request.body` field: 1 to 100 emails.'],
     [many(101), 'Invalid `request.body` field: 1 to 100 emails.'],
-  ])('is rejected unless it is a list of 1 to 100 emails: case %#', async (body, message) => {
+  ])('rejects a batch that is not a list of 1 to 100 emails: case %#', async (body, message) => {
     const { text } = await send(body)
     expect(text).toBe(errorText(422, 'validation_error', message))
     expect(await stored()).toBe(0)
   })
 
-  test('is rejected with an unknown validation mode', async () => {
+  test('rejects a batch with an unknown validation mode', async () => {
     const { text } = await send([hello], 'lax')
     expect(text).toBe(
       errorText(422, 'validation_error', 'Invalid `x-batch-validation`: strict or permissive.'),
     )
   })
 
-  test('sent twice with one idempotency key is stored once, and rejected in another mode', async () => {
+  test('a batch sent twice with one idempotency key is stored once, and rejected in another mode', async () => {
     const headers = { 'idempotency-key': 'batch/1' }
     const first = await send([hello, nobody], 'permissive', headers)
     const again = await send([hello, nobody], 'permissive', headers)

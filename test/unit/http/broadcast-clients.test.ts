@@ -40,7 +40,12 @@ const from = 'Acme <hello@acme.example>'
 const html = '<p>Hi {{{FIRST_NAME|there}}}</p><a href="{{{RESEND_UNSUBSCRIBE_URL}}}">Unsubscribe</a>'
 /** Every field of a listed broadcast that Rust and .NET read. */
 const summary = {
-  ...{ id: uuid, audience_id: uuid, segment_id: uuid, created_at: time, scheduled_at: null, sent_at: null },
+  id: uuid,
+  audience_id: uuid,
+  segment_id: uuid,
+  created_at: time,
+  scheduled_at: null,
+  sent_at: null,
 }
 
 test('broadcasts: accepts the broadcast ID in the body, and `{}` as an empty body, as Python and Ruby send them', async () => {
@@ -57,9 +62,19 @@ test('broadcasts: accepts the broadcast ID in the body, and `{}` as an empty bod
   const change = { broadcast_id: id, audience_id: segment, subject: 'Hello', reply_to: ['b@acme.example'] }
   expect(await taken('PATCH', `/broadcasts/${id}`, change)).toEqual({ object: 'broadcast', id })
   expect(await taken('GET', `/broadcasts/${id}`)).toMatchObject({
-    ...{ object: 'broadcast', ...summary, audience_id: segment, segment_id: segment, topic_id: null },
-    ...{ name: 'Spring', from, subject: 'Hello', reply_to: ['b@acme.example'], preview_text: null },
-    ...{ html, text: null, status: 'draft' },
+    object: 'broadcast',
+    ...summary,
+    audience_id: segment,
+    segment_id: segment,
+    topic_id: null,
+    name: 'Spring',
+    from,
+    subject: 'Hello',
+    reply_to: ['b@acme.example'],
+    preview_text: null,
+    html,
+    text: null,
+    status: 'draft',
   })
   const later = { broadcast_id: id, scheduled_at: 'in 1 hour' }
   expect(await taken('POST', `/broadcasts/${id}/send`, later)).toEqual({ object: 'broadcast', id })
@@ -79,7 +94,10 @@ test('broadcasts: treats "" and null as unset, as Go sends them', async () => {
     ...empty,
   })
   expect(await taken('GET', `/broadcasts/${id}`)).toMatchObject({
-    ...{ name: 'Go', topic_id: null, reply_to: null, status: 'draft' },
+    name: 'Go',
+    topic_id: null,
+    reply_to: null,
+    status: 'draft',
   })
   expect(await taken('POST', `/broadcasts/${id}/send`, { broadcast_id: id, scheduled_at: '' })).toMatchObject(
     {
@@ -133,8 +151,16 @@ test('templates: accepts aliases from Python, Go and Ruby, and shows variable ty
   expect([object, id]).toEqual(['template', uuid])
   const read = await taken('GET', '/templates/order')
   expect(read).toMatchObject({
-    ...{ object: 'template', id, name: 'Order', alias: 'order', status: 'draft', published_at: null },
-    ...{ created_at: time, updated_at: time, has_unpublished_versions: true, current_version_id: uuid },
+    object: 'template',
+    id,
+    name: 'Order',
+    alias: 'order',
+    status: 'draft',
+    published_at: null,
+    created_at: time,
+    updated_at: time,
+    has_unpublished_versions: true,
+    current_version_id: uuid,
   })
   const known = { id: uuid, key: expect.any(String) as string, created_at: time, updated_at: time }
   expect(read.variables).toMatchObject([known, known, known])
@@ -143,7 +169,8 @@ test('templates: accepts aliases from Python, Go and Ruby, and shows variable ty
   expect(await taken('PATCH', '/templates/order', change)).toEqual({ object: 'template', id })
   expect(await taken('POST', '/templates/order/publish', '{}')).toEqual({ object: 'template', id })
   expect(await taken('GET', '/templates?limit=1')).toMatchObject({
-    ...{ object: 'list', has_more: false },
+    object: 'list',
+    has_more: false,
     data: [{ id, name: 'Orders', alias: 'order', status: 'published', published_at: time, created_at: time }],
   })
   const copy = await taken('POST', `/templates/${id}/duplicate`, '')
@@ -156,7 +183,9 @@ test('templates: accepts aliases from Python, Go and Ruby, and shows variable ty
   })
   expect(await taken('GET', `/emails/${sent.id}`)).toMatchObject({ subject: 'Hi you' })
   expect(await taken('DELETE', `/templates/${copy.id}`, '{}')).toEqual({
-    ...{ object: 'template', id: copy.id, deleted: true },
+    object: 'template',
+    id: copy.id,
+    deleted: true,
   })
 })
 

@@ -27,7 +27,7 @@ const read = async (id: string) => (await api.call('GET', `/broadcasts/${id}`)).
 const change = (id: string, body: object) => api.call('PATCH', `/broadcasts/${id}`, body)
 const given = { version: 1, content: [BLOCK_SAMPLES.paragraph!, BLOCK_SAMPLES.footer!] }
 
-test('html and text are compiled from the document, and copies keep it', async () => {
+test('compiles html and text from the document, and copies keep the document', async () => {
   const id = await make({ document: given })
   const made = await read(id)
   expect(made).toMatchObject({ document: documentOf(given.content), preview_text: null })
@@ -42,7 +42,7 @@ test('html and text are compiled from the document, and copies keep it', async (
   expect(await read(id)).toMatchObject({ document: null, html: '<p>Code</p>' })
 })
 
-test('the preheader becomes the preview text, which the request may say itself', async () => {
+test('the preheader becomes the preview text unless the request sets one', async () => {
   const id = await make({ document: everything() })
   expect(await read(id)).toMatchObject({
     preview_text: 'What is new, {{{contact.first_name|friend}}}',
@@ -54,7 +54,7 @@ test('the preheader becomes the preview text, which the request may say itself',
   expect((await read(id)).preview_text).toBe('Mine')
 })
 
-test('an older document does not replace what somebody else has written', async () => {
+test('rejects a document based on an outdated version of the draft', async () => {
   const id = await make({ document: given })
   const { edits } = await read(id)
   expect((await change(id, { document: everything(), edits })).status).toBe(200)
@@ -66,7 +66,7 @@ test.each([
   [{ document: { version: 1, content: [{ type: 'x' }] } }, 'Invalid `document.content[0].type` field: '],
   [{ document: given, html: 'Other' }, 'Invalid `html` field: absent, because it is made from `document`'],
   [{ document: given, text: 'Other' }, 'Invalid `text` field: absent, because it is made from `document`'],
-])('%j is refused', async (body, message) => {
+])('rejects %j', async (body, message) => {
   const id = await make({ document: given })
   const { status, json } = await change(id, body)
   expect(status).toBe(422)
@@ -74,7 +74,7 @@ test.each([
   expect((await read(id)).edits).toBe(0)
 })
 
-test('a broadcast says which template its content was made from, and so does its copy', async () => {
+test('a broadcast and its copies refer to the template that the content was created from', async () => {
   const template = { name: 'Letter', alias: 'letter', html: '<p>Hi</p>' }
   const { id: templateId } = (await api.call('POST', '/templates', template)).json as { id: string }
   const id = await make({ html: '<p>Hi</p>', template_id: 'letter' })

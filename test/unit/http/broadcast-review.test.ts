@@ -24,8 +24,11 @@ afterAll(() => api.close())
 
 const draft = (more: object = {}) =>
   made('/broadcasts', {
-    ...{ segment_id: segment, from: 'Shop <shop@acme.example>', subject: 'Spring' },
-    ...{ html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>', ...more },
+    segment_id: segment,
+    from: 'Shop <shop@acme.example>',
+    subject: 'Spring',
+    html: '<a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a>',
+    ...more,
   })
 /** Returns the note of a check; undefined if the check isn't listed. */
 async function noteOf(id: string, check: string): Promise<string | undefined> {
@@ -35,7 +38,7 @@ async function noteOf(id: string, check: string): Promise<string | undefined> {
 }
 const sendTest = (id: string, to: string[]) => api.call('POST', `/broadcasts/${id}/test`, { to })
 
-test('the review knows whether a test was sent since the content changed', async () => {
+test('the review shows whether a test was sent since the content changed', async () => {
   const id = await draft()
   const none = 'No test was sent since the last change.'
   expect(await noteOf(id, 'tested')).toBe(none)
@@ -47,7 +50,7 @@ test('the review knows whether a test was sent since the content changed', async
   expect(await noteOf(id, 'tested')).toBe(none)
 })
 
-test('a broadcast like one of the last 24 hours is noticed', async () => {
+test('the review reports a broadcast similar to one sent in the last 24 hours', async () => {
   const others = await made('/segments', { name: 'Others' })
   const [same, elsewhere] = [await draft({ subject: 'Summer' }), await draft({ segment_id: others })]
   const well = 'No similar broadcast was sent in the last 24 hours.'
@@ -61,7 +64,7 @@ test('a broadcast like one of the last 24 hours is noticed', async () => {
   expect(await noteOf(same, 'repeat')).toBe(well)
 })
 
-test('the review lists all links with where each one leads, and how often', async () => {
+test('the review lists all links with their text, target and count', async () => {
   const html = `<p><a href="https://shop.example/sale">The  sale</a> <a href="https://shop.example/sale">The sale</a>
     <a href=" https://shop.example/x?id={{{contact.email}}} "><img src="https://shop.example/a.png" alt="A pair of shoes"></a>
     <a href="mailto:help@acme.example">Ask us</a> <a href="javascript:alert(1)"></a> <a name="top">Top</a>
@@ -89,7 +92,7 @@ test('the review lists all links with where each one leads, and how often', asyn
   ])
 })
 
-test('the review says when it is done, by the warm-up or the rate, in all and for each provider', async () => {
+test('the review estimates when sending will be done, by warm-up and rate, in total and for each provider', async () => {
   const { storage, clock, teamId } = api
   const many = await made('/segments', { name: 'Warm' })
   const emails = Array.from({ length: 200 }, (_, n) => `reader${n}@warm.example`)
@@ -127,7 +130,7 @@ test('the review says when it is done, by the warm-up or the rate, in all and fo
   expect(slow.forecast.hours).toBe(100)
 })
 
-test('a team has so many tests an hour, and a refused one counts nothing', async () => {
+test('limits test emails of a team per hour, and does not count rejected ones', async () => {
   const id = await draft()
   const five = Array.from({ length: 5 }, (_, n) => `tester${n}@customer.example`)
   const hour = 3_600_000
@@ -150,19 +153,19 @@ test('a team has so many tests an hour, and a refused one counts nothing', async
   expect((await sendTest(id, five)).status).toBe(200)
 })
 
-test('an address with a merge tag is refused, because nothing would fill it', async () => {
+test('rejects a sender or Reply-To address with a merge tag, because nothing would fill it', async () => {
   const id = await draft()
   for (const change of [
     { from: '{{{FIRST_NAME}}} <a@acme.example>' },
     { reply_to: '"{{{KEY}}}" <a@acme.example>' },
   ])
     expect(await api.call('PATCH', `/broadcasts/${id}`, change)).toMatchObject({
-      ...{ status: 422 },
+      status: 422,
       json: { message: `Invalid \`${Object.keys(change)[0]!}\` field: an address without merge tags.` },
     })
 })
 
-test('a contact has a list of what it would get', async () => {
+test('lists the drafts for a contact, with whether and why the contact would get each', async () => {
   const other = await made('/segments', { name: 'Elsewhere' })
   const topic = await made('/topics', { name: 'Offers', default_subscription: 'opt_out' })
   const eva = await made('/contacts', { email: 'eva@customer.example', segments: [segment] })
@@ -236,7 +239,7 @@ test('a property says which templates, drafts, segments, forms and automations u
   ])
 })
 
-test('a property has examples: different values of the newest contacts of the team', async () => {
+test('a contact property has examples: different values of the team’s newest contacts', async () => {
   const property = await made('/contact-properties', { key: 'color', type: 'string' })
   const examples = async (id = property) => {
     const { json } = await api.call('GET', `/contact-properties/${id}`)
@@ -261,14 +264,12 @@ describe('rules of mailbox providers', () => {
   const domainIs = async (status: 'verified' | 'pending') => {
     const { id } = api.domain
     const checks = ['DKIM', 'SPF', 'DMARC'].map((key) => ({
-      ...{
-        key,
-        status: key === 'DMARC' ? status : ('verified' as const),
-        found: [],
-        note: null,
-        checkedAt: 0,
-        since: 0,
-      },
+      key,
+      status: key === 'DMARC' ? status : ('verified' as const),
+      found: [],
+      note: null,
+      checkedAt: 0,
+      since: 0,
     }))
     const check = { teamId: api.teamId, id, status: 'verified' as const, checks }
     await api.storage.saveDomainCheck(check, api.clock.now())
@@ -278,7 +279,7 @@ describe('rules of mailbox providers', () => {
   const REASON =
     'acme.example has no valid DMARC record, which bulk mail to Gmail, Yahoo and Outlook.com needs: publish the one shown for acme.example under Domains.'
 
-  test('the review warns of broken rules, unless the team wants to block or not to know', async () => {
+  test('the review warns of broken provider rules, unless the team blocks such mail or turned the rules off', async () => {
     const id = await draft({ subject: 'Rules' })
     await domainIs('pending')
     expect(await verdictOf(id, 'rule-dmarc')).toBe('attention')
@@ -293,7 +294,7 @@ describe('rules of mailbox providers', () => {
     await setMode('warn')
   })
 
-  test('a blocked broadcast is refused with the reason, now and later', async () => {
+  test('a broadcast that breaks provider rules is rejected with the reason, now or when scheduled', async () => {
     const [now, later] = [await draft({ subject: 'Now' }), await draft({ subject: 'Later' })]
     await domainIs('pending')
     await setMode('block')
@@ -318,7 +319,7 @@ describe('rules of mailbox providers', () => {
     await storage.settle({ owner: 'one', attempt: null, changes: [{ ...done, event }] }, clock.now())
   }
 
-  test('other mail is refused only where the domain sends bulk mail, and only there', async () => {
+  test('other mail is rejected only to providers to which the domain sends bulk mail', async () => {
     await domainIs('pending')
     await setMode('block')
     const to = (address: string) =>
@@ -342,7 +343,11 @@ describe('rules of mailbox providers', () => {
     const { json } = await api.call('GET', `/domains/${api.domain.id}/provider-rules`)
     expect(json).toMatchObject({ object: 'domain_provider_rules', domain_id: api.domain.id, mode: 'block' })
     expect((json as { providers: object[] }).providers[0]).toEqual({
-      ...{ provider: 'google', name: 'Gmail', bulk_from: 2, messages: 2, bulk: true },
+      provider: 'google',
+      name: 'Gmail',
+      bulk_from: 2,
+      messages: 2,
+      bulk: true,
     })
     await setMode('warn')
     await api.clock.set(api.clock.now() + 60_000)
@@ -350,7 +355,7 @@ describe('rules of mailbox providers', () => {
   })
 })
 
-test('who would get a draft is counted like in the review, with why the others would not', async () => {
+test('counts the recipients of a draft like the review, with the reasons for leaving out others', async () => {
   const readers = await made('/segments', { name: 'Counted' })
   const out = await made('/segments', { name: 'Left out' })
   const topic = await made('/topics', { name: 'Counted', default_subscription: 'opt_in' })

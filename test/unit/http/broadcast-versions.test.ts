@@ -36,7 +36,7 @@ const versions = async (id: string) =>
 const restore = (id: string, version: string, body?: object) =>
   api.call('POST', `/broadcasts/${id}/versions/${version}/restore`, body)
 
-test('a draft keeps what it said, with who changed it, and says it again when it is restored', async () => {
+test('versions of a draft store its content and author, and can be restored', async () => {
   const id = await make({ preview_text: 'Read', reply_to: 'a@acme.example' })
   await change(id, { subject: 'Two', html: '<p>2</p>' })
   await change(id, { subject: 'Three' }, MINUTE)
@@ -61,7 +61,7 @@ test('a draft keeps what it said, with who changed it, and says it again when it
   expect((await versions(id)).map((one) => one.subject)).toEqual(['One', 'Three', 'One'])
 })
 
-test('blocks that were turned into code come back', async () => {
+test('restoring a version brings back blocks that were converted to code', async () => {
   const document = { version: 1, content: [BLOCK_SAMPLES.paragraph!, BLOCK_SAMPLES.footer!] }
   const id = await make({ html: undefined, document })
   const blocks = await read(id)
@@ -73,7 +73,7 @@ test('blocks that were turned into code come back', async () => {
   expect(await read(id)).toMatchObject({ document: stored, html, text })
 })
 
-test('a draft that somebody changed meanwhile is not overwritten', async () => {
+test('does not overwrite a draft that somebody else changed in the meantime', async () => {
   const id = await make()
   const [first] = await versions(id)
   await change(id, { subject: 'Theirs' })
@@ -81,7 +81,7 @@ test('a draft that somebody changed meanwhile is not overwritten', async () => {
   expect(await read(id)).toMatchObject({ subject: 'Theirs' })
 })
 
-test('a broadcast that has started keeps what it says', async () => {
+test('cannot restore a version once the broadcast has started', async () => {
   const id = await make({ html: '<a href="{{{UNSUBSCRIBE_URL}}}">Out</a>' })
   await api.call('POST', '/contacts', { email: 'ada@customer.example', segments: [segmentId] })
   await change(id, { subject: 'Sent' })
@@ -97,7 +97,7 @@ test('a broadcast that has started keeps what it says', async () => {
   expect(await read(id)).toMatchObject({ subject: 'Sent' })
 })
 
-test('50 versions stay, also when a draft is restored again and again', async () => {
+test('keeps 50 versions, even if a draft is restored repeatedly', async () => {
   const id = await make()
   const [first] = await versions(id)
   for (let n = 0; n < 50; n++) {
@@ -112,7 +112,7 @@ test('50 versions stay, also when a draft is restored again and again', async ()
   expect([data.length, data[0]!.subject, has_more]).toEqual([50, 'S49', false])
 })
 
-test('unknown broadcasts and versions, and those of others, are not found', async () => {
+test('returns 404 for unknown broadcasts and versions, and those of other teams', async () => {
   const [id, other] = [await make(), await make()]
   const [version] = await versions(other)
   for (const path of [

@@ -27,7 +27,7 @@ beforeEach(() => {
 })
 
 describe('looking addresses up', () => {
-  test('returns a verdict for each address, in order', async () => {
+  test('a batch check returns a verdict for each address, in order', async () => {
     const known = await make('/contacts', { email: at('known') })
     const out = await make('/contacts', { email: at('out'), unsubscribed: true })
     await make('/contacts', { email: at('gone'), unsubscribed: true })
@@ -45,7 +45,7 @@ describe('looking addresses up', () => {
     ])
   })
 
-  test('rejects an empty list, and more than 500 addresses', async () => {
+  test('a batch check rejects an empty list, and more than 500 addresses', async () => {
     expect((await refusal('/contacts/batch/check', { emails: [] }))[0]).toBe(422)
     const many = Array.from({ length: 501 }, (_, i) => at(`n${i}`))
     expect((await refusal('/contacts/batch/check', { emails: many }))[0]).toBe(422)
@@ -53,20 +53,23 @@ describe('looking addresses up', () => {
 })
 
 describe('adding contacts', () => {
-  test('creates new contacts, adds all to segments, and lifts no opt-out', async () => {
+  test('adding contacts creates new ones, adds all to segments, and lifts no opt-out', async () => {
     const segment = await make('/segments', { name: 'News' })
     const out = await make('/contacts', { email: at('out'), unsubscribed: true })
     const body = { emails: [at('out'), at('new')], segment_ids: [segment] }
     expect((await call('POST', '/contacts/batch/add', body)).json).toEqual({
-      ...{ object: 'contacts_added', created: 1, known: 1 },
+      object: 'contacts_added',
+      created: 1,
+      known: 1,
     })
     expect(await contact(out)).toMatchObject({ unsubscribed: true })
     expect((await call('GET', `/segments/${segment}`)).json).toMatchObject({ contacts: 2 })
   })
 
-  test('adds none if one address is invalid', async () => {
+  test('adds no contacts if one address is invalid', async () => {
     expect(await refusal('/contacts/batch/add', { emails: [at('fine'), 'nobody'] })).toEqual([
-      ...[422, 'Invalid `emails[1]` field: an email address such as `ada@example.com`.'],
+      422,
+      'Invalid `emails[1]` field: an email address such as `ada@example.com`.',
     ])
     expect((await call('GET', `/contacts/${at('fine')}`)).status).toBe(404)
   })
@@ -87,7 +90,7 @@ describe('changing contacts', () => {
     expect((await search(`segment_id=${segment}`)).data).toEqual([])
   })
 
-  test('counts, opts in and unsubscribes all contacts that match a filter, and lifts no opt-out of the topic', async () => {
+  test('counts, opts in and unsubscribes contacts that match a filter, and lifts no opt-out of a topic', async () => {
     const topic = await make('/topics', { name: 'News', default_subscription: 'opt_out' })
     const ids = await Promise.all(['x1', 'x2', 'y'].map((name) => make('/contacts', { email: at(name) })))
     await call('PATCH', `/contacts/${ids[0]}/topics`, [{ id: topic, subscription: 'opt_out' }])
@@ -127,7 +130,7 @@ describe('changing contacts', () => {
     ],
     [{ action: 'delete', ids: ['x'] }, 'The `ids[0].id` must be a valid UUID.'],
     [{ action: 'opt_in', filter: {}, topic_id: 'x' }, 'The `topic_id` must be a valid UUID.'],
-  ])('rejects %j', async (body, message) => {
+  ])('rejects the change %j', async (body, message) => {
     expect(await refusal('/contacts/batch/change', body)).toEqual([422, message])
   })
 

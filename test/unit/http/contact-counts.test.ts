@@ -62,6 +62,7 @@ test('a segment shows its previous size while its contacts are counted again', a
 
 test('a search for a complete address finds its contact among many', async () => {
   expect((await api.call('GET', '/contacts/search?text=user1%40many.example')).json).toMatchObject({
-    ...{ data: [{ email: 'user1@many.example' }], next: null },
+    data: [{ email: 'user1@many.example' }],
+    next: null,
   })
 })

@@ -30,7 +30,9 @@ describe('how clients refer to a contact and its fields', () => {
         email: 'ada+x@customer.example',
       })
     expect((await call('GET', `/contacts/${id}/segments/`)).json).toEqual({
-      ...{ object: 'list', has_more: false, data: [] },
+      object: 'list',
+      has_more: false,
+      data: [],
     })
     expect(await refusal('GET', '/contacts/nobody', undefined)).toEqual([404, 'Contact not found'])
   })
@@ -39,7 +41,10 @@ describe('how clients refer to a contact and its fields', () => {
     const [one, two, three] = await Promise.all(['1', '2', '3'].map((name) => make('/segments', { name })))
     const nothing = { first_name: null, last_name: null, unsubscribed: null, properties: null, topics: null }
     const id = await make('/contacts', {
-      ...{ email: 'many@customer.example', ...nothing, segments: [one, { id: two }], audience_id: three },
+      email: 'many@customer.example',
+      ...nothing,
+      segments: [one, { id: two }],
+      audience_id: three,
     })
     const segments = (await call('GET', `/contacts/${id}/segments`)).json.data
     expect(segments.map(({ name }) => name)).toEqual(['3', '2', '1'])
@@ -58,17 +63,22 @@ describe('how clients refer to a contact and its fields', () => {
     expect(await got()).toMatchObject({ id: topic, subscription: 'opt_out', chosen_at: null })
     const topics = [{ id: topic, subscription: 'opt_in' }]
     expect((await call('PATCH', `/contacts/${id}/topics`, topics)).json).toEqual({
-      ...{ object: 'contact_topics', id, contact_id: id, topics },
+      object: 'contact_topics',
+      id,
+      contact_id: id,
+      topics,
     })
     expect(await got()).toMatchObject({ subscription: 'opt_in', chosen_by: 'api' })
     await call('PATCH', `/contacts/${id}/topics`, { topics: [{ id: topic, subscription: 'opt_out' }] })
     expect(await got()).toMatchObject({ subscription: 'opt_out' })
     expect((await call('PATCH', `/contacts/${id}/topics`, [])).status).toBe(200)
     expect(await refusal('PATCH', `/contacts/${id}/topics`, { topics: 'x' })).toEqual([
-      ...[422, 'Invalid `topics` field: it must be an array of objects.'],
+      422,
+      'Invalid `topics` field: it must be an array of objects.',
     ])
     expect(await refusal('PATCH', `/contacts/${id}/topics`, [{ id: topic, subscription: 'maybe' }])).toEqual([
-      ...[422, 'Invalid `0.subscription` field: it must be "opt_in" or "opt_out".'],
+      422,
+      'Invalid `0.subscription` field: it must be "opt_in" or "opt_out".',
     ])
   })
 })
@@ -151,15 +161,21 @@ describe('invalid contacts, properties, segments and topics', () => {
 test('a contact who opted out remains unsubscribed when created again, and the consent log shows why', async () => {
   const id = await make('/contacts', { email: 'out@customer.example', unsubscribed: true })
   expect((await call('DELETE', `/contacts/${id}`)).json).toEqual({
-    ...{ object: 'contact', id, contact: id, deleted: true },
+    object: 'contact',
+    id,
+    contact: id,
+    deleted: true,
   })
   const again = await make('/contacts', { email: 'OUT@customer.example', unsubscribed: false })
   expect((await call('GET', `/contacts/${again}`)).json).toMatchObject({
-    ...{ unsubscribed: true, unsubscribed_by: 'api' },
+    unsubscribed: true,
+    unsubscribed_by: 'api',
   })
   await call('PATCH', `/contacts/${again}`, { unsubscribed: false })
   expect((await call('GET', `/contacts/${again}`)).json).toMatchObject({
-    ...{ unsubscribed: false, unsubscribed_by: null, unsubscribed_at: null },
+    unsubscribed: false,
+    unsubscribed_by: null,
+    unsubscribed_at: null,
     last_opened_at: null,
     last_clicked_at: null,
   })
@@ -188,7 +204,9 @@ test('contacts can be listed, searched and counted by segment and subscription',
   for (const name of ['Zoe', 'Zora', 'Max'])
     made.unshift(
       await make('/contacts', {
-        ...{ email: `${name}@search.example`, first_name: name, segments: [segment] },
+        email: `${name}@search.example`,
+        first_name: name,
+        segments: [segment],
         unsubscribed: name === 'Zora',
       }),
     )
@@ -198,7 +216,10 @@ test('contacts can be listed, searched and counted by segment and subscription',
   expect(await ids(`/contacts?segment_id=${segment}&unsubscribed=true`)).toEqual([made[1]])
   expect(await ids(`/contacts/search?text=zO&segment_id=${segment}`)).toEqual([made[1], made[2]])
   expect((await call('GET', '/contacts/search?text=max@search')).json).toMatchObject({
-    ...{ object: 'list', has_more: false, next: null, data: [{ id: made[0] }] },
+    object: 'list',
+    has_more: false,
+    next: null,
+    data: [{ id: made[0] }],
   })
   expect(await ids(`/contacts/search?segment_id=${segment}&unsubscribed=false`)).toEqual([made[0], made[2]])
   expect((await call('GET', '/contacts/search?txt=a')).status).toBe(422)

@@ -16,18 +16,32 @@ const made = async (body: Record<string, unknown>): Promise<Domain> => {
 }
 
 describe('a new domain', () => {
-  test('is returned with its records and settings', async () => {
+  test('a new domain is returned with its records and settings', async () => {
     const domain = await made({
-      ...{ name: 'All.Example', region: 'eu-west-1', custom_return_path: 'out', tls: 'enforced' },
-      ...{ open_tracking: true, click_tracking: true, tracking_subdomain: 'links' },
+      name: 'All.Example',
+      region: 'eu-west-1',
+      custom_return_path: 'out',
+      tls: 'enforced',
+      open_tracking: true,
+      click_tracking: true,
+      tracking_subdomain: 'links',
       capabilities: { sending: 'enabled', receiving: 'enabled' },
     })
     expect(domain).toMatchObject({
-      ...{ object: 'domain', name: 'all.example', status: 'not_started', region: 'eu-west-1' },
-      ...{ open_tracking: true, click_tracking: true, tracking_subdomain: 'links', tls: 'enforced' },
+      object: 'domain',
+      name: 'all.example',
+      status: 'not_started',
+      region: 'eu-west-1',
+      open_tracking: true,
+      click_tracking: true,
+      tracking_subdomain: 'links',
+      tls: 'enforced',
       capabilities: { sending: 'enabled', receiving: 'enabled' },
       custom_return_path: 'out',
-      ...{ checked_at: null, next_check_at: null, failing_since: null, gives_up_at: null },
+      checked_at: null,
+      next_check_at: null,
+      failing_since: null,
+      gives_up_at: null,
       notes: ['The domain receives mail once it is verified.'],
     })
     expect(
@@ -84,22 +98,25 @@ describe('a new domain', () => {
     expect((await api.call('GET', `/domains/${domain.id}`)).json).toEqual(domain)
   })
 
-  test('needs only a name', async () => {
+  test('a new domain requires only a name', async () => {
     expect(await made({ name: 'plain.example', unknown: 1 })).toMatchObject({
-      ...{ region: 'us-east-1', open_tracking: false, click_tracking: false, tls: 'opportunistic' },
-      ...{
-        capabilities: { sending: 'enabled', receiving: 'disabled' },
-        custom_return_path: 'send',
-        notes: [],
-      },
+      region: 'us-east-1',
+      open_tracking: false,
+      click_tracking: false,
+      tls: 'opportunistic',
+      capabilities: { sending: 'enabled', receiving: 'disabled' },
+      custom_return_path: 'send',
+      notes: [],
     })
   })
 
-  test('treats null and empty fields as unset', async () => {
+  test('a new domain treats null and empty fields as unset', async () => {
     const unset = { region: null, custom_return_path: null, tls: null, capabilities: null }
     const silent = { open_tracking: null, click_tracking: null, tracking_subdomain: null }
     const plain = {
-      ...{ region: 'us-east-1', custom_return_path: 'send', tls: 'opportunistic' },
+      region: 'us-east-1',
+      custom_return_path: 'send',
+      tls: 'opportunistic',
       capabilities: { sending: 'enabled', receiving: 'disabled' },
     }
     expect(await made({ name: 'nulls.example', ...unset, ...silent })).toMatchObject(plain)
@@ -159,13 +176,13 @@ describe('a new domain', () => {
       'validation_error',
       'Invalid `capabilities` field: at least one capability must be enabled.',
     ],
-  ])('is rejected for %j with %i', async (body, status, name, message) => {
+  ])('rejects a new domain for %j with %i', async (body, status, name, message) => {
     expect((await api.call('POST', '/domains', body)).text).toBe(errorText(status, name, message))
   })
 })
 
 describe('an existing domain', () => {
-  test('changes only the settings that are given', async () => {
+  test('an update changes only the given settings', async () => {
     const { id } = await made({ name: 'change.example', open_tracking: true, tracking_subdomain: 'links' })
     const patch = {
       tls: 'enforced',
@@ -176,7 +193,9 @@ describe('an existing domain', () => {
     expect((await api.call('PATCH', `/domains/${id}`, patch)).json).toEqual({ object: 'domain', id })
     const { json } = await api.call('GET', `/domains/${id}`)
     expect(json).toMatchObject({
-      ...{ tls: 'enforced', open_tracking: false, click_tracking: false },
+      tls: 'enforced',
+      open_tracking: false,
+      click_tracking: false,
       capabilities: { sending: 'enabled', receiving: 'enabled' },
     })
     expect(json).not.toHaveProperty('tracking_subdomain')
@@ -186,7 +205,7 @@ describe('an existing domain', () => {
     expect((await api.call('GET', `/domains/${id}`)).json).toEqual(json)
   })
 
-  test("can't have both capabilities disabled", async () => {
+  test('a domain cannot have both capabilities disabled', async () => {
     const { id } = await made({ name: 'both.example' })
     const { text } = await api.call('PATCH', `/domains/${id}`, { capabilities: { sending: 'disabled' } })
     expect(text).toBe(
@@ -198,7 +217,7 @@ describe('an existing domain', () => {
     )
   })
 
-  test('rejects mail with a reason if sending is disabled', async () => {
+  test('rejects mail from a domain with a reason if sending is disabled', async () => {
     const capabilities = (sending: string) => ({ capabilities: { sending, receiving: 'enabled' } })
     await api.call('PATCH', `/domains/${api.domain.id}`, capabilities('disabled'))
     expect((await api.call('POST', '/emails', hello)).text).toBe(
@@ -212,7 +231,7 @@ describe('an existing domain', () => {
     expect((await api.call('POST', '/emails', hello)).status).toBe(200)
   })
 
-  test('becomes pending for 72 hours when verification is requested', async () => {
+  test('a domain becomes pending for 72 hours when verification is requested', async () => {
     const { id } = await made({ name: 'verify.example' })
     expect((await api.call('POST', `/domains/${id}/verify`)).json).toEqual({ object: 'domain', id })
     const domain = (await api.call('GET', `/domains/${id}`)).json as Domain
@@ -221,12 +240,12 @@ describe('an existing domain', () => {
     expect(time(domain.gives_up_at) - time(domain.next_check_at)).toBe(72 * 3_600_000)
   })
 
-  test('stays verified during another verification', async () => {
+  test('a verified domain stays verified during another verification', async () => {
     await api.call('POST', `/domains/${api.domain.id}/verify`)
     expect((await api.call('GET', `/domains/${api.domain.id}`)).json).toMatchObject({ status: 'verified' })
   })
 
-  test('gets new DKIM keys next to the old ones, and not again on a second request', async () => {
+  test('a rotation adds new DKIM keys next to the old ones, and a second request adds no more', async () => {
     const { id } = await made({ name: 'rotate.example' })
     const first = await api.call('POST', `/domains/${id}/dkim/rotate`)
     expect(first.json).toMatchObject({ object: 'dkim_rotation', domain_id: id })
@@ -242,7 +261,7 @@ describe('an existing domain', () => {
     expect(domain.records.filter(({ record }) => record === 'DKIM')).toHaveLength(3)
   })
 
-  test('is not found once deleted, and can be added again', async () => {
+  test('a deleted domain is not found, and can be added again', async () => {
     const { id } = await made({ name: 'gone.example' })
     expect((await api.call('DELETE', `/domains/${id}`)).json).toEqual({ object: 'domain', id, deleted: true })
     expect((await api.call('DELETE', `/domains/${id}`)).text).toBe(
@@ -251,7 +270,7 @@ describe('an existing domain', () => {
     await made({ name: 'gone.example' })
   })
 
-  test('gets a 404 from every route if its ID is unknown', async () => {
+  test('every route returns 404 for an unknown domain ID', async () => {
     for (const [method, path] of [
       ['GET', ''],
       ['PATCH', ''],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { csvRecord, readCsv } from '../../../appliance/mail/csv.ts'
+import { formatCsvRecord, readCsv } from '../../../appliance/mail/csv.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { ask, errorText, hello, owner, sessionCookie, startApi, type Api } from './harness.ts'
 
@@ -39,7 +39,7 @@ describe('GET /emails/search', () => {
       expect((await search(`message_id=${encodeURIComponent(text)}`)).data.map((one) => one.id)).toEqual([id])
   })
 
-  test('rejects invalid parameters by name', async () => {
+  test('rejects invalid parameters with an error that names them', async () => {
     const refusals: [query: string, says: string][] = [
       ['status=lost', 'Invalid `status`: a comma-separated list of queued, scheduled,'],
       ['statsu=sent', 'Invalid `statsu`: one of status, domain,'],
@@ -66,14 +66,14 @@ describe('GET /emails/search', () => {
     }
   })
 
-  test('adds no fields to GET /emails', async () => {
+  test('GET /emails gets no additional fields', async () => {
     const { json } = await api.call('GET', '/emails?limit=1&status=bounced')
     expect(Object.keys((json as { data: object[] }).data[0]!)).not.toContain('attempts')
   })
 })
 
 describe('GET /emails/export.csv', () => {
-  test('exports what the search finds, and escapes formulas', async () => {
+  test('the export contains the emails that the search finds, and escapes formulas', async () => {
     const subject = '=HYPERLINK("https://evil.example")'
     const id = await send({ subject, to: ['a@example.net', 'b@example.net'] })
     const { status, headers, text } = await api.call('GET', '/emails/export.csv?subject=hyperlink')
@@ -83,15 +83,15 @@ describe('GET /emails/export.csv', () => {
     expect(names!.slice(0, 5)).toEqual(['id', 'created_at', 'status', 'from', 'to'])
     expect(row).toMatchObject({ 0: id, 2: 'queued', 4: 'a@example.net, b@example.net', 7: `'${subject}` })
     expect(more).toEqual([])
-    expect(text).toContain(csvRecord([subject]).trim())
+    expect(text).toContain(formatCsvRecord([subject]).trim())
   })
 
-  test('rejects a limit', async () => {
+  test('the export rejects a limit', async () => {
     expect((await api.call('GET', '/emails/export.csv?limit=5')).status).toBe(422)
   })
 })
 
-test('GET /emails/:id/preview accepts the color schemes light and dark, and no other', async () => {
+test('GET /emails/:id/preview accepts only the color schemes light and dark', async () => {
   const id = await send({ html: '<b>hi</b>' })
   const cookie = sessionCookie(await ask(`${api.url}/session`, 'POST', owner, { origin: api.url }))
   const preview = (query: string) =>
@@ -104,7 +104,7 @@ test('GET /emails/:id/preview accepts the color schemes light and dark, and no o
 })
 
 describe('POST /emails/:id/resend', () => {
-  test('creates a new email with the same content and attachments', async () => {
+  test('resend creates a new email with the same content and attachments', async () => {
     const id = await send({
       subject: 'Once more',
       html: '<b>hi</b>',
@@ -133,7 +133,7 @@ describe('POST /emails/:id/resend', () => {
     expect(source.text).toContain(Buffer.from('seven').toString('base64'))
   })
 
-  test('creates one email per idempotency key', async () => {
+  test('resend creates one email per idempotency key', async () => {
     const id = await send()
     const key = { 'idempotency-key': 'again-1' }
     const first = await api.call('POST', `/emails/${id}/resend`, undefined, key)
@@ -141,7 +141,7 @@ describe('POST /emails/:id/resend', () => {
     expect(second.json).toEqual(first.json)
   })
 
-  test('rejects an email whose header lists other recipients than its envelope', async () => {
+  test('resend rejects an email if the recipients in its header and envelope differ', async () => {
     const id = await send()
     const email = (await api.storage.getEmail({ teamId: api.teamId, id }, 0))!
     const strange = newId(api.clock.now())
@@ -151,15 +151,17 @@ describe('POST /emails/:id/resend', () => {
       {
         emails: [
           {
-            ...{ ...email, id: strange, via: 'smtp', to: ['everybody@lists.example'], message },
-            ...{
-              reportTo: null,
-              dsn: null,
-              requireTls: null,
-              stream: 'transactional',
-              topicId: null,
-              pool: 'default',
-            },
+            ...email,
+            id: strange,
+            via: 'smtp',
+            to: ['everybody@lists.example'],
+            message,
+            reportTo: null,
+            dsn: null,
+            requireTls: null,
+            stream: 'transactional',
+            topicId: null,
+            pool: 'default',
             deliveries: [{ ...delivery, id: newId(api.clock.now()), recipient: 'one@example.net' }],
           },
         ],
@@ -176,7 +178,7 @@ describe('POST /emails/:id/resend', () => {
   })
 })
 
-test("search, export, webhooks and resend don't find an email of another team", async () => {
+test('search, export, webhooks and resend do not find emails of another team', async () => {
   const id = await send({ subject: 'Secret plans' })
   const teamId = '01990000-0000-7000-8000-00000000000b'
   const now = api.clock.now()

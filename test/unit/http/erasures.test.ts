@@ -24,12 +24,16 @@ async function finished(id: string): Promise<Receipt> {
 }
 
 describe('an erasure', () => {
-  test('counts in a dry run, then erases, and leaves no address in its receipt or the request log', async () => {
+  test('an erasure is counted in a dry run, then executed, and its receipt and the request log contain no address', async () => {
     const email = { from: `app@${api.domain.name}`, to: 'ada@x.example', subject: 'hello', text: 'hi' }
     expect((await api.call('POST', '/emails', email)).status).toBe(200)
     const dry = (await api.call('POST', '/erasures', { address: 'ada@x.example', dry_run: true })).json
     expect(dry).toMatchObject({
-      ...{ object: 'erasure', id: null, status: 'dry_run', address_hash: null, actor: null },
+      object: 'erasure',
+      id: null,
+      status: 'dry_run',
+      address_hash: null,
+      actor: null,
       counts: { deliveries: 1, emails: 1, recipients: 1 },
     })
     expect((await api.storage.listQueue({ limit: 10 }, api.clock.now())).items).toHaveLength(1)
@@ -50,7 +54,7 @@ describe('an erasure', () => {
       expect((await api.call('GET', `/logs/${id}`)).text.toLowerCase()).not.toContain('ada@')
   })
 
-  test('rejects an invalid address, and is not found by an unknown ID', async () => {
+  test('rejects an erasure of an invalid address, and returns 404 for an unknown erasure', async () => {
     expect((await api.call('POST', '/erasures', { address: 'nobody' })).text).toContain('`address`')
     expect((await api.call('GET', `/erasures/${newId(0)}`)).text).toBe(
       errorText(404, 'not_found', 'Erasure not found'),
@@ -59,15 +63,20 @@ describe('an erasure', () => {
 })
 
 describe('retention', () => {
-  test("shows the periods, disk usage and domains that don't store bodies", async () => {
+  test('retention shows the periods, disk usage and domains that do not store bodies', async () => {
     const path = `/domains/${api.domain.id}/bodies`
     const bodies = (keep: boolean) => ({ object: 'domain_bodies', domain_id: api.domain.id, keep })
     expect((await api.call('GET', path)).json).toEqual(bodies(true))
     expect((await api.call('PUT', path, { keep: false })).json).toEqual(bodies(false))
     expect((await api.call('GET', path)).json).toEqual(bodies(false))
     expect((await api.call('GET', '/retention')).json).toMatchObject({
-      ...{ object: 'retention', bodies_days: 30, attempts_days: 90, events_days: 90, emails_days: 365 },
-      ...{ logs_days: 30, disk: { files: 0, budget: null, full_in_days: null } },
+      object: 'retention',
+      bodies_days: 30,
+      attempts_days: 90,
+      events_days: 90,
+      emails_days: 365,
+      logs_days: 30,
+      disk: { files: 0, budget: null, full_in_days: null },
       domains_without_bodies: [api.domain.name],
     })
     expect((await api.call('PUT', path, { keep: true })).json).toEqual(bodies(true))

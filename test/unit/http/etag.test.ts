@@ -10,7 +10,7 @@ afterAll(() => api.close())
 const get = (path: string, match?: string, method = 'GET') =>
   api.call(method, path, undefined, match === undefined ? {} : { 'if-none-match': match })
 
-test('a GET response has a weak ETag, which changes only with the response', async () => {
+test('a GET response has a weak ETag, which changes only when the response changes', async () => {
   const { headers } = await get('/emails')
   expect(headers.get('etag')).toMatch(/^W\/"[0-9a-f]+-[\w-]{27}"$/)
   expect((await get('/emails')).headers.get('etag')).toBe(headers.get('etag'))
@@ -48,7 +48,7 @@ test('HEAD returns the same ETag and length as GET', async () => {
   }
 })
 
-test('changes, errors and files have no ETag', async () => {
+test('responses to changes, errors and files have no ETag', async () => {
   const sent = await api.call('POST', '/emails', hello)
   const { id } = sent.json as { id: string }
   const answers = [

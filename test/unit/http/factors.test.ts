@@ -68,7 +68,7 @@ const optionsOf = async (browser: Browser, path = '/session/passkey/options') =>
   ).options
 
 describe('an authenticator app', () => {
-  test('is required only after its first code is confirmed', async () => {
+  test('an authenticator app is required only after its first code is confirmed', async () => {
     await api.accounts.factors.reset({ email: owner.email })
     const browser = await firstStep()
     await browser.call('POST', '/account/totp')
@@ -76,7 +76,7 @@ describe('an authenticator app', () => {
     expect(await signedIn(await firstStep())).toBe(true)
   })
 
-  test('is required after the password, and there is no session before that', async () => {
+  test('an authenticator app is required after the password, and there is no session before that', async () => {
     const { secret } = await withTotp()
     const browser = openBrowser(origin)
     const answer = await browser.call('POST', '/session', owner)
@@ -97,7 +97,7 @@ describe('an authenticator app', () => {
     expect([browser.cookies.has('posthaste_sign_in'), await signedIn(browser)]).toEqual([false, true])
   })
 
-  test('accepts each code once', async () => {
+  test('an authenticator code is accepted once', async () => {
     const { secret } = await withTotp()
     const [first, second] = [await firstStep(), await firstStep(0)]
     const code = codeAt(secret, now())
@@ -109,7 +109,7 @@ describe('an authenticator app', () => {
     )
   })
 
-  test('accepts only one of two concurrent sign-ins with the same code', async () => {
+  test('only one of two concurrent sign-ins with the same code succeeds', async () => {
     const { secret } = await withTotp()
     const browsers = [await firstStep(), await firstStep(0)]
     const code = codeAt(secret, now())
@@ -117,7 +117,7 @@ describe('an authenticator app', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403])
   })
 
-  test('creates only one session per first step, even for concurrent codes', async () => {
+  test('each first step creates only one session, even with concurrent codes', async () => {
     const { secret } = await withTotp()
     const browser = await firstStep()
     const twin = openBrowser(origin)
@@ -131,7 +131,7 @@ describe('an authenticator app', () => {
     expect((await twin.call('GET', '/session/step')).text).toBe(over)
   })
 
-  test('is limited to five wrong codes, then sign-in starts again after a wait', async () => {
+  test('after five wrong codes, sign-in starts again, after a wait', async () => {
     const { secret } = await withTotp()
     const browser = await firstStep()
     const begun = now()
@@ -165,7 +165,7 @@ describe('an authenticator app', () => {
     expect((await browser.call('POST', '/session/totp', { code: '000000' })).text).toBe(over)
   })
 
-  test("can't be set up twice", async () => {
+  test('an authenticator app cannot be set up twice', async () => {
     const { browser } = await withTotp()
     expect((await browser.call('POST', '/account/totp')).status).toBe(409)
     expect((await browser.call('POST', '/account/totp/confirm', { code: '000000' })).status).toBe(409)
@@ -173,7 +173,7 @@ describe('an authenticator app', () => {
 })
 
 describe('recovery codes', () => {
-  test('work once each, and are invalidated by new ones', async () => {
+  test('a recovery code works once, and is invalidated by new codes', async () => {
     const { codes } = await withTotp()
     expect(codes).toHaveLength(10)
     const use = async (code: string) =>
@@ -188,7 +188,7 @@ describe('recovery codes', () => {
     expect(await use(fresh.recovery_codes[0]!)).toBe(200)
   })
 
-  test('are deleted with the last factor', async () => {
+  test('recovery codes are deleted with the last factor', async () => {
     const { browser } = await withTotp()
     expect((await browser.call('DELETE', '/account/totp')).status).toBe(200)
     expect((await browser.call('GET', '/account/factors')).json).toMatchObject({
@@ -200,7 +200,7 @@ describe('recovery codes', () => {
 })
 
 describe('a passkey', () => {
-  test('works as the second step', async () => {
+  test('a passkey works as the second step', async () => {
     const { device } = await withPasskey()
     const browser = await firstStep()
     const options = await optionsOf(browser)
@@ -209,7 +209,7 @@ describe('a passkey', () => {
     expect([done.status, await signedIn(browser)]).toEqual([200, true])
   })
 
-  test('signs in without a password only if the device verifies its owner', async () => {
+  test('a passkey signs in without a password only if the device verifies its owner', async () => {
     const { device } = await withPasskey()
     const enter = async () => {
       const browser = openBrowser(origin)
@@ -220,7 +220,7 @@ describe('a passkey', () => {
     expect((await enter()).text).toBe(refused)
   })
 
-  test('is accepted once per challenge, and only for a sign-in challenge', async () => {
+  test('a passkey is accepted once per challenge, and only for a sign-in challenge', async () => {
     const { browser, device } = await withPasskey()
     const stranger = openBrowser(origin)
     const response = device.get(await optionsOf(stranger))
@@ -232,7 +232,7 @@ describe('a passkey', () => {
     )
   })
 
-  test('is rejected if its signature counter goes backward', async () => {
+  test('a passkey is rejected if its signature counter goes backward', async () => {
     const { device } = await withPasskey()
     device.counter = 0
     const browser = openBrowser(origin)
@@ -243,13 +243,17 @@ describe('a passkey', () => {
     const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 1 }, now())
     expect(items).toMatchObject([
       {
-        ...{ actor: owner.email, ip: '127.0.0.1', action: 'session.create', target: 'session' },
-        ...{ after: { refused: 'wrong_passkey' }, details: { step: 'passkey' } },
+        actor: owner.email,
+        ip: '127.0.0.1',
+        action: 'session.create',
+        target: 'session',
+        after: { refused: 'wrong_passkey' },
+        details: { step: 'passkey' },
       },
     ])
   })
 
-  test('is rejected from an unknown device, or with another user handle', async () => {
+  test('a passkey is rejected from an unknown device, or with another user handle', async () => {
     const { device } = await withPasskey()
     const thief = new Device(origin)
     const browser = openBrowser(origin)
@@ -264,7 +268,7 @@ describe('a passkey', () => {
     ).toBe(refused)
   })
 
-  test('is rejected from another origin, and the error shows where it works', async () => {
+  test('a passkey is rejected from another origin, and the error shows where it works', async () => {
     const { device } = await withPasskey()
     const phished = Object.assign(device, { origin: 'https://posthaste.example' })
     const browser = openBrowser(origin)
@@ -274,7 +278,7 @@ describe('a passkey', () => {
     expect(answer.text).toContain('Passkeys for this server work only at')
   })
 
-  test("can't be added twice, and requires a hostname", async () => {
+  test('a passkey cannot be added twice, and requires a hostname', async () => {
     const { browser, device } = await withPasskey()
     expect((await addPasskey(browser, device)).status).toBe(409)
     const byAddress = openBrowser(api.url)
@@ -283,12 +287,15 @@ describe('a passkey', () => {
     )
   })
 
-  test('can be renamed and deleted, but only by its owner', async () => {
+  test('a passkey can be renamed and deleted, but only by its owner', async () => {
     const { browser } = await withPasskey()
     const { passkeys } = json<{ passkeys: { id: string }[] }>(await browser.call('GET', '/account/factors'))
     const path = `/account/passkeys/${passkeys[0]!.id}`
     expect((await browser.call('PATCH', path, { name: ' Phone ' })).json).toMatchObject({
-      ...{ object: 'passkey', name: 'Phone', host: 'localhost', last_used_at: null },
+      object: 'passkey',
+      name: 'Phone',
+      host: 'localhost',
+      last_used_at: null,
     })
     const foreign = `/account/passkeys/${api.teamId}`
     expect((await browser.call('DELETE', foreign)).status).toBe(404)
@@ -298,7 +305,7 @@ describe('a passkey', () => {
 })
 
 describe('changing factors', () => {
-  test('requires the password or a factor again after ten minutes', async () => {
+  test('changing factors requires the password or a factor again after ten minutes', async () => {
     const { browser, secret } = await withTotp()
     await api.clock.advance(11 * MINUTE)
     const proof = errorText(
@@ -362,7 +369,7 @@ describe('changing factors', () => {
     expect((await before.call('DELETE', '/account/totp')).status).toBe(200)
   })
 
-  test('is limited to five wrong passwords', async () => {
+  test('changing factors is limited to five wrong passwords', async () => {
     const { browser } = await withTotp()
     await api.clock.advance(MINUTE)
     const tries = []
@@ -371,7 +378,7 @@ describe('changing factors', () => {
     expect(tries).toEqual([403, 403, 403, 403, 403, 429])
   })
 
-  test('is rejected with an API key', async () => {
+  test('changing factors is rejected with an API key', async () => {
     expect((await api.call('GET', '/account/factors')).status).toBe(401)
     expect((await api.call('DELETE', '/account/totp')).status).toBe(401)
   })

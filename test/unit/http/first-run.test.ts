@@ -17,13 +17,13 @@ const OTHER = {
 const setUp = (body: unknown, headers: Record<string, string> = {}) =>
   ask(`${api.url}/setup`, 'POST', body, headers)
 
-describe('set-up', () => {
-  test('reports without a key that setup is closed', async () => {
+describe('setup', () => {
+  test('GET /setup reports without a key that setup is closed', async () => {
     const { status, json } = await ask(`${api.url}/setup`, 'GET')
     expect([status, json]).toEqual([200, { object: 'setup', open: false }])
   })
 
-  test('is rejected without a valid link, and sets no cookie', async () => {
+  test('setup is rejected without a valid link, and sets no cookie', async () => {
     const answer = await setUp(OTHER)
     expect(answer.text).toBe(
       errorText(
@@ -35,13 +35,13 @@ describe('set-up', () => {
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('is rejected from other sites, and with a body that is too large or lacks a field', async () => {
+  test('setup is rejected from other sites, and with a body that is too large or lacks a field', async () => {
     expect((await setUp(OTHER, { origin: 'https://evil.example' })).status).toBe(403)
     expect((await setUp({ ...OTHER, password: 'x'.repeat(20_000) })).status).toBe(413)
     expect((await setUp({ ...OTHER, token: undefined })).status).toBe(422)
   })
 
-  test('is limited to ten attempts a minute from one network', async () => {
+  test('setup is limited to ten attempts a minute from one network', async () => {
     await api.clock.advance(61_000)
     for (let tried = 0; tried < 10; tried++) expect((await setUp(OTHER)).status).toBe(403)
     const { status, headers } = await setUp(OTHER)
@@ -50,7 +50,7 @@ describe('set-up', () => {
 })
 
 describe('GET /domains/:id/propagation', () => {
-  test('lists all records, with a temporary failure if no name server could be asked', async () => {
+  test('lists all records, with a temporary failure if no name server could be queried', async () => {
     const { status, json } = await api.call('GET', `/domains/${api.domain.id}/propagation`)
     expect(status).toBe(200)
     expect(json).toMatchObject({ object: 'propagation', domain_id: api.domain.id })
@@ -68,7 +68,7 @@ describe('GET /domains/:id/propagation', () => {
   })
 })
 
-test('GET /doctor?wait=false returns at once, and any value but true or false is rejected', async () => {
+test('GET /doctor?wait=false returns at once, and values other than true and false are rejected', async () => {
   const { status, json } = await api.call('GET', '/doctor?wait=false')
   expect([status, json]).toMatchObject([200, { object: 'doctor', checks: [] }])
   expect((await api.call('GET', '/doctor?wait=perhaps')).text).toBe(

@@ -71,7 +71,7 @@ const contact = async (email: string) =>
   (await api.call('GET', `/contacts/${email}`)).json as Record<string, unknown>
 
 describe('forms', () => {
-  test('are created, listed, changed and deleted', async () => {
+  test('creates, lists, changes and deletes forms', async () => {
     const segment = await create('/segments', { name: 'Readers' })
     const topic = await create('/topics', { name: 'News', default_subscription: 'opt_out' })
     await create('/contact-properties', { key: 'company', type: 'string' })
@@ -123,7 +123,7 @@ describe('forms', () => {
     [{ submitted_url: 'javascript:alert(1)' }, 422, '`submitted_url`'],
     [{ confirmed_url: 'https://user:pass@acme.example/' }, 422, '`confirmed_url`'],
     [{ allowed_origins: ['https://acme.example/page'] }, 422, '`allowed_origins[0]`'],
-  ])('are rejected with %j', async (more, status, words) => {
+  ])('rejects a form with %j', async (more, status, words) => {
     const answer = await api.call('POST', '/forms', { name: 'Form', from: FROM, ...more })
     expect([answer.status, (answer.json as { message: string }).message]).toEqual([
       status,
@@ -133,7 +133,7 @@ describe('forms', () => {
 })
 
 describe('a sign-up', () => {
-  test('becomes a contact once the person confirms it on the linked page', async () => {
+  test('a sign-up becomes a contact once the person confirms it on the linked page', async () => {
     const segment = await create('/segments', { name: 'Subscribers' })
     const topic = await create('/topics', { name: 'Offers', default_subscription: 'opt_out' })
     await create('/contact-properties', { key: 'city', type: 'string' })
@@ -191,7 +191,7 @@ describe('a sign-up', () => {
     expect(await read(form)).toMatchObject({ confirmed: 1 })
   })
 
-  test('lifts the opt-out of an existing or deleted contact, and records it in the consent log', async () => {
+  test('a sign-up lifts the opt-out of an existing or deleted contact, and records it in the consent log', async () => {
     const form = await make()
     for (const [email, isDeleted] of [
       ['back@reader.example', false],
@@ -210,7 +210,7 @@ describe('a sign-up', () => {
     }
   })
 
-  test('gives the same response for new, known and suppressed addresses', async () => {
+  test('a sign-up gets the same response for new, known and suppressed addresses', async () => {
     const form = await make()
     await api.call('POST', '/suppressions', { email: 'blocked@reader.example' })
     await create('/contacts', { email: 'known@reader.example' })
@@ -228,7 +228,7 @@ describe('a sign-up', () => {
     expect(await read(form)).toMatchObject({ submitted: 4 })
   })
 
-  test('gets one confirmation email an hour and three a day', async () => {
+  test('a sign-up sends at most one confirmation email an hour and three a day to an address', async () => {
     const [form, other] = [await make(), await make()]
     const email = 'often@reader.example'
     for (let hour = 0; hour < 5; hour++) {
@@ -239,7 +239,7 @@ describe('a sign-up', () => {
     }
   })
 
-  test("can't be confirmed after 7 days", async () => {
+  test('a sign-up cannot be confirmed after 7 days', async () => {
     const form = await make()
     await submit(form, { email: 'late@reader.example' })
     const link = linkIn((await mailTo('late@reader.example', 1))[0]!)
@@ -249,7 +249,7 @@ describe('a sign-up', () => {
     expect((await api.call('GET', '/contacts/late@reader.example')).status).toBe(404)
   })
 
-  test("can't be confirmed with a forged link, or after its form was deleted", async () => {
+  test('a sign-up cannot be confirmed with a forged link, or after its form was deleted', async () => {
     const form = await make()
     await submit(form, { email: 'forged@reader.example' })
     const link = linkIn((await mailTo('forged@reader.example', 1))[0]!)
@@ -260,7 +260,7 @@ describe('a sign-up', () => {
     expect((await visit('POST', link)).status).toBe(410)
   })
 
-  test('shows errors for invalid values, escapes them, and accepts nothing', async () => {
+  test('invalid values show escaped errors, and no sign-up is stored', async () => {
     await create('/contact-properties', { key: 'size', type: 'number' })
     const form = await make({
       fields: [
@@ -340,11 +340,9 @@ describe('abuse of forms', () => {
 
 test('the form page uses the form’s languages, allows no scripts, and can redirect to the team’s pages', async () => {
   const form = await make({
-    ...{
-      languages: ['de', 'fr'],
-      submitted_url: 'https://acme.example/danke',
-      confirmed_url: 'https://acme.example/da',
-    },
+    languages: ['de', 'fr'],
+    submitted_url: 'https://acme.example/danke',
+    confirmed_url: 'https://acme.example/da',
     words: { de: { title: '<b>Rundbrief</b>', consent: 'Ich willige ein.' } },
   })
   const page = await visit('GET', `/f/${form.id}`, { 'accept-language': 'en' })

@@ -1,4 +1,4 @@
-import { createShapingBook } from '../../../appliance/shaping/shaping.ts'
+import { createShapingOperations } from '../../../appliance/shaping/shaping.ts'
 import { loadProviderRules, loadProviders } from '../../../appliance/config/config.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import {
   createAccounts,
   createProviderSignIns,
-  createSetUp,
+  createSetup,
   type Accounts,
   type ProviderSettings,
 } from '../../../appliance/accounts/accounts.ts'
@@ -23,14 +23,14 @@ import {
   createReputationView,
   createSharedDoctor,
 } from '../../../appliance/insights/insights.ts'
-import { createSourceBook } from '../../../appliance/sources/sources.ts'
+import { createSourceRegistry } from '../../../appliance/sources/sources.ts'
 import { createWebhooks } from '../../../appliance/events/events.ts'
-import { createComposer, createIntake, createSchedules } from '../../../appliance/intake/intake.ts'
+import { createComposer, createIntake, createScheduledEmails } from '../../../appliance/intake/intake.ts'
 import { createMimeReader } from '../../../appliance/mime/mime.ts'
 import {
   createErasures,
-  createPropagation,
-  createProviderGate,
+  createPropagationWatch,
+  createProviderRuleChecker,
   createQuotas,
   createReturnPaths,
   createRateLimiter,
@@ -43,22 +43,22 @@ import type { ProviderRules } from '../../../appliance/mail/provider-rules.ts'
 import { refuse } from '../../../appliance/mail/refusals.ts'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import { createQueueControl } from '../../../appliance/queue/queue.ts'
-import { remembered } from '../../../appliance/storage/remembered.ts'
+import { cacheLookups } from '../../../appliance/storage/remembered.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Permission, Storage } from '../../../appliance/storage/storage.ts'
-import { viewDisk } from '../../../appliance/housekeeping/housekeeping.ts'
+import { reportDiskUsage } from '../../../appliance/housekeeping/housekeeping.ts'
 import { type Broadcasts, createBroadcasts } from '../../../appliance/broadcasts/broadcasts.ts'
 import { type Automations, createAutomations } from '../../../appliance/automations/automations.ts'
 import { createCustomEvents } from '../../../appliance/automations/book.ts'
 import { type SignUpForms, signUpForms } from './sign-up-forms.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
-import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
-import { createPoster } from '../../../appliance/wire/post.ts'
+import { createPostClient } from '../../../appliance/wire/post.ts'
 import type { Capacity, CapacityOptions } from '../../../appliance/capacity/capacity.ts'
 import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
-import { createNotices } from '../../../appliance/intake/notice.ts'
+import { createNoticeSender } from '../../../appliance/intake/notice.ts'
 
 const providers = loadProviders({ connections: 10 })
 const providerRules = loadProviderRules()
@@ -168,11 +168,11 @@ const wellHealth: HttpDeps['health'] = {
 const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
-  const { messageBytes = 41_943_040, log = silentLogger() } = options
+  const { messageBytes = 41_943_040, log = createSilentLogger() } = options
   const ownAddresses = options.ownAddresses ?? (() => [])
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'posthaste-http-')))
   const clock = createTestClock()
-  const opened = remembered(await openSqlite({ dataDir }))
+  const opened = cacheLookups(await openSqlite({ dataDir }))
   const storage = options.storage?.(opened) ?? opened
   const resolver = noDns(clock)
   const config = { hostname: 'mail.acme.example', sourceIps: [] }
@@ -190,7 +190,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     (await senders.createKey({ teamId, name: permission, permission, domainId })).token
   const [full, sending] = [await makeKey('full_access'), await makeKey('sending_access')]
   const quotas = createQuotas({ storage, clock, plans: options.plans ?? new Map() })
-  const gate = createProviderGate({ storage, clock, rules: () => options.rules ?? providerRules })
+  const gate = createProviderRuleChecker({ storage, clock, rules: () => options.rules ?? providerRules })
   const wake = () => void api.woken++
   const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
   const mime = createMimeReader({ clock, turns: capacity.turns })
@@ -244,8 +244,8 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     senders,
     gate,
     quotas,
-    shaping: createShapingBook({ storage, clock, table: () => providers }),
-    sources: createSourceBook({
+    shaping: createShapingOperations({ storage, clock, table: () => providers }),
+    sources: createSourceRegistry({
       ...{ storage, nodeId: await storage.thisNode({}, 0), clock, hostname: config.hostname },
       ...{ configured: ['192.0.2.1'], warmUp: false },
     }),
@@ -258,7 +258,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     webhooks: createWebhooks({
       ...{ storage, clock, agent: 'Posthaste-Webhooks/0.0.0', allowNetworks: [], wake },
       ownAddresses,
-      poster: createPoster({
+      poster: createPostClient({
         ...{ lookup: options.fetch?.lookup ?? (async () => []), clock, allowNetworks: [], ownAddresses },
         ...{ deadlineMs: 1000, readBytes: 65_536, keepBytes: 4096 },
       }),
@@ -272,18 +272,25 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     broadcasts,
     retention: {
       days: { bodies: 30, attempts: 90, events: 90, emails: 365, logs: 30, webhooks: 30, audit: 730 },
-      disk: () => viewDisk(storage, clock, { budget: null, onDisk: 1_000_000 }),
+      disk: () => reportDiskUsage(storage, clock, { budget: null, onDisk: 1_000_000 }),
     },
     doctor: createSharedDoctor(clock, options.examine ?? (() => Promise.resolve([]))),
     rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
-    setUp: createSetUp({ storage, clock, accounts }),
+    setUp: createSetup({ storage, clock, accounts }),
     reputation: createReputationView({ storage, clock, rules: () => gate.rules() }),
     reports: createReportView({ storage, resolver, clock, hostname: config.hostname }),
-    propagation: createPropagation({ storage, resolver, clock, config }),
+    propagation: createPropagationWatch({ storage, resolver, clock, config }),
     intake,
     mime,
-    sendNotice: createNotices({ storage, intake, clock, log, hostname: config.hostname, from: undefined }),
-    schedules: createSchedules({ storage, clock, wake }),
+    sendNotice: createNoticeSender({
+      storage,
+      intake,
+      clock,
+      log,
+      hostname: config.hostname,
+      from: undefined,
+    }),
+    schedules: createScheduledEmails({ storage, clock, wake }),
     instruments: silentInstruments,
     health: wellHealth,
     node: {

@@ -28,7 +28,7 @@ const concurrent = errorText(
 )
 
 describe('a repeated request with an idempotency key', () => {
-  test('gets the same response, and stores one email', async () => {
+  test('a repeated request gets the same response, and stores one email', async () => {
     const key = newKey()
     const before = await stored()
     const first = await send(key)
@@ -40,7 +40,7 @@ describe('a repeated request with an idempotency key', () => {
     expect(await stored()).toBe(before + 1)
   })
 
-  test('uses no quota, and still reports the usage', async () => {
+  test('a repeated request uses no quota, and still reports the usage', async () => {
     const key = newKey()
     const first = await send(key)
     const second = await send(key)
@@ -52,7 +52,7 @@ describe('a repeated request with an idempotency key', () => {
     )
   })
 
-  test('matches under every alias of the path, and with any JSON formatting', async () => {
+  test('a repeated request is recognized under every alias of the path, and with any JSON formatting', async () => {
     const key = newKey()
     const id = idOf(await send(key))
     const reordered = Object.fromEntries(Object.entries(hello).reverse())
@@ -60,7 +60,7 @@ describe('a repeated request with an idempotency key', () => {
       expect(idOf(await send(key, JSON.stringify(reordered, null, 4), path))).toBe(id)
   })
 
-  test('is rejected with another body', async () => {
+  test('rejects a repeated idempotency key with another body', async () => {
     const key = newKey()
     await send(key)
     const answer = await send(key, { ...hello, subject: 'Other' })
@@ -80,7 +80,7 @@ describe('a repeated request with an idempotency key', () => {
     ['with an invalid address', { ...hello, to: 'nobody' }],
     ['with an unknown template', { ...hello, template: { id: 'x' } }],
     ['that is not an object', []],
-  ])('is rejected for its key with another body, even one %s', async (_, body) => {
+  ])('rejects a repeated idempotency key with another body, even one %s', async (_, body) => {
     const key = newKey()
     expect((await send(key, body)).status).toBe(422)
     await send(key)
@@ -91,7 +91,7 @@ describe('a repeated request with an idempotency key', () => {
     ])
   })
 
-  test('gets the first response, even if the domain can no longer send', async () => {
+  test('a repeated request gets the first response, even if the domain can no longer send', async () => {
     const key = newKey()
     const first = await send(key)
     const { teamId, domain } = api
@@ -105,7 +105,7 @@ describe('a repeated request with an idempotency key', () => {
     await api.clock.advance(2000)
   })
 
-  test('is accepted with a corrected body if the first request was rejected', async () => {
+  test('accepts a corrected body with the same key if the first request was rejected', async () => {
     const key = newKey()
     expect((await send(key, { ...hello, from: 'a@new.example' })).status).toBe(403)
     expect((await send(key, { ...hello, to: 'nobody' })).status).toBe(422)
@@ -114,15 +114,18 @@ describe('a repeated request with an idempotency key', () => {
 })
 
 describe('the idempotency key', () => {
-  test.each([['x'.repeat(257)], ['']])('is rejected with an invalid length: case %#', async (key) => {
-    const answer = await send(key)
-    expect(answer.status).toBe(400)
-    expect(answer.text).toBe(
-      errorText(400, 'invalid_idempotency_key', 'The key must be between 1-256 chars.'),
-    )
-  })
+  test.each([['x'.repeat(257)], ['']])(
+    'rejects an idempotency key of invalid length: case %#',
+    async (key) => {
+      const answer = await send(key)
+      expect(answer.status).toBe(400)
+      expect(answer.text).toBe(
+        errorText(400, 'invalid_idempotency_key', 'The key must be between 1-256 chars.'),
+      )
+    },
+  )
 
-  test('applies to all API keys of the team', async () => {
+  test('an idempotency key applies to all API keys of the team', async () => {
     const key = newKey()
     const id = idOf(await send(key))
     expect(idOf(await send(key, hello, '/emails', { authorization: `Bearer ${api.sending}` }))).toBe(id)
@@ -137,13 +140,13 @@ describe('a hundred concurrent identical requests', () => {
     for (const { status, text } of answers) if (status !== 200) expect(text).toBe(concurrent)
   }
 
-  test('create exactly one email', async () => {
+  test('a hundred concurrent identical requests create exactly one email', async () => {
     const [key, before] = [newKey(), await stored()]
     isSameOrConcurrent(await Promise.all(Array.from({ length: 100 }, () => send(key))))
     expect(await stored()).toBe(before + 1)
   })
 
-  test('create exactly one email in two processes on one database', async () => {
+  test('a hundred concurrent identical requests to two processes on one database create exactly one email', async () => {
     const other = await startSecond()
     const [key, before] = [newKey(), await stored()]
     const headers = { authorization: `Bearer ${api.full}`, 'idempotency-key': key }
@@ -157,7 +160,7 @@ describe('a hundred concurrent identical requests', () => {
   })
 })
 
-test('after a crash between commit and response, a retry gets the stored response', async () => {
+test('after a crash between commit and response, a repeated request gets the stored response', async () => {
   const [key, before] = [newKey(), await stored()]
   const dying = await startSecond('die')
   const headers = { authorization: `Bearer ${api.full}`, 'idempotency-key': key }

@@ -24,7 +24,7 @@ async function upload(body: Buffer, headers: Record<string, string> = {}) {
   return { status: answer.status, json: (await answer.json()) as Uploaded }
 }
 
-test.each(SAMPLES)('%s is uploaded and served without metadata', async (type, bytes, width, height) => {
+test.each(SAMPLES)('uploads and serves %s without metadata', async (type, bytes, width, height) => {
   // Whatever type the client declares.
   const { status, json } = await upload(bytes, { 'content-type': 'text/html' })
   expect([status, json]).toMatchObject([201, { object: 'image', type, width, height }])
@@ -90,7 +90,9 @@ test('keeps images used in a template or broadcast, and deletes unused ones afte
   expect((await api.call('POST', '/templates', template)).status).toBe(201)
   const segment = (await api.call('POST', '/segments', { name: 'All' })).json as { id: string }
   const broadcast = await api.call('POST', '/broadcasts', {
-    ...{ segment_id: segment.id, from: 'Acme <news@example.test>', subject: 'News' },
+    segment_id: segment.id,
+    from: 'Acme <news@example.test>',
+    subject: 'News',
     html: `<img src="${created.json.url}" alt="">`,
   })
   expect(broadcast.status).toBe(201)

@@ -10,8 +10,11 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 const email = {
-  ...{ from: 'Shop <shop@acme.example>', to: 'ada@customer.example', subject: 'Your order' },
-  ...{ html: '<p>Thank you!</p><a href="http://acme.example/">Order</a>', text: 'Thank you!' },
+  from: 'Shop <shop@acme.example>',
+  to: 'ada@customer.example',
+  subject: 'Your order',
+  html: '<p>Thank you!</p><a href="http://acme.example/">Order</a>',
+  text: 'Thank you!',
 }
 interface Advice {
   insights: { id: string; verdict: string; note: string; fix: string | null; evidence: string[] }[]
@@ -19,12 +22,13 @@ interface Advice {
 const wrong = ({ insights }: Advice) =>
   insights.filter(({ verdict }) => verdict !== 'pass').map(({ id, verdict }) => `${verdict} ${id}`)
 
-test('the insights of a sent email match those before sending', async () => {
+test('the insights of a sent email match those requested before sending', async () => {
   const { json: sent } = await api.call('POST', '/emails', email)
   const after = await api.call('GET', `/emails/${(sent as { id: string }).id}/insights`)
   expect([after.status, wrong(after.json as Advice)]).toEqual([200, ['attention http', 'advice subdomain']])
   expect((after.json as Advice).insights[0]).toEqual({
-    ...{ id: 'http', verdict: 'attention' },
+    id: 'http',
+    verdict: 'attention',
     note: 'Some links or images use http: http://acme.example/.',
     why: 'Browsers warn about them, and some mail clients don’t load such images.',
     fix: 'Use https.',
@@ -34,7 +38,7 @@ test('the insights of a sent email match those before sending', async () => {
   expect(before.json).toEqual(after.json)
 })
 
-test('insights before sending send nothing, and generate the text as sending does', async () => {
+test('requesting insights sends nothing, and generates the text part as sending does', async () => {
   const count = async () => ((await api.call('GET', '/emails')).json as { data: object[] }).data.length
   const emails = await count()
   const { text, ...html } = email
@@ -45,7 +49,7 @@ test('insights before sending send nothing, and generate the text as sending doe
   expect(await count()).toBe(emails)
 })
 
-test("insights block an unknown sender domain, and reject a body that can't be sent", async () => {
+test('insights block an unknown sender domain, and reject a body that cannot be sent', async () => {
   const foreign = await api.call('POST', '/insights', { ...email, from: 'a@elsewhere.example' })
   expect(wrong(foreign.json as Advice)[0]).toBe('block sender')
   const { status, json } = await api.call('POST', '/insights', { ...email, to: 'nobody' })

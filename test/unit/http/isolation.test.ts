@@ -26,7 +26,9 @@ async function addInner(): Promise<void> {
 
 const their = (method: string, path: string, body?: unknown) =>
   ask(`${api.url}${path}`, method, body, {
-    ...{ cookie: theirs, 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' },
+    cookie: theirs,
+    'x-requested-with': 'dashboard',
+    'sec-fetch-site': 'same-origin',
   })
 
 beforeAll(async () => {
@@ -109,7 +111,7 @@ test('the owner of another team gets a 403 or 404 on every route with an ID of t
   expect(asked.length).toBeGreaterThan(300)
 })
 
-describe('through its own objects, another team', () => {
+describe('access by another team', () => {
   const ownWebhook = async () => {
     const body = { endpoint: 'https://hooks.example/y', events: ['email.sent'] }
     const { id } = (await their('POST', '/webhooks', body)).json as { id: string }
@@ -119,7 +121,7 @@ describe('through its own objects, another team', () => {
   }
 
   test.each(['', '/attempts'])(
-    "can't read this team's events: GET /webhooks/:id/events/:event_id%s",
+    'another team cannot read this team’s events: GET /webhooks/:id/events/:event_id%s',
     async (rest) => {
       const own = await ownWebhook()
       const status = async (id: string) =>
@@ -128,7 +130,7 @@ describe('through its own objects, another team', () => {
     },
   )
 
-  test("can't replay this team's events, alone or in a selection", async () => {
+  test('another team cannot replay this team’s events, alone or in a selection', async () => {
     const { id } = await ownWebhook()
     const alone = await their('POST', `/webhooks/${id}/events/${event}/replay`, {})
     const selected = await their('POST', `/webhooks/${id}/replay`, { event_ids: [event] })
@@ -136,13 +138,13 @@ describe('through its own objects, another team', () => {
     expect(selected.text).toContain('is not an event of this webhook')
   })
 
-  test("can't restrict a key to this team's domain", async () => {
+  test('another team cannot restrict a key to this team’s domain', async () => {
     const wanted = { name: 'Mine', permission: 'sending_access', domain_id: api.domain.id }
     expect((await their('POST', '/api-keys', wanted)).status).toBe(404)
   })
 
   test.each(['/emails/search?id=', '/logs?email_id=', '/logs/search?email_id=', '/queue?email_id='])(
-    "can't find anything by the ID of this team's email: GET %s",
+    'another team cannot find anything by the ID of this team’s email: GET %s',
     async (path) => {
       const { status, json } = await their('GET', path + email)
       expect([status, (json as Listed).data]).toEqual([200, []])

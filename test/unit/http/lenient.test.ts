@@ -1,10 +1,11 @@
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { respellerOf } from '../../../appliance/http/lenient.ts'
+import { createNormalizer } from '../../../appliance/http/lenient.ts'
 import { literals, Nullable } from '../../../appliance/api/shared.ts'
 import { hello, startApi, type Api } from './harness.ts'
 
-const spelled = (schema: object, value: unknown) => (respellerOf(schema) ?? ((same: unknown) => same))(value)
+const spelled = (schema: object, value: unknown) =>
+  (createNormalizer(schema) ?? ((same: unknown) => same))(value)
 
 describe('names in camelCase', () => {
   const schema = Type.Object({
@@ -14,23 +15,23 @@ describe('names in camelCase', () => {
     headers: Type.Record(Type.String(), Type.String()),
   })
 
-  test('are converted to the names of the schema, at every depth', () => {
+  test('converts camelCase names to the names of the schema, at every depth', () => {
     expect(
       spelled(schema, { replyTo: 'a', topics: [{ fallbackValue: 'b' }], open: { clickCount_2: 1 } }),
     ).toEqual({ reply_to: 'a', topics: [{ fallback_value: 'b' }], open: { click_count_2: 1 } })
   })
 
-  test('are ignored if the snake_case name is present', () => {
+  test('ignores a camelCase name if the snake_case name is present', () => {
     expect(spelled(schema, { replyTo: 'a', reply_to: 'b' })).toEqual({ reply_to: 'b' })
     expect(spelled(schema, { replyTo: 'a', reply_to: null })).toEqual({ reply_to: null })
   })
 
-  test("are kept in maps, and if the schema doesn't define them", () => {
+  test('keeps camelCase names in maps, and if the schema does not define them', () => {
     const value = { headers: { replyTo: 'a', reply_to: 'b' }, somethingElse: 1 }
     expect(spelled(schema, structuredClone(value))).toEqual(value)
   })
 
-  test('are kept if the schema defines a field of that name', () => {
+  test('keeps a camelCase name if the schema defines a field of that name', () => {
     const both = Type.Object({ content_type: Type.String(), contentType: Type.String() })
     expect(spelled(both, { contentType: 'a' })).toEqual({ contentType: 'a' })
   })
@@ -38,7 +39,7 @@ describe('names in camelCase', () => {
 
 describe('an empty list', () => {
   const map = Type.Record(Type.String(), Type.String())
-  test('is converted to an empty map where the schema expects a map', () => {
+  test('converts an empty list to an empty map where the schema expects a map', () => {
     expect(spelled(map, [])).toEqual({})
     expect(spelled(Nullable(map), [])).toEqual({})
     expect(
@@ -49,7 +50,7 @@ describe('an empty list', () => {
     })
   })
 
-  test('is kept where the schema also allows a list', () => {
+  test('keeps an empty list where the schema also allows a list', () => {
     const either = Type.Union([Type.Array(Type.Integer()), Type.Object({ data: Type.String() })])
     expect(spelled(either, [])).toEqual([])
     expect(spelled(map, ['a'])).toEqual(['a'])
@@ -58,7 +59,7 @@ describe('an empty list', () => {
 })
 
 describe('constants', () => {
-  test('are accepted in any case, in lists and in nullable fields', () => {
+  test('accepts constants in any case, in lists and in nullable fields', () => {
     const tls = Nullable(literals(['opportunistic', 'enforced']))
     expect(spelled(tls, 'ENFORCED')).toBe('enforced')
     expect(spelled(tls, null)).toBe(null)
@@ -66,7 +67,7 @@ describe('constants', () => {
     expect(spelled(Type.Literal('Buffer'), 'BUFFER')).toBe('Buffer')
   })
 
-  test('keep their case where the schema also allows free text', () => {
+  test('constants keep their case where the schema also allows free text', () => {
     expect(spelled(Type.Union([literals(['all']), Type.String()]), 'ALL')).toBe('ALL')
   })
 })

@@ -1,28 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createLinks } from '../../../appliance/http/links.ts'
+import { createLinkSigner } from '../../../appliance/http/links.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { readDuration } from '../../../appliance/mail/date.ts'
+import { parseDuration } from '../../../appliance/mail/date.ts'
 
 const NOW = Date.UTC(2026, 10, 18)
-const links = createLinks(randomBytes(32))
+const links = createLinkSigner(randomBytes(32))
 const target = { teamId: newId(NOW), emailId: newId(NOW), attachmentId: newId(NOW), expiresAt: NOW + 1000 }
 const token = links.sign('attachment', target)
 
 describe('a signed link', () => {
-  test('returns its target until it expires', () => {
+  test('a signed link returns its target until it expires', () => {
     expect(links.open('attachment', token, NOW)).toEqual(target)
     expect(links.open('attachment', token, NOW + 999)).toEqual(target)
     expect(links.open('attachment', token, NOW + 1000)).toBe('expired')
     expect(token).toMatch(/^[\w-]+\.[\w-]+$/)
   })
 
-  test('is invalid for another purpose and with another secret', () => {
+  test('a signed link is invalid for another purpose and with another secret', () => {
     expect(links.open('share', token, NOW)).toBeUndefined()
-    expect(createLinks(randomBytes(32)).open('attachment', token, NOW)).toBeUndefined()
+    expect(createLinkSigner(randomBytes(32)).open('attachment', token, NOW)).toBeUndefined()
   })
 
-  test('is invalid with any character changed, removed or added', () => {
+  test('a signed link is invalid with any character changed, removed or added', () => {
     for (let at = 0; at < token.length; at++) {
       const other = token[at] === 'A' ? 'E' : 'A'
       const changed = token.slice(0, at) + other + token.slice(at + 1)
@@ -61,5 +61,5 @@ test.each([
   ['1 month', undefined],
   ['1e3 s', undefined],
 ])('parses the duration %j as %j milliseconds', (text, milliseconds) => {
-  expect(readDuration(text)).toBe(milliseconds)
+  expect(parseDuration(text)).toBe(milliseconds)
 })

@@ -10,10 +10,10 @@ import {
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createLive, type Live } from '../../../appliance/http/live.ts'
-import { formatCursor, readCursor } from '../../../appliance/storage/storage.ts'
+import { createLiveStreams, type LiveStreams } from '../../../appliance/http/live.ts'
+import { formatCursor, parseCursor } from '../../../appliance/storage/storage.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { leaseArgs, makeTeam, putEmail } from '../../contract/fixtures.ts'
 import { makePlace } from '../storage/places.ts'
@@ -24,7 +24,7 @@ import { PATIENCE } from '../../world/patience.ts'
 const clock = createTestClock()
 let storage: SqliteStorage
 let teamId: string
-let live: Live
+let live: LiveStreams
 let server: Server
 let responses: ServerResponse[]
 const clients: ClientRequest[] = []
@@ -32,7 +32,7 @@ const clients: ClientRequest[] = []
 beforeEach(async () => {
   storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   teamId = (await makeTeam(storage)).team.id
-  live = createLive({ storage, clock, log: silentLogger() })
+  live = createLiveStreams({ storage, clock, log: createSilentLogger() })
   responses = []
   server = createServer((asked, response) => {
     responses.push(response)
@@ -41,7 +41,7 @@ beforeEach(async () => {
       { teamId, operator: asked.url === '/operator', still: () => Promise.resolve(true) },
       response,
       {},
-      typeof given === 'string' ? readCursor(given) : null,
+      typeof given === 'string' ? parseCursor(given) : null,
     )
   })
   server.listen(0, '127.0.0.1')
@@ -90,7 +90,7 @@ async function events(count: number): Promise<void> {
 }
 
 describe('the live stream', () => {
-  test('sends a comment every 15 seconds as a keep-alive', async () => {
+  test('the stream sends a comment every 15 seconds as a keep-alive', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const stream = reading(await connect())
     await stream.until('event: hello')
@@ -100,7 +100,7 @@ describe('the live stream', () => {
     await stream.until(': still here\n\n')
   })
 
-  test('ends after 15 minutes', async () => {
+  test('the stream ends after 15 minutes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
     const response = await connect()
     const ended = once(response, 'end')

@@ -60,7 +60,7 @@ describe('GET /live', () => {
     stream.close()
   })
 
-  test('resumes after the Last-Event-ID', async () => {
+  test('the stream resumes after the Last-Event-ID', async () => {
     const before = await api.storage.lastEvent({}, 0)
     const [one, two] = [await send(), await send()]
     const stream = await listen({ 'last-event-id': formatCursor(before) })
@@ -70,7 +70,7 @@ describe('GET /live', () => {
     stream.close()
   })
 
-  test('ends before the next event once the member, session or API key was removed', async () => {
+  test('the stream ends before the next event once the member, session or API key was removed', async () => {
     const email = 'brief@people.example'
     const cookie = await join(api, { role: 'developer', email })
     const members = await api.storage.listMembers({ teamId: api.teamId }, api.clock.now())

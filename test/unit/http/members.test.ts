@@ -35,7 +35,7 @@ const cookieOf = ({ headers }: Answer) =>
     .split(';', 1)[0]!
 
 describe('an invitation', () => {
-  test('is sent by email, can be viewed, and creates one account', async () => {
+  test('an invitation is sent by email, can be viewed, and creates one account', async () => {
     const before = await api.count()
     const token = await invited('New@people.example')
     expect(await api.count()).toBe(before + 1)
@@ -53,7 +53,7 @@ describe('an invitation', () => {
     expect(said(await accept(token))).toEqual([403, over])
   })
 
-  test('for an existing account can be accepted by that account only', async () => {
+  test('an invitation for an existing account can be accepted by that account only', async () => {
     const now = api.clock.now()
     const other = { id: '0197c3e2-5a71-7000-8000-0000000000ff', name: 'Other', createdAt: now }
     const { userId } = (await api.storage.listMembers({ teamId: api.teamId }, now))[0]!
@@ -72,7 +72,7 @@ describe('an invitation', () => {
     expect(back.json).toMatchObject({ team: { id: other.id }, operator: false })
   })
 
-  test('is limited to three emails per address in 15 minutes', async () => {
+  test('invitations are limited to three emails per address in 15 minutes', async () => {
     const email = 'often@people.example'
     for (let n = 0; n < 3; n++) await invited(email)
     const answer = await as(admin, 'POST', '/invitations', { email: ' Often@people.example', role: 'viewer' })
@@ -85,7 +85,7 @@ describe('an invitation', () => {
     await invited(email)
   })
 
-  test("can't be viewed once withdrawn, and its token is in no audit entry", async () => {
+  test('a withdrawn invitation cannot be viewed, and its token is in no audit entry', async () => {
     const token = await invited('gone@people.example')
     const { json } = await as(owner, 'GET', '/invitations')
     const { id } = (json as { data: { id: string; email: string }[] }).data.find(
@@ -100,7 +100,7 @@ describe('an invitation', () => {
 })
 
 describe('an admin', () => {
-  test("can't add, change or remove owners", async () => {
+  test('an admin cannot add, change or remove owners', async () => {
     const only = 'Only owners can add, change or remove owners. Ask an owner of the team.'
     const members = await api.storage.listMembers({ teamId: api.teamId }, 0)
     const [boss, mate] = [members[0]!, members.find(({ role }) => role === 'developer')!]
@@ -114,7 +114,7 @@ describe('an admin', () => {
     expect((await as(admin, 'PATCH', `/members/${mate.userId}`, { role: 'viewer' })).status).toBe(200)
   })
 
-  test("can't require a second factor without having one", async () => {
+  test('an admin cannot require a second factor without having one', async () => {
     const answer = await as(admin, 'PATCH', '/team/security', { mfa_required: true })
     expect(answer.status).toBe(409)
   })
@@ -152,7 +152,7 @@ describe('a person who is no longer in any team', () => {
     return userId
   }
 
-  test("can rejoin with an invitation and the account's password", async () => {
+  test('a person in no team can rejoin with an invitation and the account’s password', async () => {
     await accept(await invited(email))
     const userId = await leave()
     const token = await invited(email, 'viewer')
@@ -172,7 +172,7 @@ describe('a person who is no longer in any team', () => {
     expect(seen.json).toMatchObject({ has_account: false, has_team: false })
   })
 
-  test('must complete the second factor to rejoin', async () => {
+  test('a person in no team must complete the second factor to rejoin', async () => {
     const userId = await leave()
     const now = api.clock.now()
     await api.storage.startTotp({ userId, secret: new Uint8Array(20) }, now)
@@ -181,7 +181,7 @@ describe('a person who is no longer in any team', () => {
     expect([answer.status, answer.json]).toMatchObject([202, { next: 'second_factor', methods: ['totp'] }])
   })
 
-  test('is limited to ten wrong passwords when rejoining', async () => {
+  test('rejoining is limited to ten wrong passwords', async () => {
     await api.clock.advance(16 * 60_000)
     await leave()
     const token = await invited(email)
@@ -203,7 +203,7 @@ test('a lowered role takes effect with the next request', async () => {
   expect((await as(cookie, 'GET', '/invitations')).status).toBe(403)
 })
 
-test("API keys can't access members, teams and invitations", async () => {
+test('API keys cannot access members, teams and invitations', async () => {
   for (const path of ['/members', '/team', '/teams', '/invitations'])
     expect((await api.call('GET', path)).status).toBe(401)
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Category } from '../../../appliance/mail/bounce.ts'
+import type { BounceCategory } from '../../../appliance/mail/bounce.ts'
 import type { EventData } from '../../../appliance/mail/event.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import type { Tag } from '../../../appliance/storage/storage.ts'
@@ -42,7 +42,7 @@ afterAll(() => api.close())
 async function send(
   domainId: string,
   at: string,
-  bounce?: Category | null,
+  bounce?: BounceCategory | null,
   tags: Tag[] = [],
 ): Promise<string> {
   const { storage, teamId, clock } = api
@@ -53,7 +53,10 @@ async function send(
       ? change(leased!.id, 'delivered', 'email.delivered')
       : change(leased!.id, 'bounced', 'email.bounced')
   const about: NonNullable<EventData['bounce']> = {
-    ...{ type: 'Permanent', subType: 'General', message: '', diagnosticCode: [] },
+    type: 'Permanent',
+    subType: 'General',
+    message: '',
+    diagnosticCode: [],
   }
   const data =
     bounce === undefined ? {} : { bounce: { ...about, ...(bounce !== null && { category: bounce }) } }
@@ -71,7 +74,7 @@ const search = async (query: string) => {
 }
 
 describe('GET /emails/metrics/breakdown', () => {
-  test('counts by domain, with opens by bots separate', async () => {
+  test('counts by domain, with opens by bots separately', async () => {
     const body = await get('')
     expect(body.object).toBe('metrics_breakdown')
     expect(body.metrics).toContain('opened_by_robots')
@@ -87,7 +90,12 @@ describe('GET /emails/metrics/breakdown', () => {
   test('counts by mailbox provider, with per-recipient metrics only', async () => {
     const { data, metrics } = await get('by=provider')
     expect(metrics).toEqual([
-      ...['delivered', 'bounced', 'delivery_delayed', 'complained', 'failed', 'suppressed'],
+      'delivered',
+      'bounced',
+      'delivery_delayed',
+      'complained',
+      'failed',
+      'suppressed',
     ])
     expect(data.map(({ value, counts }) => [value, counts.delivered, counts.bounced]).sort()).toEqual([
       ['?big.test', 1, 1],
@@ -108,7 +116,7 @@ describe('GET /emails/metrics/breakdown', () => {
     ])
   })
 
-  test('counts by tag, with totals for all mail, and counts an email for each of its tags', async () => {
+  test('counts by tag, with totals of all mail, and counts an email once for each of its tags', async () => {
     const body = await get('by=tag')
     expect(body).not.toHaveProperty('counted_until')
     expect(body.totals).toMatchObject({ sent: 4, delivered: 1, bounced: 3 })
@@ -130,7 +138,7 @@ describe('GET /emails/metrics/breakdown', () => {
     expect(rows(await get('by=tag&provider=%3Fsmall.test'))).toEqual([])
   })
 
-  test('counts by period, also for one domain or provider', async () => {
+  test('counts by period, also for a single domain or provider', async () => {
     const range = `by=period&granularity=hourly&start_date=${iso(begun)}`
     const sums = async (more: string) =>
       (await get(range + more)).data.map(({ value, counts }) => [value, counts.delivered, counts.bounced])

@@ -43,7 +43,7 @@ const get = async (query: string): Promise<Body> =>
   (await api.call('GET', `/emails/metrics${query}`)).json as Body
 
 describe('GET /emails/metrics', () => {
-  test('without parameters sums all metrics of the last six days', async () => {
+  test('without parameters, sums all metrics of the last six days', async () => {
     const body = await get('')
     expect(body).toMatchObject({ object: 'metrics', dimensions: [], granularity: 'daily' })
     expect(body.metrics).toHaveLength(22)
@@ -52,12 +52,21 @@ describe('GET /emails/metrics', () => {
     expect(Math.abs(api.clock.now() - end)).toBeLessThan(60_000)
     expect(Date.parse(body.start_date)).toBe(end - 6 * 24 * HOUR)
     expect(body.totals).toMatchObject({
-      ...{ sent: 4, delivered: 3, bounced: 1, bounced_undetermined: 1, bounced_permanent: 0 },
-      ...{ received: 0, opened: 0, unsubscribed: 0, delivery_rate: 0.75, bounce_rate: 0.25, open_rate: 0 },
+      sent: 4,
+      delivered: 3,
+      bounced: 1,
+      bounced_undetermined: 1,
+      bounced_permanent: 0,
+      received: 0,
+      opened: 0,
+      unsubscribed: 0,
+      delivery_rate: 0.75,
+      bounce_rate: 0.25,
+      open_rate: 0,
     })
   })
 
-  test('has a row for every period, including empty ones', async () => {
+  test('returns a row for every period, including empty ones', async () => {
     const { data } = await get('?dimensions=period&metrics=sent&granularity=hourly&start_date=' + iso(begun))
     expect(data!.map(({ sent }) => sent)).toEqual([
       2,
@@ -72,7 +81,7 @@ describe('GET /emails/metrics', () => {
     expect(metrics).toEqual(['sent', 'delivered', 'bounced'])
   })
 
-  test('has a row for every domain with its name, or "(removed)"', async () => {
+  test('returns a row for every domain with its name, or “(removed)”', async () => {
     const { data } = await get('?dimensions=domain&metrics=sent')
     expect(data!.map(({ domain_name: name, sent }) => [name, sent]).sort()).toEqual([
       ['(removed)', 1],
@@ -105,7 +114,7 @@ describe('GET /emails/metrics', () => {
     ['dimensions=email,broadcast', 'dimensions'],
     [`email_id=${newId(1)}&broadcast_id=${newId(1)}`, 'broadcast_id'],
     ['granularity=hourly&dimensions=period&start_date=2001-01-01', 'granularity'],
-  ])('rejects %s, naming %s', async (query, parameter) => {
+  ])('rejects %s, and the error names %s', async (query, parameter) => {
     const { status, json } = await api.call('GET', `/emails/metrics?${query}`)
     expect(status).toBe(422)
     expect((json as Body).message).toContain(`Invalid \`${parameter}\``)

@@ -40,7 +40,11 @@ describe('GET /nodes', () => {
       data: [
         {
           object: 'node',
-          ...{ id: '5f2b1c9a7d3e4f60', name: 'mail1', state: 'active', current: true, heartbeat_at: null },
+          id: '5f2b1c9a7d3e4f60',
+          name: 'mail1',
+          state: 'active',
+          current: true,
+          heartbeat_at: null,
           sources: ['auto'],
           hostname: 'mail.acme.example',
           version: '0.0.0',

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { Notice } from '../../../appliance/intake/intake.ts'
 import { createLogger } from '../../../appliance/watch/log.ts'
 import { owner, startApi, type Api } from './harness.ts'
-import { createNotices } from '../../../appliance/intake/notice.ts'
+import { createNoticeSender } from '../../../appliance/intake/notice.ts'
 
 /** Tests what happens to mail of the appliance itself. */
 
@@ -13,8 +13,12 @@ afterEach(async () => {
 })
 
 const notice: Notice = {
-  ...{ kind: 'invitation', to: 'ada@reader.example', subject: 'Hello', paragraphs: ['Hello.'] },
-  ...{ action: null, after: [] },
+  kind: 'invitation',
+  to: 'ada@reader.example',
+  subject: 'Hello',
+  paragraphs: ['Hello.'],
+  action: null,
+  after: [],
 }
 
 const senderFor = async (opened: Api, from?: string) => {
@@ -25,14 +29,18 @@ const senderFor = async (opened: Api, from?: string) => {
     return { errors: [], replayed: false, ids: ['1'], used: { daily: null, monthly: 0 } }
   }
   const log = createLogger('fatal')
-  const send = createNotices({
-    ...{ storage, clock, log, from, intake: { accept } },
+  const send = createNoticeSender({
+    storage,
+    clock,
+    log,
+    from,
+    intake: { accept },
     hostname: 'mail.acme.example',
   })
   return { send, sent }
 }
 
-test("a notice is sent from the first team's verified domain, as tagged transactional mail", async () => {
+test('a notice is sent from the first team’s verified domain, as tagged transactional mail', async () => {
   api = await startApi()
   const { send, sent } = await senderFor(api)
   expect(await send(notice)).toEqual({ sent: true, emailId: '1' })
@@ -54,7 +62,7 @@ test('a notice is sent from the configured address', async () => {
   expect(sent).toMatchObject([{ from: { address: 'mail@acme.example' } }])
 })
 
-test('a notice returns a reason if the address is invalid, or no domain is verified', async () => {
+test('returns a reason instead of sending a notice if the address is invalid, or no domain is verified', async () => {
   api = await startApi()
   const { send } = await senderFor(api)
   expect(await send({ ...notice, to: 'nobody' })).toEqual({

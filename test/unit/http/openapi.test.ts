@@ -39,18 +39,18 @@ function undescribed(at: string, schema: Schema): string[] {
 }
 
 describe('GET /openapi.json', () => {
-  test('needs no key and can be cached', async () => {
+  test('GET /openapi.json needs no key and can be cached', async () => {
     const { status, headers } = await ask(`${api.url}/openapi.json`, 'GET')
     expect(status).toBe(200)
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(headers.get('cache-control')).toBe('public, max-age=300')
   })
 
-  test('is valid OpenAPI 3.1 according to an independent validator', async () => {
+  test('the document is valid OpenAPI 3.1 according to an independent validator', async () => {
     expect(await new Validator().validate({ ...document })).toEqual({ valid: true })
   })
 
-  test('shows the program version, and includes sandbox operations only in the sandbox', async () => {
+  test('the document has the program version, and includes sandbox operations only in the sandbox', async () => {
     expect(document.info.version).toBe('0.0.0')
     expect(document.paths).toHaveProperty('/sandbox/messages')
     const plain = await startApi()
@@ -74,7 +74,7 @@ describe('GET /openapi.json', () => {
     expect(unknown).toEqual([])
   })
 
-  test('only pages, files and links for browsers and authorities are routes without an operation', () => {
+  test('all routes have an operation, except pages, files and links for browsers and authorities', () => {
     const routes = globSync('http/**/*.ts', { cwd: root }).filter((file) =>
       /\bapp\.(get|post|put|patch|delete|all)\(/.test(readFileSync(join(root, file), 'utf8')),
     )

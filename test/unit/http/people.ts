@@ -23,7 +23,12 @@ export async function join(
   await storage.invite({ invitation, most: 1000 }, now)
   await storage.acceptInvitation({ id: invitation.id, who: { user } }, now)
   const result = await accounts.enter({
-    ...{ userId: user.id, method: 'password', strong: false, teamId: team, ip: null, userAgent: null },
+    userId: user.id,
+    method: 'password',
+    strong: false,
+    teamId: team,
+    ip: null,
+    userAgent: null,
   } as const)
   if (result.kind !== 'session') throw new Error('a person without factors was asked for one')
   return `posthaste_session=${result.token}`

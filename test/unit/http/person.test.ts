@@ -21,7 +21,7 @@ const exported = async (contact: string): Promise<Static<typeof PersonData>> => 
   return json as Static<typeof PersonData>
 }
 
-test("the export of a contact contains all data stored about it, and no other contact's", async () => {
+test('the export of a contact contains all data stored about it, and no data of other contacts', async () => {
   const email = 'ada@person.example'
   await make('/contact-properties', { key: 'plan', type: 'string' })
   const segment = await make('/segments', { name: 'VIP' })
@@ -37,7 +37,9 @@ test("the export of a contact contains all data stored about it, and no other co
 
   const found = await exported(id)
   expect(found).toMatchObject({
-    ...{ object: 'person_data', address: email, unsubscribed: true },
+    object: 'person_data',
+    address: email,
+    unsubscribed: true,
     contact: { id, email, first_name: 'Ada', properties: { plan: { type: 'string', value: 'pro' } } },
     segments: [{ id: segment, name: 'VIP' }],
     topics: [{ id: topic, subscription: 'opt_out', chosen_by: 'api' }],
@@ -58,8 +60,14 @@ test('the data of an address can be exported after its contact was deleted', asy
   await make('/contacts', { email, unsubscribed: true })
   await api.call('DELETE', `/contacts/${email}`)
   expect(await exported(email)).toMatchObject({
-    ...{ address: email, contact: null, segments: [], topics: [], suppression: null, emails: [] },
-    ...{ unsubscribed: true, consents: [{ topic_id: null, subscription: 'opt_out', origin: 'api' }] },
+    address: email,
+    contact: null,
+    segments: [],
+    topics: [],
+    suppression: null,
+    emails: [],
+    unsubscribed: true,
+    consents: [{ topic_id: null, subscription: 'opt_out', origin: 'api' }],
   })
   for (const unknown of [newId(0), 'nobody'])
     expect((await api.call('GET', `/contacts/${unknown}/export.json`)).status).toBe(404)

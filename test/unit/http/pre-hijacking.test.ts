@@ -21,9 +21,17 @@ beforeAll(async () => {
   const ids = ['company', 'any', 'joining']
   idp = await startIdentityProvider(ids.map((id) => `${PUBLIC}/session/oidc/${id}/callback`))
   const row = (id: string, more: Partial<ProviderSettings> = {}): ProviderSettings => ({
-    ...{ id, preset: 'oidc', label: `The ${id}`, issuer: idp.issuer },
-    ...{ clientId: idp.clientId, clientSecret: idp.clientSecret, allowedDomains: [], join: null },
-    ...{ linkByEmail: false, trustSecondFactor: false, ...more },
+    id,
+    preset: 'oidc',
+    label: `The ${id}`,
+    issuer: idp.issuer,
+    clientId: idp.clientId,
+    clientSecret: idp.clientSecret,
+    allowedDomains: [],
+    join: null,
+    linkByEmail: false,
+    trustSecondFactor: false,
+    ...more,
   })
   const join = { role: 'viewer', teamId: null } as const
   const providers = [row('company', { linkByEmail: true, join }), row('any'), row('joining', { join })]
@@ -127,7 +135,7 @@ async function byPasskey(device: Device, browser = openBrowser(api.url)) {
   return browser.call('POST', '/session/passkey', { response: device.get(options) })
 }
 
-test("a provider sign-in isn't matched by address to an account created with the link from the page", async () => {
+test('a provider sign-in is not matched by address to an account created with the link shown on the page', async () => {
   const email = somebody()
   await madeBy((await invite(email)).shown, ATTACKER)
   const { problem, browser } = await byProvider('company', 'victim-1', email)
@@ -137,7 +145,7 @@ test("a provider sign-in isn't matched by address to an account created with the
   expect((await byProvider('any', 'victim-1', email)).problem).toBe('not_linked')
 })
 
-test('an emailed reset link gives the owner the account, and removes every access of its creator', async () => {
+test('an emailed reset link gives the owner the account, and removes all access of its creator', async () => {
   const email = somebody()
   const attacker = await madeBy((await invite(email)).shown, ATTACKER)
   await link(attacker, 'any', 'attacker-2')
@@ -155,7 +163,9 @@ test('an emailed reset link gives the owner the account, and removes every acces
   expect(await mailTo(email)).toContain('This email address had not been confirmed before')
   const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 5 }, api.clock.now())
   expect(items.find(({ action }) => action === 'account.password_reset')?.after).toEqual({
-    ...{ address_proven: true, identities_unlinked: 1, passkeys_not_alone: 0 },
+    address_proven: true,
+    identities_unlinked: 1,
+    passkeys_not_alone: 0,
   })
 })
 
@@ -236,7 +246,7 @@ test('the first owner can sign in through a provider by address', async () => {
   expect((await byProvider('company', 'boss-7', owner.email)).problem).toBe(null)
 })
 
-test("an address doesn't match another one that equals it only in Unicode lower case", async () => {
+test('an address does not match one that differs only in Unicode case folding', async () => {
   const email = `kim-${somebody()}`
   await madeBy((await invite(email)).mailed, VICTIM)
   // The Kelvin sign becomes a k in lower case. It is another address.

@@ -70,7 +70,7 @@ describe('one-click (RFC 8058)', () => {
       { 'content-type': 'multipart/form-data; boundary="b0und"' },
     ],
     ['of another content type', '', ONE_CLICK, { 'content-type': 'text/plain' }],
-  ])('opts out of everything: %s', async (_, path, body, headers) => {
+  ])('one-click opts out of everything: %s', async (_, path, body, headers) => {
     const who = await person()
     const answer = await visit('POST', tokenFor(who) + path, body, { ...headers, 'user-agent': 'Provider/1' })
     expect([answer.status, answer.text]).toEqual([200, 'You are unsubscribed.\n'])
@@ -89,7 +89,7 @@ describe('one-click (RFC 8058)', () => {
     ])
   })
 
-  test('opts out of the topic of the email, and repeating it changes nothing', async () => {
+  test('one-click opts out of the topic of the email, and repeating it changes nothing', async () => {
     const who = await person()
     for (let round = 0; round < 3; round++) {
       expect((await visit('POST', tokenFor(who, who.topic), ONE_CLICK)).status).toBe(200)
@@ -98,14 +98,14 @@ describe('one-click (RFC 8058)', () => {
     expect(await consents(who)).toHaveLength(1)
   })
 
-  test('opts out of everything if the topic was deleted', async () => {
+  test('one-click opts out of everything if the topic was deleted', async () => {
     const who = await person()
     await api.call('DELETE', `/topics/${who.topic}`)
     expect((await visit('POST', tokenFor(who, who.topic), ONE_CLICK)).status).toBe(200)
     expect((await state(who))[0]).toBe(true)
   })
 
-  test('accepts 300 concurrent requests from one address', async () => {
+  test('one-click accepts 300 concurrent requests from one address', async () => {
     const who = await person()
     const answers = await Promise.all(
       Array.from({ length: 300 }, () => visit('POST', tokenFor(who), ONE_CLICK)),
@@ -131,7 +131,7 @@ describe("requests that don't unsubscribe", () => {
     ['POST', '/one-click', '{"List-Unsubscribe":"One-Click"}', { 'content-type': 'application/json' }],
     ['POST', '', 'do=everything', form],
     ['POST', '', 'shown=x&topic=y', form],
-  ])('%s %s %j', async (method, path, body, headers) => {
+  ])('%s %s %j does not unsubscribe', async (method, path, body, headers) => {
     const who = await person()
     const answer = await visit(method, tokenFor(who, who.topic) + path, body, headers)
     expect(answer.status).toBe(200)
@@ -139,11 +139,14 @@ describe("requests that don't unsubscribe", () => {
     expect(await consents(who)).toEqual([])
   })
 
-  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('are rejected with 405: %s', async (method) => {
-    const who = await person()
-    expect((await visit(method, tokenFor(who), ONE_CLICK)).status).toBe(405)
-    expect(await state(who)).toEqual(IN)
-  })
+  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
+    'rejects %s with 405, without unsubscribing',
+    async (method) => {
+      const who = await person()
+      expect((await visit(method, tokenFor(who), ONE_CLICK)).status).toBe(405)
+      expect(await state(who)).toEqual(IN)
+    },
+  )
 })
 
 /** Removes the differences between two responses with the same meaning. */
@@ -153,12 +156,15 @@ const plain = ({ status, headers, text }: Answer) => {
 }
 
 describe('invalid unsubscribe requests', () => {
-  test('get the same 404 for every invalid token, and change nothing', async () => {
+  test('an unsubscribe request gets the same 404 for every invalid token, and changes nothing', async () => {
     const who = await person()
     const token = tokenFor(who)
     const other = api.tokens.sign({
-      ...{ teamId: '01900000-0000-7000-8000-000000000000', contactId: who.id, address: who.email },
-      ...{ topicId: null, sourceId: null },
+      teamId: '01900000-0000-7000-8000-000000000000',
+      contactId: who.id,
+      address: who.email,
+      topicId: null,
+      sourceId: null,
     })
     const bytes = Buffer.from(token, 'base64url')
     bytes[20]! ^= 1
@@ -183,12 +189,12 @@ describe('invalid unsubscribe requests', () => {
     expect(expected.text).not.toContain('Acme')
   })
 
-  test('get an error for an overlong or malformed token', async () => {
+  test('an unsubscribe request gets an error for an overlong or malformed token', async () => {
     expect((await visit('POST', 'A'.repeat(5000), ONE_CLICK)).status).toBeGreaterThanOrEqual(404)
     expect((await visit('GET', '%00%ff', undefined, {})).status).toBeGreaterThanOrEqual(400)
   })
 
-  test('get a 413 if the body is too large', async () => {
+  test('an unsubscribe request gets a 413 if the body is too large', async () => {
     const who = await person()
     expect((await visit('POST', tokenFor(who), `${ONE_CLICK}&x=${'y'.repeat(20_000)}`)).status).toBe(413)
     expect(await state(who)).toEqual(IN)
@@ -196,7 +202,7 @@ describe('invalid unsubscribe requests', () => {
 })
 
 describe('the unsubscribe page', () => {
-  test("loads no external resources, isn't cached, and masks the address", async () => {
+  test('the page loads no external resources, is not cached, and masks the address', async () => {
     const who = await person()
     const { status, headers, text } = await visit('GET', tokenFor(who), undefined, {})
     expect(status).toBe(200)
@@ -212,7 +218,7 @@ describe('the unsubscribe page', () => {
     expect(text).not.toContain('<script')
   })
 
-  test("uses the language of the browser, or else the team's default", async () => {
+  test('the page uses the language of the browser, or else the team’s default', async () => {
     const token = tokenFor(await person())
     const langOf = async (accepted: string) =>
       /<html lang="(\w+)">/.exec(
@@ -227,7 +233,7 @@ describe('the unsubscribe page', () => {
     await api.call('PATCH', '/unsubscribe-page', { default_language: 'en' })
   })
 
-  test('unsubscribes from everything, and resubscribes', async () => {
+  test('the page unsubscribes from everything, and resubscribes', async () => {
     const who = await person()
     const token = tokenFor(who)
     const out = await visit('POST', token, 'do=stop', { ...form, 'user-agent': 'Browser/1' })
@@ -249,7 +255,7 @@ describe('the unsubscribe page', () => {
     ])
   })
 
-  test('unsubscribes from the topic of the email, and its undo form resubscribes', async () => {
+  test('the page unsubscribes from the topic of the email, and its undo form resubscribes', async () => {
     const who = await person()
     const token = tokenFor(who, who.topic)
     const left = await visit('POST', token, 'do=leave')
@@ -264,11 +270,12 @@ describe('the unsubscribe page', () => {
     expect(await state(who)).toEqual(IN)
   })
 
-  test('shows public topics and subscribed private ones, and saves choices for those only', async () => {
+  test('the page shows public topics and subscribed private ones, and accepts choices only for those', async () => {
     const who = await person()
     const secret = await create('/topics', { name: 'Hidden list', default_subscription: 'opt_out' })
     const open = await create('/topics', {
-      ...{ name: 'Open list', default_subscription: 'opt_out' },
+      name: 'Open list',
+      default_subscription: 'opt_out',
       visibility: 'public',
     })
     const token = tokenFor(who)
@@ -288,7 +295,7 @@ describe('the unsubscribe page', () => {
     expect(await consents(who)).toHaveLength(1)
   })
 
-  test('works after the contact was deleted, and the choice applies when the address returns', async () => {
+  test('the page works after the contact was deleted, and the choice applies when the address returns', async () => {
     const who = await person()
     const token = tokenFor(who, who.topic)
     await api.call('DELETE', `/contacts/${who.id}`)
@@ -307,7 +314,7 @@ describe('the unsubscribe page', () => {
     expect((await state(again))[0]).toBe(false)
   })
 
-  test('opts out both the old and the new address of a contact', async () => {
+  test('the page opts out both the old and the new address of a contact', async () => {
     const who = await person()
     const token = tokenFor(who)
     await api.call('PATCH', `/contacts/${who.id}`, { email: `new${made}@customer.example` })
@@ -318,7 +325,7 @@ describe('the unsubscribe page', () => {
     expect(await consents(who)).toHaveLength(1)
   })
 
-  test('records an event for each change to a contact', async () => {
+  test('the page records an event for each change to a contact', async () => {
     const who = await person()
     await visit('POST', tokenFor(who, who.topic), 'do=leave')
     await visit('POST', tokenFor(who), ONE_CLICK)
@@ -331,10 +338,11 @@ describe('the unsubscribe page', () => {
     expect(about.toSorted()).toEqual(['contact.created', 'contact.topics.updated', 'contact.updated'])
   })
 
-  test('escapes topic names and custom text', async () => {
+  test('the page escapes topic names and custom text', async () => {
     const evil = '<script>alert(1)</script>"\'&'
     const topic = await create('/topics', {
-      ...{ name: evil.slice(0, 50), description: evil },
+      name: evil.slice(0, 50),
+      description: evil,
       default_subscription: 'opt_in',
     })
     const who = await person()
@@ -351,7 +359,7 @@ describe('the unsubscribe page', () => {
   })
 })
 
-test("the page doesn't contain the token, and a request with another Host header is accepted", async () => {
+test('the page does not contain the token, and accepts a request with another Host header', async () => {
   const who = await person()
   const token = tokenFor(who)
   const { port } = new URL(api.url)

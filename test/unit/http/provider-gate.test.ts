@@ -67,7 +67,7 @@ test('a scheduled broadcast fails at its time with a reason if its domain breaks
   expect(await api.count()).toBe(0)
 })
 
-test('a scheduled broadcast is sent if its domain follows the rules, or the team only gets warnings', async () => {
+test('a scheduled broadcast is sent if its domain follows the rules, or the team gets only warnings', async () => {
   await dmarcIs('verified')
   const kept = await schedule('Summer', 1)
   await api.clock.advance(HOUR + 1000)

@@ -75,7 +75,7 @@ describe('reading the queue', () => {
     ['?tag=a%20b', 'tag', 'it must be a tag as name or name=value'],
     ['?team_id=x', 'team_id', 'it must be a UUID, or all'],
     ['?domain=a.example&domain=b.example', 'domain', 'it must be a single string of at most 500 characters'],
-  ])('rejects an invalid filter by name: %s', async (query, field, expected) => {
+  ])('rejects an invalid filter with an error that names it: %s', async (query, field, expected) => {
     const { status, json } = await api.call('GET', `/queue${query}`)
     expect(status).toBe(422)
     expect((json as { message: string }).message).toContain(`Invalid \`${field}\` field: ${expected}`)
@@ -101,7 +101,10 @@ describe('reading the queue', () => {
     await act('hold', { filter: { domain: 'y.example' } })
     expect((await api.call('GET', '/queue/summary')).json).toMatchObject({
       object: 'queue_summary',
-      ...{ count: 2, waiting: 1, held: 1, in_flight: 0 },
+      count: 2,
+      waiting: 1,
+      held: 1,
+      in_flight: 0,
       providers: [
         { provider: '?x.example', waiting: 1, held: 0 },
         { provider: '?y.example', waiting: 0, held: 1 },
@@ -138,8 +141,15 @@ describe('the queue by pool and provider', () => {
       { id: 'default/?x.example', count: 1, due: 1, state: 'unresolved', why: null, lanes: [] },
       { id: 'default/?z.example', count: 1, held: 1, state: 'held', why: 'Held by an operator' },
       {
-        ...{ id: 'warm/?y.example', count: 1, due: 0, later: 1, held: 0, in_flight: 0 },
-        ...{ state: 'scheduled', why: 'Scheduled by the sender', next_at: expect.any(String) as string },
+        id: 'warm/?y.example',
+        count: 1,
+        due: 0,
+        later: 1,
+        held: 0,
+        in_flight: 0,
+        state: 'scheduled',
+        why: 'Scheduled by the sender',
+        next_at: expect.any(String) as string,
         provider_name: 'y.example',
       },
     ])
@@ -182,13 +192,15 @@ describe('the queue by pool and provider', () => {
 })
 
 describe('changing the queue', () => {
-  test('an action can be previewed, done, audited, and undone by its audit entry', async () => {
+  test('an action can be previewed, executed, audited, and undone by its audit entry', async () => {
     await send('a@x.example')
     await send('b@y.example')
     const filter = { domain: 'x.example' }
     const preview = await api.call('POST', '/queue/preview', { action: 'hold', filter })
     expect(preview.json).toMatchObject({
-      ...{ object: 'queue_preview', action: 'hold', count: 1 },
+      object: 'queue_preview',
+      action: 'hold',
+      count: 1,
       domains: [{ domain: 'x.example', count: 1 }],
       sample: [{ recipient: 'a@x.example', state: 'waiting' }],
     })
@@ -197,7 +209,11 @@ describe('changing the queue', () => {
     expect(await listed('?state=held')).toEqual(['a@x.example'])
     const audit = (await api.call('GET', '/audit?limit=1')).json as { data: object[] }
     expect(audit.data[0]).toMatchObject({
-      ...{ id: held.audit_id, actor_kind: 'api_key', ip: '127.0.0.1', action: 'queue.hold', target: 'queue' },
+      id: held.audit_id,
+      actor_kind: 'api_key',
+      ip: '127.0.0.1',
+      action: 'queue.hold',
+      target: 'queue',
       details: { filter: { team_id: api.teamId, domain: 'x.example' } },
       after: { count: 1 },
     })
@@ -205,7 +221,7 @@ describe('changing the queue', () => {
     expect(await listed('?state=held')).toEqual([])
   })
 
-  test('the audit log shows the email address of the person', async () => {
+  test('the audit log shows the email address of the person who changed the queue', async () => {
     const { token } = sessionOf(await api.accounts.signIn({ ...owner, ip: null, userAgent: null }))
     const cookie = { cookie: `posthaste_session=${token}`, 'x-requested-with': 'dashboard' }
     const headers = { ...cookie, 'sec-fetch-site': 'same-origin' }
@@ -313,7 +329,7 @@ describe('queue permissions', () => {
     expect(await listed('?state=held')).toEqual(['own@x.example'])
   })
 
-  test("a team can't release mail that the operator holds", async () => {
+  test('a team cannot release mail that the operator holds', async () => {
     await sendForeign('foreign@x.example')
     const held = await act('hold', { filter: { team_id: foreign.teamId } })
     expect(held.count).toBe(1)
@@ -323,7 +339,7 @@ describe('queue permissions', () => {
     expect((await act('release', { filter: { team_id: foreign.teamId } })).count).toBe(1)
   })
 
-  test('actions of a team and of the operator are each audited only in their own log', async () => {
+  test('actions of a team and of the operator are audited only in their own logs', async () => {
     const own = (await asForeign('POST', '/queue/hold', {})).json as QueueChange
     const mine = await act('hold')
     const [theirs, all] = [(await asForeign('GET', '/audit')).text, (await api.call('GET', '/audit')).text]
@@ -331,7 +347,7 @@ describe('queue permissions', () => {
     expect([all.includes(own.audit_id), all.includes(mine.audit_id)]).toEqual([false, true])
   })
 
-  test("other teams can't reroute mail, and sending keys are rejected", async () => {
+  test('other teams cannot reroute mail, and sending keys are rejected', async () => {
     expect((await asForeign('POST', '/queue/reroute', { pool: 'default' })).status).toBe(403)
     for (const path of ['/queue', '/queue/summary', '/audit']) {
       const answer = await ask(api.url + path, 'GET', undefined, { authorization: `Bearer ${api.sending}` })

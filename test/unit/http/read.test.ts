@@ -29,7 +29,7 @@ describe('GET /emails', () => {
     expect(await list('/emails')).toEqual({ object: 'list', has_more: true, ids: ids.slice(0, 20) })
   })
 
-  test('pages forwards and backwards', async () => {
+  test('pages forward and backward', async () => {
     expect(await list(`/emails?limit=10&after=${ids[9]}`)).toMatchObject({
       has_more: true,
       ids: ids.slice(10, 20),
@@ -44,7 +44,7 @@ describe('GET /emails', () => {
     })
   })
 
-  test('has the same fields as the hosted service, in the same order', async () => {
+  test('GET /emails returns the same fields as the hosted service, in the same order', async () => {
     const { json } = await api.call('GET', '/emails?limit=1')
     expect(Object.keys((json as { data: object[] }).data[0]!)).toEqual([
       'id',
@@ -76,7 +76,7 @@ describe('GET /emails', () => {
     expect(text).toBe(errorText(422, 'validation_error', 'Invalid `limit`: a number from 1 to 100.'))
   })
 
-  test.each(['after', 'before'])('rejects ?%s=x', async (name) => {
+  test.each(['after', 'before'])('GET /emails rejects ?%s=x', async (name) => {
     const { text } = await api.call('GET', `/emails?${name}=x`)
     expect(text).toBe(errorText(422, 'validation_error', `The \`${name}\` must be a valid UUID.`))
   })
@@ -105,12 +105,12 @@ describe('GET /emails/:id', () => {
     expect(status).toBe(422)
   })
 
-  test("doesn't treat /emails/receiving as an ID", async () => {
+  test('does not treat /emails/receiving as an email ID', async () => {
     for (const path of ['/emails/receiving', '/emails/receiving/', '/emails/receiving?limit=5'])
       expect((await api.call('GET', path)).text).toBe('{"object":"list","has_more":false,"data":[]}')
   })
 
-  test('returns 404 for an unknown ID, in every view', async () => {
+  test('returns 404 for an unknown ID in every view of an email', async () => {
     const id = newId(Date.now())
     for (const view of ['', '/timeline', '/source']) {
       const { status, text } = await api.call('GET', `/emails/${id}${view}`)
@@ -119,7 +119,7 @@ describe('GET /emails/:id', () => {
     }
   })
 
-  test('returns a timeline', async () => {
+  test('returns the timeline of an email', async () => {
     const { json } = await api.call('GET', `/emails/${ids[0]}/timeline`)
     expect(json).toMatchObject({
       object: 'timeline',
@@ -129,7 +129,7 @@ describe('GET /emails/:id', () => {
     })
   })
 
-  test("returns the source as a download that browsers don't render", async () => {
+  test('returns the source of an email as a download that browsers do not render', async () => {
     const { headers, text } = await api.call('GET', `/emails/${ids[0]}/source`)
     expect(headers.get('content-type')).toBe('message/rfc822')
     expect(headers.get('content-disposition')).toBe(`attachment; filename="${ids[0]}.eml"`)
@@ -139,7 +139,7 @@ describe('GET /emails/:id', () => {
 })
 
 describe('domains', () => {
-  test('are listed completely, or in pages', async () => {
+  test('lists domains completely, or in pages', async () => {
     const [newer, older] = [api.unverified.id, api.domain.id]
     expect(await list('/domains')).toEqual({ object: 'list', has_more: false, ids: [newer, older] })
     expect(await list('/domains?limit=1')).toMatchObject({ has_more: true, ids: [newer] })
@@ -147,7 +147,7 @@ describe('domains', () => {
     expect(await list(`/domains?before=${older}`)).toMatchObject({ has_more: false, ids: [newer] })
   })
 
-  test('are shown with their records', async () => {
+  test('shows a domain with its records', async () => {
     const { json } = await api.call('GET', `/domains/${api.domain.id}`)
     expect(json).toMatchObject({
       object: 'domain',
@@ -164,7 +164,7 @@ describe('domains', () => {
     ])
   })
 
-  test.each([undefined, '', '{}', { id: 'echoed' }])('can be verified with the body %j', async (body) => {
+  test.each([undefined, '', '{}', { id: 'echoed' }])('verifies a domain with the body %j', async (body) => {
     const headers = { 'content-type': 'application/json' }
     const { status, json } = await api.call('POST', `/domains/${api.unverified.id}/verify`, body, headers)
     expect(status).toBe(200)
@@ -172,7 +172,7 @@ describe('domains', () => {
     expect((await api.call('GET', `/domains/${api.unverified.id}`)).json).toMatchObject({ status: 'pending' })
   })
 
-  test("get a 404 if they don't exist", async () => {
+  test('returns 404 for an unknown domain', async () => {
     for (const [method, path] of [
       ['GET', ''],
       ['POST', '/verify'],
@@ -192,7 +192,7 @@ describe('unknown or forbidden endpoints', () => {
     '/emails/%zz',
     `/emails/${'x'.repeat(2000)}`,
     '/dashboards',
-  ])('return 404 for the path %s, with or without a key', async (path) => {
+  ])('returns 404 for the path %s, with or without a key', async (path) => {
     const expected = errorText(404, 'not_found', 'The requested endpoint does not exist.')
     expect((await api.call('GET', path)).text).toBe(expected)
     expect((await ask(api.url + path, 'GET')).text).toBe(expected)
@@ -205,7 +205,7 @@ describe('unknown or forbidden endpoints', () => {
     ['POST', '/session/', undefined],
     ['OPTIONS', '/emails', 'GET, HEAD, POST'],
     ['GET', '/email', 'POST'],
-  ])('return 405 for the method %s of %s', async (method, path, allow) => {
+  ])('returns 405 for the method %s of %s', async (method, path, allow) => {
     if (allow === undefined) return
     const { status, headers, text } = await api.call(method, path)
     expect(status).toBe(405)
@@ -213,7 +213,7 @@ describe('unknown or forbidden endpoints', () => {
     expect(text).toBe(errorText(405, 'method_not_allowed', 'Method is not allowed for the requested path.'))
   })
 
-  test('return 401 when a sending key reads emails or domains', async () => {
+  test('returns 401 when a sending key reads emails or domains', async () => {
     const expected = errorText(401, 'restricted_api_key', 'This API key is restricted to only send emails.')
     for (const path of ['/emails', `/emails/${ids[0]}`, '/domains', `/domains/${api.domain.id}`])
       expect((await api.call('GET', path, undefined, { authorization: `Bearer ${api.sending}` })).text).toBe(
@@ -222,7 +222,7 @@ describe('unknown or forbidden endpoints', () => {
   })
 })
 
-test("a team can't read emails and domains of another team, or send from its domain", async () => {
+test('a team cannot read emails and domains of another team, or send from its domain', async () => {
   const { accounts, storage, senders } = api
   expect(await accounts.firstTeam()).toMatchObject({ id: api.teamId })
   const other = newId(Date.now())
@@ -244,7 +244,7 @@ test("a team can't read emails and domains of another team, or send from its dom
   expect((await api.call('POST', '/emails', hello, headers)).status).toBe(403)
 })
 
-test("the server's health is readable without a key", async () => {
+test('the server’s health can be read without a key', async () => {
   expect((await ask(`${api.url}/healthz`, 'GET')).json).toEqual({
     object: 'health',
     status: 'ok',

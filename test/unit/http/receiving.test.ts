@@ -1,13 +1,13 @@
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { presentWebhookEvent } from '../../../appliance/api/webhook-payloads.ts'
-import { deliveriesFor } from '../../../appliance/events/fan-out.ts'
-import { receive } from '../../../appliance/inbound/receive.ts'
+import { createDeliveries } from '../../../appliance/events/fan-out.ts'
+import { receiveMessage } from '../../../appliance/inbound/receive.ts'
 import { createMimeReader, type MimeReader } from '../../../appliance/mime/mime.ts'
 import { createThrottle } from '../../../appliance/clock/throttle.ts'
 import type { SpamVerdict } from '../../../appliance/mail/inbound.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { makeReceiver } from '../../contract/received-emails.contract.ts'
 import { ask, startApi, type Api } from './harness.ts'
 
@@ -34,18 +34,23 @@ async function take(
   const resolver = { resolve: async () => ({ kind: 'absent', why: 'nxdomain', authentic: false }) as never }
   const { storage, clock } = api
   const receiver = { ...to, status: 'verified' as const, rules: [] }
-  const { id } = await receive(
+  const { id } = await receiveMessage(
     {
-      ...{
-        bytes: Buffer.from(lines.join('\r\n')),
-        mailFrom: 'ada@x.example',
-        ip: '192.0.2.1',
-        helo: 'mx.x.example',
-      },
-      ...{ tls: 'TLSv1.3', extended: true, recipients: [{ address: 'box@acme.example', receiver }] },
+      bytes: Buffer.from(lines.join('\r\n')),
+      mailFrom: 'ada@x.example',
+      ip: '192.0.2.1',
+      helo: 'mx.x.example',
+      tls: 'TLSv1.3',
+      extended: true,
+      recipients: [{ address: 'box@acme.example', receiver }],
     },
     {
-      ...{ storage, mime, resolver, clock, log: silentLogger(), hostname: 'mail.acme.example' },
+      storage,
+      mime,
+      resolver,
+      clock,
+      log: createSilentLogger(),
+      hostname: 'mail.acme.example',
       spamFilter: { judge: async () => spam },
       events: createThrottle(clock, 1, 1000),
     },
@@ -56,32 +61,49 @@ async function take(
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const WITH_FILES = [
-  ...['From: Ada <ada@x.example>', 'To: box@acme.example', 'Subject: Files', 'Message-ID: <f1@x.example>'],
-  ...['Content-Type: multipart/mixed; boundary=m', '', '--m', 'Content-Type: text/html', ''],
-  ...[
-    '<p>Hi <img src="cid:logo"></p>',
-    '--m',
-    'Content-Type: image/png; name=logo.png',
-    'Content-ID: <logo>',
-  ],
-  ...['Content-Disposition: inline', 'Content-Transfer-Encoding: base64', '', PIXEL, '--m'],
-  ...[
-    'Content-Type: text/html; name="<b>.html"',
-    'Content-Disposition: attachment',
-    '',
-    '<script>1</script>',
-  ],
-  ...['--m--', ''],
+  'From: Ada <ada@x.example>',
+  'To: box@acme.example',
+  'Subject: Files',
+  'Message-ID: <f1@x.example>',
+  'Content-Type: multipart/mixed; boundary=m',
+  '',
+  '--m',
+  'Content-Type: text/html',
+  '',
+  '<p>Hi <img src="cid:logo"></p>',
+  '--m',
+  'Content-Type: image/png; name=logo.png',
+  'Content-ID: <logo>',
+  'Content-Disposition: inline',
+  'Content-Transfer-Encoding: base64',
+  '',
+  PIXEL,
+  '--m',
+  'Content-Type: text/html; name="<b>.html"',
+  'Content-Disposition: attachment',
+  '',
+  '<script>1</script>',
+  '--m--',
+  '',
 ]
 
 describe('the official client', () => {
-  test('lists and gets received email', async () => {
+  test('the official client lists and gets received email', async () => {
     const id = await take(['From: Ada <ada@x.example>', 'To: box@acme.example', 'Subject: Hi', '', 'Text'])
     const { data, error } = await client.emails.receiving.get(id)
     expect(error).toBeNull()
     expect(data).toMatchObject({
-      ...{ object: 'email', id, from: 'Ada <ada@x.example>', to: ['box@acme.example'], subject: 'Hi' },
-      ...{ cc: [], bcc: [], reply_to: [], html: null, text: 'Text\n', attachments: [] },
+      object: 'email',
+      id,
+      from: 'Ada <ada@x.example>',
+      to: ['box@acme.example'],
+      subject: 'Hi',
+      cc: [],
+      bcc: [],
+      reply_to: [],
+      html: null,
+      text: 'Text\n',
+      attachments: [],
       message_id: `<${id}@mail.acme.example>`,
       received_for: ['box@acme.example'],
     })
@@ -94,7 +116,7 @@ describe('the official client', () => {
     expect(Object.keys(list.data!.data[0]!)).not.toContain('text')
   })
 
-  test('gets attachments with download links that need no key and expire', async () => {
+  test('the official client gets attachments with download links that need no key and expire', async () => {
     const id = await take(WITH_FILES)
     const { data } = await client.emails.receiving.attachments.list({ emailId: id })
     expect(data!.data).toMatchObject([
@@ -111,23 +133,29 @@ describe('the official client', () => {
     expect((await ask(`${one.data!.download_url}x`, 'GET')).status).toBe(404)
   })
 
-  test.each([true, false])('forwards received email with passthrough: %s', async (passthrough) => {
-    const emailId = await take(WITH_FILES)
-    const to = { emailId, to: 'bo@customer.example', from: 'box@acme.example' }
-    const forwarded = await client.emails.receiving.forward(
-      passthrough ? to : { ...to, passthrough, text: 'See below.' },
-    )
-    expect(forwarded.error).toBeNull()
-    const sent = await api.storage.getEmail({ teamId: api.teamId, id: forwarded.data!.id }, api.clock.now())
-    expect(sent).toMatchObject({ subject: passthrough ? 'Files' : 'Fwd: Files' })
-    expect(sent!.attachments.map(({ filename }) => filename)).toEqual(
-      passthrough ? ['logo.png', '<b>.html'] : ['forwarded_message.eml'],
-    )
-  })
+  test.each([true, false])(
+    'the official client forwards received email with passthrough: %s',
+    async (passthrough) => {
+      const emailId = await take(WITH_FILES)
+      const to = { emailId, to: 'bo@customer.example', from: 'box@acme.example' }
+      const forwarded = await client.emails.receiving.forward(
+        passthrough ? to : { ...to, passthrough, text: 'See below.' },
+      )
+      expect(forwarded.error).toBeNull()
+      const sent = await api.storage.getEmail({ teamId: api.teamId, id: forwarded.data!.id }, api.clock.now())
+      expect(sent).toMatchObject({ subject: passthrough ? 'Files' : 'Fwd: Files' })
+      expect(sent!.attachments.map(({ filename }) => filename)).toEqual(
+        passthrough ? ['logo.png', '<b>.html'] : ['forwarded_message.eml'],
+      )
+    },
+  )
 
-  test('replies within the thread, and the next reply is matched to the sent email', async () => {
+  test('the official client replies within the thread, and the next reply is matched to the sent email', async () => {
     const reply = await client.emails.send({
-      ...{ from: 'box@acme.example', to: 'ada@x.example', subject: 'Re: Hi', text: 'Hello' },
+      from: 'box@acme.example',
+      to: 'ada@x.example',
+      subject: 'Re: Hi',
+      text: 'Hello',
       headers: { 'In-Reply-To': '<f1@x.example>', References: '<f1@x.example>' },
     })
     const sent = await api.storage.getEmail({ teamId: api.teamId, id: reply.data!.id }, api.clock.now())
@@ -160,7 +188,9 @@ test('inline images are embedded unless html_format is cid', async () => {
 test('receiving rules of a domain are replaced as a whole, and invalid rules are rejected', async () => {
   const path = `/domains/${api.domain.id}/receiving-rules`
   expect((await api.call('GET', path)).json).toEqual({
-    ...{ object: 'receiving_rules', domain_id: api.domain.id, rules: [] },
+    object: 'receiving_rules',
+    domain_id: api.domain.id,
+    rules: [],
   })
   const rules = [
     { pattern: 'Sales+*', action: 'keep' },
@@ -208,14 +238,17 @@ test('the source of a received email can be downloaded, and its webhook deliveri
   expect(source.text).toMatch(/^Return-Path: <ada@x.example>\r\n/)
   const now = api.clock.now()
   const events = await api.storage.readOutbox({ limit: 1000 }, now)
-  const deliveries = deliveriesFor(events.events, events.webhooks, now)
+  const deliveries = createDeliveries(events.events, events.webhooks, now)
   await api.storage.fanOutWebhooks({ from: events.from, to: events.to, deliveries }, now)
   const told = await api.call('GET', `/emails/receiving/${id}/webhooks`)
   expect(told.json).toMatchObject({
-    ...{ object: 'list', has_more: false },
+    object: 'list',
+    has_more: false,
     data: [
       {
-        ...{ type: 'email.received', email_id: id, status: 'pending' },
+        type: 'email.received',
+        email_id: id,
+        status: 'pending',
         webhook_id: (webhook.json as { id: string }).id,
         about: { object: 'received_email', id, removed: false },
       },
@@ -223,14 +256,14 @@ test('the source of a received email can be downloaded, and its webhook deliveri
   })
 })
 
-test("another team can't read a received email", async () => {
+test('another team cannot read a received email', async () => {
   const other = await makeReceiver(api.storage)
   const id = await take(['From: a@b.example', '', 'x'], other)
   for (const path of ['', '/source', '/webhooks', '/attachments', `/attachments/${newId(api.clock.now())}`])
     expect((await api.call('GET', `/emails/receiving/${id}${path}`)).status).toBe(404)
 })
 
-test("a message that can't be parsed is stored, and shown without content", async () => {
+test('a message that cannot be parsed is stored, and shown without content', async () => {
   const parts = Array.from(
     { length: 1100 },
     () => '--m\r\nContent-Type: text/plain; charset=iso-2022-jp\r\n\r\nx',
@@ -260,23 +293,35 @@ test('the email.received webhook has the fields of the hosted service, and no co
   const { type, data } = presentWebhookEvent(event)
   expect(type).toBe('email.received')
   expect(data).toEqual({
-    ...{ email_id: id, created_at: expect.stringMatching(/Z$/) as string, from: 'Ada <ada@x.example>' },
-    ...{ to: ['box@acme.example'], cc: [], bcc: [], received_for: ['box@acme.example'] },
-    ...{ message_id: '<f1@x.example>', subject: 'Files' },
+    email_id: id,
+    created_at: expect.stringMatching(/Z$/) as string,
+    from: 'Ada <ada@x.example>',
+    to: ['box@acme.example'],
+    cc: [],
+    bcc: [],
+    received_for: ['box@acme.example'],
+    message_id: '<f1@x.example>',
+    subject: 'Files',
     attachments: [
       {
-        ...{ id: expect.any(String) as string, filename: 'logo.png', content_type: 'image/png' },
-        ...{ content_disposition: 'inline', content_id: 'logo' },
+        id: expect.any(String) as string,
+        filename: 'logo.png',
+        content_type: 'image/png',
+        content_disposition: 'inline',
+        content_id: 'logo',
       },
       {
-        ...{ id: expect.any(String) as string, filename: '<b>.html', content_type: 'text/html' },
-        ...{ content_disposition: 'attachment', content_id: null },
+        id: expect.any(String) as string,
+        filename: '<b>.html',
+        content_type: 'text/html',
+        content_disposition: 'attachment',
+        content_id: null,
       },
     ],
   })
 })
 
-test("the spam filter's verdict is shown, filterable and in the headers, and forged headers are removed", async () => {
+test('shows the spam filter’s verdict, filters by it, adds it to the headers, and removes forged headers', async () => {
   const verdict = { flagged: true, score: 7.25, rejectScore: 15, symbols: ['HEAVY', 'BAD\r\nX: y'] }
   const lines = ['From: a@x.example', 'X-Spam-Status: No', 'X-Spam-Flag: NO', 'Subject: Win', '', 'x']
   const id = await take(lines, undefined, verdict)

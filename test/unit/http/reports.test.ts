@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { reportAddress } from '../../../appliance/mail/report-address.ts'
+import { buildReportAddress } from '../../../appliance/mail/report-address.ts'
 import { change, leaseArgs, putEmail } from '../../contract/fixtures.ts'
 import { newDomainReport } from '../../contract/domain-reports.contract.ts'
 import { startApi, type Api } from './harness.ts'
@@ -26,7 +26,9 @@ beforeAll(async () => {
     fo: '',
   }
   const dmarc = newDomainReport(of, {
-    ...{ ...about, id: DMARC, policy: { ...policy, testing: '', discoveryMethod: '' } },
+    ...about,
+    id: DMARC,
+    policy: { ...policy, testing: '', discoveryMethod: '' },
   })
   const failure = {
     policyType: 'sts',
@@ -34,7 +36,12 @@ beforeAll(async () => {
     receivingMx: 'mx.acme.example',
   } as const
   const tls = newDomainReport(of, {
-    ...{ ...about, id: TLS, kind: 'tls', dmarc: [], total: 9, failed: 2 },
+    ...about,
+    id: TLS,
+    kind: 'tls',
+    dmarc: [],
+    total: 9,
+    failed: 2,
     tls: [
       { policyType: 'sts', failure: '', receivingMx: '', reason: '', sessions: 7 },
       { ...failure, reason: '', sessions: 2 },
@@ -61,13 +68,19 @@ test('lists reports, filters them by kind, and shows each in full', async () => 
   })
   expect((await get('?kind=other')).status).toBe(422)
   expect((await get(`/${DMARC}`)).json).toMatchObject({
-    ...{ object: 'domain_report', total: 3, tls_records: [] },
-    ...{ policy_tags: 'p=none; sp=reject', failures: [] },
+    object: 'domain_report',
+    total: 3,
+    tls_records: [],
+    policy_tags: 'p=none; sp=reject',
+    failures: [],
     sources: [{ ip: '192.0.2.1', kind: 'forwarder', messages: 3, status: 'ok', next_step: null }],
     dmarc_records: [{ source_ip: '192.0.2.1', messages: 3, dkim_aligned: true }],
   })
   expect((await get(`/${TLS}`)).json).toMatchObject({
-    ...{ kind: 'tls', policy_tags: null, sources: [], dmarc_records: [] },
+    kind: 'tls',
+    policy_tags: null,
+    sources: [],
+    dmarc_records: [],
     failures: [{ type: 'certificate-expired', sessions: 2, meaning: 'The certificate has expired.' }],
   })
   expect((await get(`/${newId(3)}`)).status).toBe(404)
@@ -75,9 +88,13 @@ test('lists reports, filters them by kind, and shows each in full', async () => 
 
 test('summarizes DMARC by source and reporter, with the DNS record', async () => {
   const { json } = await get('/dmarc')
-  const address = reportAddress({ ...api.domain, returnPath: 'send' })
+  const address = buildReportAddress({ ...api.domain, returnPath: 'send' })
   expect(json).toMatchObject({
-    ...{ object: 'dmarc_summary', domain: 'acme.example', policy: 'none', messages: 3, passed: 3 },
+    object: 'dmarc_summary',
+    domain: 'acme.example',
+    policy: 'none',
+    messages: 3,
+    passed: 3,
     record: { type: 'TXT', name: '_dmarc.acme.example', address, published: false },
     sources: [{ ip: '192.0.2.1', kind: 'forwarder', messages: 3, status: 'ok' }],
     reporters: [{ submitter: 'google.example', reports: 1, total: 3, failed: 0 }],
@@ -89,7 +106,10 @@ test('summarizes DMARC by source and reporter, with the DNS record', async () =>
 test('summarizes TLS by failure', async () => {
   const { json } = await get('/tls?days=7')
   expect(json).toMatchObject({
-    ...{ object: 'tls_summary', sessions: 9, failed: 2, policies: [{ type: 'sts', sessions: 9, failed: 2 }] },
+    object: 'tls_summary',
+    sessions: 9,
+    failed: 2,
+    policies: [{ type: 'sts', sessions: 9, failed: 2 }],
     failures: [{ type: 'certificate-expired', sessions: 2, mx_hosts: ['mx.acme.example'] }],
     record: { name: '_smtp._tls.acme.example' },
   })
@@ -125,7 +145,7 @@ describe('the reputation of a domain', () => {
       await storage.complain({ teamId, emailId, deliveryId, reason: 'Pressed.', suppress: false }, now)
   }
 
-  test('shows results, complaints, reports and changes', async () => {
+  test('the reputation of a domain contains results, complaints, reports and changes', async () => {
     const day = Math.floor(api.clock.now() / DAY) * DAY
     await api.clock.set(day + 1.5 * DAY)
     await send()
@@ -134,7 +154,11 @@ describe('the reputation of a domain', () => {
     const since = day + DAY
     const check = {
       key: 'SPF',
-      ...{ status: 'verified' as const, found: [], note: null, checkedAt: since, since },
+      status: 'verified' as const,
+      found: [],
+      note: null,
+      checkedAt: since,
+      since,
     }
     const saved = { teamId: api.teamId, id, status: 'verified' as const, checks: [check] }
     await api.storage.saveDomainCheck(saved, api.clock.now())
@@ -146,11 +170,15 @@ describe('the reputation of a domain', () => {
     const sent = { delivered: 4, bounced: 1, deferred: 1, complained: 4 }
     const limit = { limit: 0.003, state: 'over' }
     expect(json).toMatchObject({
-      ...{ object: 'domain_reputation', domain_id: id, totals: sent },
+      object: 'domain_reputation',
+      domain_id: id,
+      totals: sent,
       days: dates.map((date, n) => ({ date, ...(n === 2 ? sent : none) })),
       providers: [{ provider: '?gmail.com', name: 'gmail.com', ...sent }],
       complaints: {
-        ...{ delivered: 4, complained: 4, rate: 1 },
+        delivered: 4,
+        complained: 4,
+        rate: 1,
         limits: [
           { provider: 'google', name: 'Gmail', ...limit },
           { provider: 'yahoo', name: 'Yahoo', ...limit },
@@ -165,7 +193,7 @@ describe('the reputation of a domain', () => {
     ])
   })
 
-  test("covers 30 days by default and at most 90, and only the team's own domains", async () => {
+  test('the reputation covers 30 days by default and at most 90, and only the team’s own domains', async () => {
     const usual = await api.call('GET', path())
     expect((usual.json as { days: object[] }).days).toHaveLength(30)
     expect((await api.call('GET', `${path()}?days=91`)).status).toBe(422)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { BODY_ROOM, bodyForLog, queryForLog } from '../../../appliance/http/request-log-body.ts'
+import { MAX_LOGGED_BODY, formatBodyForLog, redactQuery } from '../../../appliance/http/request-log-body.ts'
 
-const read = (body: unknown): unknown => JSON.parse(bodyForLog(body) ?? 'null')
+const read = (body: unknown): unknown => JSON.parse(formatBodyForLog(body) ?? 'null')
 
 describe('the query in the request log', () => {
   test.each([
@@ -17,10 +17,10 @@ describe('the query in the request log', () => {
     ['re_Ab12Cd34_secret', '[removed]'],
     ['u=https%3A%2F%2Fa.example%2Fb%3Fs%3Dhush', 'u=https://a.example/b?[removed]'],
     ['u=https://a.example/b', 'u=https://a.example/b'],
-  ])('is stored without secrets: %s', (query, kept) => expect(queryForLog(query)).toBe(kept))
+  ])('stores the query without secrets: %s', (query, kept) => expect(redactQuery(query)).toBe(kept))
 
-  test('is truncated if it is long', () => {
-    expect(queryForLog(`q=${'x'.repeat(5000)}`)).toBe(`q=${'x'.repeat(998)}[cut: 4002 more characters]`)
+  test('truncates a long query', () => {
+    expect(redactQuery(`q=${'x'.repeat(5000)}`)).toBe(`q=${'x'.repeat(998)}[cut: 4002 more characters]`)
   })
 })
 
@@ -30,17 +30,32 @@ describe('the body in the request log', () => {
     expect(read(body)).toEqual(body)
   })
 
-  test('is null without a body, and has arrays and text under data', () => {
-    expect(bodyForLog(undefined)).toBeNull()
-    expect(bodyForLog(null)).toBeNull()
+  test('a missing body is stored as null, and arrays and text are stored under data', () => {
+    expect(formatBodyForLog(undefined)).toBeNull()
+    expect(formatBodyForLog(null)).toBeNull()
     expect(read([{ to: 'a' }])).toEqual({ data: [{ to: 'a' }] })
     expect(read('text')).toEqual({ data: 'text' })
   })
 
   test.each([
-    ...['authorization', 'Authorization', 'Proxy-Authorization', 'cookie', 'Set-Cookie', 'password'],
-    ...['new_password', 'token', 'access_token', 'X-Auth-Token', 'secret', 'signing_secret', 'api_key'],
-    ...['X-Api-Key', 'apikey', 'private_key', 'passphrase', 'credentials'],
+    'authorization',
+    'Authorization',
+    'Proxy-Authorization',
+    'cookie',
+    'Set-Cookie',
+    'password',
+    'new_password',
+    'token',
+    'access_token',
+    'X-Auth-Token',
+    'secret',
+    'signing_secret',
+    'api_key',
+    'X-Api-Key',
+    'apikey',
+    'private_key',
+    'passphrase',
+    'credentials',
   ])('removes the value of %s at any depth', (name) => {
     expect(read({ headers: { [name]: 'hush' }, list: [{ [name]: { inner: 'hush' } }] })).toEqual({
       headers: { [name]: '[removed]' },
@@ -119,16 +134,16 @@ describe('the body in the request log', () => {
     ['many texts', { a: Array.from({ length: 50 }, () => 'é'.repeat(9000)) }],
   ])('limits the total size: %s', (_name, body) => {
     // Only the marks of omitted parts exceed the space for the request body.
-    expect(Buffer.byteLength(bodyForLog(body)!)).toBeLessThan(BODY_ROOM * 1.25)
+    expect(Buffer.byteLength(formatBodyForLog(body)!)).toBeLessThan(MAX_LOGGED_BODY * 1.25)
   })
 
   test('truncates a deeply nested body', () => {
-    const text = bodyForLog(JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)))!
+    const text = formatBodyForLog(JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)))!
     expect(text).toContain('[cut: nested too deeply]')
     expect(text.length).toBeLessThan(100)
   })
 
   test('keeps a field named __proto__', () => {
-    expect(bodyForLog(JSON.parse('{"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1}}')
+    expect(formatBodyForLog(JSON.parse('{"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1}}')
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRequestLogBuffer } from '../../../appliance/http/request-log-buffer.ts'
 import type { RequestLog, Storage } from '../../../appliance/storage/storage.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { ask, hello, owner, sessionCookie, startApi, type Api } from './harness.ts'
 
@@ -59,7 +59,7 @@ describe('the request log', () => {
     })
   })
 
-  test('finds a request by the ID of an email it created, also for a batch', async () => {
+  test('finds a request by the ID of an email it created, including a batch', async () => {
     const sent = await api.call('POST', '/emails/batch', [hello, hello])
     const [, second] = (sent.json as { data: { id: string }[] }).data
     expect((await list(`?email_id=${second!.id}`)).map(({ id }) => id)).toEqual([
@@ -114,7 +114,7 @@ describe('the request log', () => {
     expect(await found(`limit=2&after=${page.next}`)).toEqual([ids[2]])
   })
 
-  test('rejects invalid search parameters by name', async () => {
+  test('rejects invalid search parameters with errors that name them', async () => {
     const refusals: [query: string, says: string][] = [
       ['method=FETCH', 'Invalid `method`: a comma-separated list of GET, POST,'],
       ['status=6xx', 'Invalid `status`: comma-separated statuses such as `422`, `5xx` or `5.7.1`'],
@@ -154,7 +154,7 @@ describe('the request log', () => {
     expect(await logOf(restricted.headers)).toMatchObject({ endpoint: '/domains', response_status: 401 })
   })
 
-  test('shows the query and error message of a rejected request, also in the list', async () => {
+  test('shows the query and error message of a rejected request, including in the list', async () => {
     const refused = await api.call('GET', '/emails?limit=0&after=x%20y&token=hush')
     expect(refused.status).toBe(422)
     const { message } = refused.json as { message: string }
@@ -166,7 +166,7 @@ describe('the request log', () => {
     expect(data.map(({ id }) => id)).toEqual([refused.headers.get('x-request-id')])
   })
 
-  test("doesn't record requests without a valid key, or from the dashboard", async () => {
+  test('does not record requests without a valid key, or from the dashboard', async () => {
     const before = (await list())[0]!.id
     await ask(`${api.url}/emails`, 'GET', undefined, { authorization: 'Bearer re_wrong' })
     await ask(`${api.url}/emails`, 'GET')
@@ -177,7 +177,7 @@ describe('the request log', () => {
     expect((await list(`?before=${before}`)).every(({ endpoint }) => endpoint === '/logs')).toBe(true)
   })
 
-  test("doesn't record secrets or files", async () => {
+  test('does not record secrets or files', async () => {
     const made = await api.call('POST', '/api-keys', { name: 'x' })
     expect((made.json as { token: string }).token).toMatch(/^re_/)
     const attachments = [{ filename: 'a', content: Buffer.alloc(30_000).toString('base64') }]
@@ -197,18 +197,18 @@ describe('the request log', () => {
     expect(JSON.stringify(logs)).not.toContain(api.full)
   })
 
-  test("doesn't record the source of a message as response body", async () => {
+  test('does not record the source of a message as response body', async () => {
     const { id } = (await api.call('POST', '/emails', hello)).json as { id: string }
     const source = await api.call('GET', `/emails/${id}/source`)
     expect(await logOf(source.headers)).toMatchObject({ response_status: 200, response_body: null })
   })
 
-  test("doesn't show entries to another team", async () => {
+  test('does not show entries to another team', async () => {
     const [{ id } = { id: '' }] = await list()
     expect(await api.storage.getLog({ teamId: api.domain.id, id }, 0)).toBeUndefined()
   })
 
-  test('is written before the server stops', async () => {
+  test('writes the request log before the server stops', async () => {
     const own = await startApi()
     const saved: string[] = []
     const saveLogs = own.storage.saveLogs.bind(own.storage)
@@ -224,18 +224,22 @@ describe('the request log', () => {
 
 describe('the buffer of the request log', () => {
   const entry = (id: string, body = '{}'): RequestLog => ({
-    ...{
-      id,
-      teamId: 't',
-      apiKeyId: 'k',
-      method: 'GET',
-      endpoint: '/',
-      status: 200,
-      durationMs: 1,
-      ip: '::1',
-    },
-    ...{ query: null, enhanced: null, message: null },
-    ...{ userAgent: null, requestBody: body, responseBody: null, emailIds: [], createdAt: 0 },
+    id,
+    teamId: 't',
+    apiKeyId: 'k',
+    method: 'GET',
+    endpoint: '/',
+    status: 200,
+    durationMs: 1,
+    ip: '::1',
+    query: null,
+    enhanced: null,
+    message: null,
+    userAgent: null,
+    requestBody: body,
+    responseBody: null,
+    emailIds: [],
+    createdAt: 0,
   })
 
   /** Creates a storage that records its batches and completes them when told to. */
@@ -253,10 +257,10 @@ describe('the buffer of the request log', () => {
   }
   const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-  test('waits 200 ms for more entries', async () => {
+  test('the buffer waits 200 ms for more entries', async () => {
     const { storage, batches } = slowStorage()
     const clock = createTestClock()
-    const buffer = createRequestLogBuffer({ storage, clock, log: silentLogger() })
+    const buffer = createRequestLogBuffer({ storage, clock, log: createSilentLogger() })
     buffer.add(entry('1'))
     // The clock also runs by itself, so this uses half the time, far from both limits.
     await clock.advance(100)
@@ -266,9 +270,9 @@ describe('the buffer of the request log', () => {
     expect(batches).toEqual([['1', '2']])
   })
 
-  test('writes 100 entries at once, without waiting', async () => {
+  test('the buffer writes 100 entries at once, without waiting', async () => {
     const { storage, batches, finish } = slowStorage()
-    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: createSilentLogger() })
     for (let n = 0; n < 250; n++) buffer.add(entry(String(n)))
     expect(batches.map(({ length }) => length)).toEqual([100])
     finish[0]!()
@@ -278,16 +282,16 @@ describe('the buffer of the request log', () => {
     expect(batches.map(({ length }) => length)).toEqual([100, 100, 50])
   })
 
-  test('writes large bodies in smaller batches', async () => {
+  test('the buffer writes large bodies in smaller batches', async () => {
     const { storage, batches } = slowStorage()
-    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: createSilentLogger() })
     for (let n = 0; n < 90; n++) buffer.add(entry(String(n), 'x'.repeat(16 * 1024)))
     expect(batches[0]!.length * 16).toBeLessThanOrEqual(512)
   })
 
-  test('drops entries over capacity while storage is slow, then resumes', async () => {
+  test('the buffer drops entries over capacity while storage is slow, then resumes', async () => {
     const { storage, batches, finish } = slowStorage()
-    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: createSilentLogger() })
     for (let n = 0; n < 20_000; n++) buffer.add(entry(String(n)))
     const flushed = buffer.flush()
     // The list grows during the iteration.
@@ -303,9 +307,9 @@ describe('the buffer of the request log', () => {
     expect(batches.at(-1)).toEqual(['later'])
   })
 
-  test("resumes after a batch that couldn't be written", async () => {
+  test('the buffer resumes after a batch that could not be written', async () => {
     const { storage, batches, finish } = slowStorage()
-    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: createSilentLogger() })
     buffer.add(entry('1'))
     const first = buffer.flush()
     await settled()
@@ -319,9 +323,9 @@ describe('the buffer of the request log', () => {
     expect(batches).toEqual([['1'], ['2']])
   })
 
-  test('flushes entries that are being written and those added since', async () => {
+  test('flushing the buffer includes entries that are being written and those added since', async () => {
     const { storage, batches, finish } = slowStorage()
-    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: createSilentLogger() })
     for (let n = 0; n < 100; n++) buffer.add(entry(String(n)))
     buffer.add(entry('last'))
     let done = false

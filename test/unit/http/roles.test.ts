@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { may, ROLES, type Right, type Role } from '../../../appliance/mail/roles.ts'
+import { hasRight, ROLES, type Right, type Role } from '../../../appliance/mail/roles.ts'
 import { join } from './people.ts'
 import { ask, startApi, type Api } from './harness.ts'
 
@@ -111,7 +111,7 @@ const visit = (role: Role, method: string, path: string) =>
   })
 
 describe('every route permits exactly the roles with its permission', () => {
-  test.each(ROLES)('for the role %s', async (role) => {
+  test.each(ROLES)('the role %s is permitted exactly the routes of its permissions', async (role) => {
     const wrong: string[] = []
     for (const { method, path, open } of routes) {
       // These end the session or never finish.
@@ -120,13 +120,14 @@ describe('every route permits exactly the roles with its permission', () => {
       const { status, text } = await visit(role, method, path)
       const refused = status === 403 && text.includes('This action requires the')
       const right = expected(method, path)
-      if (refused !== (right !== 'none' && !may(role, right))) wrong.push(`${method} ${path} (${status})`)
+      if (refused !== (right !== 'none' && !hasRight(role, right)))
+        wrong.push(`${method} ${path} (${status})`)
     }
     expect(wrong).toEqual([])
   })
 })
 
-test("the error names the required role and the person's own role", async () => {
+test('the error names the required role and the user’s own role', async () => {
   const { json } = await visit('viewer', 'POST', '/invitations')
   expect(json).toEqual({
     name: 'validation_error',
@@ -139,7 +140,9 @@ test("the error names the required role and the person's own role", async () => 
 test('a developer can create sending keys, and only admins can create full access keys', async () => {
   const make = (role: Role, body: object) =>
     ask(`${api.url}/api-keys`, 'POST', body, {
-      ...{ cookie: cookies[role], 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' },
+      cookie: cookies[role],
+      'x-requested-with': 'dashboard',
+      'sec-fetch-site': 'same-origin',
     })
   const sending = { name: 'App', permission: 'sending_access' }
   expect((await make('developer', sending)).status).toBe(201)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { LIFETIME } from '../../../appliance/queue/schedule.ts'
+import { RETRY_PERIOD } from '../../../appliance/queue/schedule.ts'
 import { createWorld } from '../../world/world.ts'
 import { startAppliance, type TestAppliance } from '../../world/appliance.ts'
 import { errorText, hello, startApi, type Api } from './harness.ts'
@@ -24,7 +24,7 @@ const lease = (now: number) =>
   )
 
 describe('a scheduled email', () => {
-  test('is accepted if its time comes while the storage is busy', async () => {
+  test('a scheduled email is accepted if its time comes while the storage is busy', async () => {
     const { findReceipt } = api.storage
     api.storage.findReceipt = async (...asked) => {
       await api.clock.advance(6000)
@@ -40,12 +40,12 @@ describe('a scheduled email', () => {
     expect(status).toBe(200)
   })
 
-  test('waits for its time, and its lifetime starts then', async () => {
+  test('a scheduled email waits for its time, when its lifetime starts', async () => {
     const at = new Date(api.clock.now() + 2 * HOUR)
     const id = await schedule(at.toISOString())
     const { deliveries, events } = await historyOf(id)
     expect(deliveries.map(({ state, dueAt, expiresAt }) => [state, dueAt, expiresAt])).toEqual([
-      ['waiting', at.getTime(), at.getTime() + LIFETIME],
+      ['waiting', at.getTime(), at.getTime() + RETRY_PERIOD],
     ])
     expect(events.map(({ type }) => type)).toEqual(['email.scheduled'])
     expect(await emailOf(id)).toMatchObject({
@@ -63,14 +63,14 @@ describe('a scheduled email', () => {
     ['yesterday', 'The `scheduled_at` field must be a future date'],
     ['2020-01-01T00:00:00Z', 'The `scheduled_at` field must be a future date'],
     ['in 31 days', 'Invalid `scheduled_at` field: a date at most 30 days from now.'],
-  ])('is rejected for %s, and nothing is stored', async (scheduled_at, message) => {
+  ])('rejects an email scheduled for %s, and stores nothing', async (scheduled_at, message) => {
     const before = await api.count()
     const answer = await api.call('POST', '/emails', { ...hello, scheduled_at })
     expect(answer.text).toBe(errorText(422, 'validation_error', message))
     expect(await api.count()).toBe(before)
   })
 
-  test('repeated with its idempotency key after its time gets the first response', async () => {
+  test('a scheduled email repeated with its idempotency key after its time gets the first response', async () => {
     const body = { ...hello, scheduled_at: new Date(api.clock.now() + HOUR).toISOString() }
     const headers = { 'idempotency-key': 'scheduled/1' }
     const first = await api.call('POST', '/emails', body, headers)
@@ -79,7 +79,7 @@ describe('a scheduled email', () => {
     expect([again.status, again.text]).toEqual([200, first.text])
   })
 
-  test('can be rescheduled to an earlier time, which wakes dispatch', async () => {
+  test('a scheduled email can be rescheduled to an earlier time, which wakes dispatch', async () => {
     const id = await schedule('in 2 days')
     const woken = api.woken
     const answer = await api.call('PATCH', `/emails/${id}`, { scheduled_at: 'in 10 minutes' })
@@ -88,11 +88,11 @@ describe('a scheduled email', () => {
     const { deliveries } = await historyOf(id)
     const { dueAt, expiresAt } = deliveries[0]!
     expect(Math.abs(dueAt! - api.clock.now() - 600_000)).toBeLessThan(60_000)
-    expect(expiresAt).toBe(dueAt! + LIFETIME)
+    expect(expiresAt).toBe(dueAt! + RETRY_PERIOD)
     expect((await api.storage.getEmail({ teamId: api.teamId, id }, 0))!.scheduledAt).toBe(dueAt)
   })
 
-  test('can be canceled, and none of its deliveries is leased afterwards', async () => {
+  test('a scheduled email can be canceled, and none of its deliveries is leased afterwards', async () => {
     const id = await schedule('in 1 hour', { to: ['a@example.com', 'b@example.net'] })
     const answer = await api.call('POST', `/emails/${id}/cancel`)
     expect([answer.status, answer.json]).toEqual([200, { object: 'email', id }])
@@ -130,7 +130,7 @@ describe('a scheduled email', () => {
     expect((await api.call(method, `/emails/${sent}${path}`, body)).text).toBe(refused('sent'))
   })
 
-  test('is either canceled or leased, never both, when both happen concurrently', async () => {
+  test('an email canceled and leased concurrently is either canceled or leased, never both', async () => {
     const ids = await Promise.all(Array.from({ length: 40 }, () => schedule('in 1 hour')))
     const later = api.clock.now() + 2 * HOUR
     const jobs = ids.map((id) => api.call('POST', `/emails/${id}/cancel`))
@@ -148,7 +148,7 @@ describe('a scheduled email', () => {
   test.each([
     ['PATCH', ''],
     ['POST', '/cancel'],
-  ])('gets a 404 for an unknown ID: %s %s', async (method, path) => {
+  ])('returns 404 for an unknown scheduled email: %s %s', async (method, path) => {
     const body = method === 'PATCH' ? { scheduled_at: 'in 1 hour' } : undefined
     const answer = await api.call(method, `/emails/${newId(0)}${path}`, body)
     expect(answer.text).toBe(errorText(404, 'not_found', 'Email not found'))
@@ -156,7 +156,7 @@ describe('a scheduled email', () => {
     expect(bad.text).toBe(errorText(422, 'validation_error', 'The `id` must be a valid UUID.'))
   })
 
-  test("can't be rescheduled without a time, or canceled with a sending key", async () => {
+  test('a scheduled email cannot be rescheduled without a time, or canceled with a sending key', async () => {
     const id = await schedule()
     expect((await api.call('PATCH', `/emails/${id}`, {})).text).toBe(
       errorText(422, 'missing_required_field', 'Missing `scheduled_at` field.'),
@@ -169,7 +169,7 @@ describe('a scheduled email', () => {
   })
 })
 
-describe('end to end', () => {
+describe('scheduled delivery', () => {
   let appliance: TestAppliance
   let world: Awaited<ReturnType<typeof createWorld>>
   beforeAll(async () => {

@@ -15,11 +15,13 @@ const call = async (method: string, path: string, body?: unknown) => {
 }
 const make = async (path: string, body: unknown): Promise<string> => (await call('POST', path, body)).json.id
 const rule = (field: string, operator: string, value?: unknown) => ({
-  ...{ type: 'rule', field: `contact.${field}`, operator },
+  type: 'rule',
+  field: `contact.${field}`,
+  operator,
   ...(value !== undefined && { value }),
 })
 
-test("a segment with rules contains the matching contacts everywhere, and can't be edited by hand", async () => {
+test('a segment with rules contains the matching contacts everywhere, and cannot be edited by hand', async () => {
   await call('POST', '/contact-properties', { key: 'plan', type: 'string' })
   const ada = await make('/contacts', { email: 'ada@example.com', properties: { plan: 'pro' } })
   const bob = await make('/contacts', { email: 'bob@example.com', properties: { plan: 'free' } })
@@ -65,7 +67,7 @@ test("a segment with rules contains the matching contacts everywhere, and can't 
   expect(await ids(`/segments/${made.id}/contacts?before=${ada}`)).toEqual([bob])
 })
 
-test('rules can be counted without a segment, and invalid rules are rejected with the path of the error', async () => {
+test('counts contacts by rules without a segment, and rejects invalid rules with the path of the error', async () => {
   const topic = await make('/topics', { name: 'News', default_subscription: 'opt_in' })
   const count = async (rules: unknown) => call('POST', '/contacts/batch/count', { filter: { rules } })
   const both = {

@@ -51,7 +51,7 @@ describe('the dashboard', () => {
     return folder
   }
 
-  test('serves the precompressed copy of a file, which has no URL of its own', async () => {
+  test('serves the precompressed copy of a dashboard file, which has no URL of its own', async () => {
     const folder = await build()
     const copy = join(folder, 'assets', 'index-B4kS1xyz.js.br')
     await writeFile(copy, brotliCompressSync('export {}'))
@@ -72,7 +72,7 @@ describe('the dashboard', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('serves its pages and files, and nothing else', async () => {
+  test('serves the pages and files of the dashboard, and nothing else', async () => {
     const folder = await build()
     const { url } = await start({ dashboard: folder })
     for (const path of [
@@ -96,7 +96,7 @@ describe('the dashboard', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('has a content security policy that allows only its own scripts, and no HSTS', async () => {
+  test('the dashboard has a content security policy that allows only its own scripts, and no HSTS', async () => {
     const { url } = await start()
     const { headers } = await ask(`${url}/dashboard/`, 'GET')
     const policy = headers.get('content-security-policy')!.split(';')
@@ -118,7 +118,7 @@ describe('the dashboard', () => {
     expect(headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('and all API responses have the same security headers, including errors', async () => {
+  test('the dashboard and all API responses, including errors, have the same security headers', async () => {
     const { url } = await start()
     const ways = [
       ['GET', '/dashboard/', 503],
@@ -135,14 +135,14 @@ describe('the dashboard', () => {
     }
   })
 
-  test('returns 503 with a hint if it is not built', async () => {
+  test('returns 503 with a hint if the dashboard is not built', async () => {
     const { url } = await start()
     const { status, text } = await ask(`${url}/dashboard/emails`, 'GET')
     expect(status).toBe(503)
     expect(text).toContain('npm run build')
   })
 
-  test('is where / redirects browsers, but not API clients', async () => {
+  test('/ redirects browsers to the dashboard, but not API clients', async () => {
     const { url } = await start()
     const page = await ask(url, 'GET', undefined, { accept: 'text/html,*/*' })
     expect([page.status, page.headers.get('location')]).toEqual([302, '/dashboard/'])
@@ -174,7 +174,7 @@ describe('the sandbox inbox', () => {
       id === mail.id ? { ...mail, html: null, text: 'x', source: 'y' } : undefined,
   }
 
-  test('lists received messages, and shows each to team members', async () => {
+  test('lists the messages in the sandbox inbox, and shows each to team members', async () => {
     const api = await start({ sandboxInbox: inbox })
     const { json } = await api.call('GET', '/sandbox/messages?limit=2')
     const entry = {
@@ -307,7 +307,7 @@ describe('the server', () => {
     })
   })
 
-  test('finishes the request in progress when it closes, and accepts no new one', async () => {
+  test('finishes the request in progress when the server closes, and accepts no new one', async () => {
     const api = await startApi()
     const body = JSON.stringify(hello)
     const head = [

@@ -44,7 +44,7 @@ test('a session cookie planted before the sign-in is invalid after it', async ()
   expect((await as(planted)).status).toBe(401)
 })
 
-test('signing in replaces a planted session, which stays separate', async () => {
+test('signing in replaces a planted session, and the two sessions stay separate', async () => {
   const theirs = valueOf(cookieOf(await signIn(), 'posthaste_session'))
   const mine = valueOf(cookieOf(await signIn({ cookie: `posthaste_session=${theirs}` }), 'posthaste_session'))
   expect(mine).not.toBe(theirs)
@@ -59,7 +59,7 @@ test('a copied cookie is invalid after its owner signs out', async () => {
   expect((await as(token)).status).toBe(401)
 })
 
-describe("a copied cookie becomes invalid, and the owner's session continues,", () => {
+describe('a copied cookie', () => {
   const { password: current } = owner
   type Call = ReturnType<typeof openBrowser>['call']
   type Listed = { data: { id: string; current: boolean }[] }
@@ -90,7 +90,7 @@ describe("a copied cookie becomes invalid, and the owner's session continues,", 
     ],
     ['when an authenticator app is added', addTotp],
     ['when a passkey is added', addPasskey],
-  ])('%s', async (_when, act) => {
+  ])('a copied cookie becomes invalid, and the owner’s session continues, %s', async (_when, act) => {
     const { cookies, call } = openBrowser(origin())
     await call('POST', '/session', owner)
     const [copied, id] = [cookies.get('posthaste_session')!, await mine(call)]
@@ -138,7 +138,7 @@ describe('over HTTPS', () => {
   const enter = () => ask(`${proxied.url}/session`, 'POST', owner, https)
   const look = (cookie: string) => ask(`${proxied.url}/session`, 'GET', undefined, { ...https, cookie })
 
-  test('every cookie has the __Host- prefix and is Secure', async () => {
+  test('over HTTPS, every cookie has the __Host- prefix and is Secure', async () => {
     const cookies = (await enter()).headers.getSetCookie()
     expect(cookies.length).toBeGreaterThan(1)
     for (const cookie of cookies)
@@ -147,7 +147,7 @@ describe('over HTTPS', () => {
       )
   })
 
-  test('a session cookie is accepted only with the prefix, and is cleared with it', async () => {
+  test('over HTTPS, a session cookie is accepted only with the prefix, and is cleared with it', async () => {
     const token = valueOf(cookieOf(await enter(), '__Host-posthaste_session'))
     const cookie = `__Host-posthaste_session=${token}`
     expect((await look(cookie)).status).toBe(200)
@@ -159,14 +159,14 @@ describe('over HTTPS', () => {
     expect((await look(cookie)).status).toBe(401)
   })
 
-  test('a session cookie planted without the prefix is ignored', async () => {
+  test('over HTTPS, a session cookie planted without the prefix is ignored', async () => {
     const theirs = valueOf(cookieOf(await enter(), '__Host-posthaste_session'))
     const mine = cookieOf(await enter(), '__Host-posthaste_session').split(';', 1)[0]!
     expect((await look(`posthaste_session=${theirs}; ${mine}`)).status).toBe(200)
     expect((await look(`posthaste_session=${theirs}`)).status).toBe(401)
   })
 
-  test('the second step requires a cookie with the prefix', async () => {
+  test('over HTTPS, the second step requires a cookie with the prefix', async () => {
     const api = proxied
     const cookie = cookieOf(await enter(), '__Host-posthaste_session').split(';', 1)[0]!
     const call = (path: string, body?: unknown) =>

@@ -22,7 +22,7 @@ const own = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
 const foreign = errorText(403, 'validation_error', 'This request came from another site and was refused.')
 
 describe('signing in', () => {
-  test('sets an HttpOnly, SameSite=Strict cookie', async () => {
+  test('signing in sets an HttpOnly, SameSite=Strict cookie', async () => {
     const answer = await signIn()
     expect(answer.status).toBe(200)
     expect(answer.json).toMatchObject({
@@ -37,7 +37,7 @@ describe('signing in', () => {
     expect(answer.text).not.toContain('argon2')
   })
 
-  test('gives the same error for a wrong password and an unknown address', async () => {
+  test('a wrong password and an unknown address get the same error', async () => {
     const wrong = errorText(403, 'validation_error', 'Wrong email address or password.')
     expect((await signIn({ ...owner, password: 'wrong' })).text).toBe(wrong)
     expect((await signIn({ ...owner, email: 'nobody@acme.example' })).text).toBe(wrong)
@@ -48,18 +48,18 @@ describe('signing in', () => {
     [{ email: 'x' }, 422],
     ['{', 400],
     [{ ...owner, password: 'x'.repeat(20_000) }, 413],
-  ])('rejects %j', async (body, status) => {
+  ])('rejects the sign-in request %j', async (body, status) => {
     expect((await signIn(body)).status).toBe(status)
   })
 
-  test('is rejected from another site', async () => {
+  test('signing in is rejected from another site', async () => {
     expect((await signIn(owner, { 'sec-fetch-site': 'cross-site' })).text).toBe(foreign)
     expect((await signIn(owner, { origin: 'https://evil.example' })).text).toBe(foreign)
     expect((await signIn(owner, { origin: 'null' })).text).toBe(foreign)
     expect((await signIn(owner, { origin: api.url })).status).toBe(200)
   })
 
-  test('is limited to ten attempts a minute for one address', async () => {
+  test('signing in is limited to ten attempts a minute for one address', async () => {
     const at = api.clock.now()
     const guess = async () => {
       await api.clock.set(at)
@@ -77,7 +77,7 @@ describe('signing in', () => {
     expect((await signIn({ email: 'victim@acme.example', password: 'guess' })).status).toBe(403)
   })
 
-  test('is limited to ten attempts a minute from one network', async () => {
+  test('signing in is limited to ten attempts a minute from one network', async () => {
     const at = api.clock.now()
     for (let i = 0; i < 10; i++) await signIn({ email: `a${i}@acme.example`, password: 'guess' })
     await api.clock.set(at)
@@ -86,7 +86,7 @@ describe('signing in', () => {
 })
 
 describe('a session', () => {
-  test('shows who is signed in, and can be ended', async () => {
+  test('a session shows who is signed in, and can be ended', async () => {
     const headers = await browser(own)
     expect((await ask(`${api.url}/session`, 'GET', undefined, headers)).json).toMatchObject({
       user: { email: owner.email },
@@ -103,7 +103,7 @@ describe('a session', () => {
     expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).text).toBe(sentence)
   })
 
-  test('can read and send like a full access key', async () => {
+  test('a session can read and send like a full access key', async () => {
     const headers = await browser(own)
     expect((await ask(`${api.url}/domains`, 'GET', undefined, headers)).status).toBe(200)
     const { json } = await ask(`${api.url}/emails`, 'POST', hello, headers)
@@ -128,17 +128,17 @@ describe('a session', () => {
     expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).status).toBe(200)
   })
 
-  test("is accepted if the browser sends only the server's own Origin", async () => {
+  test('a session is accepted if the browser sends only the server’s own Origin', async () => {
     const headers = await browser({ 'x-requested-with': 'dashboard', origin: api.url })
     expect((await ask(`${api.url}/emails`, 'POST', hello, headers)).status).toBe(200)
   })
 
-  test("isn't used if the request has an invalid key", async () => {
+  test('a session is not used if the request has an invalid key', async () => {
     const headers = await browser({ ...own, authorization: 'Bearer re_wrong' })
     expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).status).toBe(403)
   })
 
-  test('is rejected with an invalid cookie', async () => {
+  test('a session is rejected with an invalid cookie', async () => {
     for (const cookie of [
       'posthaste_session=x',
       `posthaste_session=${'x'.repeat(4000)}`,
@@ -147,7 +147,7 @@ describe('a session', () => {
       expect((await ask(`${api.url}/session`, 'GET', undefined, { cookie })).status).toBe(401)
   })
 
-  test("can't be read with an API key", async () => {
+  test('a session cannot be read with an API key', async () => {
     expect((await api.call('GET', '/session')).status).toBe(401)
   })
 })

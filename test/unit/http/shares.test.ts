@@ -27,7 +27,7 @@ const share = async (body?: unknown, of = id) => {
 const visit = (url: string) => ask(url.replace(ORIGIN, api.url), 'GET')
 
 describe('a shared email', () => {
-  test('has a link at the public URL', async () => {
+  test('the link to a shared email is at the public URL', async () => {
     const shared = await share()
     expect(shared).toEqual({
       object: 'email',
@@ -36,7 +36,7 @@ describe('a shared email', () => {
     })
   })
 
-  test('is shown without its Bcc, with its header fields escaped', async () => {
+  test('a shared email is shown without its Bcc, with its header fields escaped', async () => {
     const { url } = await share({ expires_in: '1 day' })
     const { status, headers, text } = await visit(url)
     expect(status).toBe(200)
@@ -52,7 +52,7 @@ describe('a shared email', () => {
     expect(headers.get('x-robots-tag')).toBe('noindex, nofollow')
   })
 
-  test('is shown in a sandboxed frame that loads no external content', async () => {
+  test('a shared email is shown in a sandboxed frame that loads no external content', async () => {
     const { url } = await share()
     const { headers, text } = await visit(`${url}/content`)
     expect(text).toContain('<p>Body</p>')
@@ -64,12 +64,12 @@ describe('a shared email', () => {
     expect(headers.get('x-frame-options')).toBe('SAMEORIGIN')
   })
 
-  test('shows the text if there is no HTML', async () => {
+  test('a shared email without HTML shows its text', async () => {
     const { url } = await share(undefined, await send({ text: 'a < b' }))
     expect((await visit(`${url}/content`)).text).toContain('a &lt; b</pre>')
   })
 
-  test('returns 410 once its link has expired', async () => {
+  test('an expired share link returns 410', async () => {
     const short = await share({ expires_in: '10m' })
     const long = await share({ expires_in: '48h' })
     await api.clock.advance(10 * 60_000)
@@ -85,7 +85,7 @@ describe('a shared email', () => {
     expect((await visit(long.url)).status).toBe(410)
   })
 
-  test('is not shown for a forged link, or for a download token', async () => {
+  test('a forged link or a download token does not show the email', async () => {
     const { url } = await share()
     const withFile = await send({ attachments: [{ filename: 'a', content: 'QQ==' }] })
     const list = (await api.call('GET', `/emails/${withFile}/attachments`)).json as {
@@ -105,12 +105,12 @@ describe('a shared email', () => {
     ['soon', 'Invalid `expires_in` field: a duration such as `10m`, `2 hours` or `1 day`.'],
     ['0m', 'Invalid `expires_in` field: a duration such as `10m`, `2 hours` or `1 day`.'],
     [5, 'Invalid `expires_in` field: it must be a string.'],
-  ])('is rejected for %j', async (expires_in, message) => {
+  ])('rejects a share link with expires_in %j', async (expires_in, message) => {
     const answer = await api.call('POST', `/emails/${id}/share`, { expires_in })
     expect(answer.text).toBe(errorText(422, 'validation_error', message))
   })
 
-  test("can't be created for an unknown email, or with a sending key", async () => {
+  test('a share link cannot be created for an unknown email, or with a sending key', async () => {
     const answer = await api.call('POST', `/emails/${newId(0)}/share`)
     expect(answer.text).toBe(errorText(404, 'not_found', 'Email not found'))
     const headers = { authorization: `Bearer ${api.sending}` }

@@ -111,7 +111,7 @@ async function link(headers: Record<string, string>, provider = 'corp'): Promise
 }
 
 describe('the sign-in page', () => {
-  test('gets the list of providers without their secrets', async () => {
+  test('the sign-in page gets the list of providers without their secrets', async () => {
     const { text, json } = await ask(`${api.url}/session/providers`, 'GET')
     expect((json as { data: unknown[] }).data[0]).toEqual({
       ...{ object: 'sign_in_provider', id: 'corp', label: 'The corp', preset: 'oidc' },
@@ -134,19 +134,19 @@ describe('the sign-in page', () => {
     ])
   })
 
-  test("can't start a sign-in from another site", async () => {
+  test('rejects a provider sign-in started from another site', async () => {
     const foreign = { 'sec-fetch-site': 'cross-site' }
     expect((await ask(`${api.url}/session/oidc/corp`, 'POST', {}, foreign)).status).toBe(403)
   })
 
-  test('returns 409 with the public address if opened at another one', async () => {
+  test('returns 409 with the public address if the page was opened at another address', async () => {
     const headers = { ...page, origin: api.url }
     const answer = await ask(`${api.url}/session/oidc/corp`, 'POST', {}, headers)
     expect(answer.status).toBe(409)
     expect(answer.text).toContain(`Open the dashboard at that address`)
   })
 
-  test('is limited to 20 provider sign-ins', async () => {
+  test('provider sign-ins are limited to 20 attempts', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 21; n++)
       statuses.push((await ask(`${api.url}/session/oidc/nobody`, 'POST', {}, page)).status)
@@ -155,7 +155,7 @@ describe('the sign-in page', () => {
 })
 
 describe('a person with a linked account', () => {
-  test('can sign in, even if the address at the provider changes', async () => {
+  test('a user with a linked account can sign in, even if the address at the provider changes', async () => {
     visitor('linked')
     const headers = await signedInOwner()
     const linked = await link(headers)
@@ -170,7 +170,7 @@ describe('a person with a linked account', () => {
     })
   })
 
-  test('has the link in the audit log, and the method in the session', async () => {
+  test('the audit log contains the linking of an account, and the session its sign-in method', async () => {
     const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 100 }, api.clock.now())
     const act = items.find(({ action }) => action === 'identity.link')
     expect(act).toMatchObject({
@@ -182,7 +182,7 @@ describe('a person with a linked account', () => {
     expect((json as { data: { method: string }[] }).data.map(({ method }) => method)).toContain('oidc:corp')
   })
 
-  test('must complete the second factor unless the provider is trusted for it', async () => {
+  test('a user with a linked account must complete the second factor unless the provider is trusted for it', async () => {
     visitor('linked')
     const before = await signedInOwner()
     const { secret } = (await ask(`${api.url}/account/totp`, 'POST', {}, before)).json as { secret: string }
@@ -213,14 +213,14 @@ describe('a person with a linked account', () => {
     await api.storage.setMfaRequired({ id: api.teamId, required: false }, api.clock.now())
   })
 
-  test("can't link an identity of another person", async () => {
+  test('a user cannot link another user’s identity', async () => {
     visitor('newcomer-first')
     await whoami(await signIn('joining'))
     const answer = await link(await signedInOwner())
     expect(answer.headers.get('location')).toBe('/dashboard/account?problem=taken&provider=corp')
   })
 
-  test("can't link an identity if the session ended meanwhile", async () => {
+  test('a user cannot link an identity if the session has ended', async () => {
     visitor('thief')
     const headers = await signedInOwner()
     const begun = await ask(`${api.url}/account/identities`, 'POST', { provider: 'corp' }, headers)
@@ -230,7 +230,7 @@ describe('a person with a linked account', () => {
     expect(problemOf(await signIn('corp'))).toBe('unknown')
   })
 
-  test('must confirm a password or factor again to link or unlink after 11 minutes', async () => {
+  test('linking and unlinking require the password or a factor again after 11 minutes', async () => {
     const headers = await signedInOwner()
     await api.clock.advance(11 * 60_000)
     for (const [method, path, body] of [
@@ -243,7 +243,7 @@ describe('a person with a linked account', () => {
     }
   })
 
-  test('can unlink it, which ends the sessions started with it', async () => {
+  test('a user can unlink an account, which ends the sessions started with it', async () => {
     visitor('linked')
     const entered = { cookie: cookieOf(await signIn('corp'), 'posthaste_session')! }
     const headers = await signedInOwner()
@@ -262,20 +262,20 @@ describe('a person with a linked account', () => {
 })
 
 describe('a person without a linked account', () => {
-  test('is rejected, and no account is created', async () => {
+  test('a user without a linked account is rejected, and no account is created', async () => {
     visitor('stranger')
     expect(problemOf(await signIn('corp'))).toBe('unknown')
     const found = await api.storage.findUser({ email: 'stranger@acme.example' }, api.clock.now())
     expect(found).toBeUndefined()
   })
 
-  test('is not signed in as an existing person with the same verified address', async () => {
+  test('a user without a linked account is not signed in to an account with the same verified address', async () => {
     visitor('impostor', { email: owner.email })
     expect(problemOf(await signIn('corp'))).toBe('not_linked')
     expect(problemOf(await signIn('joining'))).toBe('not_linked')
   })
 
-  test('joins the inviting team in the given role, without a password', async () => {
+  test('an invited user joins the inviting team in the given role, without a password', async () => {
     const now = api.clock.now()
     await api.storage.invite(
       {
@@ -299,7 +299,7 @@ describe('a person without a linked account', () => {
     }
   })
 
-  test("joins if the configuration allows it, and can't unlink the only sign-in method", async () => {
+  test('a new user joins if the configuration allows it, and cannot unlink the only sign-in method', async () => {
     visitor('joiner')
     const answer = await signIn('joining')
     expect(await whoami(answer)).toMatchObject({ user: { email: 'joiner@acme.example' }, role: 'viewer' })
@@ -313,7 +313,7 @@ describe('a person without a linked account', () => {
     expect((await whoami(await signIn('joining'))).user.email).toBe('joiner@acme.example')
   })
 
-  test('gets one account from two concurrent sign-ins', async () => {
+  test('two concurrent sign-ins of a new user create one account', async () => {
     visitor('twin')
     const [one, two] = [await depart('joining'), await depart('joining')]
     const [first, second] = [await browse(one.url, atOurs), await browse(two.url, atOurs)]
@@ -324,12 +324,12 @@ describe('a person without a linked account', () => {
     expect(members.filter(({ email }) => email === 'twin@acme.example')).toHaveLength(1)
   })
 
-  test('is rejected from a domain that is not allowed', async () => {
+  test('a user from a domain that is not allowed is rejected', async () => {
     visitor('outsider', { email: 'outsider@other.example' })
     expect(problemOf(await signIn('strict'))).toBe('domain')
   })
 
-  test('is signed in by address if the operator allows it, and is linked from then on', async () => {
+  test('a user is signed in by address if the operator allows it, and is linked from then on', async () => {
     visitor('by-email', { email: owner.email.toUpperCase() })
     expect((await whoami(await signIn('linking'))).user.email).toBe(owner.email)
     const links = async () => {
@@ -368,7 +368,7 @@ describe('responses of providers', () => {
   test.each([
     ['is down', 'down', 'The down is not responding.'],
     ['has the wrong issuer', 'wrong', 'is misconfigured'],
-  ])('a provider that %s gets a 502 with an explanation', async (_, id, sentence) => {
+  ])('a provider that %s causes a 502 with an explanation', async (_, id, sentence) => {
     const answer = await ask(`${api.url}/session/oidc/${id}`, 'POST', {}, page)
     expect([answer.status, answer.text]).toEqual([502, expect.stringContaining(sentence)])
   })
@@ -386,7 +386,7 @@ describe('responses of providers', () => {
 })
 
 describe('the callback', () => {
-  test('is rejected in another browser', async () => {
+  test('the callback is rejected in another browser', async () => {
     visitor('linked')
     const { url } = await depart('joining')
     const back = await browse(url, atOurs)
@@ -395,7 +395,7 @@ describe('the callback', () => {
     expect(problemOf(await comeBack(back, other.cookie))).toBe('expired')
   })
 
-  test('is rejected with another state, and remains valid with the right one', async () => {
+  test('the callback is rejected with another state, and remains valid with the right one', async () => {
     visitor('joiner')
     const { back, cookie } = await onTheWayBack('joining')
     const forged = new URL(back)
@@ -404,28 +404,28 @@ describe('the callback', () => {
     expect((await whoami(await comeBack(back, cookie))).user.email).toBe('joiner@acme.example')
   })
 
-  test('can be used once', async () => {
+  test('the callback can be used once', async () => {
     visitor('joiner')
     const { back, cookie } = await onTheWayBack('joining')
     await whoami(await comeBack(back, cookie))
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
 
-  test('is rejected after ten minutes', async () => {
+  test('the callback is rejected after ten minutes', async () => {
     visitor('joiner')
     const { back, cookie } = await onTheWayBack('joining')
     await api.clock.advance(10 * 60_000 + 1)
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
 
-  test('is rejected at the URL of another provider', async () => {
+  test('the callback is rejected at the URL of another provider', async () => {
     visitor('joiner')
     const { back, cookie } = await onTheWayBack('joining')
     back.pathname = '/session/oidc/corp/callback'
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
 
-  test('is rejected with a code from another flow', async () => {
+  test('the callback is rejected with a code from another flow', async () => {
     visitor('joiner')
     const mine = await depart('joining')
     const back = await browse(mine.url, atOurs)
@@ -442,7 +442,7 @@ describe('the callback', () => {
     ['/../session', '/dashboard/'],
     ['/%2e%2e/session', '/dashboard/'],
     ['/emails?to=x', '/dashboard/emails?to=x'],
-  ])('with next=%s redirects only to the dashboard', async (next, location) => {
+  ])('the callback with next=%s redirects only to the dashboard', async (next, location) => {
     visitor('joiner')
     const answer = await signIn('joining', next)
     expect(new URL(answer.headers.get('location')!, PUBLIC).origin).toBe(PUBLIC)

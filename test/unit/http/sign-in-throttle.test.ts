@@ -18,7 +18,7 @@ function scene() {
 }
 
 describe('guessing passwords from many networks', () => {
-  test('is limited to 50 attempts an hour for one account', async () => {
+  test('guessing from many networks is limited to 50 attempts an hour for one account', async () => {
     const { clock, fromAnywhere } = scene()
     let let_through = 0
     for (let minute = 0; minute < 60; minute++) {
@@ -30,7 +30,7 @@ describe('guessing passwords from many networks', () => {
     expect(fromAnywhere()).toBe(0)
   })
 
-  test('gets no more attempts on one account by trying 25,000 others', async () => {
+  test('trying 25,000 other accounts allows no more attempts on one account', async () => {
     const { clock, fromAnywhere } = scene()
     for (let minute = 0; minute < 5; minute++) {
       for (let i = 0; i < 9; i++) expect(fromAnywhere()).toBe(0)
@@ -41,7 +41,7 @@ describe('guessing passwords from many networks', () => {
     expect(fromAnywhere()).toBeGreaterThan(0)
   })
 
-  test("doesn't lock out the owner in a known browser", () => {
+  test('guessing does not lock out the owner in a known browser', () => {
     const { throttle, fromAnywhere } = scene()
     const device = throttle.deviceFor(owner, undefined)
     for (let i = 0; i < 100; i++) fromAnywhere()
@@ -49,14 +49,14 @@ describe('guessing passwords from many networks', () => {
     expect(fromAnywhere(' Owner@ACME.example', device)).toBe(0)
   })
 
-  test('is limited with a stolen device cookie, too', () => {
+  test('guessing is also limited with a stolen device cookie', () => {
     const { throttle, fromAnywhere } = scene()
     const device = throttle.deviceFor(owner, undefined)
     for (let i = 0; i < 10; i++) expect(fromAnywhere(owner, device)).toBe(0)
     expect(fromAnywhere(owner, device)).toBeGreaterThan(0)
   })
 
-  test("gets no attempts with another account's device cookie, or a forged one", () => {
+  test('another account’s device cookie or a forged one allows no further attempts', () => {
     const { throttle, fromAnywhere } = scene()
     const other = throttle.deviceFor('mallory@evil.example', undefined)
     for (let i = 0; i < 10; i++) fromAnywhere()

@@ -21,15 +21,18 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 const shown = (ip: string, more: object = {}) => ({
-  ...{ object: 'source', ip, pool: 'default', hostname: null, state: 'active', state_reason: null },
-  ...{
-    suspended_by: null,
-    warm_up_since: null,
-    origin: 'operator',
-    ipv6: null,
-    checks: [],
-    checked_at: null,
-  },
+  object: 'source',
+  ip,
+  pool: 'default',
+  hostname: null,
+  state: 'active',
+  state_reason: null,
+  suspended_by: null,
+  warm_up_since: null,
+  origin: 'operator',
+  ipv6: null,
+  checks: [],
+  checked_at: null,
   ...more,
 })
 const text = async (method: string, path: string, body?: unknown) => (await api.call(method, path, body)).text
@@ -40,7 +43,7 @@ describe('the reputation of a sending IP', () => {
   const DAY = 86_400_000
   const dateAt = (daysAgo: number) => new Date(api.clock.now() - daysAgo * DAY).toISOString().slice(0, 10)
 
-  test('shows results of all teams, blocklists and changes', async () => {
+  test('the reputation of a sending IP contains results of all teams, blocklists and changes', async () => {
     const ip = '2001:db8::77'
     await api.call('POST', '/sources', { ip })
     const row = (provider: string, ago: number, counts: object) => ({
@@ -96,7 +99,7 @@ describe('the reputation of a sending IP', () => {
     expect((await api.call('DELETE', `/sources/${ip}`)).status).toBe(200)
   })
 
-  test('covers 30 days by default and at most 90, and only existing IPs', async () => {
+  test('the reputation covers 30 days by default and at most 90, and only existing IPs', async () => {
     const { json } = await api.call('GET', '/sources/192.0.2.1/reputation')
     expect((json as { days: object[] }).days).toHaveLength(30)
     expect((await api.call('GET', '/sources/192.0.2.1/reputation?days=91')).status).toBe(422)
@@ -105,7 +108,7 @@ describe('the reputation of a sending IP', () => {
 })
 
 describe('a sending IP', () => {
-  test('can be added, shown, changed and removed', async () => {
+  test('a sending IP can be added, shown, changed and removed', async () => {
     const made = await api.call('POST', '/sources', { ip: '2001:DB8:0::5', hostname: 'MX2.acme.example' })
     const source = shown('2001:db8::5', { hostname: 'mx2.acme.example' })
     expect([made.status, made.json]).toEqual([201, source])
@@ -121,11 +124,11 @@ describe('a sending IP', () => {
     const changed = (await api.call('PATCH', '/sources/2001:db8::5', change)).json
     expect(changed).toEqual(
       shown('2001:db8::5', {
-        ...{ pool: 'news', state: 'suspended', suspended_by: 'operator' },
-        ...{
-          state_reason: 'An operator suspended it.',
-          warm_up_since: expect.stringMatching(/\+00$/) as string,
-        },
+        pool: 'news',
+        state: 'suspended',
+        suspended_by: 'operator',
+        state_reason: 'An operator suspended it.',
+        warm_up_since: expect.stringMatching(/\+00$/) as string,
       }),
     )
     // A running warm-up isn't restarted.
@@ -157,11 +160,11 @@ describe('a sending IP', () => {
       { ip: '192.0.2.7', hostname: 'mx.a\r\nQUIT' },
       invalid('hostname', 'a fully qualified hostname such as mail2.example.com'),
     ],
-  ])('is rejected for %j', async (body, message) => {
+  ])('rejects the sending IP %j', async (body, message) => {
     expect(await text('POST', '/sources', body)).toBe(message)
   })
 
-  test("can't be added twice, or deleted if it comes from the configuration", async () => {
+  test('a sending IP cannot be added twice, or deleted if it comes from the configuration', async () => {
     await api.call('POST', '/sources', { ip: '192.0.2.8' })
     expect(await text('POST', '/sources', { ip: '192.0.2.8' })).toBe(
       errorText(409, 'validation_error', 'The sending IP 192.0.2.8 already exists.'),
@@ -188,14 +191,17 @@ describe('the PTR status of a domain', () => {
     return all.map((domain) => domain.lights.find(({ name }) => name === 'PTR'))
   }
 
-  test('is the latest finding for the IPs that send its mail', async () => {
+  test('the PTR status of a domain is the latest finding for the IPs that send its mail', async () => {
     const unseen = { name: 'PTR', status: 'not_started', note: '192.0.2.1 has not been checked yet.' }
     expect(await lights('/domains')).toEqual([unseen, unseen])
 
     const advice = 'Have the PTR record of 192.0.2.1 set to mail.acme.example.'
     const finding = {
-      ...{ id: 'ptr:192.0.2.1', title: 'Reverse DNS of 192.0.2.1', status: 'failed' as const },
-      ...{ found: '192.0.2.1 has no PTR record.', advice },
+      id: 'ptr:192.0.2.1',
+      title: 'Reverse DNS of 192.0.2.1',
+      status: 'failed' as const,
+      found: '192.0.2.1 has no PTR record.',
+      advice,
     }
     const save = (change: SourceChange) =>
       api.storage.saveSource({ ip: '192.0.2.1', change }, api.clock.now())
@@ -214,7 +220,7 @@ describe('the PTR status of a domain', () => {
 })
 
 describe('a pool assignment', () => {
-  test('can be created, changed to another pool, listed and removed', async () => {
+  test('a pool assignment can be created, changed to another pool, listed and removed', async () => {
     await api.call('POST', '/sources', { ip: '192.0.2.9', pool: 'news' })
     const about = { domain_id: api.domain.id, stream: 'broadcast' }
     const made = await api.call('POST', '/sources/assignments', { ...about, pool: 'news' })
@@ -226,10 +232,14 @@ describe('a pool assignment', () => {
       again,
     )
     expect((await api.call('GET', '/sources/assignments')).json).toEqual({
-      ...{ object: 'list', has_more: false, data: [again] },
+      object: 'list',
+      has_more: false,
+      data: [again],
     })
     expect((await api.call('DELETE', `/sources/assignments/${id}`)).json).toEqual({
-      ...{ object: 'pool_assignment', id, deleted: true },
+      object: 'pool_assignment',
+      id,
+      deleted: true,
     })
     expect(await text('DELETE', `/sources/assignments/${id}`)).toBe(
       errorText(404, 'not_found', 'Assignment not found'),
@@ -242,13 +252,13 @@ describe('a pool assignment', () => {
     [{ pool: 'default', team_id: 'x' }, invalid('team_id', 'it must be a UUID')],
     [{ pool: 'default', team_id: newId(0) }, errorText(404, 'not_found', 'Team not found')],
     [{ pool: 'default', domain_id: newId(0) }, errorText(404, 'not_found', 'Domain not found')],
-  ])('is rejected for %j', async (body, message) => {
+  ])('rejects the pool assignment %j', async (body, message) => {
     expect(await text('POST', '/sources/assignments', body)).toBe(message)
   })
 })
 
 describe('the doctor', () => {
-  test('reports its findings with the worst status', async () => {
+  test('the doctor reports its findings with the worst status', async () => {
     const { status, json } = await api.call('GET', '/doctor')
     expect([status, json]).toEqual([
       200,
@@ -262,7 +272,7 @@ describe('the doctor', () => {
     ])
   })
 
-  test('checks one domain on request, once for concurrent requests', async () => {
+  test('the doctor checks one domain on request, once for concurrent requests', async () => {
     looked.length = 0
     const ask = () => api.call('GET', '/doctor?domain=ACME.example')
     const answers = await Promise.all([ask(), ask(), ask()])

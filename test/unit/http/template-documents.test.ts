@@ -63,7 +63,7 @@ test.each([
   ['html', { html: '<p>Code</p>' }, { html: '<p>Code</p>' }],
   ['text', { text: 'Code' }, { text: 'Code' }],
   ['null', { document: null }, {}],
-])('writing html, text or null removes the document: %s', async (_, body, after) => {
+])('setting html, text or null removes the document: %s', async (_, body, after) => {
   const id = await make({ document: given })
   const { html, text } = await read(id)
   expect((await change(id, body)).status).toBe(200)

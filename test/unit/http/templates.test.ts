@@ -7,7 +7,10 @@ const start = async () => void (api = await startApi())
 const stop = () => api.close()
 
 const ORDER = {
-  ...{ name: 'Order', alias: 'order', from: 'Shop <shop@acme.example>', subject: 'Order {{{NUMBER}}}' },
+  name: 'Order',
+  alias: 'order',
+  from: 'Shop <shop@acme.example>',
+  subject: 'Order {{{NUMBER}}}',
   html: '<p>Hi {{{contact.first_name|there}}}: {{{ITEM}}} for {{{PRICE}}}</p>',
   variables: [
     { key: 'NUMBER', type: 'number' },
@@ -27,7 +30,8 @@ const send = (more: object, path = '/emails', key = api.full) =>
 const variables = { NUMBER: 7, ITEM: 'Tea & <b>cake</b>' }
 const template = { id: 'order', variables }
 const refusal = (message: string, statusCode = 422, name = 'validation_error') => ({
-  ...{ status: statusCode, json: { statusCode, message, name } },
+  status: statusCode,
+  json: { statusCode, message, name },
 })
 const emailOf = async (answer: { json: unknown }) =>
   (await api.call('GET', `/emails/${(answer.json as { id: string }).id}`)).json
@@ -53,7 +57,7 @@ describe('invalid template requests', () => {
     [{ alias: newId(0) }, /^Invalid `alias` field: .* not the form of an id/],
     [{ variables: [{ key: 'this', type: 'string' }] }, /`this` is reserved/],
     [{ variables: [{ key: 'A', type: 'date' }] }, /^Invalid `variables\[0\].type` field/],
-  ])('reject a template with %j', async (more, message, name = 'validation_error') => {
+  ])('rejects a template with %j', async (more, message, name = 'validation_error') => {
     const { status, json } = await api.call('POST', '/templates', { ...ORDER, ...more })
     expect([status, json]).toMatchObject([422, { name }])
     expect((json as { message: string }).message).toMatch(message)
@@ -115,20 +119,20 @@ describe('templates', () => {
   beforeEach(start)
   afterEach(stop)
 
-  test('can be created, read by ID and alias, listed, changed and deleted', async () => {
+  test('templates can be created, read by ID and alias, listed, changed and deleted', async () => {
     const id = await make()
     const read = await api.call('GET', '/templates/order')
     expect(read.json).toMatchObject({
-      ...{
-        object: 'template',
-        id,
-        ...ORDER,
-        status: 'draft',
-        published_at: null,
-        text: null,
-        reply_to: null,
-      },
-      ...{ has_unpublished_versions: true, revision: 1, published_version_id: null },
+      object: 'template',
+      id,
+      ...ORDER,
+      status: 'draft',
+      published_at: null,
+      text: null,
+      reply_to: null,
+      has_unpublished_versions: true,
+      revision: 1,
+      published_version_id: null,
       variables: [
         { key: 'NUMBER', type: 'number', fallback_value: null },
         { key: 'ITEM', type: 'string', fallback_value: null },
@@ -137,19 +141,27 @@ describe('templates', () => {
     })
     expect((await api.call('GET', `/templates/${id.toUpperCase()}`)).json).toEqual(read.json)
     expect((await api.call('GET', '/templates?text=ORD&status=draft')).json).toMatchObject({
-      ...{ object: 'list', has_more: false, data: [{ id, name: 'Order', alias: 'order', emails: 0 }] },
+      object: 'list',
+      has_more: false,
+      data: [{ id, name: 'Order', alias: 'order', emails: 0 }],
     })
     const change = { name: null, subject: '', replyTo: ['a@acme.example'], alias: null, revision: 1 }
     const changed = await api.call('PATCH', '/templates/order', change)
     expect(changed.json).toEqual({ object: 'template', id })
     expect((await api.call('GET', `/templates/${id}`)).json).toMatchObject({
-      ...{ name: 'Order', alias: null, subject: null, reply_to: ['a@acme.example'], revision: 2 },
+      name: 'Order',
+      alias: null,
+      subject: null,
+      reply_to: ['a@acme.example'],
+      revision: 2,
     })
     expect(await api.call('PATCH', `/templates/${id}`, { ...change, subject: 'x' })).toMatchObject(
       refusal('The template has changed since you opened it. Load it again, then repeat your change.', 409),
     )
     expect((await api.call('DELETE', `/templates/${id}`)).json).toEqual({
-      ...{ object: 'template', id, deleted: true },
+      object: 'template',
+      id,
+      deleted: true,
     })
     for (const [method, path] of [
       ['GET', ''],
@@ -164,7 +176,7 @@ describe('templates', () => {
       ).toMatchObject(refusal('Template not found', 404, 'not_found'))
   })
 
-  test("can't share an alias", async () => {
+  test('two templates cannot share an alias', async () => {
     await make()
     const taken = refusal('Another template already has the alias `order`.', 409)
     expect(await api.call('POST', '/templates', ORDER)).toMatchObject(taken)
@@ -172,12 +184,14 @@ describe('templates', () => {
     expect(await api.call('PATCH', `/templates/${other}`, { alias: 'order' })).toMatchObject(taken)
   })
 
-  test('can be published, changed, restored and duplicated', async () => {
+  test('templates can be published, changed, restored and duplicated', async () => {
     const id = await make()
     expect((await publish('order')).json).toEqual({ object: 'template', id })
     await api.call('PATCH', '/templates/order', { html: '<p>new</p>' })
     expect((await api.call('GET', '/templates/order')).json).toMatchObject({
-      ...{ status: 'published', has_unpublished_versions: true, html: '<p>new</p>' },
+      status: 'published',
+      has_unpublished_versions: true,
+      html: '<p>new</p>',
     })
     const list = (await api.call('GET', '/templates/order/versions')).json as {
       data: { id: string; author: string; published_at: string | null }[]
@@ -189,7 +203,10 @@ describe('templates', () => {
     const first = list.data[1]!.id
     const version = `/templates/order/versions/${first}`
     expect((await api.call('GET', version)).json).toMatchObject({
-      ...{ object: 'template_version', id: first, template_id: id, html: ORDER.html },
+      object: 'template_version',
+      id: first,
+      template_id: id,
+      html: ORDER.html,
     })
     expect((await api.call('POST', `${version}/restore`)).json).toEqual({ object: 'template', id })
     expect((await api.call('GET', '/templates/order')).json).toMatchObject({ html: ORDER.html })
@@ -198,18 +215,24 @@ describe('templates', () => {
     )
     const copy = (await api.call('POST', '/templates/order/duplicate')).json as { id: string }
     expect((await api.call('GET', `/templates/${copy.id}`)).json).toMatchObject({
-      ...{ name: 'Order (copy)', alias: null, status: 'draft', html: ORDER.html, subject: ORDER.subject },
+      name: 'Order (copy)',
+      alias: null,
+      status: 'draft',
+      html: ORDER.html,
+      subject: ORDER.subject,
     })
   })
 
-  test('are sent in their published version, which the email refers to', async () => {
+  test('the published version of a template is sent, and the email refers to it', async () => {
     const id = await make()
     const published = (await api.call('GET', '/templates/order')).json as { current_version_id: string }
     await publish(id)
     await api.call('PATCH', '/templates/order', { html: 'draft', subject: 'draft' })
     const sent = await emailOf(await send({ template }, '/emails', api.sending))
     expect(sent).toMatchObject({
-      ...{ from: 'Shop <shop@acme.example>', subject: 'Order 7', to: ['ada@customer.example'] },
+      from: 'Shop <shop@acme.example>',
+      subject: 'Order 7',
+      to: ['ada@customer.example'],
       html: '<p>Hi there: Tea & <b>cake</b> for 25</p>',
       text: 'Hi there: Tea & cake for 25',
       template: { id, version_id: published.current_version_id },
@@ -223,14 +246,16 @@ describe('templates', () => {
       text: null,
     }
     expect(await emailOf(await send({ ...own, template: { id, variables } }, '/email'))).toMatchObject({
-      ...{ from: 'me@acme.example', subject: 'Mine {{{x}}}', reply_to: ['r@acme.example'] },
+      from: 'me@acme.example',
+      subject: 'Mine {{{x}}}',
+      reply_to: ['r@acme.example'],
     })
     // Typed clients send unset fields as null.
     const plain = { from: 'me@acme.example', subject: 'x', text: 'x', template: null }
     expect(await emailOf(await send(plain))).not.toHaveProperty('template')
   })
 
-  test('get the fields of a single recipient from the contact, escaped', async () => {
+  test('a template gets the fields of a single recipient from the contact, escaped', async () => {
     await make()
     await publish('order')
     await api.call('POST', '/contacts', { email: 'ada@customer.example', first_name: '<script>Ada' })
@@ -240,7 +265,7 @@ describe('templates', () => {
     expect(await emailOf(await send({ template, ...two }))).toMatchObject({ html: /^<p>Hi there: / })
   })
 
-  test('send the draft to one address in a test', async () => {
+  test('a test sends the draft of a template to one address', async () => {
     const id = await make()
     const test = (body: object) => api.call('POST', `/templates/${id}/test`, body)
     const sent = await emailOf(await test({ to: 'ada@customer.example', variables }))
@@ -255,7 +280,7 @@ describe('templates', () => {
     )
   })
 
-  test('replace the unsubscribe tag with the link of a single recipient, and reject several recipients', async () => {
+  test('the unsubscribe tag becomes the link of a single recipient, and several recipients are rejected', async () => {
     const html = '<a href="{{{RESEND_UNSUBSCRIBE_URL}}}">Leave</a>'
     await make({
       alias: 'leaving',
@@ -286,16 +311,17 @@ describe('templates', () => {
     expect(tested).toMatchObject({ html: like(/^<a href="#">Leave<\/a>/) })
   })
 
-  test('keep the subject on one line, even with line breaks in variables', async () => {
+  test('the subject stays on one line, even with line breaks in variables', async () => {
     await make({ subject: 'For {{{ITEM}}}' })
     await publish('order')
     const hostile = { ...variables, ITEM: 'a\r\nBcc: b@c.example {{{NUMBER}}}' }
     expect(await emailOf(await send({ template: { id: 'order', variables: hostile } }))).toMatchObject({
-      ...{ subject: 'For a Bcc: b@c.example {{{NUMBER}}}', bcc: null },
+      subject: 'For a Bcc: b@c.example {{{NUMBER}}}',
+      bcc: null,
     })
   })
 
-  test('can be used in a batch, and in permissive mode the valid emails are sent', async () => {
+  test('templates can be used in a batch, and in permissive mode the valid emails are sent', async () => {
     await make()
     await publish('order')
     const [good, bad] = [
@@ -312,7 +338,7 @@ describe('templates', () => {
     expect(await api.count()).toBe(1)
   })
 
-  test('get the first response for a repeated idempotency key after they were deleted', async () => {
+  test('a repeated idempotency key gets the first response even if the template was deleted', async () => {
     await make()
     await publish('order')
     const body = { to: 'ada@customer.example', template }
@@ -325,7 +351,7 @@ describe('templates', () => {
     })
   })
 
-  test("can't be read with a sending key", async () => {
+  test('templates cannot be read with a sending key', async () => {
     await make()
     const headers = { authorization: `Bearer ${api.sending}` }
     expect(await api.call('GET', '/templates', undefined, headers)).toMatchObject({ status: 401 })

@@ -19,19 +19,22 @@ const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 describe('the settings of the unsubscribe page', () => {
-  test('can be changed in part and reset, and the page shows them', async () => {
+  test('the settings of the page can be changed in part and reset, and the page shows them', async () => {
     const read = async () => (await api.call('GET', '/unsubscribe-page')).json
     await api.call('PATCH', '/unsubscribe-page', {
-      ...{ words: { de: { title: ' Tschüss? ', text: null } }, accent_color: '#B3261E', logo: PIXEL },
+      words: { de: { title: ' Tschüss? ', text: null } },
+      accent_color: '#B3261E',
+      logo: PIXEL,
       postal_address: 'Acme\r\n1 Main St',
     })
     expect(await read()).toMatchObject({
-      ...{
-        object: 'unsubscribe_page',
-        words: { de: { title: 'Tschüss?', text: null } },
-        background_color: '#ffffff',
-      },
-      ...{ accent_color: '#b3261e', logo: PIXEL, postal_address: 'Acme\n1 Main St', default_language: 'en' },
+      object: 'unsubscribe_page',
+      words: { de: { title: 'Tschüss?', text: null } },
+      background_color: '#ffffff',
+      accent_color: '#b3261e',
+      logo: PIXEL,
+      postal_address: 'Acme\n1 Main St',
+      default_language: 'en',
     })
     const text = await germanPage()
     expect(text).toContain('<h1>Tschüss?</h1>')
@@ -60,21 +63,19 @@ describe('the settings of the unsubscribe page', () => {
       '`words.en.title` field: at most 100 characters',
     ],
     [{ postal_address: 'a\u0000b' }, '`postal_address` field: at most 300 characters'],
-  ])('reject %j', async (body, message) => {
+  ])('rejects the page settings %j', async (body, message) => {
     const before = (await api.call('GET', '/unsubscribe-page')).json
     const { status, json } = await api.call('PATCH', '/unsubscribe-page', body)
     expect([status, (json as { message: string }).message]).toEqual([422, expect.stringContaining(message)])
     expect((await api.call('GET', '/unsubscribe-page')).json).toEqual(before)
   })
 
-  test('can be read by viewers and changed by developers, not by sending keys, and changes are audited', async () => {
+  test('viewers can read the page settings, developers can change them, sending keys cannot, and changes are audited', async () => {
     const as = async (role: 'viewer' | 'developer', method: string, body?: unknown) =>
       ask(`${api.url}/unsubscribe-page`, method, body, {
-        ...{
-          cookie: await join(api, { role }),
-          'x-requested-with': 'dashboard',
-          'sec-fetch-site': 'same-origin',
-        },
+        cookie: await join(api, { role }),
+        'x-requested-with': 'dashboard',
+        'sec-fetch-site': 'same-origin',
       })
     expect((await as('viewer', 'GET')).status).toBe(200)
     expect((await as('viewer', 'PATCH', { postal_address: 'x' })).status).toBe(403)
@@ -83,7 +84,9 @@ describe('the settings of the unsubscribe page', () => {
     expect((await api.call('GET', '/unsubscribe-page', undefined, sending)).status).toBe(401)
     const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 1 }, api.clock.now())
     expect(items[0]).toMatchObject({
-      ...{ action: 'unsubscribe_page.update', actorKind: 'user', before: { postal_address: null } },
+      action: 'unsubscribe_page.update',
+      actorKind: 'user',
+      before: { postal_address: null },
       after: { postal_address: 'Audited St' },
     })
   })

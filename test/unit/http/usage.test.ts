@@ -23,7 +23,7 @@ describe('the rate limit', () => {
   /** Advances time until all rate-limit buckets are full again. */
   const rest = () => api.clock.advance(1000)
 
-  test('is reported in the old and the new RateLimit header fields', async () => {
+  test('the rate limit is reported in the old and the new RateLimit header fields', async () => {
     await start({ perSecond: 50 })
     const answer = await api.call('GET', '/domains')
     expect(rateHeaders(answer)).toEqual({
@@ -60,7 +60,7 @@ describe('the rate limit', () => {
     expect((await api.call('POST', '/emails', hello)).status).toBe(200)
   })
 
-  test('is shared by all keys of the team', async () => {
+  test('the rate limit is shared by all keys of the team', async () => {
     await start(slow)
     const tokens = [api.full, api.sending]
     const answers = await Promise.all(
@@ -78,14 +78,14 @@ describe('the rate limit', () => {
     ['an unknown email', 404, 'GET', '/emails/0197c3e2-5a71-7000-8000-1c2d3e4f5061', undefined],
     ['an unknown path', 404, 'GET', '/nowhere', undefined],
     ['a wrong method', 405, 'DELETE', '/emails', undefined],
-  ])('is reported with errors, too: %s', async (_name, status, method, path, body) => {
+  ])('the rate limit is also reported with errors: %s', async (_name, status, method, path, body) => {
     await start({ perSecond: 50 })
     const answer = await api.call(method, path, body)
     expect(answer.status).toBe(status)
     expect(rateHeaders(answer)).toMatchObject({ 'ratelimit-limit': '50', 'ratelimit-remaining': '49' })
   })
 
-  test('is reported to a key without permission', async () => {
+  test('the rate limit is reported to a key without permission', async () => {
     await start({ perSecond: 50 })
     const answer = await ask(`${api.url}/domains`, 'GET', undefined, {
       authorization: `Bearer ${api.sending}`,
@@ -118,7 +118,7 @@ describe('the rate limit', () => {
     },
   )
 
-  test("doesn't apply to people in the dashboard", async () => {
+  test('the rate limit does not apply to people in the dashboard', async () => {
     await start(slow)
     const signedIn = await ask(`${api.url}/session`, 'POST', { email: owner.email, password: owner.password })
     const cookie = sessionCookie(signedIn)
@@ -152,7 +152,7 @@ describe('quotas', () => {
     headers.get('x-resend-monthly-quota'),
   ]
 
-  test('count every recipient, reject emails over the limit, and report the usage', async () => {
+  test('quotas count every recipient, reject emails over the limit, and are reported with the usage', async () => {
     await startOn('free')
     expect(quotaHeaders(await send(2))).toEqual(['2', '2'])
     expect(quotaHeaders(await send(1))).toEqual(['3', '3'])
@@ -176,7 +176,7 @@ describe('quotas', () => {
     expect(quotaHeaders(await send(1))).toEqual(['1', '1'])
   })
 
-  test('are checked after permissions: an unknown domain gets a 403 even if the quota is used up', async () => {
+  test('quotas are checked after permissions: an unknown domain gets a 403 even if the quota is used up', async () => {
     await startOn('free')
     await send(3)
     expect((await send(1)).status).toBe(429)
@@ -188,19 +188,19 @@ describe('quotas', () => {
     expect(elsewhere.status).toBe(403)
   })
 
-  test('without a daily limit report no daily usage', async () => {
+  test('a plan without a daily limit reports no daily usage', async () => {
     await startOn('monthly')
     expect(quotaHeaders(await send(2))).toEqual([null, '2'])
     expect((await send(1)).status).toBe(429)
   })
 
-  test('of a plan without limits reject nothing, but still count', async () => {
+  test('a plan without limits rejects nothing, but still counts', async () => {
     await startOn('unlimited')
     await send(50)
     expect(quotaHeaders(await send(1))).toEqual([null, '51'])
   })
 
-  test('are checked last: a domain that may not send gets a 403 in /emails and /emails/batch', async () => {
+  test('quotas are checked last: a domain that may not send gets a 403 in /emails and /emails/batch', async () => {
     await startOn('free')
     await send(3)
     const from = (domain: string) => ({ ...hello, from: `a@${domain}` })
@@ -218,7 +218,7 @@ describe('quotas', () => {
     }
   })
 
-  test("don't count rejected emails", async () => {
+  test('quotas do not count rejected emails', async () => {
     await startOn('free')
     await api.call('POST', '/emails', { ...hello, from: 'a@new.example' })
     await api.call('POST', '/emails', { ...hello, to: 'nobody' })
@@ -226,7 +226,7 @@ describe('quotas', () => {
     expect(quotaHeaders(await send(3))).toEqual(['3', '3'])
   })
 
-  test('apply a change of plan within about a second', async () => {
+  test('a change of plan applies within about a second', async () => {
     await startOn('unlimited')
     await send(3)
     await api.storage.setPlan({ teamId: api.teamId, plan: 'free' }, api.clock.now())
@@ -234,7 +234,7 @@ describe('quotas', () => {
     expect((await send(1)).status).toBe(429)
   })
 
-  test('and usage are reported by GET /usage to every key', async () => {
+  test('GET /usage reports quotas and usage to every key', async () => {
     await startOn('free')
     await send(2)
     const answer = await ask(`${api.url}/usage`, 'GET', undefined, { authorization: `Bearer ${api.sending}` })
@@ -256,7 +256,7 @@ describe('quotas', () => {
     })
   })
 
-  test('without limits are reported as null for the day and the largest integer for the month', async () => {
+  test('missing limits are reported as null for the day and the largest integer for the month', async () => {
     await startOn('unlimited')
     const { emails } = (await api.call('GET', '/usage')).json as {
       emails: Record<string, { limit: unknown }>
@@ -264,7 +264,7 @@ describe('quotas', () => {
     expect([emails.daily!.limit, emails.monthly!.limit]).toEqual([null, Number.MAX_SAFE_INTEGER])
   })
 
-  test("have a history of 30 days and 12 months, which sending keys can't read", async () => {
+  test('the usage history covers 30 days and 12 months, and sending keys cannot read it', async () => {
     await startOn('unlimited')
     await send(2)
     await api.clock.advance(20 * 86_400_000)

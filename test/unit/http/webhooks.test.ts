@@ -55,9 +55,18 @@ async function failed(webhookId: string, deliveryId: string): Promise<void> {
   const room = { limit: 100, each: 100, failing: 100, failures: 3, inFlight: {}, pauses: [30_000] }
   await api.storage.leaseWebhookDeliveries(room, now)
   const attempt = {
-    ...{ id: newId(now), deliveryId, webhookId, teamId: api.teamId, sentAt: now, durationMs: 1240 },
-    ...{ status: 503, error: 'The endpoint returned status 503.', ip: '192.0.2.1' },
-    ...{ requestHeaders: {}, responseHeaders: {}, response: '' },
+    id: newId(now),
+    deliveryId,
+    webhookId,
+    teamId: api.teamId,
+    sentAt: now,
+    durationMs: 1240,
+    status: 503,
+    error: 'The endpoint returned status 503.',
+    ip: '192.0.2.1',
+    requestHeaders: {},
+    responseHeaders: {},
+    response: '',
   }
   const disable = { failingBefore: 0, leastFailures: 1000, reason: 'dead' }
   const outcome = { success: false as const, dueAt: null }
@@ -96,12 +105,15 @@ describe('replaying selected events', () => {
     expect(await statesOf(id)).toEqual({ [a]: 'pending', [b]: 'failed', [c]: 'pending' })
     const { data } = (await api.call('GET', '/audit?action=webhook.replay')).json as { data: object[] }
     expect(data[0]).toMatchObject({
-      ...{ action: 'webhook.replay', target: `webhook ${id}`, outcome: 'done' },
-      ...{ details: { event_ids: [a, c, a] }, after: { events: 2 } },
+      action: 'webhook.replay',
+      target: `webhook ${id}`,
+      outcome: 'done',
+      details: { event_ids: [a, c, a] },
+      after: { events: 2 },
     })
   })
 
-  test('rejects invalid selections by field, and requeues nothing', async () => {
+  test('rejects an invalid selection with an error that names the field, and requeues nothing', async () => {
     const [id, other] = [await made('https://hooks.example/some'), await made('https://hooks.example/other')]
     const [mine, theirs] = [await told(id, 'email.sent', {}), await told(other, 'email.sent', {})]
     for (const [hook, one] of [
@@ -136,7 +148,7 @@ describe('replaying selected events', () => {
 describe('the webhook event log', () => {
   const plain = { erased: false, removed: false }
 
-  test('shows the subject of each event, and its latest request', async () => {
+  test('the event log shows the subject of each event, and its latest request', async () => {
     const id = await made('https://hooks.example/about')
     const to = ['ada@x.example']
     const email = await send(to[0]!)
@@ -158,7 +170,9 @@ describe('the webhook event log', () => {
       ['email.sent', { object: 'email', id: email, names: to, subject: 'Your receipt', ...plain }],
     ])
     expect(listed[3]!.last_request).toMatchObject({
-      ...{ http_status_code: 503, duration_ms: 1240, error: 'The endpoint returned status 503.' },
+      http_status_code: 503,
+      duration_ms: 1240,
+      error: 'The endpoint returned status 503.',
     })
     expect(listed[0]!.last_request).toBeNull()
     expect((await api.call('GET', `/webhooks/${id}/events/${sent}`)).json).toMatchObject(listed[3]!)
@@ -166,7 +180,7 @@ describe('the webhook event log', () => {
     expect(data).toEqual([{ ...listed[3], webhook_id: id }])
   })
 
-  test('shows that an email was removed, or its recipient erased', async () => {
+  test('the event log shows that an email was removed, or its recipient erased', async () => {
     const id = await made('https://hooks.example/gone')
     const email = await send('eve@x.example')
     const about = { to: ['eve@x.example'], subject: 'Your receipt' }
@@ -180,7 +194,11 @@ describe('the webhook event log', () => {
     expect((await eventsOf(id)).map((one) => one.about)).toEqual([
       { object: 'email', id: gone, names: ['bob@x.example'], subject: '', erased: false, removed: true },
       {
-        ...{ object: 'email', id: email, subject: '', erased: true, removed: false },
+        object: 'email',
+        id: email,
+        subject: '',
+        erased: true,
+        removed: false,
         names: [expect.stringMatching(/^erased-[0-9a-f]{16}@erased\.invalid$/)],
       },
     ])

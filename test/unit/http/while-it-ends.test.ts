@@ -40,7 +40,7 @@ async function reset(): Promise<void> {
 
 const signIn = (password: string) => ask(`${api.url}/session`, 'POST', { email: owner.email, password })
 
-test('a password reset during a sign-in with the old password makes the sign-in fail', async () => {
+test('a sign-in with the old password fails if the password is reset meanwhile', async () => {
   await start()
   const thief = openBrowser(api.url)
   before = { method: 'createSession', act: reset }
@@ -49,7 +49,7 @@ test('a password reset during a sign-in with the old password makes the sign-in 
   expect((await signIn(NEW)).status).toBe(200)
 })
 
-test('a password reset during a password change makes the change fail', async () => {
+test('a password change fails if the password is reset meanwhile', async () => {
   await start()
   const thief = openBrowser(api.url)
   expect((await thief.call('POST', '/session', owner)).status).toBe(200)
@@ -60,7 +60,7 @@ test('a password reset during a password change makes the change fail', async ()
   expect((await signIn(NEW)).status).toBe(200)
 })
 
-test('a password reset while a passkey is added discards the passkey', async () => {
+test('a password reset discards a passkey that is being added', async () => {
   await start()
   const origin = api.url.replace('127.0.0.1', 'localhost')
   const thief = openBrowser(origin)

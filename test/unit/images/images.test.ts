@@ -12,7 +12,7 @@ const said = (bytes: Buffer): string => {
 }
 
 describe.each(SAMPLES)('cleaning %s', (type, bytes, width, height) => {
-  test('detects the type and removes metadata', () => {
+  test('detects the type of an image and removes its metadata', () => {
     expect(bytes.toString('latin1')).toContain(METADATA)
     const clean = cleanImage(bytes)
     expect(clean).toMatchObject({ type, width, height })
@@ -25,7 +25,7 @@ describe.each(SAMPLES)('cleaning %s', (type, bytes, width, height) => {
     expect(cleanImage(Buffer.from(body)).body).toEqual(body)
   })
 
-  test('rejects an image truncated anywhere', () => {
+  test('rejects an image truncated at any byte', () => {
     const body = Buffer.from(cleanImage(bytes).body)
     const accepted = Array.from({ length: body.length }, (_, end) => end).filter(
       (end) => said(body.subarray(0, end)) === 'accepted',
@@ -34,7 +34,7 @@ describe.each(SAMPLES)('cleaning %s', (type, bytes, width, height) => {
   })
 })
 
-test('cleaning keeps the pixels', () => {
+test('removing metadata keeps the pixels', () => {
   expect(cleanImage(png()).body).toEqual(png(2, 1, { extra: false }))
   const scans = Buffer.from([0x12, 0xff, 0x00, 0xff, 0xd0, 0x34, 0xff, 0xda])
   expect(Buffer.from(cleanImage(jpeg()).body).includes(scans)).toBe(true)
@@ -42,7 +42,7 @@ test('cleaning keeps the pixels', () => {
   expect(Buffer.from(cleanImage(webp()).body).readUInt8(20)).toBe(0)
 })
 
-test('cleaning keeps the orientation of photos', () => {
+test('removing metadata keeps the orientation of photos', () => {
   const { body } = cleanImage(jpeg(6))
   const exif = Buffer.from(body).indexOf('Exif')
   expect(exif).toBeGreaterThan(0)
@@ -58,11 +58,11 @@ test.each([
   ['an empty file', ''],
   ['a PDF', '%PDF-1.7'],
   ['a RIFF that is no WebP', 'RIFF\x04\0\0\0WAVE'],
-])('%s is rejected as an image', (_, text) => {
+])('rejects %s as an image', (_, text) => {
   expect(said(Buffer.from(text, 'latin1'))).toContain('not an image that emails can show')
 })
 
-test('image dimensions and size are limited', () => {
+test('limits the dimensions and size of images', () => {
   expect(said(png(6000, 4000))).toBe('accepted')
   expect(said(png(6001, 1))).toContain('6001 × 1 pixels')
   expect(said(png(6000, 6000))).toContain('25 million')

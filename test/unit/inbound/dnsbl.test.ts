@@ -3,7 +3,7 @@ import { systemClock } from '../../../appliance/clock/clock.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createPublicMx } from '../../../appliance/inbound/public-mx.ts'
 import { createDnsbl, type DnsblDeps } from '../../../appliance/inbound/dnsbl.ts'
-import type { Addressee, Inbound } from '../../../appliance/inbound/inbound.ts'
+import type { ResolvedRecipient, MailReceiver } from '../../../appliance/inbound/inbound.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { createTestClock } from '../../world/clock.ts'
@@ -37,7 +37,7 @@ test.each([
   ['9.9.9.3', '3.9.9.9', ['127.255.255.254'], 'failed'],
   ['9.9.9.4', '4.9.9.9', ['203.0.113.9'], 'failed'],
   ['9.9.9.5', '5.9.9.9', undefined, 'clear'],
-])('for %s, the lookup of %s with the answer %j counts as %s', async (ip, labels, codes, result) => {
+])('for %s, looking up %s with the answer %j counts as %s', async (ip, labels, codes, result) => {
   world.dns.set(`${labels}.two.test`, codes ? { A: codes } : 'NXDOMAIN')
   const { dnsbl, counted } = open()
   expect(await dnsbl.listedBy(ip)).toBe(result === 'listed' ? 'two.test' : null)
@@ -75,12 +75,12 @@ test('a zone that fails or times out does not count as listed', async () => {
   expect(silent.counted).toEqual(['one.test failed'])
 })
 
-test("a listed server is rejected for receiving domains with the zone's name, but may return bounces", async () => {
+test('a listed server is rejected by receiving domains with the name of the zone, but may return bounces', async () => {
   const nobody = { emailId: null, proven: false, receiver: null, reported: null }
   const receiver = { teamId: 't', domainId: 'd', status: 'verified' as const, rules: [] }
-  const addressee: Inbound['addressee'] = ({ address, local }) =>
-    Promise.resolve<Addressee>({ ...nobody, address, receiver: local === 'ada' ? receiver : null })
-  const inbound = { addressee, limitOf: () => 1000, receivedBytes: 1000 } as unknown as Inbound
+  const addressee: MailReceiver['addressee'] = ({ address, local }) =>
+    Promise.resolve<ResolvedRecipient>({ ...nobody, address, receiver: local === 'ada' ? receiver : null })
+  const inbound = { addressee, limitOf: () => 1000, receivedBytes: 1000 } as unknown as MailReceiver
   const door = createPublicMx(inbound, { listedBy: () => Promise.resolve('one.test') })
   const client = { helo: 'x', extended: true, tls: null, trusted: false, caller: null }
   const arriving = await door.begin(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { loadBounces, loadReturnedMail } from '../../../appliance/config/config.ts'
-import { judgeReturned } from '../../../appliance/inbound/judge-returned.ts'
-import { readReturned } from '../../../appliance/inbound/reading/read-returned.ts'
+import { loadBounceRules, loadReturnedMailRules } from '../../../appliance/config/config.ts'
+import { evaluateReturnedMail } from '../../../appliance/inbound/judge-returned.ts'
+import { classifyReturnedMessage } from '../../../appliance/inbound/reading/read-returned.ts'
 import type { ReturnedDelivery } from '../../../appliance/storage/storage.ts'
 import { shippedRules } from './rules.ts'
 import { AUTO_REPLIES, CHALLENGES, NEAR_MISSES } from './samples/automatic.ts'
@@ -12,15 +12,23 @@ import type { Sample } from './samples/sample.ts'
 import { NOT_FINAL, STRUCTURED } from './samples/structured.ts'
 
 const reading = shippedRules()
-const rules = [...loadReturnedMail().reasons, ...loadBounces()]
+const rules = [...loadReturnedMailRules().reasons, ...loadBounceRules()]
 
 const delivery = (recipient: string, more: Partial<ReturnedDelivery> = {}): ReturnedDelivery => ({
-  ...{ id: recipient, recipient, state: 'delivered', leased: false, complained: false },
+  id: recipient,
+  recipient,
+  state: 'delivered',
+  leased: false,
+  complained: false,
   ...more,
 })
 
 const judge = (message: string, deliveries: ReturnedDelivery[], toReturnPath = true) =>
-  judgeReturned(readReturned(Buffer.from(message), reading), { deliveries, toReturnPath }, rules)
+  evaluateReturnedMail(
+    classifyReturnedMessage(Buffer.from(message), reading),
+    { deliveries, toReturnPath },
+    rules,
+  )
 
 /** Returns a Postfix report about one recipient. */
 const dsn = (recipient: string, status = '5.1.1', text = '550 5.1.1 User unknown') =>
@@ -46,7 +54,7 @@ const dsn = (recipient: string, status = '5.1.1', text = '550 5.1.1 User unknown
   ].join('\r\n')
 
 describe('a bounce for the only recipient of an email', () => {
-  test('bounces the delivery, and suppresses an invalid address', () => {
+  test('a bounce for the only recipient bounces the delivery, and suppresses an invalid address', () => {
     const { report, bounces, complaints } = judge(dsn('Ada@X.example'), [delivery('ada@x.example')])
     expect(report).toMatchObject({ kind: 'bounce', reportingMta: 'mx.example' })
     expect(report.entries).toMatchObject([{ deliveryId: 'ada@x.example', effect: 'suppressed' }])
@@ -67,7 +75,7 @@ describe('a bounce for the only recipient of an email', () => {
     ])
   })
 
-  test('does not suppress the address for a full mailbox or a delivery timeout', () => {
+  test('a bounce for a full mailbox or a delivery timeout does not suppress the address', () => {
     for (const [status, text, type] of [
       ['5.2.2', '552 5.2.2 Mailbox full', 'Permanent'],
       ['4.4.1', '451 4.4.1 Connection timed out', 'Transient'],
@@ -78,7 +86,7 @@ describe('a bounce for the only recipient of an email', () => {
     }
   })
 
-  test('has no effect if it is about another address', () => {
+  test('a bounce for another address has no effect', () => {
     const { report, bounces } = judge(dsn('eve@x.example'), [delivery('ada@x.example')])
     expect([report.entries[0]!.effect, bounces]).toEqual(['stranger', []])
   })
@@ -88,12 +96,12 @@ describe('a bounce for the only recipient of an email', () => {
     { state: 'waiting' as const },
     { state: 'canceled' as const },
     { complained: true },
-  ])('has no effect on a delivery with %j', (more) => {
+  ])('a bounce has no effect on a delivery with %j', (more) => {
     const { report, bounces } = judge(dsn('ada@x.example'), [delivery('ada@x.example', more)])
     expect([report.entries[0]!.effect, bounces]).toEqual(['unchanged', []])
   })
 
-  test('that lists the recipient twice counts once', () => {
+  test('a bounce that lists the recipient twice counts once', () => {
     const twice = dsn('ada@x.example').replace(
       '--b--',
       ['', 'Final-Recipient: rfc822; ada@x.example', 'Action: failed', 'Status: 5.1.1', '--b--'].join('\r\n'),
@@ -102,7 +110,7 @@ describe('a bounce for the only recipient of an email', () => {
   })
 })
 
-test('a bounce for one of several recipients does not suppress, because another recipient could forge it', () => {
+test('a bounce for one of several recipients does not suppress, as another recipient could forge it', () => {
   const two = [delivery('ada@x.example'), delivery('bob@x.example')]
   const { report, bounces } = judge(dsn('bob@x.example'), two)
   expect(report.entries).toMatchObject([{ deliveryId: 'bob@x.example', effect: 'bounced' }])
@@ -115,7 +123,11 @@ test('a message not sent to the return path changes nothing, unless it is a comp
 })
 
 test('an unreadable message changes nothing', () => {
-  const judged = judgeReturned(null, { deliveries: [delivery('ada@x.example')], toReturnPath: true }, rules)
+  const judged = evaluateReturnedMail(
+    null,
+    { deliveries: [delivery('ada@x.example')], toReturnPath: true },
+    rules,
+  )
   expect(judged).toMatchObject({ report: { kind: 'unreadable', entries: [] }, bounces: [], complaints: [] })
 })
 
@@ -133,7 +145,7 @@ describe('the sample messages', () => {
       expect([report.kind, bounces, complaints]).toEqual([report.kind, [], []])
   })
 
-  test('every bounce sample bounces, and suppresses only if the sample marks the address invalid', () => {
+  test('every bounce sample causes a bounce, and suppresses only if the sample marks the address invalid', () => {
     for (const [at, { bounces }] of changes([...STRUCTURED, ...PLAIN]).entries()) {
       const sample = [...STRUCTURED, ...PLAIN][at]!
       expect([sample.name, bounces.length]).toEqual([sample.name, 1])

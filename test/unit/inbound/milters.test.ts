@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createMilters } from '../../../appliance/inbound/public-mx.ts'
-import { askMilter, judgeMilter } from '../../../appliance/insights/spam-filter.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { pingMilter, evaluateMilter } from '../../../appliance/insights/spam-filter.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { number, type Said, type Script, startMilter as startScripted } from '../../world/milter.ts'
 
@@ -31,7 +31,7 @@ function open(milters: string[], unavailable: 'accept' | 'defer' = 'accept') {
     hostname: 'mx.in.example',
     resolver,
     clock,
-    log: silentLogger(),
+    log: createSilentLogger(),
     count,
   }
   return { counted, clock, filter: createMilters(deps) }
@@ -47,7 +47,7 @@ const MESSAGE = {
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
 
 describe('a milter', () => {
-  test('receives the envelope, each field, the body and the common macros', async () => {
+  test('a milter receives the envelope, each field, the body and the common macros', async () => {
     const { address, heard } = await startMilter({})
     const { filter, counted } = open([address])
     expect(await filter.filter(MESSAGE)).toEqual({ bytes: MESSAGE.bytes, quarantined: null })
@@ -72,7 +72,7 @@ describe('a milter', () => {
     ])
   })
 
-  test('is not sent steps it opts out of, and not waited for where it does not reply', async () => {
+  test('a milter is not sent steps it opted out of, nor waited for at steps without a reply', async () => {
     // Without connection, HELO and body; no reply to MAIL, RCPT, fields and the end of the header.
     const steps = 0x01 | 0x02 | 0x10 | 0x4000 | 0x8000 | 0x80 | 0x40000
     const quiet = Object.fromEntries([...'MRLN'].map((letter) => [letter, [] as Said[]]))
@@ -90,14 +90,14 @@ describe('a milter', () => {
     ['a custom reply', ['y', '550 5.7.1 Go away\0'], '554 5.7.1'],
     ['a temporary failure', ['t', ''], '451 4.7.1'],
     ['a custom temporary reply', ['y', '451 4.7.1 Come again\0'], '451 4.7.1'],
-  ])('can reject a message with %s at any step', async (_, answer, expected) => {
+  ])('a milter can reject a message with %s at any step', async (_, answer, expected) => {
     for (const letter of 'CHMRTLNBE') {
       const { address } = await startMilter({ answers: { [letter]: [['p', ''], answer] } })
       await expect(open([address]).filter.filter(MESSAGE)).rejects.toMatchObject({ smtp: expected })
     }
   })
 
-  test('adds, inserts, changes and removes fields, and the next milter sees the changes', async () => {
+  test('a milter adds, inserts, changes and removes fields, and the next milter sees the changes', async () => {
     const first = await startMilter({
       answers: {
         E: [
@@ -126,7 +126,7 @@ describe('a milter', () => {
     expect(seen).toEqual(['X-First', 'SUBJECT', 'X-Last', 'X-Last'])
   })
 
-  test('quarantines a message, over a Unix socket', async () => {
+  test('a milter quarantines a message, over a Unix socket', async () => {
     const path = join(tmpdir(), `posthaste-milter-${process.pid}.sock`)
     closing.push(() => rm(path, { force: true }))
     const { address } = await startMilter(
@@ -187,7 +187,7 @@ describe('a milter', () => {
     ],
     ['sends a packet that is too large', { answers: { E: [['h', 'x'.repeat(200_000)]] } }],
     ['replies with a success code', { answers: { M: [['y', '250 Ok\0']] } }],
-  ])('that %s is ignored, or defers mail if so configured', async (_, script) => {
+  ])('a milter that %s is ignored, or defers mail if so configured', async (_, script) => {
     const { address } = await startMilter(script)
     const { filter, counted } = open([address])
     expect(await filter.filter(MESSAGE)).toEqual({ bytes: MESSAGE.bytes, quarantined: null })
@@ -197,7 +197,7 @@ describe('a milter', () => {
     })
   })
 
-  test('that never answers times out after 30 seconds', async () => {
+  test('a milter that never answers times out after 30 seconds', async () => {
     const { address, heard } = await startMilter({ answers: { E: [['p', '']] } })
     const { filter, clock, counted } = open([address])
     const filtered = filter.filter(MESSAGE)
@@ -207,15 +207,15 @@ describe('a milter', () => {
     expect(counted).toEqual(['0 failed'])
   })
 
-  test('is checked by the doctor', async () => {
+  test('the doctor checks a milter', async () => {
     const { address } = await startMilter({})
     const about = { milter: address, unavailable: 'defer' as const }
-    expect(judgeMilter(await askMilter(address), about)).toMatchObject({
+    expect(evaluateMilter(await pingMilter(address), about)).toMatchObject({
       id: `milter:${address}`,
       status: 'ok',
     })
     const nobody = { milter: 'unix:/nowhere.sock', unavailable: 'defer' as const }
-    expect(judgeMilter(await askMilter(nobody.milter), nobody)).toMatchObject({
+    expect(evaluateMilter(await pingMilter(nobody.milter), nobody)).toMatchObject({
       status: 'failed',
       found:
         "The milter at unix:/nowhere.sock can't be asked (ENOENT). Mail to receiving domains is refused temporarily.",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readReturned } from '../../../appliance/inbound/reading/read-returned.ts'
-import type { Returned } from '../../../appliance/mail/returned.ts'
+import { classifyReturnedMessage } from '../../../appliance/inbound/reading/read-returned.ts'
+import type { ParsedReturnedMessage } from '../../../appliance/mail/returned.ts'
 import { shippedRules } from './rules.ts'
 import { AUTO_REPLIES, CHALLENGES, NEAR_MISSES } from './samples/automatic.ts'
 import { COMPLAINTS, LIKE_COMPLAINTS } from './samples/feedback.ts'
@@ -10,10 +10,10 @@ import type { Sample } from './samples/sample.ts'
 import { NOT_FINAL, STRUCTURED } from './samples/structured.ts'
 
 const rules = shippedRules()
-const read = (message: string): Returned => readReturned(Buffer.from(message), rules)
+const read = (message: string): ParsedReturnedMessage => classifyReturnedMessage(Buffer.from(message), rules)
 
 /** Returns what was read, in a sample's format. */
-function outcome(sample: Sample, { kind, recipients, references }: Returned): object {
+function outcome(sample: Sample, { kind, recipients, references }: ParsedReturnedMessage): object {
   return {
     kind,
     ...(sample.recipients && { recipients: recipients.map(({ final }) => final) }),
@@ -49,7 +49,7 @@ describe.each([
   ['challenges', CHALLENGES, 3],
   ['near misses', NEAR_MISSES, 12],
 ])('the samples of %s', (_, samples, count) => {
-  test('number as many as docs/inbound.md says', () => {
+  test('there are as many samples as docs/inbound.md says', () => {
     expect(samples).toHaveLength(count)
   })
 
@@ -57,7 +57,7 @@ describe.each([
     ['CRLF', (message: string) => message],
     ['LF', (message: string) => message.replaceAll('\r\n', '\n')],
     ['CR', (message: string) => message.replaceAll('\r\n', '\r')],
-  ])('are all classified correctly with %s line endings', (_, turn) => {
+  ])('classifies all samples correctly with %s line endings', (_, turn) => {
     expect(wrong(samples, turn)).toEqual([])
   })
 })
@@ -66,7 +66,7 @@ test('bounce samples come from at least 39 origins', () => {
   expect(new Set(BOUNCES.map(({ origin }) => origin)).size).toBeGreaterThanOrEqual(39)
 })
 
-test('no other class is read as a bounce, a complaint or an invalid address', () => {
+test('classifies no other sample as a bounce, a complaint or an invalid address', () => {
   const others = [...NOT_FINAL, ...PLAIN_DELAYS, ...AUTOMATIC, ...LIKE_COMPLAINTS]
   const found = others.map(({ message }) => read(message))
   expect(found.filter(({ kind }) => kind === 'bounce' || kind === 'complaint')).toEqual([])
@@ -77,7 +77,7 @@ test.each([...DMARC_REPORTS, ...TLS_REPORTS])('finds the attached report in "$na
   expect(read(message)).toMatchObject({ kind, report: expect.any(Uint8Array) as Uint8Array })
 })
 
-test('a returned message yields references to the original email', () => {
+test('returns references to the original email from a returned message', () => {
   const { references } = read(STRUCTURED[0]!.message)
   expect(references).toEqual({
     messageId: '<0197a-1@send.sender.example>',
@@ -90,7 +90,7 @@ test('a returned message yields references to the original email', () => {
   })
 })
 
-test('parse results survive structured cloning between threads', () => {
+test('results can be cloned between threads', () => {
   const found = read(COMPLAINTS[0]!.message)
   expect(structuredClone(found)).toEqual(found)
 })

@@ -1,23 +1,23 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { readDmarcReport } from '../../../appliance/inbound/reading/dmarc.ts'
-import { readReturned } from '../../../appliance/inbound/reading/read-returned.ts'
-import { readTlsReport } from '../../../appliance/inbound/reading/tls-report.ts'
-import { packReport, tlsReport } from '../../../appliance/reports/tls-report.ts'
+import { parseDmarcReport } from '../../../appliance/inbound/reading/dmarc.ts'
+import { classifyReturnedMessage } from '../../../appliance/inbound/reading/read-returned.ts'
+import { parseTlsReport } from '../../../appliance/inbound/reading/tls-report.ts'
+import { compressReport, buildTlsReport } from '../../../appliance/reports/tls-report.ts'
 import { shippedRules } from './rules.ts'
 import { DMARC_REPORTS, dmarcXml, TLS_JSON, TLS_REPORTS, zip } from './samples/reports.ts'
 
 const rules = shippedRules()
-const attached = (message: string): Uint8Array => readReturned(Buffer.from(message), rules).report!
+const attached = (message: string): Uint8Array => classifyReturnedMessage(Buffer.from(message), rules).report!
 
 const reportOf = (bytes: Uint8Array) => {
-  const reading = readDmarcReport(bytes)
+  const reading = parseDmarcReport(bytes)
   if (reading.kind !== 'report') throw new Error(reading.problem)
   return reading.report
 }
 
 describe('DMARC aggregate reports', () => {
-  test.each(DMARC_REPORTS)('"$name" is read', ({ message, count }) => {
+  test.each(DMARC_REPORTS)('reads the DMARC report "$name"', ({ message, count }) => {
     const report = reportOf(attached(message))
     expect(report.records.reduce((sum, one) => sum + one.count, 0)).toBe(count)
     expect(report).toMatchObject({ policy: { domain: 'sender.example', p: 'none' } })
@@ -25,7 +25,7 @@ describe('DMARC aggregate reports', () => {
     expect(Math.floor(report.end / 1000)).toBe(1_795_478_399)
   })
 
-  test('keep every value in the XML', () => {
+  test('a DMARC report keeps every value in the XML', () => {
     const reason = '<reason><type>mailing_list</type><comment>a list</comment></reason>'
     const [first] = reportOf(
       Buffer.from(dmarcXml('all').replace('</policy_evaluated>', `${reason}</policy_evaluated>`)),
@@ -45,7 +45,7 @@ describe('DMARC aggregate reports', () => {
     })
   })
 
-  test('are read with the fields of RFC 9990, and incomplete records are counted as skipped', () => {
+  test('reads the fields of RFC 9990 in a DMARC report, and counts incomplete records as skipped', () => {
     const named = (name: string) =>
       reportOf(attached(DMARC_REPORTS.find((one) => one.name === name)!.message))
     expect(named('RFC 9990').policy).toMatchObject({
@@ -96,24 +96,24 @@ describe('DMARC aggregate reports', () => {
     ],
     ['something else', Buffer.from('<html></html>'), 'not-a-report'],
     ['nothing', Buffer.alloc(0), 'not-a-report'],
-  ])('with %s are rejected', (_, bytes, problem) => {
-    expect(readDmarcReport(bytes)).toEqual({ kind: 'problem', problem })
+  ])('rejects a DMARC report with %s', (_, bytes, problem) => {
+    expect(parseDmarcReport(bytes)).toEqual({ kind: 'problem', problem })
   })
 
-  test('in a modified archive are reported as damaged', () => {
+  test('a DMARC report in a modified archive is reported as damaged', () => {
     const archive = zip([{ name: 'a.xml', bytes: Buffer.from(dmarcXml('x')), stored: true }])
     archive[60]! ^= 1
-    expect(readDmarcReport(archive)).toEqual({ kind: 'problem', problem: 'damaged' })
+    expect(parseDmarcReport(archive)).toEqual({ kind: 'problem', problem: 'damaged' })
   })
 
-  test('do not expand entities other than those of XML', () => {
+  test('does not expand entities in a DMARC report other than those of XML', () => {
     expect(reportOf(Buffer.from(dmarcXml('&lol;&amp;&#65;'))).organization).toBe('&lol;&A')
   })
 })
 
 describe('TLS reports', () => {
-  test.each(TLS_REPORTS)('"$name" is read', ({ message }) => {
-    const reading = readTlsReport(attached(message))
+  test.each(TLS_REPORTS)('reads the TLS report "$name"', ({ message }) => {
+    const reading = parseTlsReport(attached(message))
     expect(reading).toMatchObject({
       kind: 'report',
       report: {
@@ -133,14 +133,14 @@ describe('TLS reports', () => {
     })
   })
 
-  test('sent by Posthaste can be read back', () => {
+  test('reads a TLS report sent by Posthaste', () => {
     const policy = {
       type: 'tlsa' as const,
       domain: 'recipient.example',
       strings: ['3 1 1 ab'],
       mxHosts: ['mx.recipient.example'],
     }
-    const report = tlsReport({
+    const report = buildTlsReport({
       hostname: 'mail.sender.example',
       contact: 'postmaster@sender.example',
       day: '2026-11-24',
@@ -170,7 +170,7 @@ describe('TLS reports', () => {
         },
       ],
     })
-    const reading = readTlsReport(packReport(report))
+    const reading = parseTlsReport(compressReport(report))
     expect(reading).toMatchObject({
       kind: 'report',
       report: {
@@ -203,7 +203,7 @@ describe('TLS reports', () => {
     ['other JSON', Buffer.from('{"a":1}'), 'not-a-report'],
     ['no date range', Buffer.from(JSON.stringify({ ...TLS_JSON, 'date-range': {} })), 'not-a-report'],
     ['too large content', gzipSync(Buffer.alloc(11 * 1024 * 1024, ' ')), 'too-large'],
-  ])('with %s are rejected', (_, bytes, problem) => {
-    expect(readTlsReport(bytes)).toEqual({ kind: 'problem', problem })
+  ])('rejects a TLS report with %s', (_, bytes, problem) => {
+    expect(parseTlsReport(bytes)).toEqual({ kind: 'problem', problem })
   })
 })

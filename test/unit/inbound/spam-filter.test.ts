@@ -3,8 +3,8 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createSpamFilter } from '../../../appliance/inbound/spam-filter.ts'
-import { askSpamFilter, judgeSpamFilter } from '../../../appliance/insights/spam-filter.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { pingSpamFilter, evaluateSpamFilter } from '../../../appliance/insights/spam-filter.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 /** What the fake rspamd answers: a body with its status; null: nothing. */
@@ -46,7 +46,15 @@ function open(change: { unavailable?: 'accept' | 'defer'; url?: string } = {}) {
       return Promise.resolve((found ? records : none) as never)
     },
   }
-  const deps = { resolver, url, unavailable: 'accept' as const, clock, log: silentLogger(), count, ...change }
+  const deps = {
+    resolver,
+    url,
+    unavailable: 'accept' as const,
+    clock,
+    log: createSilentLogger(),
+    count,
+    ...change,
+  }
   return { counted, clock, filter: createSpamFilter(deps) }
 }
 
@@ -87,7 +95,7 @@ test.each([
   ['greylist', false, 'clear'],
   ['add header', true, 'flagged'],
   ['rewrite subject', true, 'flagged'],
-])('after "%s" the message is accepted', async (action, flagged, result) => {
+])('accepts the message if rspamd answers "%s"', async (action, flagged, result) => {
   const symbols = { LIGHT: { score: 0.1 }, NOTE: { score: 0 }, HEAVY: { score: 8 }, GOOD: { score: -0.6 } }
   answer = says(action, { symbols })
   const { filter, counted } = open()
@@ -103,7 +111,7 @@ test.each([
 test.each([
   ['reject', 'inbound_spam', 'rejected'],
   ['soft reject', 'inbound_later', 'deferred'],
-])('after "%s" the message is rejected: %s', async (action, key, result) => {
+])('rejects the message if rspamd answers "%s": %s', async (action, key, result) => {
   answer = says(action)
   const { filter, counted } = open()
   await expect(filter.judge(MESSAGE)).rejects.toMatchObject({ key })
@@ -118,7 +126,7 @@ test.each([
   ['null', { status: 200, body: 'null' }],
   ['more than a megabyte', { status: 200, body: ' '.repeat(1024 * 1024 + 1) }],
 ])(
-  'with %s as the answer, mail is accepted without a verdict, or deferred if so configured',
+  'if rspamd answers with %s, mail is accepted without a verdict, or deferred if so configured',
   async (_, broken) => {
     answer = broken
     const { filter, counted } = open()
@@ -142,7 +150,7 @@ test('a filter that does not answer times out after ten seconds', async () => {
 
 test('doctor reports whether rspamd answers, and how mail is handled if not', async () => {
   const judge = async (at: string, unavailable: 'accept' | 'defer') =>
-    judgeSpamFilter(await askSpamFilter(at), { url: at, unavailable })
+    evaluateSpamFilter(await pingSpamFilter(at), { url: at, unavailable })
   answer = { status: 200, body: 'pong\r\n' }
   expect(await judge(url, 'accept')).toMatchObject({ status: 'ok', found: `rspamd at ${url} answers.` })
   answer = { status: 404, body: 'no' }

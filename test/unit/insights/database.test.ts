@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { examineDatabase } from '../../../appliance/insights/database.ts'
+import { checkDatabase } from '../../../appliance/insights/database.ts'
 import type { DatabaseServer } from '../../../appliance/storage/storage.ts'
 
 const server: DatabaseServer = {
@@ -12,15 +12,15 @@ const server: DatabaseServer = {
 }
 
 const examine = (change: Partial<DatabaseServer>) =>
-  examineDatabase({ databaseServer: async () => ({ ...server, ...change }) })
+  checkDatabase({ databaseServer: async () => ({ ...server, ...change }) })
 
-test('a database server that responds is described, and SQLite yields no finding', async () => {
+test('describes a database server that responds, and returns no finding for SQLite', async () => {
   const found =
     'PostgreSQL 15.14, database posthaste, 120 MB. 12 of 97 connections in use, 5 by Posthaste. Responded in 3 ms.'
   expect(await examine({})).toEqual([
     { id: 'database', title: 'Database server', status: 'ok', found, advice: null },
   ])
-  expect(await examineDatabase({ databaseServer: async () => null })).toEqual([])
+  expect(await checkDatabase({ databaseServer: async () => null })).toEqual([])
 })
 
 test.each<[string, Partial<DatabaseServer>]>([
@@ -28,7 +28,7 @@ test.each<[string, Partial<DatabaseServer>]>([
   ['nearer', { respondedIn: 101 }],
   ['A standby replicates asynchronously', { asyncStandbys: 1 }],
   ['2 standbys replicate asynchronously', { asyncStandbys: 2 }],
-])('a database server with a risk is a warning: %s', async (advice, change) => {
+])('warns of a risk of the database server: %s', async (advice, change) => {
   expect(await examine(change)).toMatchObject([
     { status: 'warning', advice: expect.stringContaining(advice) as string },
   ])
@@ -36,7 +36,7 @@ test.each<[string, Partial<DatabaseServer>]>([
 
 test('a database server that does not respond is a failure with the reason', async () => {
   const databaseServer = () => Promise.reject(new Error('The database server cannot be reached.'))
-  expect(await examineDatabase({ databaseServer })).toMatchObject([
+  expect(await checkDatabase({ databaseServer })).toMatchObject([
     { status: 'failed', found: 'The database server cannot be reached.' },
   ])
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../appliance/config/config.ts'
-import { judgeForecast, measureForecast } from '../../../appliance/insights/disk-forecast.ts'
+import { evaluateForecast, measureForecast } from '../../../appliance/insights/disk-forecast.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../world/clock.ts'
@@ -13,43 +13,44 @@ const MB = 1_000_000
 const NOW = '100 MB used, 900 MB left on the disk.'
 
 const facts = (fullInDays: number | null, days = 7, budget: number | null = null) => ({
-  ...{ days, budget },
+  days,
+  budget,
   disk: { held: 100 * MB, room: 900 * MB, fullInDays },
 })
 
 describe('the disk forecast', () => {
-  test('is skipped before two days are recorded', () => {
-    expect(said(judgeForecast(facts(null, 1)))).toEqual([
+  test('the disk forecast is skipped before two days are recorded', () => {
+    expect(said(evaluateForecast(facts(null, 1)))).toEqual([
       'skipped',
       `${NOW} The growth rate is known after two days; it is recorded once a day.`,
       null,
     ])
   })
 
-  test('is ok if usage does not grow or the disk lasts more than a week', () => {
-    expect(said(judgeForecast(facts(null)))).toEqual([
+  test('the disk forecast is ok if usage does not grow or the disk lasts more than a week', () => {
+    expect(said(evaluateForecast(facts(null)))).toEqual([
       'ok',
       `${NOW} Disk usage did not grow in the last week.`,
       null,
     ])
-    expect(said(judgeForecast(facts(8)))).toEqual([
+    expect(said(evaluateForecast(facts(8)))).toEqual([
       'ok',
       `${NOW} At last week's rate, that lasts 8 days.`,
       null,
     ])
   })
 
-  test('warns with advice if the disk lasts a week or less', () => {
-    const [status, found, advice] = said(judgeForecast(facts(7)))
+  test('the disk forecast warns with advice if the disk lasts a week or less', () => {
+    const [status, found, advice] = said(evaluateForecast(facts(7)))
     expect([status, found]).toEqual(['warning', `${NOW} At last week's rate, that lasts 7 days.`])
     expect(advice).toMatch(
       /^The server accepts no mail when the disk is full\. Shorten the periods in \[retention\], set retention\.disk_budget_mb/,
     )
-    expect(said(judgeForecast(facts(1)))[1]).toMatch(/lasts 1 day\.$/)
+    expect(said(evaluateForecast(facts(1)))[1]).toMatch(/lasts 1 day\.$/)
   })
 
-  test('uses the disk budget if there is one', () => {
-    const [, found, advice] = said(judgeForecast(facts(3, 7, 1000 * MB)))
+  test('the disk forecast uses the disk budget if there is one', () => {
+    const [, found, advice] = said(evaluateForecast(facts(3, 7, 1000 * MB)))
     expect(found).toContain('on the disk or in retention.disk_budget_mb')
     expect(advice).toMatch(/^Above the budget, bodies are deleted early\./)
   })
@@ -67,7 +68,7 @@ describe('measuring the disk forecast', () => {
     rmSync(folder, { recursive: true })
   })
 
-  test('uses the recorded days and the budget', async () => {
+  test('the measured disk forecast uses the recorded days and the budget', async () => {
     const loaded = loadConfig({
       env: { POSTHASTE_HOSTNAME: 'mail.acme.org', POSTHASTE_RETENTION__DISK_BUDGET_MB: '1000' },
       defaultFile: '/nonexistent',

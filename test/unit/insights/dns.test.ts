@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { judgeHelo, judgeHostAddresses } from '../../../appliance/insights/helo.ts'
-import { lookUpPtr, reverseName } from '../../../appliance/dns/reverse.ts'
-import { judgePtr } from '../../../appliance/sources/ptr.ts'
-import { judgeSpfOf } from '../../../appliance/sources/spf.ts'
+import { evaluateHelo, evaluateHostAddresses } from '../../../appliance/insights/helo.ts'
+import { lookUpPtr, buildPtrName } from '../../../appliance/dns/reverse.ts'
+import { evaluatePtr } from '../../../appliance/sources/ptr.ts'
+import { explainSpf } from '../../../appliance/sources/spf.ts'
 import { list, said, startNames, type Names } from './fixtures.ts'
 import {
-  askBlocklist,
-  judgeListing,
-  summarise,
+  queryBlocklist,
+  evaluateListing,
+  summarizeListings,
   lookUpHost,
   looksGeneric,
   evaluateSpf,
@@ -29,7 +29,7 @@ beforeAll(async () => {
     '8.2.0.192.in-addr.arpa': { PTR: 'gone.acme.example' },
     '9.2.0.192.in-addr.arpa': { PTR: 'ip-192-0-2-9.acme.example' },
     'ip-192-0-2-9.acme.example': { A: '192.0.2.9' },
-    [reverseName('2001:db8::1')]: { PTR: HELO },
+    [buildPtrName('2001:db8::1')]: { PTR: HELO },
     '2.0.0.127.bl.test': { A: '127.0.0.2' },
     '2.0.0.127.empty.test': { A: '127.0.0.2' },
     '2.0.0.127.void.test': { A: '127.0.0.2' },
@@ -50,11 +50,11 @@ beforeAll(async () => {
 afterAll(() => names.close())
 
 describe('reverse DNS', () => {
-  const judge = async (ip: string, helo = HELO) => said(judgePtr(await lookUpPtr(names.fresh(), ip), helo))
+  const judge = async (ip: string, helo = HELO) => said(evaluatePtr(await lookUpPtr(names.fresh(), ip), helo))
   const ask = (ip: string, helo = HELO) =>
     `Set the PTR record of ${ip} to ${helo}. The provider of the address can do this, often in its control panel.`
 
-  test('passes if it resolves back to the address, over IPv4 and IPv6', async () => {
+  test('reverse DNS passes if it resolves back to the address, over IPv4 and IPv6', async () => {
     expect(await judge('192.0.2.1')).toEqual([
       'ok',
       `192.0.2.1 resolves to ${HELO}, and ${HELO} resolves to 192.0.2.1.`,
@@ -72,7 +72,7 @@ describe('reverse DNS', () => {
     ])
   })
 
-  test('fails without a record', async () => {
+  test('reverse DNS fails without a record', async () => {
     expect(await judge('192.0.2.2')).toEqual([
       'failed',
       '192.0.2.2 has no PTR record. Large providers refuse mail from such addresses.',
@@ -80,7 +80,7 @@ describe('reverse DNS', () => {
     ])
   })
 
-  test('fails if it resolves elsewhere, and names the missing record', async () => {
+  test('reverse DNS fails if it resolves elsewhere, and the finding names the missing record', async () => {
     expect(await judge('192.0.2.3')).toEqual([
       'failed',
       `The PTR record of 192.0.2.3 is ${HELO} (192.0.2.1, 192.0.2.4), which does not resolve back to it.`,
@@ -93,7 +93,7 @@ describe('reverse DNS', () => {
     ])
   })
 
-  test('warns of a name other than the EHLO name', async () => {
+  test('reverse DNS warns of a name other than the EHLO name', async () => {
     const [status, found] = await judge('192.0.2.5')
     expect([status, found]).toEqual([
       'warning',
@@ -101,14 +101,14 @@ describe('reverse DNS', () => {
     ])
   })
 
-  test('warns of a name that looks like a residential connection', async () => {
+  test('reverse DNS warns of a name that looks like a residential connection', async () => {
     expect((await judge('192.0.2.9', 'ip-192-0-2-9.acme.example')).slice(0, 2)).toEqual([
       'warning',
       'The PTR record of 192.0.2.9 is ip-192-0-2-9.acme.example, which looks like a residential connection.',
     ])
   })
 
-  test('is skipped when a DNS lookup fails in either direction', async () => {
+  test('reverse DNS is skipped when a DNS lookup fails in either direction', async () => {
     expect((await judge('192.0.2.6'))[0]).toBe('skipped')
     expect((await judge('192.0.2.7'))[0]).toBe('skipped')
   })
@@ -130,9 +130,9 @@ describe('reverse DNS', () => {
 
 describe('a blocklist', () => {
   const judge = async (what: string, more = {}) =>
-    said(judgeListing(await askBlocklist(names.fresh(), { ...list, ...more }, what)))
+    said(evaluateListing(await queryBlocklist(names.fresh(), { ...list, ...more }, what)))
 
-  test('that does not list the address passes', async () => {
+  test('a blocklist that does not list the address passes', async () => {
     expect(await judge('192.0.2.9')).toEqual(['ok', 'Test list does not list 192.0.2.9.', null])
     expect(await judge('2001:db8::1')).toEqual(['ok', 'Test list does not list 2001:db8::1.', null])
     expect(names.dns.queries.map(({ name }) => name)).toContain(
@@ -140,7 +140,7 @@ describe('a blocklist', () => {
     )
   })
 
-  test('that lists the address fails, or warns if listings do not suspend', async () => {
+  test('a blocklist that lists the address fails, or warns if listings do not suspend', async () => {
     const found = 'Test list lists 192.0.2.1: sent spam (127.0.0.2).'
     const advice =
       'First find and stop the mail that caused the listing. Then request removal at https://bl.test/'
@@ -151,7 +151,7 @@ describe('a blocklist', () => {
     )
   })
 
-  test('is skipped if it rejects the resolver, its answers are altered, or it is dead', async () => {
+  test('a blocklist is skipped if it rejects the resolver, its answers are altered, or it is dead', async () => {
     expect(await judge('192.0.2.2')).toEqual([
       'skipped',
       'Test list refuses queries from this resolver (127.255.255.254: the resolver is a public one).',
@@ -175,16 +175,16 @@ describe('a blocklist', () => {
     ])
   })
 
-  test('that lists the address is summarized separately, and the others on one line', async () => {
+  test('summarizes a blocklist that lists the address separately, and the others on one line', async () => {
     const ask = async (zone: string) =>
-      judgeListing(await askBlocklist(names.fresh(), { ...list, zone, name: zone }, '192.0.2.1'))
+      evaluateListing(await queryBlocklist(names.fresh(), { ...list, zone, name: zone }, '192.0.2.1'))
     const all = [
       await ask('bl.test'),
       await ask('empty.test'),
       await ask('void.test'),
       await ask('dead.test'),
     ]
-    expect(summarise('192.0.2.1', all).map(({ id, status, found }) => [id, status, found])).toEqual([
+    expect(summarizeListings('192.0.2.1', all).map(({ id, status, found }) => [id, status, found])).toEqual([
       ['blocklist:bl.test:192.0.2.1', 'failed', 'bl.test lists 192.0.2.1: sent spam (127.0.0.2).'],
       [
         'blocklists:192.0.2.1:unasked',
@@ -197,9 +197,9 @@ describe('a blocklist', () => {
 })
 
 describe('the EHLO name', () => {
-  const judge = async (name: string) => said(judgeHelo(await lookUpHost(names.fresh(), name)))
+  const judge = async (name: string) => said(evaluateHelo(await lookUpHost(names.fresh(), name)))
 
-  test('passes if it is fully qualified and resolves', async () => {
+  test('an EHLO name passes if it is fully qualified and resolves', async () => {
     names.dns.set('mail.acme.org', { A: '192.0.2.1' })
     expect(await judge('mail.acme.org')).toEqual([
       'ok',
@@ -208,14 +208,17 @@ describe('the EHLO name', () => {
     ])
   })
 
-  test.each(['mail.local', 'mail.acme.lan', 'mail'])('fails as local only for %s', async (name) => {
-    expect((await judge(name)).slice(0, 2)).toEqual([
-      'failed',
-      `${name} exists only in the local network, so receivers cannot look it up.`,
-    ])
-  })
+  test.each(['mail.local', 'mail.acme.lan', 'mail'])(
+    'the EHLO name %s fails because it is only local',
+    async (name) => {
+      expect((await judge(name)).slice(0, 2)).toEqual([
+        'failed',
+        `${name} exists only in the local network, so receivers cannot look it up.`,
+      ])
+    },
+  )
 
-  test('fails without an address, and is skipped when DNS fails', async () => {
+  test('an EHLO name fails without an address, and is skipped when DNS fails', async () => {
     names.dns.set('nowhere.acme.org', { TXT: 'only text' })
     names.dns.set('slow.acme.org', 'SERVFAIL')
     expect(await judge('nowhere.acme.org')).toEqual([
@@ -226,33 +229,33 @@ describe('the EHLO name', () => {
     expect((await judge('slow.acme.org'))[0]).toBe('skipped')
   })
 
-  test('causes a warning if it looks generic', async () => {
+  test('an EHLO name that looks generic causes a warning', async () => {
     names.dns.set('dsl-7.acme.org', { A: '192.0.2.1' })
     expect((await judge('dsl-7.acme.org'))[0]).toBe('warning')
   })
 
-  test('is compared with the addresses of this machine', async () => {
+  test('compares the addresses of the EHLO name with those of this machine', async () => {
     const host = await lookUpHost(names.fresh(), HELO)
     const at = (ip: string, behind: string | null = null) => ({ ip, family: 4 as const, behind })
-    expect(judgeHostAddresses(host, [at('192.0.2.4')]).status).toBe('ok')
-    expect(judgeHostAddresses(host, [at('192.0.2.1', '10.0.0.2')]).found).toBe(
+    expect(evaluateHostAddresses(host, [at('192.0.2.4')]).status).toBe('ok')
+    expect(evaluateHostAddresses(host, [at('192.0.2.1', '10.0.0.2')]).found).toBe(
       `${HELO} resolves to 192.0.2.1, 192.0.2.4, 2001:db8::1, but this machine is 10.0.0.2, so it is behind a router (NAT). Posthaste assumes that the router sends from 192.0.2.1.`,
     )
-    expect(said(judgeHostAddresses(host, [at('203.0.113.1')]))).toEqual([
+    expect(said(evaluateHostAddresses(host, [at('203.0.113.1')]))).toEqual([
       'warning',
       `${HELO} resolves to 192.0.2.1, 192.0.2.4, 2001:db8::1, but mail is sent from 203.0.113.1.`,
       `Publish 203.0.113.1 for ${HELO}, or send from the published address (delivery.source_ips).`,
     ])
-    expect(judgeHostAddresses(host, []).status).toBe('warning')
-    expect(judgeHostAddresses(await lookUpHost(names.fresh(), 'gone.example'), []).status).toBe('skipped')
+    expect(evaluateHostAddresses(host, []).status).toBe('warning')
+    expect(evaluateHostAddresses(await lookUpHost(names.fresh(), 'gone.example'), []).status).toBe('skipped')
   })
 })
 
 describe('SPF for a sending IP', () => {
   const judge = async (domain: string) =>
-    said(judgeSpfOf(await evaluateSpf(names.fresh(), { ip: '2001:db8::1', domain, helo: HELO })))
+    said(explainSpf(await evaluateSpf(names.fresh(), { ip: '2001:db8::1', domain, helo: HELO })))
 
-  test('passes by network and by host name', async () => {
+  test('SPF passes by network and by host name', async () => {
     expect(await judge('send.acme.example')).toEqual([
       'ok',
       'send.acme.example allows mail from 2001:db8::1.',
@@ -261,7 +264,7 @@ describe('SPF for a sending IP', () => {
     expect((await judge('send.name.example'))[0]).toBe('ok')
   })
 
-  test('fails if the policy excludes the IP or is missing, and is skipped when DNS fails', async () => {
+  test('SPF fails if the policy excludes the IP or is missing, and is skipped when DNS fails', async () => {
     expect((await judge('send.four.example')).slice(0, 2)).toEqual([
       'failed',
       'SPF of send.four.example does not allow mail from 2001:db8::1 (softfail).',

@@ -1,4 +1,4 @@
-import { reportAddress } from '../../../appliance/mail/report-address.ts'
+import { buildReportAddress } from '../../../appliance/mail/report-address.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,10 +8,10 @@ import {
   loadConfig,
   loadBlocklists,
   loadTargets,
-  TableRefused,
+  InvalidTable,
   type Config,
 } from '../../../appliance/config/config.ts'
-import { examine, type DoctorDeps } from '../../../appliance/insights/insights.ts'
+import { runChecks, type DoctorDeps } from '../../../appliance/insights/insights.ts'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import { createSenders, type Senders } from '../../../appliance/senders/senders.ts'
@@ -47,10 +47,16 @@ beforeAll(async () => {
   senders = createSenders({ storage, resolver, clock, config: host, keygen })
   await senders.addDomain({ teamId, name: 'shop.example' })
   deps = {
-    ...{ storage, resolver, freshResolver: names.fresh, clock, host, config: config() },
+    storage,
+    resolver,
+    freshResolver: names.fresh,
+    clock,
+    host,
+    config: config(),
     blocklists: [list, { ...list, zone: 'dbl.test', name: 'Domain list', lists: 'domains' }],
     targets: {
-      ...{ port25: ['gone.test'], clock: ['https://127.0.0.1:9'] },
+      port25: ['gone.test'],
+      clock: ['https://127.0.0.1:9'],
       resolver: { cached: HELO, signed: 'signed.test', broken: 'broken.test' },
     },
     machine: { local: () => ['192.0.2.1'], isPublic: () => true, dialMs: 200, pauseMs: 0 },
@@ -77,7 +83,7 @@ function config(): Config {
 const brief = (findings: Finding[]) => findings.map(({ id, status }) => `${status} ${id}`)
 
 test('doctor runs all checks and sorts failures first', async () => {
-  const findings = await examine(deps)
+  const findings = await runChecks(deps)
   // The speed of disk and resolver depends on the machine.
   const steady = findings.filter(({ id }) => id !== 'disk' && id !== 'resolver:caching')
   expect(brief(steady)).toEqual([
@@ -105,7 +111,7 @@ test('doctor runs all checks and sorts failures first', async () => {
 test('doctor checks SPF of the EHLO name, and says what to publish', async () => {
   const look = async (texts: string[] | undefined) => {
     names.dns.set(HELO, { A: '192.0.2.1', ...(texts && { TXT: texts }) })
-    const findings = await examine({ ...deps, resolver: names.fresh() })
+    const findings = await runChecks({ ...deps, resolver: names.fresh() })
     return said(findings.find(({ id }) => id === `spf-helo:${HELO}`)!)
   }
   const publish = `Publish a TXT record at ${HELO}: v=spf1 a ip4:192.0.2.1 -all`
@@ -126,9 +132,9 @@ test('doctor checks domains of all teams only on request, and names the other te
   const { team } = await makeTeam(storage, clock.now() + 1000)
   await senders.addDomain({ teamId: team.id, name: 'theirs.example' })
   const about = (findings: Finding[]) => findings.filter(({ id }) => id.includes('domain:'))
-  expect(about(await examine(deps)).map(({ title }) => title)).toEqual(['Records of shop.example'])
-  expect(JSON.stringify(await examine(deps))).not.toMatch(/theirs|other-team/)
-  const [own, theirs, ...others] = about(await examine({ ...deps, everyTeam: true }))
+  expect(about(await runChecks(deps)).map(({ title }) => title)).toEqual(['Records of shop.example'])
+  expect(JSON.stringify(await runChecks(deps))).not.toMatch(/theirs|other-team/)
+  const [own, theirs, ...others] = about(await runChecks({ ...deps, everyTeam: true }))
   expect(own!.title).toBe('Records of shop.example')
   expect(theirs).toMatchObject({
     id: `other-team:${team.id}:domain:theirs.example`,
@@ -140,11 +146,11 @@ test('doctor checks domains of all teams only on request, and names the other te
 
 test('doctor checks a single domain on request', async () => {
   const [domain] = await storage.listDomains({ teamId }, clock.now())
-  expect(brief(await examine(deps, domain))).toEqual([
+  expect(brief(await runChecks(deps, domain))).toEqual([
     'failed domain:shop.example',
     'ok blocklists:shop.example',
   ])
-  expect((await examine(deps, domain))[0]!.found).toContain('Nothing is published at send.shop.example.')
+  expect((await runChecks(deps, domain))[0]!.found).toContain('Nothing is published at send.shop.example.')
   const records = await senders.expectedRecords(domain!)
   for (const fqdn of new Set(records.map((record) => record.fqdn))) {
     const here = records.filter((record) => record.fqdn === fqdn)
@@ -153,51 +159,54 @@ test('doctor checks a single domain on request', async () => {
       MX: here.filter(({ type }) => type === 'MX').map(({ value }) => ({ preference: 10, exchange: value })),
     })
   }
-  const { advice, ...plain } = (await examine({ ...deps, resolver: names.fresh() }, domain))[0]!
+  const { advice, ...plain } = (await runChecks({ ...deps, resolver: names.fresh() }, domain))[0]!
   expect(plain).toMatchObject({ status: 'ok', found: 'All required records are published.' })
   expect(advice).toBe(null)
   names.dns.set('_dmarc.shop.example', { TXT: ['v=DMARC1; p=none;'] })
   const fresh = { ...deps, resolver: names.fresh() }
-  const [sound, ...rest] = await examine(fresh, domain)
+  const [sound, ...rest] = await runChecks(fresh, domain)
   expect(sound).toMatchObject({
-    ...{ id: 'domain:shop.example', status: 'ok' },
+    id: 'domain:shop.example',
+    status: 'ok',
     found:
       'All required records are published. The DMARC policy is p=none without rua, so receivers neither enforce it nor send reports.',
-    advice: `Add rua=mailto:${reportAddress(domain!)} to the record at _dmarc.shop.example: receivers then send daily reports about mail that claims to be from shop.example.`,
+    advice: `Add rua=mailto:${buildReportAddress(domain!)} to the record at _dmarc.shop.example: receivers then send daily reports about mail that claims to be from shop.example.`,
   })
   expect(brief(rest)).toEqual(['ok blocklists:shop.example'])
   for (const policy of ['v=DMARC1; p=none; rua=mailto:d@shop.example', 'v=DMARC1; p=quarantine']) {
     names.dns.set('_dmarc.shop.example', { TXT: [policy] })
-    const [finding] = await examine({ ...deps, resolver: names.fresh() }, domain)
+    const [finding] = await runChecks({ ...deps, resolver: names.fresh() }, domain)
     expect(finding).toMatchObject({ found: 'All required records are published.', advice: null })
   }
   const receiving = { ...domain!, receiving: true }
   const exchange = (await senders.expectedRecords(receiving)).find(({ key }) => key === 'Receiving MX')!.value
   names.dns.set('shop.example', { MX: [{ preference: 10, exchange }] })
-  const tls = async () => (await examine({ ...deps, resolver: names.fresh() }, receiving))[0]!
+  const tls = async () => (await runChecks({ ...deps, resolver: names.fresh() }, receiving))[0]!
   expect(await tls()).toMatchObject({
     status: 'ok',
     found: expect.stringContaining('TLS-RPT (TXT _smtp._tls.shop.example): Nothing is published') as string,
-    advice: expect.stringContaining(`rua=mailto:${reportAddress(domain!)} at _smtp._tls`) as string,
+    advice: expect.stringContaining(`rua=mailto:${buildReportAddress(domain!)} at _smtp._tls`) as string,
   })
   names.dns.set('_smtp._tls.shop.example', { TXT: ['v=TLSRPTv1;'] })
   expect((await tls()).status).toBe('warning')
   names.dns.set('_smtp._tls.shop.example', { TXT: ['v=TLSRPTv1; rua=mailto:tls@elsewhere.test'] })
   expect(await tls()).toMatchObject({ status: 'ok', advice: null })
   names.dns.set('_dmarc.shop.example', undefined)
-  expect(brief(await examine({ ...deps, resolver: names.fresh() }, domain))[0]).toBe(
+  expect(brief(await runChecks({ ...deps, resolver: names.fresh() }, domain))[0]).toBe(
     'warning domain:shop.example',
   )
   names.dns.set('send.shop.example', 'SERVFAIL')
-  expect(brief(await examine({ ...deps, resolver: names.fresh() }, domain))[0]).toBe(
+  expect(brief(await runChecks({ ...deps, resolver: names.fresh() }, domain))[0]).toBe(
     'skipped domain:shop.example',
   )
 })
 
 test('doctor runs the other checks when the storage does not open, and reports the reason', async () => {
-  const findings = await examine({ ...deps, storage: { unavailable: 'The database is damaged.' } })
+  const findings = await runChecks({ ...deps, storage: { unavailable: 'The database is damaged.' } })
   expect(findings.find(({ id }) => id === 'storage')).toEqual({
-    ...{ id: 'storage', title: 'Storage', status: 'failed' },
+    id: 'storage',
+    title: 'Storage',
+    status: 'failed',
     found: 'The database is damaged. Domains and sending IPs cannot be checked without it.',
     advice:
       'The server cannot accept mail until the storage opens. Check the disk and the owner of data_dir.',
@@ -223,7 +232,7 @@ test('doctor reports suspended sending IPs', async () => {
     } as const),
   }
   await storage.addSource({ source, nodeId: 'here' }, clock.now())
-  const found = (await examine(deps)).find(({ id }) => id === 'suspended:192.0.2.1')
+  const found = (await runChecks(deps)).find(({ id }) => id === 'suspended:192.0.2.1')
   expect(found).toMatchObject({
     status: 'warning',
     found: 'It is suspended, so no mail is sent from it: It is listed.',
@@ -231,21 +240,25 @@ test('doctor reports suspended sending IPs', async () => {
   })
 })
 
-test('findings are formatted as one screen of text', () => {
+test('findings are formatted as text that fits one screen', () => {
   const findings: Finding[] = [
     {
-      ...{ id: 'port25:auto', title: 'Outbound port 25 from this machine', status: 'failed' },
+      id: 'port25:auto',
+      title: 'Outbound port 25 from this machine',
+      status: 'failed',
       found: 'No mail exchanger can be reached: mx.example.net does not respond within 8 seconds.',
       advice: 'No mail can leave. Ask the provider to open outgoing TCP port 25.',
     },
     {
-      ...{ id: 'disk', title: 'Disk of /data', status: 'warning' },
+      id: 'disk',
+      title: 'Disk of /data',
+      status: 'warning',
       found: 'Nearly full.',
       advice: 'Make room.',
     },
-    { ...{ id: 'clock', title: 'Clock', status: 'skipped' }, found: 'Nobody could be asked.', advice: null },
-    { ...{ id: 'helo', title: 'EHLO name', status: 'ok' }, found: 'It resolves.', advice: null },
-    { ...{ id: 'dns', title: 'DNSSEC', status: 'ok' }, found: 'Not used.', advice: 'Turn it on.' },
+    { id: 'clock', title: 'Clock', status: 'skipped', found: 'Nobody could be asked.', advice: null },
+    { id: 'helo', title: 'EHLO name', status: 'ok', found: 'It resolves.', advice: null },
+    { id: 'dns', title: 'DNSSEC', status: 'ok', found: 'Not used.', advice: 'Turn it on.' },
   ]
   expect(describeFindings(findings).join('\n')).toBe(`FAILED   Outbound port 25 from this machine
          No mail exchanger can be reached: mx.example.net does not respond
@@ -264,7 +277,7 @@ ok       DNSSEC
 1 failed, 1 warning, 1 skipped, 2 ok`)
 })
 
-test('built-in check data loads, and invalid data is rejected with every error', () => {
+test('loads the built-in check data, and rejects invalid data with every error', () => {
   expect(loadBlocklists().map(({ zone, suspend }) => `${zone} ${suspend}`)).toEqual([
     'zen.spamhaus.org true',
     'bl.spamcop.net false',
@@ -285,7 +298,7 @@ test('built-in check data loads, and invalid data is rejected with every error',
   } catch (error) {
     refused = error
   }
-  expect(refused).toBeInstanceOf(TableRefused)
+  expect(refused).toBeInstanceOf(InvalidTable)
   const messages = (refused as Error).message
     .split('\n')
     .map((line) => line.replace(/^.*?lists\.toml(:\d+)?: /, ''))

@@ -8,22 +8,22 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readCertificate } from '../../../appliance/insights/certificate.ts'
 import type { DiskFacts } from '../../../appliance/insights/disk.ts'
-import { judgeListeners, tryListener } from '../../../appliance/insights/listeners.ts'
-import { judgePort25, tryPort25 } from '../../../appliance/insights/port25.ts'
+import { evaluateListeners, probeListener } from '../../../appliance/insights/listeners.ts'
+import { evaluatePort25, probePort25 } from '../../../appliance/insights/port25.ts'
 import {
-  judgeAnswers,
-  judgeCaching,
-  judgeValidation,
-  questionResolver,
+  evaluateResponses,
+  evaluateCaching,
+  evaluateValidation,
+  queryResolver,
 } from '../../../appliance/insights/resolver.ts'
-import { askTime, judgeTime } from '../../../appliance/insights/time.ts'
-import { selfSignedPair } from '../../../appliance/wire/self-signed.ts'
+import { fetchTime, evaluateTime } from '../../../appliance/insights/time.ts'
+import { createSelfSignedPair } from '../../../appliance/wire/self-signed.ts'
 import { freeAddress } from '../../world/addresses.ts'
 import { said, startNames, type Names } from './fixtures.ts'
 import {
-  judgeCertificate,
+  evaluateCertificate,
   probeAddress,
-  judgeDisk,
+  evaluateDisk,
   measureDisk,
 } from '../../../appliance/insights/insights.ts'
 
@@ -62,11 +62,11 @@ describe('outgoing port 25', () => {
     const zone = Object.fromEntries(targets.map(({ ip }, at) => [`mx${at}.test`, { A: ip }]))
     const dns = await names(zone)
     const all = [...targets.map(({ port }, at) => `mx${at}.test:${port}`), ...more]
-    return said(judgePort25(source, await tryPort25(dns.fresh(), all, source, 300)))
+    return said(evaluatePort25(source, await probePort25(dns.fresh(), all, source, 300)))
   }
   const closed = { ip: freeAddress(), port: 9 }
 
-  test('passes when one mail exchanger greets', async () => {
+  test('port 25 passes when one mail exchanger sends a greeting', async () => {
     expect(await ask([closed, await listen('220 mx1.test ESMTP\r\n')])).toEqual([
       'ok',
       'mx1.test answers.',
@@ -76,7 +76,7 @@ describe('outgoing port 25', () => {
     expect((await ask([await listen('220 hi\r\n')], source))[0]).toBe('ok')
   })
 
-  test('fails when no mail exchanger can be reached, with advice to ask the provider', async () => {
+  test('port 25 fails when no mail exchanger can be reached, with advice to ask the provider', async () => {
     const [status, found, advice] = await ask([closed])
     expect([status, found]).toEqual([
       'failed',
@@ -85,14 +85,14 @@ describe('outgoing port 25', () => {
     expect(advice).toContain('Most hosting providers block outgoing port 25 by default')
   })
 
-  test('fails as intercepted when something else responds', async () => {
+  test('port 25 fails as intercepted when something else responds', async () => {
     expect((await ask([await listen('554 no mail from here\r\n'), await listen(null)])).slice(0, 2)).toEqual([
       'failed',
       'Something responds on port 25, but not like a mail exchanger: mx0.test says "554 no mail from here"; mx1.test accepts the connection but sends nothing for 0 seconds.',
     ])
   })
 
-  test('is skipped when DNS returns no address', async () => {
+  test('port 25 is skipped when DNS returns no address', async () => {
     expect(await ask([], 'auto', ['gone.test'])).toEqual([
       'skipped',
       'No mail exchanger could be contacted: DNS returned no address for any of them.',
@@ -100,7 +100,7 @@ describe('outgoing port 25', () => {
     ])
   })
 
-  test('cannot be tested from an address that this machine does not have', async () => {
+  test('port 25 cannot be tested from an address that this machine does not have', async () => {
     expect((await ask([await listen('220 hi\r\n')], '192.0.2.1'))[1]).toBe(
       'No mail exchanger can be reached: mx0.test was not contacted: the sending IP is not an address of this machine.',
     )
@@ -112,88 +112,88 @@ describe('outgoing port 25', () => {
 describe('the DNS resolver', () => {
   const asked = { cached: 'cached.test', signed: 'signed.test', broken: 'broken.test' }
   const facts = async (zone: Parameters<typeof startNames>[0]) =>
-    questionResolver((await names(zone)).fresh, asked, 0)
+    queryResolver((await names(zone)).fresh, asked, 0)
   const good = { A: '192.0.2.1', authentic: true }
 
-  test('passes if it caches and validates', async () => {
+  test('a resolver passes if it caches and validates', async () => {
     let ttl = 300
     const seen = await facts((name) => {
       if (name === 'broken.test') return 'SERVFAIL'
       return name === 'cached.test' ? { ...good, ttl: (ttl -= 7) } : good
     })
-    expect(said(judgeAnswers(seen))).toEqual(['ok', 'The resolver responds.', null])
-    expect(said(judgeCaching(seen))).toEqual([
+    expect(said(evaluateResponses(seen))).toEqual(['ok', 'The resolver responds.', null])
+    expect(said(evaluateCaching(seen))).toEqual([
       'ok',
       'The resolver caches answers: the TTL of cached.test fell from 293 to 286 seconds.',
       null,
     ])
-    expect(said(judgeValidation(seen, true))).toEqual([
+    expect(said(evaluateValidation(seen, true))).toEqual([
       'ok',
       'The resolver validates DNSSEC and dns.trust_ad is on, so DANE is used.',
       null,
     ])
-    expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
+    expect(said(evaluateValidation(seen, false)).slice(0, 2)).toEqual([
       'ok',
       'The resolver validates DNSSEC, but dns.trust_ad is off, so DANE is not used.',
     ])
   })
 
-  test('counts as caching if the second answer is faster', async () => {
+  test('a resolver counts as caching if the second answer is faster', async () => {
     let delayMs = 200
     const seen = await facts((name) => {
       const entry = { ...good, delayMs: name === 'cached.test' ? delayMs : 0 }
       if (name === 'cached.test') delayMs = 0
       return entry
     })
-    expect(judgeCaching(seen).status).toBe('ok')
+    expect(evaluateCaching(seen).status).toBe('ok')
   })
 
-  test('causes a warning without caching and validation, and a failure with dns.trust_ad', async () => {
+  test('a resolver without caching and validation causes a warning, and a failure with dns.trust_ad', async () => {
     const seen = await facts({ 'cached.test': good, 'signed.test': { A: '192.0.2.1' }, 'broken.test': good })
     const alike = { ...seen, first: { ...seen.first, ms: 20 }, second: { ...seen.second, ms: 15 } }
-    expect(judgeCaching(alike).found).toBe(
+    expect(evaluateCaching(alike).found).toBe(
       'The resolver does not seem to cache answers: the TTL of cached.test stayed at 300 seconds.',
     )
     const how = 'The resolver does not validate DNSSEC: it resolves broken.test, whose signatures are broken'
-    expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
+    expect(said(evaluateValidation(seen, false)).slice(0, 2)).toEqual([
       'warning',
       `${how}. DANE cannot be used.`,
     ])
-    expect(said(judgeValidation(seen, true)).slice(0, 2)).toEqual([
+    expect(said(evaluateValidation(seen, true)).slice(0, 2)).toEqual([
       'failed',
       `${how}. But dns.trust_ad is on, so Posthaste trusts forged records.`,
     ])
   })
 
-  test('that validates without the AD flag cannot be used for DANE', async () => {
+  test('a resolver that validates without the AD flag cannot be used for DANE', async () => {
     const seen = await facts({
       'cached.test': good,
       'signed.test': { A: '192.0.2.1' },
       'broken.test': 'SERVFAIL',
     })
-    expect(said(judgeValidation(seen, true)).slice(0, 2)).toEqual([
+    expect(said(evaluateValidation(seen, true)).slice(0, 2)).toEqual([
       'warning',
       'The resolver rejects broken.test, but does not mark signed.test as authentic (AD flag). DANE cannot be used.',
     ])
   })
 
-  test('fails if it does not answer, and the other checks are skipped', async () => {
+  test('a resolver that does not answer fails, and the other checks are skipped', async () => {
     const seen = await facts({
       'cached.test': 'SERVFAIL',
       'signed.test': 'SERVFAIL',
       'broken.test': 'SERVFAIL',
     })
-    expect(judgeAnswers(seen).status).toBe('failed')
-    expect(judgeCaching(seen).status).toBe('skipped')
-    expect(judgeValidation(seen, false).status).toBe('skipped')
+    expect(evaluateResponses(seen).status).toBe('failed')
+    expect(evaluateCaching(seen).status).toBe('skipped')
+    expect(evaluateValidation(seen, false).status).toBe('skipped')
     const empty = await facts({})
-    expect(judgeAnswers(empty).found).toBe('The resolver says that well-known names do not exist.')
+    expect(evaluateResponses(empty).found).toBe('The resolver says that well-known names do not exist.')
   })
 })
 
 describe('the clock check', () => {
   const at = Date.UTC(2026, 0, 1)
-  const judge = (off: number) => said(judgeTime([{ origin: 'https://a.test', at }], at + off))
+  const judge = (off: number) => said(evaluateTime([{ origin: 'https://a.test', at }], at + off))
 
   test.each([
     [0, 'ok', 'The clock agrees with https://a.test.'],
@@ -208,22 +208,22 @@ describe('the clock check', () => {
       'failed',
       'The clock is 400 seconds behind https://a.test. Retries, signatures and certificates depend on it.',
     ],
-  ])('for an offset of %i ms is %s: %s', (off, status, found) => {
+  ])('a clock with an offset of %i ms is %s: %s', (off, status, found) => {
     expect(judge(off).slice(0, 2)).toEqual([status, found])
   })
 
-  test('uses a real server with any certificate, and is skipped if none responds', async () => {
-    const pair = await selfSignedPair(['clock.test'], Date.UTC(2001, 0, 1))
+  test('the clock check uses a real server with any certificate, and is skipped if none responds', async () => {
+    const pair = await createSelfSignedPair(['clock.test'], Date.UTC(2001, 0, 1))
     const server = createHttps(pair, (_request, response) => {
       response.setHeader('date', 'Thu, 01 Jan 2026 00:00:00 GMT').end()
     })
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-    expect(await askTime(origin)).toEqual({ origin, at })
+    expect(await fetchTime(origin)).toEqual({ origin, at })
     server.closeAllConnections()
-    const nobody = await askTime('https://127.0.0.1:9')
-    expect(said(judgeTime([nobody], at))).toEqual([
+    const nobody = await fetchTime('https://127.0.0.1:9')
+    expect(said(evaluateTime([nobody], at))).toEqual([
       'skipped',
       'No web server returned the time: https://127.0.0.1:9 ECONNREFUSED.',
       null,
@@ -260,11 +260,11 @@ describe('the disk check', () => {
       '50.0 GiB of 100.0 GiB free, 90% of its inodes; the directory is created at the first start.',
     ],
     [{ path: '/data', space: { note: 'EACCES' }, write: null }, 'failed', '/data cannot be read: EACCES.'],
-  ])('judges free space, inodes and write time: case %#', (measured, status, found) => {
-    expect(said(judgeDisk(measured)).slice(0, 2)).toEqual([status, found])
+  ])('the disk check evaluates free space, inodes and write time: case %#', (measured, status, found) => {
+    expect(said(evaluateDisk(measured)).slice(0, 2)).toEqual([status, found])
   })
 
-  test('measures the disk of data_dir, even before that exists, and removes its test file', async () => {
+  test('measures the disk of data_dir, even before data_dir exists, and removes its test file', async () => {
     const { space, write } = await measureDisk(folder)
     expect(space).toMatchObject({ free: expect.any(Number) as number, total: expect.any(Number) as number })
     expect(write).toEqual({ ms: expect.any(Number) as number })
@@ -282,10 +282,10 @@ describe('the certificate check', () => {
     signed = new X509Certificate(issue('mail.acme.example', 60))
   })
 
-  test('passes until two weeks before expiry', () => {
+  test('a certificate passes until two weeks before expiry', () => {
     const ends = Date.parse(signed.validTo)
     const judge = (at: number, hostname: string | null = 'mail.acme.example') =>
-      said(judgeCertificate({ file: 'f', certificate: signed }, hostname, at))
+      said(evaluateCertificate({ file: 'f', certificate: signed }, hostname, at))
     const date = new Date(ends).toISOString().slice(0, 10)
     expect(judge(ends - 30 * DAY)).toEqual(['ok', `Valid until ${date} for mail.acme.example.`, null])
     expect(judge(ends - 30 * DAY, null)[0]).toBe('ok')
@@ -299,21 +299,21 @@ describe('the certificate check', () => {
   })
 
   test('reports a self-signed, missing or unreadable certificate', async () => {
-    const pair = await selfSignedPair(['mail.acme.example'], now)
+    const pair = await createSelfSignedPair(['mail.acme.example'], now)
     const dataDir = join(folder, 'certificates')
     const read = () => readCertificate(undefined, dataDir)
-    expect(said(judgeCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
+    expect(said(evaluateCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
       'warning',
       'No certificate is configured. The server creates a self-signed one at the first start.',
     ])
     mkdirSync(join(dataDir, 'tls'), { recursive: true })
     writeFileSync(join(dataDir, 'tls', 'self-signed.json'), JSON.stringify(pair))
-    expect(said(judgeCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
+    expect(said(evaluateCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
       'warning',
       'It is self-signed (valid until 2035-12-30), so apps must be configured to trust it.',
     ])
     const missing = await readCertificate(join(dataDir, 'none.pem'), dataDir)
-    expect(said(judgeCertificate(missing, 'mail.acme.example', now)).slice(0, 2)).toEqual([
+    expect(said(evaluateCertificate(missing, 'mail.acme.example', now)).slice(0, 2)).toEqual([
       'failed',
       `${join(dataDir, 'none.pem')} cannot be read (ENOENT).`,
     ])
@@ -356,15 +356,15 @@ describe('the certificate check', () => {
 describe("the check of the daemon's ports", () => {
   const HOST = 'mail.acme.example'
   const smtp = ({ ip, port }: { ip: string; port: number }) =>
-    tryListener({ address: `${ip}:${port}`, setting: 'smtp.starttls' }, HOST)
+    probeListener({ address: `${ip}:${port}`, setting: 'smtp.starttls' }, HOST)
   const http = ({ ip, port }: { ip: string; port: number }) =>
-    tryListener({ address: `${ip}:${port}`, setting: 'http.listen' }, HOST)
+    probeListener({ address: `${ip}:${port}`, setting: 'http.listen' }, HOST)
   const ours = `220 ${HOST} ESMTP Posthaste\r\n`
   const judge = async (...answers: ReturnType<typeof smtp>[]) =>
-    said(judgeListeners((await Promise.all(answers)).filter((one) => one !== null)))
+    said(evaluateListeners((await Promise.all(answers)).filter((one) => one !== null)))
   const closed = { ip: freeAddress(), port: 9 }
 
-  test('passes if all respond', async () => {
+  test('the port check passes if all ports respond', async () => {
     expect(await judge(smtp(await listen(ours)), http(await listen(null)))).toEqual([
       'ok',
       'All 2 configured ports respond.',
@@ -372,14 +372,14 @@ describe("the check of the daemon's ports", () => {
     ])
   })
 
-  test('warns if only some respond', async () => {
+  test('the port check warns if only some ports respond', async () => {
     expect((await judge(smtp(await listen(ours)), smtp(closed))).slice(0, 2)).toEqual([
       'warning',
       `${closed.ip}:9 (smtp.starttls) refuses connections; 1 of 2 ports respond.`,
     ])
   })
 
-  test('fails if another program responds', async () => {
+  test('the port check fails if another program responds', async () => {
     const other = await listen('220 localhost ESMTP Postfix\r\n')
     expect((await judge(smtp(other))).slice(0, 2)).toEqual([
       'failed',
@@ -387,7 +387,7 @@ describe("the check of the daemon's ports", () => {
     ])
   })
 
-  test('is skipped while the daemon does not run', async () => {
+  test('the port check is skipped while the daemon does not run', async () => {
     expect((await judge(smtp(closed), http(closed))).slice(0, 2)).toEqual([
       'skipped',
       'No configured port responds: the daemon is not running.',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Answer } from '../../../appliance/dns/dns.ts'
-import { askNameserver, judgeNameserver } from '../../../appliance/insights/nameserver.ts'
+import { queryNameserver, evaluateNameserver } from '../../../appliance/insights/nameserver.ts'
 
 const found = <T>(...records: T[]) => ({ kind: 'found' as const, records, ttl: 300, authentic: false })
 const absent = { kind: 'absent' as const, why: 'nxdomain' as const, ttl: 60, authentic: false }
@@ -13,8 +13,8 @@ const facts = {
   tcp: [{ ip: '192.0.2.5', why: null }],
 }
 
-test('a delegated zone that is reachable over UDP and TCP is fine', () => {
-  expect(judgeNameserver(facts)).toMatchObject({ status: 'ok', advice: null })
+test('a delegated zone that is reachable over UDP and TCP passes', () => {
+  expect(evaluateNameserver(facts)).toMatchObject({ status: 'ok', advice: null })
 })
 
 test.each([
@@ -39,14 +39,14 @@ test.each([
     /over TCP: 192\.0\.2\.5 refuses/,
     /firewall/,
   ],
-])('%s fails, with what to do', (_, change, sentence, advice) => {
-  const finding = judgeNameserver({ ...facts, ...change })
+])('%s fails, with advice', (_, change, sentence, advice) => {
+  const finding = evaluateNameserver({ ...facts, ...change })
   expect(finding).toMatchObject({ id: 'nameserver', status: 'failed' })
   expect(finding.found).toMatch(sentence)
   expect(finding.advice).toMatch(advice)
 })
 
-test('every address of every server is dialed; without a zone, nothing is asked', async () => {
+test('contacts every address of every server, and queries nothing without a zone', async () => {
   const answers: Record<string, Answer<'NS' | 'A' | 'AAAA'>> = {
     'dns.mail.example.com NS': found('ns1.example.com', 'ns2.example.com'),
     'ns1.example.com A': found('192.0.2.1'),
@@ -65,8 +65,8 @@ test('every address of every server is dialed; without a zone, nothing is asked'
     rotateMs: 1,
   }
   const host = { hostname: 'mail.example.com', sourceIps: [], nameserver }
-  const asked = await askNameserver(resolver, host, dial)
+  const asked = await queryNameserver(resolver, host, dial)
   expect(dialed).toEqual(['192.0.2.1 53', '2001:db8::2 53'])
-  expect(judgeNameserver(asked!)).toMatchObject({ status: 'ok' })
-  expect(await askNameserver(resolver, { ...host, nameserver: undefined }, dial)).toBeNull()
+  expect(evaluateNameserver(asked!)).toMatchObject({ status: 'ok' })
+  expect(await queryNameserver(resolver, { ...host, nameserver: undefined }, dial)).toBeNull()
 })

@@ -5,7 +5,11 @@ import type { Domain } from '../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const finding = (id: string, status: Finding['status']): Finding => ({
-  ...{ id, title: id, status, found: '', advice: null },
+  id,
+  title: id,
+  status,
+  found: '',
+  advice: null,
 })
 
 /** Creates a doctor whose examination continues when the test says so. */
@@ -21,7 +25,7 @@ function slowDoctor() {
 }
 
 describe('the latest doctor results', () => {
-  test('are produced on first request, kept for 15 minutes, and never waited for', async () => {
+  test('the latest results are produced on first request, kept for 15 minutes, and never waited for', async () => {
     const { clock, doctor, looks } = slowDoctor()
     expect(doctor.latest()).toBeNull()
     expect(doctor.latest()).toBeNull()
@@ -38,7 +42,7 @@ describe('the latest doctor results', () => {
     await expect.poll(() => doctor.latest()?.findings).toEqual([])
   })
 
-  test('come from any run, and a failed run is retried later', async () => {
+  test('the latest results come from any run, and a failed run is retried later', async () => {
     const { clock, doctor, looks } = slowDoctor()
     expect(doctor.latest()).toBeNull()
     looks[0]!.fail()
@@ -54,7 +58,7 @@ describe('the latest doctor results', () => {
 })
 
 describe('watching a doctor run', () => {
-  test('shows findings so far, failures first, then all of them', async () => {
+  test('watching a run shows the findings so far, failures first, then all of them', async () => {
     const { doctor, looks } = slowDoctor()
     expect(await doctor.watch()).toMatchObject({ findings: [], complete: false })
     looks[0]!.tell([finding('clock', 'ok')])
@@ -67,7 +71,7 @@ describe('watching a doctor run', () => {
     expect(looks).toHaveLength(1)
   })
 
-  test('shares the run with other callers, and keeps a slow one until it ends', async () => {
+  test('watching shares the run with other callers, and keeps a slow run until it ends', async () => {
     const { clock, doctor, looks } = slowDoctor()
     const waiting = doctor.examine()
     await clock.advance(60_000)
@@ -80,7 +84,7 @@ describe('watching a doctor run', () => {
     expect(looks).toHaveLength(2)
   })
 
-  test('starts a new run after a failed one', async () => {
+  test('watching starts a new run after a failed one', async () => {
     const { doctor, looks } = slowDoctor()
     const waiting = doctor.examine()
     looks[0]!.fail()

@@ -3,9 +3,9 @@ import MailComposer from 'nodemailer/lib/mail-composer'
 import PostalMime, { decodeWords } from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { composePlain, type Draft } from '../../../appliance/intake/compose-plain.ts'
-import { encodeText, quotedPrintable } from '../../../appliance/mime/transfer.ts'
+import { encodeText, encodeQuotedPrintable } from '../../../appliance/mime/transfer.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
-import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
+import { findFieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
 
 const runs = 300
 const mailbox = (text: string) => parseMailbox(text)!
@@ -53,7 +53,7 @@ const texts = fc.oneof(
 )
 
 describe('a plain message', () => {
-  test('with HTML and text has exactly these bytes', () => {
+  test('a plain message with HTML and text has exactly these bytes', () => {
     const written = source(
       {
         to: [mailbox('"Builder, Bob" <bob@example.com>'), mailbox('Jörg <j@example.com>')],
@@ -102,11 +102,11 @@ describe('a plain message', () => {
     ],
     ['a non-ASCII local part', { to: [mailbox('jörg@example.com')] }],
     ['a name that looks like an encoded word', { to: [mailbox('"=?utf-8?q?x?=" <b@example.com>')] }],
-  ])('is not used with %s', (_name, fields) => {
+  ])('does not compose a plain message with %s', (_name, fields) => {
     expect(composePlain({ ...draft, ...fields }, 'x', '')).toBeUndefined()
   })
 
-  test('has header lines of at most 78 octets', () => {
+  test('header lines have at most 78 octets', () => {
     const written = source({ subject: 'Grüße '.repeat(30) }, 'ö', '<p>ö</p>')
     const head = written.slice(0, written.indexOf('\r\n\r\n'))
     expect(longest(head)).toBeLessThanOrEqual(78)
@@ -117,7 +117,7 @@ describe('a plain message', () => {
     ['a form feed', 'a\fb', 'a=0Cb'],
     ['an escape character', 'a\x1b[1mb', 'a=1B[1mb'],
     ['a delete character', 'a\x7fb', 'a=7Fb'],
-  ])('with %s in its body is quoted-printable', (_, text, encoded) => {
+  ])('encodes a body with %s as quoted-printable', (_, text, encoded) => {
     const written = source({}, text)
     expect(written).toContain('Content-Transfer-Encoding: quoted-printable\r\n')
     expect(written).toMatch(new RegExp(`\\r\\n\\r\\n${encoded.replace('[', '\\[')}\\r\\n$`))
@@ -145,11 +145,11 @@ describe('a plain message', () => {
     ])
   })
 
-  test('parses like the message of the general composer', async () => {
+  test('the result parses like the message of the general composer', async () => {
     const line = fc
       .string({ unit: 'grapheme', minLength: 1, maxLength: 200 })
       .map((text) => text.trim())
-      .filter((text) => text !== '' && !text.includes('=?') && fieldValueProblem(text) === undefined)
+      .filter((text) => text !== '' && !text.includes('=?') && findFieldValueProblem(text) === undefined)
     const names = line.map(
       (text) => parseMailbox(`"${text.replaceAll(/["\\]/g, '\\$&')}" <hi@acme.example>`) ?? draft.from,
     )
@@ -200,11 +200,11 @@ describe('quoted-printable', () => {
       'latin1',
     )
 
-  test('decodes to the same octets, in lines of at most 76', () => {
+  test('quoted-printable text decodes to the same octets, in lines of at most 76', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const bytes = Buffer.from(crlf(text), 'utf8')
-        const encoded = quotedPrintable(bytes)
+        const encoded = encodeQuotedPrintable(bytes)
         expect(decode(encoded).equals(bytes)).toBe(true)
         expect(longest(encoded)).toBeLessThanOrEqual(76)
         expect(encoded).not.toMatch(/[ \t](\r\n|$)/)
@@ -223,8 +223,8 @@ describe('transfer encoding', () => {
     ['blank at the end \r\nx', 'blank at the end=20\r\nx'],
     ['tab\t', 'tab=09'],
     ['From me', '=46rom me'],
-  ])('turns %j into the quoted-printable %j', (text, encoded) =>
-    expect(quotedPrintable(Buffer.from(text))).toBe(encoded),
+  ])('encodes %j as the quoted-printable %j', (text, encoded) =>
+    expect(encodeQuotedPrintable(Buffer.from(text))).toBe(encoded),
   )
 
   test.each([
@@ -234,7 +234,7 @@ describe('transfer encoding', () => {
     ['a\r\nFrom me', 'quoted-printable'],
     ['Viele Grüße aus dem schönen Köln am Rhein', 'quoted-printable'],
     ['漢字かな交じり文', 'base64'],
-  ])('chooses for %j: %s', (text, encoding) => {
+  ])('chooses a transfer encoding for %j: %s', (text, encoding) => {
     expect(encodeText(text).encoding).toBe(encoding)
   })
 })

@@ -2,12 +2,12 @@ import PostalMime, { decodeWords } from 'postal-mime'
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
-import { compose } from '../../../appliance/intake/compose.ts'
-import { readBack } from '../../../appliance/intake/composed-content.ts'
-import { readComposed } from '../../../appliance/mime/read-composed.ts'
+import { composeMessage } from '../../../appliance/intake/compose.ts'
+import { restoreContent } from '../../../appliance/intake/composed-content.ts'
+import { readComposedMessage } from '../../../appliance/mime/read-composed.ts'
 import { createComposer } from '../../../appliance/intake/composer.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
-import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
+import { findFieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
 import { createTestClock } from '../../world/clock.ts'
 import type { Draft } from '../../../appliance/intake/compose-plain.ts'
@@ -29,8 +29,8 @@ const plain: Draft = {
   date: Date.UTC(2026, 10, 20, 20, 39, 59),
 }
 const composed = async (fields: Partial<Draft> = {}) => {
-  const { message, content } = await compose({ ...plain, ...fields })
-  const { text } = readBack(content, readComposed(message))
+  const { message, content } = await composeMessage({ ...plain, ...fields })
+  const { text } = restoreContent(content, readComposedMessage(message))
   const source = Buffer.from(message).toString('latin1')
   return { message, source, text, parsed: await PostalMime.parse(message) }
 }
@@ -49,7 +49,7 @@ const assertClean = (source: string) => {
 }
 
 describe('a composed message', () => {
-  test('of plain text has exactly these bytes', async () => {
+  test('a message of plain text has exactly these bytes', async () => {
     const { source } = await composed({ cc: [mailbox('"Builder, Bob" <b@example.com>')] })
     expect(source).toBe(
       [
@@ -69,7 +69,7 @@ describe('a composed message', () => {
     )
   })
 
-  test('gets a text part generated from its HTML', async () => {
+  test('a message gets a text part generated from its HTML', async () => {
     const { parsed, text } = await composed({
       text: null,
       html: '<h1>Hi {{{contact.first_name}}}</h1><p>See <a href="https://acme.example/x">this</a>.</p><img src="https://acme.example/p.png">',
@@ -79,7 +79,7 @@ describe('a composed message', () => {
     expect(parsed.html).toContain('<h1>Hi {{{contact.first_name}}}</h1>')
   })
 
-  test('has no text part when text is ""', async () => {
+  test('a message has no text part when text is ""', async () => {
     const { source, text } = await composed({ text: '', html: '<p>Hi</p>' })
     expect(text).toBe('')
     expect(source).toContain('Content-Type: text/html; charset=utf-8')
@@ -108,14 +108,14 @@ describe('a composed message', () => {
     expect(source).toMatch(/^[\x00-\x7f]*$/)
   })
 
-  test('has a UTF-8 header only for a non-ASCII local part', async () => {
+  test('a message has a UTF-8 header only for a non-ASCII local part', async () => {
     const { message, parsed } = await composed({ to: [mailbox('jörg@example.com')], subject: 'Grüße' })
     expect(Buffer.from(message).toString('utf8')).toContain('To: jörg@example.com\r\n')
     expect(Buffer.from(message).toString('utf8')).toContain('Subject: =?utf-8?')
     expect(parsed.to?.[0]?.address).toBe('jörg@example.com')
   })
 
-  test('normalizes any line ends in its bodies', async () => {
+  test('normalizes all line endings in bodies', async () => {
     const { source } = await composed({ text: 'a\nb\rc\r\nd\r\r\n', html: '<p>\n\r</p>' })
     assertClean(source)
     expect(source).toContain('a\r\nb\r\nc\r\nd\r\n\r\n')
@@ -220,7 +220,7 @@ describe('a composed message', () => {
     assertClean(source)
   })
 
-  test('survives deeply nested HTML', async () => {
+  test('composes a message from deeply nested HTML', async () => {
     const deep = await composed({ text: null, html: '<div>'.repeat(5000) + 'x' })
     assertClean(deep.source)
   })
@@ -251,11 +251,11 @@ describe('composing arbitrary text', () => {
   )
   const header = word
     .map((text) => text.trim())
-    .filter((text) => text !== '' && fieldValueProblem(text) === undefined)
+    .filter((text) => text !== '' && findFieldValueProblem(text) === undefined)
 
   const spaced = (text: string) => text.replaceAll(/[ \t]+/g, ' ')
 
-  test('yields a well-formed message with the given content', async () => {
+  test('arbitrary text is composed to a well-formed message with the given content', async () => {
     await fc.assert(
       fc.asyncProperty(header, header, word, word, word, async (subject, custom, name, text, html) => {
         const from = parseMailbox(`"${name.replaceAll(/["\\]/g, '\\$&')}" <hi@acme.example>`) ?? plain.from
@@ -292,7 +292,7 @@ describe('composing arbitrary text', () => {
 describe('composing large drafts', () => {
   const html = '<table><tr><td>Cell <b>bold</b></td></tr></table>\n'.repeat(4000)
 
-  test('runs in a worker thread, with the same result', async () => {
+  test('composes large drafts in a worker thread, with the same result', async () => {
     const composer = createComposer({ clock: systemClock })
     const draft = {
       ...plain,
@@ -305,12 +305,12 @@ describe('composing large drafts', () => {
     const beside = process.threadCpuUsage(before)
     await composer.close()
     const between = process.threadCpuUsage()
-    const expected = await compose(draft)
+    const expected = await composeMessage(draft)
     const here = process.threadCpuUsage(between)
     for (const { message, content } of results) {
       expect(content).toEqual(expected.content)
-      expect(readBack(content, readComposed(message))).toEqual(
-        readBack(expected.content, readComposed(expected.message)),
+      expect(restoreContent(content, readComposedMessage(message))).toEqual(
+        restoreContent(expected.content, readComposedMessage(expected.message)),
       )
       expect(message.length).toBe(expected.message.length)
       expect((await PostalMime.parse(message)).attachments).toHaveLength(1)
@@ -339,7 +339,7 @@ describe('composing large drafts', () => {
     await clock.advance(10_000)
     await refused
     const { content, message } = await next
-    expect(readBack(content, readComposed(message)).text).toContain('Cell bold')
+    expect(restoreContent(content, readComposedMessage(message)).text).toContain('Cell bold')
     await composer.close()
   })
 
@@ -351,7 +351,7 @@ describe('composing large drafts', () => {
       message: expect.stringContaining('at most 500000 tags, or an additional `text`') as string,
     })
     const { message, content } = await composer.compose({ ...many, text: 'Hello' }, 'a')
-    expect(readBack(content, readComposed(message)).text).toBe('Hello')
+    expect(restoreContent(content, readComposedMessage(message)).text).toBe('Hello')
     await composer.close()
   })
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { compose } from '../../../appliance/intake/compose.ts'
-import { readBack } from '../../../appliance/intake/composed-content.ts'
-import { readComposed } from '../../../appliance/mime/read-composed.ts'
+import { composeMessage } from '../../../appliance/intake/compose.ts'
+import { restoreContent } from '../../../appliance/intake/composed-content.ts'
+import { readComposedMessage } from '../../../appliance/mime/read-composed.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import * as fc from '../../world/fast-check.ts'
 import type { Draft } from '../../../appliance/intake/compose-plain.ts'
@@ -24,7 +24,10 @@ const draft: Draft = {
 const tracking = {
   secret: randomBytes(32),
   emailId: '01890a5d-ac96-774b-bcce-b302099a8057',
-  ...{ opens: true, clicks: true, leave: [], origin: 'https://track.example' },
+  opens: true,
+  clicks: true,
+  leave: [],
+  origin: 'https://track.example',
 }
 
 /**
@@ -32,20 +35,35 @@ const tracking = {
  * scripts, lone surrogates.
  */
 const pieces = fc.constantFrom(
-  ...['a', ' ', '\t', '=', '=3D', '=\n', '.', '\n', '\n.', '\n\n', '\r\n', '\r', '\0', '\uFEFF', '\uD800'],
-  ...[
-    '\nFrom ',
-    'From ',
-    '\n--',
-    '\n--=_',
-    'ö',
-    '漢字',
-    '🚀',
-    'x'.repeat(75),
-    'y'.repeat(1200),
-    '漢'.repeat(80),
-  ],
-  ...['<a href="https://shop.example/x">x</a>', '<p>Hello</p>', '</body>', 'a line of words\n'],
+  'a',
+  ' ',
+  '\t',
+  '=',
+  '=3D',
+  '=\n',
+  '.',
+  '\n',
+  '\n.',
+  '\n\n',
+  '\r\n',
+  '\r',
+  '\0',
+  '\uFEFF',
+  '\uD800',
+  '\nFrom ',
+  'From ',
+  '\n--',
+  '\n--=_',
+  'ö',
+  '漢字',
+  '🚀',
+  'x'.repeat(75),
+  'y'.repeat(1200),
+  '漢'.repeat(80),
+  '<a href="https://shop.example/x">x</a>',
+  '<p>Hello</p>',
+  '</body>',
+  'a line of words\n',
 )
 const texts = fc.oneof(
   fc.array(pieces, { maxLength: 12 }).map((all) => all.join('')),
@@ -64,7 +82,7 @@ const attachments = fc.array(
 )
 
 describe('the stored content of an email', () => {
-  test('is read back exactly as given, however it is stored', async () => {
+  test('the stored content is read back exactly as given, however it is stored', async () => {
     const emails = fc.record({
       html: fc.oneof(fc.constant(null), texts),
       text: texts,
@@ -75,8 +93,11 @@ describe('the stored content of an email', () => {
     })
     await fc.assert(
       fc.asyncProperty(emails, async (email) => {
-        const { message, content } = await compose({ ...draft, ...email })
-        expect(readBack(content, readComposed(message))).toEqual({ html: email.html, text: email.text })
+        const { message, content } = await composeMessage({ ...draft, ...email })
+        expect(restoreContent(content, readComposedMessage(message))).toEqual({
+          html: email.html,
+          text: email.text,
+        })
       }),
       { numRuns: 2000 },
     )
@@ -100,20 +121,20 @@ describe('the stored content of an email', () => {
         ],
       },
     ],
-  ])('is only in the message: %s', async (_name, fields) => {
-    const { content } = await compose({ ...draft, ...fields })
+  ])('the content is stored only in the message: %s', async (_name, fields) => {
+    const { content } = await composeMessage({ ...draft, ...fields })
     expect([content.html, content.text]).toEqual([null, null])
     expect(content.place).not.toBe('row')
   })
 
-  test('keeps tracked HTML separately, and the text in the message', async () => {
-    const { content } = await compose({ ...draft, html: page, text: 'Größe: 42\n', tracking })
+  test('stores tracked HTML separately, and the text in the message', async () => {
+    const { content } = await composeMessage({ ...draft, html: page, text: 'Größe: 42\n', tracking })
     expect(content).toEqual({ place: 'message', html: page, text: null })
   })
 
-  test('keeps an empty text if the email has none', async () => {
-    const { message, content } = await compose({ ...draft, html: page, text: '' })
+  test('stores an empty text if the email has none', async () => {
+    const { message, content } = await composeMessage({ ...draft, html: page, text: '' })
     expect(content).toEqual({ place: 'unfinished', html: null, text: '' })
-    expect(readBack(content, readComposed(message))).toEqual({ html: page, text: '' })
+    expect(restoreContent(content, readComposedMessage(message))).toEqual({ html: page, text: '' })
   })
 })

@@ -1,13 +1,13 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { createRunning } from '../../../appliance/intake/idempotency.ts'
-import { digestOf } from '../../../appliance/mail/json-body.ts'
+import { createRunningKeys } from '../../../appliance/intake/idempotency.ts'
+import { computeBodyDigest } from '../../../appliance/mail/json-body.ts'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
-import { fingerprintOf, readIdempotencyKey } from '../../../appliance/intake/intake.ts'
+import { computeFingerprint, parseIdempotencyKey } from '../../../appliance/intake/intake.ts'
 
 const refusedKey = (value: string): string => {
   try {
-    readIdempotencyKey(value)
+    parseIdempotencyKey(value)
   } catch (error) {
     if (error instanceof Refusal) return error.key
     throw error
@@ -16,10 +16,10 @@ const refusedKey = (value: string): string => {
 }
 
 describe('an idempotency key', () => {
-  test('is the field value, of 1 to 256 characters', () => {
-    expect(readIdempotencyKey(undefined)).toBeNull()
-    expect(readIdempotencyKey('k')).toBe('k')
-    expect(readIdempotencyKey('x'.repeat(256))).toBe('x'.repeat(256))
+  test('an idempotency key is the field value, of 1 to 256 characters', () => {
+    expect(parseIdempotencyKey(undefined)).toBeNull()
+    expect(parseIdempotencyKey('k')).toBe('k')
+    expect(parseIdempotencyKey('x'.repeat(256))).toBe('x'.repeat(256))
     expect(refusedKey('')).toBe('invalid_idempotency_key')
     expect(refusedKey('x'.repeat(257))).toBe('invalid_idempotency_key')
   })
@@ -34,26 +34,26 @@ function shuffled(value: unknown): unknown {
 }
 
 describe('the request fingerprint', () => {
-  test('does not depend on key order or white space', () => {
+  test('the fingerprint does not depend on key order or white space', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        expect(digestOf(shuffled(value))).toBe(digestOf(value))
-        expect(digestOf(JSON.parse(JSON.stringify(value, null, 3)))).toBe(digestOf(value))
+        expect(computeBodyDigest(shuffled(value))).toBe(computeBodyDigest(value))
+        expect(computeBodyDigest(JSON.parse(JSON.stringify(value, null, 3)))).toBe(computeBodyDigest(value))
       }),
     )
   })
 
-  test('differs for different bodies', () => {
+  test('the fingerprint differs for different bodies', () => {
     const bodies = [{ a: 1 }, { a: '1' }, { a: [1] }, { a: { 0: 1 } }, [1, 2], [2, 1], null, '', {}, []]
-    expect(new Set(bodies.map((body) => digestOf(body))).size).toBe(bodies.length)
-    expect(digestOf(JSON.parse('{"__proto__":1}'))).not.toBe(digestOf({}))
-    expect(fingerprintOf('a', 'strict')).not.toBe(fingerprintOf('a', 'permissive'))
+    expect(new Set(bodies.map((body) => computeBodyDigest(body))).size).toBe(bodies.length)
+    expect(computeBodyDigest(JSON.parse('{"__proto__":1}'))).not.toBe(computeBodyDigest({}))
+    expect(computeFingerprint('a', 'strict')).not.toBe(computeFingerprint('a', 'permissive'))
   })
 })
 
 describe('a running request', () => {
-  test('blocks others with the same idempotency key until it ends or fails', async () => {
-    const running = createRunning()
+  test('a running request blocks others with the same idempotency key until it ends or fails', async () => {
+    const running = createRunningKeys()
     const name = (key: string) => ({ teamId: 'team', scope: 'POST /emails', key })
     const first = Promise.withResolvers<string>()
     const one = running.alone(name('a'), () => first.promise)

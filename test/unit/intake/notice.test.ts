@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Notice } from '../../../appliance/intake/intake.ts'
-import { noticeHtml, noticeText } from '../../../appliance/intake/notice-mail.ts'
+import { formatNoticeHtml, formatNoticeText } from '../../../appliance/intake/notice-mail.ts'
 
 const notice: Notice = {
   kind: 'password_reset',
@@ -12,8 +12,8 @@ const notice: Notice = {
 }
 
 describe('a notice email', () => {
-  test('is readable as plain text, with the link on its own line', () => {
-    expect(noticeText(notice, 'mail.example.com')).toBe(
+  test('a notice is readable as plain text, with the link on its own line', () => {
+    expect(formatNoticeText(notice, 'mail.example.com')).toBe(
       [
         'Hello & "welcome".',
         '',
@@ -31,15 +31,15 @@ describe('a notice email', () => {
     )
   })
 
-  test('escapes markup and loads no external content', () => {
-    const html = noticeHtml(notice, 'mail.example.com')
+  test('a notice escapes markup and loads no external content', () => {
+    const html = formatNoticeHtml(notice, 'mail.example.com')
     expect(html).toContain('<title>A &#60;link&#62;</title>')
     expect(html).toContain('Hello &#38; &#34;welcome&#34;.')
     expect(html).toContain('href="https://mail.example.com/dashboard/reset#a-b_c?x=1&#38;y=&#60;2&#62;"')
     expect(html).not.toMatch(/<img|<link|<script|url\(|src=/)
   })
 
-  test('has no button without a link', () => {
-    expect(noticeHtml({ ...notice, action: null }, 'mail.example.com')).not.toContain('<a ')
+  test('a notice has no button without a link', () => {
+    expect(formatNoticeHtml({ ...notice, action: null }, 'mail.example.com')).not.toContain('<a ')
   })
 })

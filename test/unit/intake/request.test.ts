@@ -3,7 +3,7 @@ import type { SendEmail } from '../../../appliance/api/sending.ts'
 import { cleanFilename } from '../../../appliance/intake/attachment.ts'
 import { decodeBase64 } from '../../../appliance/mail/json-body.ts'
 import { Refusal, type RefusalKey } from '../../../appliance/mail/refusals.ts'
-import { dropHeaders, readRequest } from '../../../appliance/intake/intake.ts'
+import { dropHeaders, parseRequest } from '../../../appliance/intake/intake.ts'
 
 /** A Wednesday. */
 const NOW = Date.UTC(2026, 10, 18, 12)
@@ -14,7 +14,7 @@ const minimal: SendEmail = {
   subject: 'Hello',
   text: 'Hi Bob',
 }
-const readWith = (fields: Record<string, unknown>) => readRequest({ ...minimal, ...fields }, NOW)
+const readWith = (fields: Record<string, unknown>) => parseRequest({ ...minimal, ...fields }, NOW)
 const addresses = (boxes: { address: string }[]) => boxes.map(({ address }) => address)
 
 /** Returns the key and message of the error that `read` throws. */
@@ -29,11 +29,11 @@ function refusal(read: () => unknown): { key: RefusalKey; message: string } {
 }
 const refused = (fields: Record<string, unknown>) => refusal(() => readWith(fields))
 
-describe('a send request is accepted', () => {
-  test('with only the required fields', () => {
+describe('accepted send requests', () => {
+  test('accepts a request with only the required fields', () => {
     const from = { name: 'Acme', local: 'hi', domain: 'acme.example', address: 'hi@acme.example' }
     const to = { name: '', local: 'bob', domain: 'example.com', address: 'bob@example.com' }
-    expect(readRequest(minimal, NOW)).toEqual({
+    expect(parseRequest(minimal, NOW)).toEqual({
       from,
       to: [to],
       cc: [],
@@ -53,16 +53,16 @@ describe('a send request is accepted', () => {
     })
   })
 
-  test('with one recipient as a string', () => {
+  test('accepts one recipient as a string', () => {
     expect(addresses(readWith({ to: 'Bob <bob@example.com>' }).to)).toEqual(['bob@example.com'])
   })
 
-  test.each([null, '', []])('with %j for unset recipient fields', (unset) => {
+  test.each([null, '', []])('accepts %j for unset recipient fields', (unset) => {
     const submission = readWith({ cc: unset, bcc: unset, reply_to: unset })
     expect([submission.cc, submission.bcc, submission.replyTo]).toEqual([[], [], []])
   })
 
-  test('with null for every optional field', () => {
+  test('accepts null for every optional field', () => {
     const submission = readWith({ html: null, headers: null, attachments: null, tags: null })
     expect([submission.html, submission.headers, submission.attachments, submission.tags]).toEqual([
       null,
@@ -72,18 +72,18 @@ describe('a send request is accepted', () => {
     ])
   })
 
-  test('with HTML only; text is generated unless it is ""', () => {
+  test('accepts HTML only, and generates text unless it is ""', () => {
     expect(readWith({ text: undefined, html: '<p>Hi</p>' })).toMatchObject({ html: '<p>Hi</p>', text: null })
     expect(readWith({ text: '', html: '<p>Hi</p>' })).toMatchObject({ html: '<p>Hi</p>', text: '' })
   })
 
-  test('with 50 recipients in each field', () => {
+  test('accepts 50 recipients in each field', () => {
     const many = Array.from({ length: 50 }, (_, i) => `r${i}@example.com`)
     const submission = readWith({ to: many, cc: many, bcc: many })
     expect([submission.to.length, submission.cc.length, submission.bcc.length]).toEqual([50, 50, 50])
   })
 
-  test('with custom headers', () => {
+  test('accepts custom headers', () => {
     const headers = { 'X-Ref': ' 7 ', 'List-Unsubscribe': '<https://acme.example/u>', 'X-Empty': '' }
     expect(readWith({ headers }).headers).toEqual([
       { name: 'X-Ref', value: '7' },
@@ -91,12 +91,12 @@ describe('a send request is accepted', () => {
     ])
   })
 
-  test('with a folded header, which is unfolded', () => {
+  test('accepts a folded header, and unfolds it', () => {
     const headers = { 'X-A': ' b\r\n c\r\n\tBcc: eve@example.com\r\n ' }
     expect(readWith({ headers }).headers).toEqual([{ name: 'X-A', value: 'b c\tBcc: eve@example.com' }])
   })
 
-  test('after reserved headers are dropped, whatever their values', () => {
+  test('drops reserved headers, whatever their values', () => {
     const headers = {
       'return-path': '<b@acme.example>',
       Date: 5,
@@ -119,7 +119,7 @@ describe('a send request is accepted', () => {
       expect(dropHeaders(body)).toEqual([])
   })
 
-  test('with a stream from its headers, and X-Posthaste-Stream is removed', () => {
+  test('derives the stream from the headers, and removes X-Posthaste-Stream', () => {
     expect(readWith({}).stream).toBe('transactional')
     expect(readWith({ headers: { 'List-Unsubscribe': '<https://acme.example/u>' } }).stream).toBe('broadcast')
     const said = readWith({ headers: { Precedence: 'bulk', 'X-Posthaste-Stream': 'transactional' } })
@@ -127,7 +127,7 @@ describe('a send request is accepted', () => {
     expect(said.headers).toEqual([{ name: 'Precedence', value: 'bulk' }])
   })
 
-  test('with a Message-ID and a Reply-To among the headers', () => {
+  test('accepts a Message-ID and a Reply-To among the headers', () => {
     const submission = readWith({
       headers: { 'message-id': '<1@acme.example>', 'Reply-To': 'Help <help@acme.example>' },
     })
@@ -136,23 +136,23 @@ describe('a send request is accepted', () => {
     expect(submission.headers).toEqual([])
   })
 
-  test('with reply_to, which overrides the header', () => {
+  test('reply_to overrides the header', () => {
     const submission = readWith({ reply_to: 'a@acme.example', headers: { 'reply-to': 'b@acme.example' } })
     expect(addresses(submission.replyTo)).toEqual(['a@acme.example'])
   })
 
-  test('with tags', () => {
+  test('accepts tags', () => {
     expect(readWith({ tags: [{ name: 'kind', value: 'welcome_1-2' }] }).tags).toEqual([
       { name: 'kind', value: 'welcome_1-2' },
     ])
   })
 
-  test('with unknown fields, which are ignored', () => {
+  test('ignores unknown fields', () => {
     expect(readWith({ region: 'eu-west-1', id: 'x', __proto__: { from: 1 } }).subject).toBe('Hello')
   })
 })
 
-describe('a send request is rejected', () => {
+describe('rejected send requests', () => {
   test.each([
     ['from', { from: '' }, 'missing_field'],
     ['to', { to: '' }, 'missing_field'],
@@ -201,7 +201,7 @@ describe('a send request is rejected', () => {
     expect(message).toContain(`\`${field}\``)
   })
 
-  test.each(['to', 'cc', 'bcc'])('for 51 recipients in %s', (field) => {
+  test.each(['to', 'cc', 'bcc'])('rejects 51 recipients in %s', (field) => {
     const many = Array.from({ length: 51 }, (_, i) => `r${i}@example.com`)
     expect(refused({ [field]: many })).toEqual({
       key: 'too_many_recipients',
@@ -213,7 +213,7 @@ describe('a send request is rejected', () => {
     [{ name: '', value: 'x' }, 'Missing `tags[0].name` field.'],
     [{ name: 'a'.repeat(257), value: 'x' }, 'Invalid `tags[0].name` field: at most 256 characters.'],
     [{ name: 'a', value: 'x'.repeat(257) }, 'Invalid `tags[0].value` field: at most 256 characters.'],
-  ])('for the tag %j with a missing or too long name or value', (tag, message) => {
+  ])('rejects the tag %j with a missing or too long name or value', (tag, message) => {
     expect(refused({ tags: [tag] }).message).toBe(message)
   })
 
@@ -221,7 +221,7 @@ describe('a send request is rejected', () => {
     { name: 'ü', value: 'x' },
     { name: 'a b', value: 'x' },
     { name: 'a', value: 'x\r\n' },
-  ])('for invalid characters in the tag %j', (tag) => {
+  ])('rejects invalid characters in the tag %j', (tag) => {
     expect(refused({ tags: [tag] }).key).toBe('invalid_tag')
   })
 })
@@ -231,7 +231,7 @@ describe('attachments', () => {
   const read = (attachment: object) => readWith({ attachments: [attachment] }).attachments[0]!
   const refusedFor = (...attachments: object[]) => refused({ attachments })
 
-  test('are read from base64, with the type derived from the name', () => {
+  test('reads attachments from base64, and derives the type from the name', () => {
     expect(read(pdf)).toEqual({
       filename: 'a.pdf',
       contentType: 'application/pdf',
@@ -246,20 +246,20 @@ describe('attachments', () => {
   })
 
   test.each([[[37, 80, 68, 70]], [{ type: 'Buffer', data: [37, 80, 68, 70] }]])(
-    'are read from bytes: %j',
+    'reads attachments from bytes: %j',
     (content) => {
       expect(Buffer.from(read({ ...pdf, content }).content).toString()).toBe('%PDF')
     },
   )
 
-  test('may declare their type', () => {
+  test('an attachment may declare its type', () => {
     expect(read({ ...pdf, content_type: 'Text/Calendar; method=REQUEST; charset="utf-8"' }).contentType).toBe(
       'text/calendar; method=REQUEST; charset="utf-8"',
     )
     expect(read({ ...pdf, content_type: '' }).contentType).toBe('application/pdf')
   })
 
-  test('may have a content ID with or without angle brackets', () => {
+  test('an attachment may have a content ID with or without angle brackets', () => {
     expect(read({ ...pdf, content_id: 'logo' }).contentId).toBe('logo')
     expect(read({ ...pdf, content_id: '<logo@acme>' }).contentId).toBe('logo@acme')
   })
@@ -287,14 +287,14 @@ describe('attachments', () => {
     [{ ...pdf, content_id: 'a b' }, '`content_id`'],
     [{ ...pdf, content_id: 'a\r\nX: y' }, '`content_id`'],
     [{ ...pdf, content_id: 'a>b' }, '`content_id`'],
-  ])('are rejected: %j', (attachment, sentence) => {
+  ])('rejects the attachment %j', (attachment, sentence) => {
     const { key, message } = refusedFor(pdf, attachment)
     expect(key).toBe('invalid_attachment')
     expect(message).toContain('attachment 2')
     expect(message).toContain(sentence)
   })
 
-  test('are rejected if two have the same content ID', () => {
+  test('rejects two attachments with the same content ID', () => {
     expect(refusedFor({ ...pdf, content_id: 'x' }, { ...pdf, content_id: 'x' }).key).toBe(
       'invalid_attachment',
     )
@@ -309,7 +309,7 @@ describe('attachments', () => {
     ['a/', null],
     ['Übersicht 🚀.pdf', 'Übersicht 🚀.pdf'],
     [`${'x'.repeat(300)}.pdf`, `${'x'.repeat(251)}.pdf`],
-  ])('get safe file names: %j', (given, clean) => {
+  ])('makes the file name %j safe', (given, clean) => {
     expect(cleanFilename(given)).toBe(clean)
   })
 
@@ -326,7 +326,7 @@ describe('attachments', () => {
     ['QQ==QQ==', undefined],
     ['Q*JD', undefined],
     ['QUJ\u00e9', undefined],
-  ])('are decoded from the base64 text %j', (text, decoded) => {
+  ])('decodes the base64 text %j', (text, decoded) => {
     const bytes = decodeBase64(text)
     expect(bytes && Buffer.from(bytes).toString('latin1')).toBe(decoded)
   })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { MAX_AHEAD, readSchedule } from '../../../appliance/intake/schedule.ts'
+import { MAX_SCHEDULE_AHEAD, parseSchedule } from '../../../appliance/intake/schedule.ts'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
 import { checkSchedule } from '../../../appliance/intake/intake.ts'
 
 /** A Wednesday. */
 const NOW = Date.parse('2026-11-18T12:00:00Z')
 const read = (text: string) => {
-  const instant = readSchedule(text, NOW)
+  const instant = parseSchedule(text, NOW)
   return instant === null ? null : new Date(instant).toISOString()
 }
 const refusal = (work: () => unknown): Refusal => {
@@ -19,7 +19,7 @@ const refusal = (work: () => unknown): Refusal => {
   throw new Error('It was not refused.')
 }
 
-describe('scheduled_at accepts', () => {
+describe('valid values of scheduled_at', () => {
   test.each([
     ['2026-11-20T09:30:00Z', '2026-11-20T09:30:00.000Z'],
     ['2026-11-20T09:30:00.123456+02:00', '2026-11-20T07:30:00.123Z'],
@@ -28,7 +28,7 @@ describe('scheduled_at accepts', () => {
     ['2026-11-20T09:30:00', '2026-11-20T09:30:00.000Z'],
     ['2026-11-20T09:30Z', '2026-11-20T09:30:00.000Z'],
     ['2026-11-20', '2026-11-20T00:00:00.000Z'],
-  ])('ISO 8601: %s', (text, instant) => {
+  ])('accepts ISO 8601: %s', (text, instant) => {
     expect(read(text)).toBe(instant)
   })
 
@@ -43,16 +43,16 @@ describe('scheduled_at accepts', () => {
     ['Friday at 3pm ET', '2026-11-20T20:00:00.000Z'],
     ['Monday at 10:30 CET', '2026-11-23T09:30:00.000Z'],
     ['Dec 1 2026 at 10am', '2026-12-01T10:00:00.000Z'],
-  ])('natural language: %s', (text, instant) => {
+  ])('accepts natural language: %s', (text, instant) => {
     expect(read(text)).toBe(instant)
   })
 
-  test.each(['', '  ', null, undefined])('%j as not set', (text) => {
-    expect(readSchedule(text, NOW)).toBeNull()
+  test.each(['', '  ', null, undefined])('treats %j as not set', (text) => {
+    expect(parseSchedule(text, NOW)).toBeNull()
   })
 })
 
-describe('scheduled_at rejects', () => {
+describe('invalid values of scheduled_at', () => {
   test.each([
     'soon',
     'yes',
@@ -69,8 +69,8 @@ describe('scheduled_at rejects', () => {
     '2026-11-24T09:00:00+99',
     '2026-11-20T09:00:00-0160',
     `in 1 hour${' '.repeat(200)}.`,
-  ])('text that is not fully understood: %s', (text) => {
-    const { key, status, message } = refusal(() => readSchedule(text, NOW))
+  ])('rejects text that is not fully understood: %s', (text) => {
+    const { key, status, message } = refusal(() => parseSchedule(text, NOW))
     expect([key, status]).toEqual(['invalid_field', 422])
     expect(message).toContain('Invalid `scheduled_at` field: a date in ISO 8601')
   })
@@ -82,14 +82,14 @@ describe('scheduled_at rejects', () => {
     'yesterday',
     'last friday',
     '1 hour ago',
-  ])('a time that is not in the future: %s', (text) => {
-    const { message, status } = refusal(() => checkSchedule(readSchedule(text, NOW), NOW))
+  ])('rejects a time that is not in the future: %s', (text) => {
+    const { message, status } = refusal(() => checkSchedule(parseSchedule(text, NOW), NOW))
     expect([status, message]).toEqual([422, 'The `scheduled_at` field must be a future date'])
   })
 
-  test('a time more than 30 days ahead', () => {
-    expect(checkSchedule(NOW + MAX_AHEAD, NOW)).toBeUndefined()
-    expect(refusal(() => checkSchedule(NOW + MAX_AHEAD + 1, NOW)).message).toBe(
+  test('rejects a time more than 30 days ahead', () => {
+    expect(checkSchedule(NOW + MAX_SCHEDULE_AHEAD, NOW)).toBeUndefined()
+    expect(refusal(() => checkSchedule(NOW + MAX_SCHEDULE_AHEAD + 1, NOW)).message).toBe(
       'Invalid `scheduled_at` field: a date at most 30 days from now.',
     )
   })

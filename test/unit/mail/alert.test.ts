@@ -5,7 +5,7 @@ import {
   ALERT_LEVELS,
   type AlertReading,
   alertTitle,
-  CALM_MS,
+  CLOSE_DELAY_MS,
   decideAlerts,
 } from '../../../appliance/mail/alert.ts'
 
@@ -41,7 +41,7 @@ test('an alert opens at 75% of the limit', () => {
   expect(decideAlerts([], [reading(0.03)], T0)).toEqual({ ...NOTHING, open: [reading(0.03)] })
 })
 
-test("a complaints alert opens at a third of the provider's limit", () => {
+test('a complaints alert opens at a third of the provider’s limit', () => {
   const complaints = (value: number) => reading(value, { kind: 'complaints', limit: 0.003 })
   expect(decideAlerts([], [complaints(0.0009)], T0).open).toEqual([])
   expect(decideAlerts([], [complaints(0.001)], T0).open).toHaveLength(1)
@@ -61,7 +61,7 @@ test('an open alert stays open between its two levels', () => {
   expect(decideAlerts([alert({ note })], [reading(0.025)], T0)).toEqual(NOTHING)
 })
 
-test('an alert closes after half an hour of calm, and a worse value restarts that time', () => {
+test('an alert closes after half an hour below its closing level, and a worse value restarts that time', () => {
   const open = alert()
   const calm = decideAlerts([open], [reading(0.01)], T0)
   expect(calm).toEqual({
@@ -69,15 +69,15 @@ test('an alert closes after half an hour of calm, and a worse value restarts tha
     update: [{ alert: open, value: 0.035, note: open.note, calmSince: T0 }],
   })
   const waiting = alert({ calmSince: T0 })
-  expect(decideAlerts([waiting], [reading(0.01)], T0 + CALM_MS - 1)).toEqual(NOTHING)
-  expect(decideAlerts([waiting], [reading(0.01)], T0 + CALM_MS).close).toEqual([waiting])
-  expect(decideAlerts([waiting], [reading(0.025)], T0 + CALM_MS)).toMatchObject({
+  expect(decideAlerts([waiting], [reading(0.01)], T0 + CLOSE_DELAY_MS - 1)).toEqual(NOTHING)
+  expect(decideAlerts([waiting], [reading(0.01)], T0 + CLOSE_DELAY_MS).close).toEqual([waiting])
+  expect(decideAlerts([waiting], [reading(0.025)], T0 + CLOSE_DELAY_MS)).toMatchObject({
     close: [],
     update: [{ value: 0.025, calmSince: null }],
   })
 })
 
-test('values that oscillate around the level open one alert', () => {
+test('values that oscillate around the opening level open one alert', () => {
   let open: Alert[] = []
   let opened = 0
   for (let step = 0; step < 100; step += 1) {
@@ -91,9 +91,9 @@ test('values that oscillate around the level open one alert', () => {
   expect(opened).toBe(1)
 })
 
-test('an unknown value changes nothing, and a missing reading counts as calm', () => {
+test('an unknown value changes nothing, and a missing reading counts as below the closing level', () => {
   expect(decideAlerts([], [reading(null)], T0)).toEqual(NOTHING)
-  expect(decideAlerts([alert({ calmSince: T0 })], [reading(null)], T0 + 9 * CALM_MS)).toEqual(NOTHING)
+  expect(decideAlerts([alert({ calmSince: T0 })], [reading(null)], T0 + 9 * CLOSE_DELAY_MS)).toEqual(NOTHING)
   expect(decideAlerts([alert()], [], T0).update).toMatchObject([{ calmSince: T0 }])
 })
 

@@ -1,15 +1,19 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { COMMAND_ACTS } from '../../../appliance/commands/audited-command.ts'
-import { actSentence, auditSentence, type Said } from '../../../appliance/mail/audit-sentence.ts'
+import { AUDITED_COMMANDS } from '../../../appliance/commands/audited-command.ts'
+import {
+  describeAction,
+  describeAuditEntry,
+  type AuditSentenceInput,
+} from '../../../appliance/mail/audit-sentence.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../../appliance/mail/audit.ts'
 import { QUEUE_ACTIONS } from '../../../appliance/mail/queue.ts'
 
 const ID = '0193c3e2-5a71-7000-8000-000000000001'
 
-const said = (action: string, more: Partial<Said> = {}): string =>
-  auditSentence({
+const said = (action: string, more: Partial<AuditSentenceInput> = {}): string =>
+  describeAuditEntry({
     actor: 'ada@acme.com',
     actorKind: 'user',
     actorName: null,
@@ -39,38 +43,41 @@ function writtenActions(): Set<string> {
   const ofAccounts = sources.flatMap((source) =>
     [...source.matchAll(/\baudited\('([a-z_.]+)'\)/g)].map((match) => `account.${match[1]}`),
   )
-  const ofCommands = Object.values(COMMAND_ACTS).map(({ action }) => action)
+  const ofCommands = Object.values(AUDITED_COMMANDS).map(({ action }) => action)
   const ofQueue = QUEUE_ACTIONS.map((action) => `queue.${action}`)
   return new Set([...named, ...choices, ...ofAccounts, ...ofCommands, ...ofQueue])
 }
 
 describe('the audit actions in the source', () => {
-  test('match the documented list', () => {
+  test('the audit actions in the source match the documented list', () => {
     expect([...writtenActions()].toSorted()).toEqual([...AUDIT_ACTIONS])
   })
 
-  test.each([...writtenActions()])('%s has a complete sentence whichever facts are missing', (action) => {
-    const facts: Partial<Said>[] = [
-      {},
-      { after: null },
-      { after: { refused: 'not_found' } },
-      { target: `${action.split('.', 1)[0]} ${ID}`, before: { name: 'x' }, details: { name: 'y' } },
-      { before: [1], after: [2], details: { arguments: [3], filter: 4, events: 'x' } },
-    ]
-    for (const more of facts) {
-      const sentence = said(action, more)
-      expect(sentence).toMatch(/^ada@acme\.com [a-z].*[^. ]$/)
-      expect(sentence).not.toMatch(/undefined|null|NaN|\[object| {2}/)
-      expect(sentence).not.toContain(action)
-    }
-  })
+  test.each([...writtenActions()])(
+    'the sentence for %s is complete, whichever facts are missing',
+    (action) => {
+      const facts: Partial<AuditSentenceInput>[] = [
+        {},
+        { after: null },
+        { after: { refused: 'not_found' } },
+        { target: `${action.split('.', 1)[0]} ${ID}`, before: { name: 'x' }, details: { name: 'y' } },
+        { before: [1], after: [2], details: { arguments: [3], filter: 4, events: 'x' } },
+      ]
+      for (const more of facts) {
+        const sentence = said(action, more)
+        expect(sentence).toMatch(/^ada@acme\.com [a-z].*[^. ]$/)
+        expect(sentence).not.toMatch(/undefined|null|NaN|\[object| {2}/)
+        expect(sentence).not.toContain(action)
+      }
+    },
+  )
 })
 
-test('an action of another version is shown by its identifier', () => {
+test('shows an action of another version by its identifier', () => {
   expect(said('moon.land', { target: 'moon 1' })).toBe('ada@acme.com: moon.land (moon 1)')
 })
 
-test.each<[Partial<Said>, string]>([
+test.each<[Partial<AuditSentenceInput>, string]>([
   [{}, 'ada@acme.com rotated DKIM for acme.com'],
   [{ actorKind: 'api_key', actor: ID, actorName: 'CI' }, 'API key “CI” rotated DKIM for acme.com'],
   [{ actorKind: 'api_key', actor: ID }, `API key ${ID} rotated DKIM for acme.com`],
@@ -91,12 +98,12 @@ test.each<[Partial<Said>, string]>([
   ],
   [{ targetName: null }, `ada@acme.com rotated DKIM for ${ID}`],
   [{ targetName: null, before: { name: 'old.acme.com' } }, 'ada@acme.com rotated DKIM for old.acme.com'],
-])('an audit sentence names actor, target and outcome: %o', (more, sentence) => {
+])('an audit sentence states actor, target and outcome: %o', (more, sentence) => {
   const about = { target: `domain ${ID}`, targetName: 'acme.com' }
   expect(said('domain.rotate_dkim', { ...about, ...more })).toBe(sentence)
 })
 
-test.each<[AuditAction, Partial<Said>, string]>([
+test.each<[AuditAction, Partial<AuditSentenceInput>, string]>([
   ['api_key.create', { details: { name: 'CI' }, target: `api_key ${ID}` }, 'created the API key “CI”'],
   [
     'api_key.update',
@@ -214,15 +221,22 @@ test.each<[AuditAction, Partial<Said>, string]>([
     { before: { pool: 'bulk', team_id: null, domain_id: null, stream: 'broadcast' } },
     'removed the pool “bulk” from all broadcast mail',
   ],
-])('the sentence for %s with %o: %s', (action, more, sentence) => {
+])('the audit sentence for %s with %o is: %s', (action, more, sentence) => {
   expect(said(action, more)).toBe(`ada@acme.com ${sentence}`)
 })
 
-test('an action is described without its actor', () => {
-  const entry: Said = {
-    ...{ actor: 'ada@acme.com', actorKind: 'user', actorName: null, before: null, after: {}, details: {} },
-    ...{ action: 'domain.rotate_dkim', target: `domain ${ID}`, targetName: 'acme.com' },
+test('describes an action without its actor', () => {
+  const entry: AuditSentenceInput = {
+    actor: 'ada@acme.com',
+    actorKind: 'user',
+    actorName: null,
+    before: null,
+    after: {},
+    details: {},
+    action: 'domain.rotate_dkim',
+    target: `domain ${ID}`,
+    targetName: 'acme.com',
   }
-  expect(actSentence(entry)).toBe('Rotated DKIM for acme.com')
-  expect(actSentence({ ...entry, action: 'moon.land' })).toBe('moon.land')
+  expect(describeAction(entry)).toBe('Rotated DKIM for acme.com')
+  expect(describeAction({ ...entry, action: 'moon.land' })).toBe('moon.land')
 })

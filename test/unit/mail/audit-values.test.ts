@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { withoutSecrets } from '../../../appliance/mail/audit-values.ts'
+import { redactSecrets } from '../../../appliance/mail/audit-values.ts'
 
 describe('values in the audit log', () => {
-  test('have secrets removed by field name at any depth', () => {
+  test('removes secrets from audit values by field name at any depth', () => {
     expect(
-      withoutSecrets({
+      redactSecrets({
         name: 'shop',
         password: 'sesame',
         list: [{ signing_secret: 'x', privateKey: new Uint8Array(3), code: '123456' }],
@@ -20,26 +20,34 @@ describe('values in the audit log', () => {
     })
   })
 
-  test('have secrets removed by pattern: keys, share links, PEM, URL passwords and tokens', () => {
+  test('removes secrets from audit values by pattern: keys, share links, PEM, URL passwords and tokens', () => {
     const pem = '-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----'
     expect(
-      withoutSecrets([
-        ...['re_0123456789abcdef is a key', 'whsec_MfKQ9r8/+=', `see ${pem}`],
-        ...['https://mail.example/shared/abc.def', 'https://a:b@hooks.example/in?x=1&y=2'],
+      redactSecrets([
+        're_0123456789abcdef is a key',
+        'whsec_MfKQ9r8/+=',
+        `see ${pem}`,
+        'https://mail.example/shared/abc.def',
+        'https://a:b@hooks.example/in?x=1&y=2',
       ]),
     ).toEqual([
-      ...['[secret] is a key', '[secret]', 'see [secret]', 'https://mail.example/shared/[secret]'],
+      '[secret] is a key',
+      '[secret]',
+      'see [secret]',
+      'https://mail.example/shared/[secret]',
       'https://secret@hooks.example/in?x=[secret]&y=[secret]',
     ])
   })
 
-  test('are truncated with a note, and values that JSON lacks are converted', () => {
-    const long = withoutSecrets('x'.repeat(2010)) as string
+  test('truncates audit values with a note, and converts values that JSON cannot represent', () => {
+    const long = redactSecrets('x'.repeat(2010)) as string
     expect(long.endsWith('xx [and 10 more characters]')).toBe(true)
-    const many = withoutSecrets(Array.from({ length: 60 }, (_, i) => i)) as unknown[]
+    const many = redactSecrets(Array.from({ length: 60 }, (_, i) => i)) as unknown[]
     expect([many.length, many.at(-1)]).toEqual([51, '[and 10 more]'])
-    expect(withoutSecrets({ at: new Date(0), big: 5n, bytes: new Uint8Array(7), none: undefined })).toEqual({
-      ...{ at: '1970-01-01T00:00:00.000Z', big: '5', bytes: '[7 bytes]' },
+    expect(redactSecrets({ at: new Date(0), big: 5n, bytes: new Uint8Array(7), none: undefined })).toEqual({
+      at: '1970-01-01T00:00:00.000Z',
+      big: '5',
+      bytes: '[7 bytes]',
     })
   })
 })

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import {
   type AutomationGraph,
-  durationMs,
-  errorBrake,
-  reach,
-  stepAfter,
+  parseDuration,
+  decideErrorStop,
+  reachStep,
+  findNextStep,
 } from '../../../appliance/mail/automation.ts'
-import { fieldValue, holds, readCondition } from '../../../appliance/mail/condition.ts'
-import { readGraph } from '../../../appliance/mail/read-automation.ts'
+import { findFieldValue, evaluateCondition, parseCondition } from '../../../appliance/mail/condition.ts'
+import { parseGraph } from '../../../appliance/mail/read-automation.ts'
 
 const trigger = { key: 'start', type: 'trigger', config: { event_name: 'user.created' } }
 const delay = (key: string) => ({ key, type: 'delay', config: { duration: '1 day' } })
@@ -19,7 +19,7 @@ const condition = {
 }
 const refusal = (steps: unknown, connections: unknown = []): string => {
   try {
-    readGraph({ steps, connections })
+    parseGraph({ steps, connections })
     return ''
   } catch (error) {
     return (error as Error).message
@@ -39,11 +39,11 @@ test.each([
   ['in 2 days', undefined],
   ['2 moons', undefined],
   ['', undefined],
-])('durationMs reads "%s" as %s ms', (text, ms) => {
-  expect(durationMs(text)).toBe(ms)
+])('durationMs parses "%s" as %s ms', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms)
 })
 
-describe('an invalid automation graph is rejected for', () => {
+describe('invalid automation graphs', () => {
   test.each<[string, unknown, unknown, string]>([
     ['having no step', [], [], 'Invalid `steps` field: 1 to 150 steps.'],
     ['having no trigger', [delay('a')], [], 'at least one step of the type `trigger`'],
@@ -126,13 +126,13 @@ describe('an invalid automation graph is rejected for', () => {
       [],
       '`steps[1].config.first_name.var` field',
     ],
-  ])('%s', (_, steps, connections, message) => {
+  ])('rejects an automation graph for %s', (_, steps, connections, message) => {
     expect(refusal(steps, connections)).toContain(message)
   })
 })
 
-test('a valid graph is read, and the next step depends on the result', () => {
-  const graph: AutomationGraph = readGraph({
+test('parses a valid graph, and the next step depends on the result of a step', () => {
+  const graph: AutomationGraph = parseGraph({
     steps: [trigger, condition, delay('met'), delay('not')],
     connections: [
       way('start', 'check'),
@@ -140,12 +140,12 @@ test('a valid graph is read, and the next step depends on the result', () => {
       way('check', 'not', 'condition_not_met'),
     ],
   })
-  expect(stepAfter(graph, 'start')?.key).toBe('check')
-  expect(stepAfter(graph, 'check', 'condition_met')?.key).toBe('met')
-  expect(stepAfter(graph, 'check', 'condition_not_met')?.key).toBe('not')
-  expect(stepAfter(graph, 'met')).toBeUndefined()
-  expect(reach(graph.steps[2]!, 5)).toMatchObject({ key: 'met', status: 'waiting', dueAt: 86_400_005 })
-  expect(reach(graph.steps[1]!, 5)).toMatchObject({ key: 'check', status: 'pending', dueAt: 5 })
+  expect(findNextStep(graph, 'start')?.key).toBe('check')
+  expect(findNextStep(graph, 'check', 'condition_met')?.key).toBe('met')
+  expect(findNextStep(graph, 'check', 'condition_not_met')?.key).toBe('not')
+  expect(findNextStep(graph, 'met')).toBeUndefined()
+  expect(reachStep(graph.steps[2]!, 5)).toMatchObject({ key: 'met', status: 'waiting', dueAt: 86_400_005 })
+  expect(reachStep(graph.steps[1]!, 5)).toMatchObject({ key: 'check', status: 'pending', dueAt: 5 })
 })
 
 const facts = {
@@ -174,22 +174,28 @@ test.each<[string, string, unknown, boolean]>([
   ['contact.unsubscribed', 'eq', false, true],
   ['contact.properties.age', 'gte', 30, true],
   ['wait_events.order.paid.total', 'eq', 7, true],
-])('the condition %s %s %s', (field, operator, value, expected) => {
-  expect(holds(readCondition({ type: 'rule', field, operator, value }, 'config'), facts)).toBe(expected)
+])('evaluates the condition %s %s %s', (field, operator, value, expected) => {
+  expect(evaluateCondition(parseCondition({ type: 'rule', field, operator, value }, 'config'), facts)).toBe(
+    expected,
+  )
 })
 
-test('conditions combine with and/or, and prototype properties are not fields', () => {
+test('conditions combine with and/or, and cannot read properties of object prototypes', () => {
   const rule = (value: string) => ({ type: 'rule', field: 'event.plan', operator: 'eq', value })
-  expect(holds(readCondition({ type: 'and', rules: [rule('pro'), rule('free')] }, 'c'), facts)).toBe(false)
-  expect(holds(readCondition({ type: 'or', rules: [rule('pro'), rule('free')] }, 'c'), facts)).toBe(true)
-  expect(fieldValue('event.__proto__.x', facts)).toBeUndefined()
-  expect(fieldValue('event.constructor', facts)).toBeUndefined()
+  expect(
+    evaluateCondition(parseCondition({ type: 'and', rules: [rule('pro'), rule('free')] }, 'c'), facts),
+  ).toBe(false)
+  expect(
+    evaluateCondition(parseCondition({ type: 'or', rules: [rule('pro'), rule('free')] }, 'c'), facts),
+  ).toBe(true)
+  expect(findFieldValue('event.__proto__.x', facts)).toBeUndefined()
+  expect(findFieldValue('event.constructor', facts)).toBeUndefined()
 })
 
 test('an automation stops when more than half of at least 20 runs failed', () => {
-  expect(errorBrake({ ended: 19, failed: 19 })).toBeUndefined()
-  expect(errorBrake({ ended: 20, failed: 10 })).toBeUndefined()
-  expect(errorBrake({ ended: 50, failed: 26 })).toBe(
+  expect(decideErrorStop({ ended: 19, failed: 19 })).toBeUndefined()
+  expect(decideErrorStop({ ended: 20, failed: 10 })).toBeUndefined()
+  expect(decideErrorStop({ ended: 50, failed: 26 })).toBe(
     '26 of the last 50 runs failed. Look at the errors of the runs, then enable it again.',
   )
 })

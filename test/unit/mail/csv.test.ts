@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { csvRecord, plainCell, readCsv } from '../../../appliance/mail/csv.ts'
+import { formatCsvRecord, parseCell, readCsv } from '../../../appliance/mail/csv.ts'
 import { costOf } from '../../world/cost.ts'
 
 const rows = (text: string) => [...readCsv(text)].map(({ cells }) => cells)
@@ -70,15 +70,17 @@ describe('reading CSV', () => {
 })
 
 describe('writing CSV', () => {
-  test('produces cells that are read back unchanged', () => {
+  test('written cells are read back unchanged', () => {
     const cells = ['a', 'b,c', 'd "e"', 'two\nlines', '', '=1+1@example.com', '-x@example.com', '@x', '＝1']
-    const [read] = rows(csvRecord(cells))
-    expect(read!.map(plainCell)).toEqual(cells)
+    const [read] = rows(formatCsvRecord(cells))
+    expect(read!.map(parseCell)).toEqual(cells)
   })
 
   test('escapes cells that a spreadsheet would run as formulas', () => {
-    expect(csvRecord(['=cmd()', '+1', '-1', '@a', '\tx'])).toBe(`'=cmd(),'+1,'-1,'@a,"'\tx"\r\n`)
+    expect(formatCsvRecord(['=cmd()', '+1', '-1', '@a', '\tx'])).toBe(`'=cmd(),'+1,'-1,'@a,"'\tx"\r\n`)
     // East Asian spreadsheets treat full-width characters as operators, and some skip an empty first line.
-    expect(csvRecord(['＝cmd()', '＋1', '－1', '＠a', '\n=1'])).toBe(`'＝cmd(),'＋1,'－1,'＠a,"'\n=1"\r\n`)
+    expect(formatCsvRecord(['＝cmd()', '＋1', '－1', '＠a', '\n=1'])).toBe(
+      `'＝cmd(),'＋1,'－1,'＠a,"'\n=1"\r\n`,
+    )
   })
 })

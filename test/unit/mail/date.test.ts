@@ -16,7 +16,7 @@ describe('a Date field', () => {
     'Fri, 21 Nov 1997 09:55:06 Z',
     'Fri, 21 Nov 1997 09:55:06 CEST',
     '(a (nested \\) one)) 29 Feb 2028 9:05 +0100',
-  ])('accepts %j', (value) => {
+  ])('accepts the date %j', (value) => {
     expect(isDateTime(value)).toBe(true)
   })
 
@@ -37,7 +37,7 @@ describe('a Date field', () => {
     'Fri, 20 Nov 2026 10:00:00 +0000 (UTC',
     'Fri, 20 Nov 2026 10:00:00 +0000 UTC)',
     `${'('.repeat(11)}${')'.repeat(11)}20 Nov 2026 10:00:00 +0000`,
-  ])('rejects %j', (value) => {
+  ])('rejects the date %j', (value) => {
     expect(isDateTime(value)).toBe(false)
   })
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   encodeOriginalRecipient,
   encodeXtext,
-  reportWanted,
+  isReportWanted,
   type Notify,
   type ReportKind,
 } from '../../../appliance/mail/dsn.ts'
@@ -18,9 +18,9 @@ describe('delivery reports (RFC 3461 §4.1)', () => {
       ['SUCCESS', 'FAILURE', 'DELAY'],
       ['failed', 'delayed', 'relayed'],
     ],
-  ])('for NOTIFY=%s are %j', (notify, wanted) => {
+  ])('the delivery reports for NOTIFY=%s are %j', (notify, wanted) => {
     const all: ReportKind[] = ['failed', 'delayed', 'relayed']
-    expect(all.filter((kind) => reportWanted(notify, kind))).toEqual(wanted)
+    expect(all.filter((kind) => isReportWanted(notify, kind))).toEqual(wanted)
   })
 })
 
@@ -30,7 +30,7 @@ describe('xtext encoding (RFC 3461 §4)', () => {
     ['a b+c=d', 'a+20b+2Bc+3Dd'],
     ['a\r\nRSET', 'a+0D+0ARSET'],
     ['ä', undefined],
-  ])('of %j is %s', (text, encoded) => expect(encodeXtext(text)).toBe(encoded))
+  ])('the xtext encoding of %j is %s', (text, encoded) => expect(encodeXtext(text)).toBe(encoded))
 })
 
 describe('the encoded ORCPT parameter', () => {
@@ -43,5 +43,7 @@ describe('the encoded ORCPT parameter', () => {
     ['rfc822;größe@example.net', undefined],
     ['a@example.net', undefined],
     [';a', undefined],
-  ])('of %j is %s', (orcpt, encoded) => expect(encodeOriginalRecipient(orcpt)).toBe(encoded))
+  ])('the encoded ORCPT of %j is %s', (orcpt, encoded) =>
+    expect(encodeOriginalRecipient(orcpt)).toBe(encoded),
+  )
 })

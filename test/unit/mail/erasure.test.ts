@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { addressHash, createEraser, pseudonymOf } from '../../../appliance/mail/erasure.ts'
+import { hashAddress, createEraser, createPseudonym } from '../../../appliance/mail/erasure.ts'
 
 const eraser = createEraser('ada.l@bücher.example'.replace('bücher', 'xn--bcher-kva'), 'E@erased.invalid')
 
@@ -15,7 +15,7 @@ describe('the address eraser', () => {
     ['notada.l@xn--bcher-kva.example', 'notada.l@xn--bcher-kva.example'],
     ['ada.l@xn--bcher-kva.example.org', 'ada.l@xn--bcher-kva.example.org'],
     ['adaxl@xn--bcher-kva.example', 'adaxl@xn--bcher-kva.example'],
-  ])('rewrites %j to %j', (text, hidden) => {
+  ])('the eraser rewrites %j to %j', (text, hidden) => {
     expect(eraser.hide(text)).toBe(hidden)
     expect(eraser.finds(text)).toBe(text !== hidden)
   })
@@ -31,10 +31,10 @@ describe('the address eraser', () => {
 
 test('an address hash ignores case, and differs by team and key', () => {
   const key = Buffer.alloc(32, 1)
-  const hash = addressHash(key, 'team', 'Ada@x.example')
+  const hash = hashAddress(key, 'team', 'Ada@x.example')
   expect(hash).toMatch(/^[0-9a-f]{64}$/)
-  expect(addressHash(key, 'team', 'ada@X.example')).toBe(hash)
-  expect(addressHash(key, 'other', 'ada@x.example')).not.toBe(hash)
-  expect(addressHash(Buffer.alloc(32, 2), 'team', 'ada@x.example')).not.toBe(hash)
-  expect(pseudonymOf(hash)).toBe(`erased-${hash.slice(0, 16)}@erased.invalid`)
+  expect(hashAddress(key, 'team', 'ada@X.example')).toBe(hash)
+  expect(hashAddress(key, 'other', 'ada@x.example')).not.toBe(hash)
+  expect(hashAddress(Buffer.alloc(32, 2), 'team', 'ada@x.example')).not.toBe(hash)
+  expect(createPseudonym(hash)).toBe(`erased-${hash.slice(0, 16)}@erased.invalid`)
 })

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import {
-  fieldValue,
-  fieldValueProblem,
+  getUnfoldedValue,
+  findFieldValueProblem,
   foldField,
   isFieldName,
   isMessageId,
-  reservedBecause,
+  explainReservedField,
   splitMessage,
 } from '../../../appliance/mail/headers.ts'
 
@@ -13,7 +13,7 @@ test.each([
   ['short', 'X: short'],
   [`${'a'.repeat(70)} ${'b'.repeat(70)}`, `X: ${'a'.repeat(70)}\r\n ${'b'.repeat(70)}`],
   ['c'.repeat(900), `X: ${'c'.repeat(900)}`],
-])('a header field is folded at spaces: %s', (value, text) => expect(foldField('X', value)).toBe(text))
+])('folds a header field at spaces: %s', (value, text) => expect(foldField('X', value)).toBe(text))
 
 describe('header fields in API requests', () => {
   test.each([
@@ -27,8 +27,8 @@ describe('header fields in API requests', () => {
     'Precedence',
     'Importance',
     'Contentment',
-  ])('may be %s', (name) => {
-    expect(reservedBecause(name)).toBeUndefined()
+  ])('a request may set the header field %s', (name) => {
+    expect(explainReservedField(name)).toBeUndefined()
   })
 
   test.each([
@@ -48,28 +48,28 @@ describe('header fields in API requests', () => {
     'ARC-Seal',
     'Authentication-Results',
     'Resent-From',
-  ])('may not be %s', (name) => {
-    expect(reservedBecause(name)).toEqual(expect.any(String))
+  ])('a request may not set the header field %s', (name) => {
+    expect(explainReservedField(name)).toEqual(expect.any(String))
   })
 })
 
 test.each(['', 'X Y', 'X:Y', 'X\r\nBcc', 'Ünïcode', 'X\0', `X${'a'.repeat(76)}`])(
-  '%j is rejected as a field name',
+  'rejects %j as a field name',
   (name) => {
     expect(isFieldName(name)).toBe(false)
   },
 )
 
-test('field values may not have line breaks, control characters or overlong words', () => {
-  expect(fieldValueProblem('<https://example.com/u>, <mailto:u@example.com>\tö 🚀')).toBeUndefined()
-  expect(fieldValueProblem('a\r\nBcc: eve@example.com')).toContain('line breaks')
-  expect(fieldValueProblem('a\nb')).toContain('line breaks')
-  expect(fieldValueProblem('a\rb')).toContain('line breaks')
-  expect(fieldValueProblem('a\0b')).toContain('NUL')
-  expect(fieldValueProblem('a\u001bb')).toContain('control')
-  expect(fieldValueProblem('a\ud800b')).toContain('control')
-  expect(fieldValueProblem('x '.repeat(5000))).toContain('characters')
-  expect(fieldValueProblem('x'.repeat(901))).toContain('word')
+test('field values may not contain line breaks, control characters or overlong words', () => {
+  expect(findFieldValueProblem('<https://example.com/u>, <mailto:u@example.com>\tö 🚀')).toBeUndefined()
+  expect(findFieldValueProblem('a\r\nBcc: eve@example.com')).toContain('line breaks')
+  expect(findFieldValueProblem('a\nb')).toContain('line breaks')
+  expect(findFieldValueProblem('a\rb')).toContain('line breaks')
+  expect(findFieldValueProblem('a\0b')).toContain('NUL')
+  expect(findFieldValueProblem('a\u001bb')).toContain('control')
+  expect(findFieldValueProblem('a\ud800b')).toContain('control')
+  expect(findFieldValueProblem('x '.repeat(5000))).toContain('characters')
+  expect(findFieldValueProblem('x'.repeat(901))).toContain('word')
 })
 
 test.each([
@@ -87,7 +87,7 @@ describe('splitMessage', () => {
   const split = (text: string) => {
     const { fields, bodyOffset } = splitMessage(Buffer.from(text))
     return {
-      fields: fields.map((field) => [field.name, fieldValue(field)]),
+      fields: fields.map((field) => [field.name, getUnfoldedValue(field)]),
       body: Buffer.from(text).subarray(bodyOffset).toString(),
     }
   }

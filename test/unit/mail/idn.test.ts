@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url'
 import { expect, test } from 'vitest'
-import { withUnicodeDomains } from '../../../appliance/mail/idn.ts'
+import { toUnicodeDomains } from '../../../appliance/mail/idn.ts'
 
 test.each([
   'münchen.example',
@@ -14,11 +14,11 @@ test.each([
   'ñandú.example',
   'ab例.example',
   '中国.cn',
-])('%s is shown in Unicode', (name) => {
+])('shows %s in Unicode', (name) => {
   const ascii = domainToASCII(name)
   expect(ascii).toContain('xn--')
-  expect(withUnicodeDomains(ascii)).toBe(name)
-  expect(withUnicodeDomains(ascii.toUpperCase())).toBe(name)
+  expect(toUnicodeDomains(ascii)).toBe(name)
+  expect(toUnicodeDomains(ascii.toUpperCase())).toBe(name)
 })
 
 test.each([
@@ -26,15 +26,15 @@ test.each([
   ['Greek among Latin letters', 'gοogle.example'],
   ['only letters that look like Latin ones', 'аррӏе.example'],
   ['an obsolete script', '𐌰𐌱.example'],
-])('a name with %s stays an A-label', (_why, name) => {
+])('keeps the A-label of a name with %s', (_why, name) => {
   const ascii = domainToASCII(name)
   expect(ascii).toContain('xn--')
-  expect(withUnicodeDomains(ascii)).toBe(ascii)
+  expect(toUnicodeDomains(ascii)).toBe(ascii)
 })
 
-test('lookalike letters are shown in Unicode below a top-level domain of the same script', () => {
+test('shows lookalike letters in Unicode below a top-level domain of the same script', () => {
   const name = 'сор.рф'
-  expect(withUnicodeDomains(domainToASCII(name))).toBe(name)
+  expect(toUnicodeDomains(domainToASCII(name))).toBe(name)
 })
 
 test.each([
@@ -44,14 +44,14 @@ test.each([
   'xn--mnchen-3ya9',
   'xn--a-ecp.ru',
   'xn--abc-',
-])('%s, an invalid A-label, is left unchanged', (name) => {
-  expect(withUnicodeDomains(name)).toBe(name)
+])('leaves %s, an invalid A-label, unchanged', (name) => {
+  expect(toUnicodeDomains(name)).toBe(name)
 })
 
-test('only domains in a text are converted', () => {
-  expect(withUnicodeDomains('Ada <Ada.L@xn--mnchen-3ya.example>')).toBe('Ada <Ada.L@münchen.example>')
-  expect(withUnicodeDomains('The domain Sub.xn--mnchen-3ya.example does not exist.')).toBe(
+test('converts only the domains in a text', () => {
+  expect(toUnicodeDomains('Ada <Ada.L@xn--mnchen-3ya.example>')).toBe('Ada <Ada.L@münchen.example>')
+  expect(toUnicodeDomains('The domain Sub.xn--mnchen-3ya.example does not exist.')).toBe(
     'The domain sub.münchen.example does not exist.',
   )
-  expect(withUnicodeDomains('Nothing Of This.')).toBe('Nothing Of This.')
+  expect(toUnicodeDomains('Nothing Of This.')).toBe('Nothing Of This.')
 })

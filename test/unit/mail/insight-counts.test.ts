@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { adviseOn } from '../../../appliance/advice/advice.ts'
+import { checkSingleEmail } from '../../../appliance/advice/advice.ts'
 import { firstDay, sumInsights } from '../../../appliance/mail/insight-counts.ts'
 
 const NOW = Date.UTC(2026, 0, 3, 12)
@@ -35,7 +35,7 @@ test('every content check has a description', () => {
     trackingSubdomain: null,
   }
   const message = { from: 'a@mail.acme.com', subject: 'x', html: '<p>x</p>', text: null }
-  for (const { id } of adviseOn(message, domain, 1)) {
+  for (const { id } of checkSingleEmail(message, domain, 1)) {
     const { failed } = sumInsights([{ day: '2026-01-03', check: id, n: 2 }], NOW, 1)
     expect(failed[0]!.note).not.toContain('that fail the check')
   }

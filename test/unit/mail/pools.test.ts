@@ -1,22 +1,30 @@
 import { expect, test } from 'vitest'
-import { foreignSources, poolsOf, type Source } from '../../../appliance/mail/source.ts'
+import { listOtherNodeSources, computePoolFilter, type Source } from '../../../appliance/mail/source.ts'
 
 const source = (ip: string, pool: string, state: Source['state'] = 'active'): Source => ({
-  ...{ ip, pool, hostname: null, state, stateReason: null, suspendedBy: null },
-  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ip,
+  pool,
+  hostname: null,
+  state,
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'configuration',
+  health: null,
+  checkedAt: null,
 })
 
 /** What a node with the IP 192.0.2.1 may send. */
 const pools = (...sources: Source[]) =>
-  poolsOf(
+  computePoolFilter(
     sources,
-    foreignSources(
+    listOtherNodeSources(
       sources,
       sources.filter(({ ip }) => ip === '192.0.2.1'),
     ),
   )
 
-test('a node sends mail of the pools that its own IPs serve', () => {
+test('a node sends mail of the pools that its own IPs belong to', () => {
   const own = source('192.0.2.1', 'default')
   expect(pools(own)).toBeUndefined()
   expect(pools(own, source('192.0.2.2', 'default'))).toBeUndefined()
@@ -32,7 +40,7 @@ test('a node without an IP in the default pool sends only mail of its own pools'
   expect(pools(other, source('192.0.2.1', 'default', 'suspended'))).toEqual({ pools: [], only: true })
 })
 
-test("a node takes mail of all pools with the system's default address or without any usable IP", () => {
+test('a node leases mail of all pools with the system’s default address or without any usable IP', () => {
   expect(pools(source('auto', 'default'))).toBeUndefined()
   expect(pools(source('192.0.2.2', 'default', 'suspended'))).toBeUndefined()
 })

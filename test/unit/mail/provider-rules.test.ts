@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { loadProviderRules } from '../../../appliance/config/config.ts'
-import { insight } from '../../../appliance/mail/insight.ts'
+import { createInsight } from '../../../appliance/mail/insight.ts'
 import {
   breaksRule,
-  judgeRules,
-  reasonOf,
+  evaluateRules,
+  formatProblem,
   RULE_CHECKS,
-  rulesFor,
-  withRules,
+  selectRules,
+  mergeRuleInsights,
   type RuleCheck,
   type RuleFacts,
 } from '../../../appliance/mail/provider-rules.ts'
@@ -64,7 +64,7 @@ const WRONG: Record<RuleCheck, [Partial<RuleFacts>, string]> = {
     'From is at gmail.com, and Gmail refuses mail from there that it didn’t send: send from a domain of your own.',
   ],
 }
-const all = rulesFor(table, () => true)
+const all = selectRules(table, () => true)
 
 describe('each built-in provider rule', () => {
   test.each(table.rules.map((rule) => [rule.id, rule] as const))(
@@ -79,28 +79,33 @@ describe('each built-in provider rule', () => {
     },
   )
 
-  test('passes for compliant mail, with one sentence per check', () => {
-    const judged = judgeRules(all, good, 'warn')
+  test('compliant mail passes every rule, with one sentence per check', () => {
+    const judged = evaluateRules(all, good, 'warn')
     expect(judged.map(({ id, verdict }) => `${verdict} ${id}`)).toEqual(
       RULE_CHECKS.map((check) => `pass rule-${check}`),
     )
     expect(new Set(judged.map(({ note }) => note)).size).toBe(RULE_CHECKS.length)
   })
 
-  test.each(RULE_CHECKS)('has a reason that says what is wrong and how to fix it: %s', (check) => {
-    const [facts, reason] = WRONG[check]
-    const wrong = judgeRules(all, { ...good, ...facts }, 'warn').filter(({ verdict }) => verdict !== 'pass')
-    const expected = check === 'spf-or-dkim' ? ['rule-spf-or-dkim'] : [`rule-${check}`]
-    expect(wrong.map(({ id }) => id)).toEqual(expected)
-    expect(reasonOf(wrong[0]!)).toBe(reason)
-    expect(wrong[0]!.evidence[0]).toMatch(/^https:/)
-  })
+  test.each(RULE_CHECKS)(
+    'a broken rule has a reason that says what is wrong and how to fix it: %s',
+    (check) => {
+      const [facts, reason] = WRONG[check]
+      const wrong = evaluateRules(all, { ...good, ...facts }, 'warn').filter(
+        ({ verdict }) => verdict !== 'pass',
+      )
+      const expected = check === 'spf-or-dkim' ? ['rule-spf-or-dkim'] : [`rule-${check}`]
+      expect(wrong.map(({ id }) => id)).toEqual(expected)
+      expect(formatProblem(wrong[0]!)).toBe(reason)
+      expect(wrong[0]!.evidence[0]).toMatch(/^https:/)
+    },
+  )
 })
 
 test('a broken rule blocks, warns or is omitted, depending on the mode', () => {
   const facts = { ...good, ...broken({ dmarc: true }) }
-  expect(judgeRules(all, facts, 'block')[0]).toMatchObject({ id: 'rule-dmarc', verdict: 'block' })
-  expect(judgeRules(all, facts, 'warn')[0]).toEqual({
+  expect(evaluateRules(all, facts, 'block')[0]).toMatchObject({ id: 'rule-dmarc', verdict: 'block' })
+  expect(evaluateRules(all, facts, 'warn')[0]).toEqual({
     id: 'rule-dmarc',
     verdict: 'attention',
     note: 'shop.example has no valid DMARC record, which bulk mail to Gmail, Yahoo and Outlook.com needs.',
@@ -108,32 +113,40 @@ test('a broken rule blocks, warns or is omitted, depending on the mode', () => {
     fix: 'Publish the one shown for shop.example under Domains.',
     evidence: table.rules.filter(({ check }) => check === 'dmarc').map(({ source }) => source),
   })
-  expect(judgeRules(all, facts, 'off')).toEqual([])
+  expect(evaluateRules(all, facts, 'off')).toEqual([])
 })
 
-test('small senders are only checked against rules for all senders', () => {
-  const yahoo = rulesFor(table, ({ id }) => id === 'yahoo')
+test('small senders are checked only against rules for all senders', () => {
+  const yahoo = selectRules(table, ({ id }) => id === 'yahoo')
   expect(yahoo.flatMap(({ rule }) => (rule.bulk ? [rule.id] : []))).toEqual([
-    ...['yahoo-spf', 'yahoo-dkim', 'yahoo-dmarc', 'yahoo-one-click'],
+    'yahoo-spf',
+    'yahoo-dkim',
+    'yahoo-dmarc',
+    'yahoo-one-click',
   ])
-  expect(judgeRules(yahoo, { ...good, ...broken({ dmarc: true }) }, 'warn')[0]).toMatchObject({
+  expect(evaluateRules(yahoo, { ...good, ...broken({ dmarc: true }) }, 'warn')[0]).toMatchObject({
     note: 'shop.example has no valid DMARC record, which bulk mail to Yahoo needs.',
   })
 })
 
-test('few complaints do not break a rule, and one-click is not required of mail without opt-out', () => {
+test('few complaints do not break a rule, and mail without opt-out does not require one-click', () => {
   const few = { ...good, complaints: { delivered: 100, complained: 3 } }
-  expect(judgeRules(all, few, 'warn').every(({ verdict }) => verdict === 'pass')).toBe(true)
-  const api = judgeRules(all, { ...good, oneClick: null }, 'warn')
+  expect(evaluateRules(all, few, 'warn').every(({ verdict }) => verdict === 'pass')).toBe(true)
+  const api = evaluateRules(all, { ...good, oneClick: null }, 'warn')
   expect(api.some(({ id }) => id === 'rule-one-click')).toBe(false)
 })
 
 test('a broken rule about records replaces the general advice on DMARC', () => {
   const words = { note: 'n', why: 'w', fix: 'f', well: 'ok' }
-  const [advice, other] = [insight('dmarc', 'attention', words), insight('reply', 'advice', words)]
-  const judged = judgeRules(all, { ...good, ...broken({ dmarc: true }) }, 'block')
+  const [advice, other] = [
+    createInsight('dmarc', 'attention', words),
+    createInsight('reply', 'advice', words),
+  ]
+  const judged = evaluateRules(all, { ...good, ...broken({ dmarc: true }) }, 'block')
   const ids = (judgedBy: typeof judged) =>
-    withRules([advice, other], judgedBy).flatMap(({ id, verdict }) => (verdict === 'pass' ? [] : [id]))
+    mergeRuleInsights([advice, other], judgedBy).flatMap(({ id, verdict }) =>
+      verdict === 'pass' ? [] : [id],
+    )
   expect(ids(judged)).toEqual(['rule-dmarc', 'reply'])
-  expect(ids(judgeRules(all, good, 'block'))).toEqual(['dmarc', 'reply'])
+  expect(ids(evaluateRules(all, good, 'block'))).toEqual(['dmarc', 'reply'])
 })

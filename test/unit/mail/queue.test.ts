@@ -1,26 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import {
-  destinationOf,
-  destinationOfQueue,
-  formatQueue,
-  isUnplaced,
-  unplaced,
-  type QueueName,
+  formatDestination,
+  getQueueDestination,
+  formatQueueName,
+  isProviderPlaceholder,
+  toProviderPlaceholder,
+  type QueueNameParts,
 } from '../../../appliance/mail/queue.ts'
-import { streamOf } from '../../../appliance/mail/stream.ts'
+import { determineStream } from '../../../appliance/mail/stream.ts'
 
 describe('a queue name', () => {
   test.each([
     [{ pool: 'default', provider: 'google', stream: 'transactional', teamId: '7' }, 'default/google/t/7'],
     [{ pool: 'slow', provider: '?x.example', stream: 'broadcast', teamId: 'a-b' }, 'slow/?x.example/b/a-b'],
-  ] satisfies [QueueName, string][])('for %o is %s, and yields its destination', (name, text) => {
-    expect(formatQueue(name)).toBe(text)
-    expect(destinationOfQueue(text)).toBe(destinationOf(name))
+  ] satisfies [QueueNameParts, string][])('for %o is %s, and yields its destination', (name, text) => {
+    expect(formatQueueName(name)).toBe(text)
+    expect(getQueueDestination(text)).toBe(formatDestination(name))
   })
 
   test('a domain without a known provider is its own provider', () => {
-    expect(unplaced('x.example')).toBe('?x.example')
-    expect([isUnplaced('?x.example'), isUnplaced('x.example')]).toEqual([true, false])
+    expect(toProviderPlaceholder('x.example')).toBe('?x.example')
+    expect([isProviderPlaceholder('?x.example'), isProviderPlaceholder('x.example')]).toEqual([true, false])
   })
 })
 
@@ -41,6 +41,6 @@ describe('the stream of an email', () => {
     [[field('X-Posthaste-Stream', 'marketing')], undefined],
     [[field('X-Posthaste-Stream', '')], undefined],
   ] as const)('for headers %j is %s', (fields, stream) => {
-    expect(streamOf(fields)).toBe(stream)
+    expect(determineStream(fields)).toBe(stream)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ruleFor, type ReceivingRule } from '../../../appliance/mail/receiving-rules.ts'
+import { findRule, type ReceivingRule } from '../../../appliance/mail/receiving-rules.ts'
 
 const refused = (pattern: string): ReceivingRule[] => [{ pattern, action: 'refuse' }]
 
@@ -17,7 +17,7 @@ test.each([
   ['*x*y*', 'ayx', 'keep'],
   ['.*', 'ab', 'keep'],
 ])('with the rule %s, mail to %s gets the action %s', (pattern, local, action) => {
-  expect(ruleFor(refused(pattern), local).action).toBe(action)
+  expect(findRule(refused(pattern), local).action).toBe(action)
 })
 
 test('the first matching rule applies', () => {
@@ -26,11 +26,11 @@ test('the first matching rule applies', () => {
     { pattern: 'ab', action: 'refuse' },
     { pattern: '*', action: 'refuse' },
   ]
-  expect(['ab', 'b'].map((local) => ruleFor(rules, local).action)).toEqual(['drop', 'refuse'])
+  expect(['ab', 'b'].map((local) => findRule(rules, local).action)).toEqual(['drop', 'refuse'])
 })
 
 test('a pattern with many wildcards matches quickly', () => {
   const begun = process.cpuUsage().user
-  for (let i = 0; i < 1000; i++) ruleFor(refused(`${'*a'.repeat(31)}*b`), 'a'.repeat(64))
+  for (let i = 0; i < 1000; i++) findRule(refused(`${'*a'.repeat(31)}*b`), 'a'.repeat(64))
   expect(process.cpuUsage().user - begun).toBeLessThan(2_000_000)
 })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { DmarcRow, TlsRow } from '../../../appliance/mail/domain-report.ts'
-import { dmarcNextStep, summarizeSources } from '../../../appliance/mail/dmarc-summary.ts'
-import { reportAddress } from '../../../appliance/mail/report-address.ts'
-import { summarizeTls, tlsNextStep } from '../../../appliance/mail/tls-summary.ts'
+import { describeDmarcNextStep, summarizeSources } from '../../../appliance/mail/dmarc-summary.ts'
+import { buildReportAddress } from '../../../appliance/mail/report-address.ts'
+import { summarizeTls, describeTlsNextStep } from '../../../appliance/mail/tls-summary.ts'
 
 const row = (change: Partial<DmarcRow> = {}): DmarcRow => ({
   sourceIp: '192.0.2.1',
@@ -49,14 +49,14 @@ describe('sources in DMARC reports', () => {
       /^Sends as m.example, without/,
     ],
     ['unknown', [row(nothing)], [], 'failed', /^Neither SPF nor DKIM passes/],
-  ])('are classified as %s', (kind, rows, own, status, verdict) => {
+  ])('a source in DMARC reports is classified as %s', (kind, rows, own, status, verdict) => {
     const [source] = sources(rows, own)
     expect(source).toMatchObject({ kind, status })
     expect(source!.verdict).toMatch(verdict)
     expect(source!.nextStep === null).toBe(status === 'ok')
   })
 
-  test('are summed per address and sorted by volume', () => {
+  test('sources are summed per address and sorted by volume', () => {
     const [large, small, ...others] = sources([
       row(),
       row({ sourceIp: '2001:db8::1', messages: 100, disposition: 'quarantine', ...nothing }),
@@ -75,7 +75,7 @@ describe('the suggested DMARC next step', () => {
     const of = sources(rows, own)
     const messages = of.reduce((all, one) => all + one.messages, 0)
     const passed = of.reduce((all, one) => all + one.passed, 0)
-    return dmarcNextStep('acme.example', {
+    return describeDmarcNextStep('acme.example', {
       policy: 'none',
       days: 20,
       ...change,
@@ -101,15 +101,19 @@ describe('the suggested DMARC next step', () => {
     ['despite forged mail', step([row(), row({ ...nothing, sourceIp: '::1' })]), /p=quarantine\.$/],
     ['quarantine', step([row()], { policy: 'quarantine' }), /p=reject\.$/],
     ['reject', step([row()], { policy: 'reject' }), /^Nothing to do/],
-  ])('%s', (_, text, expected) => expect(text).toMatch(expected))
+  ])('suggests the next step for DMARC: %s', (_, text, expected) => expect(text).toMatch(expected))
 })
 
 describe('TLS report summaries', () => {
   const tls = (change: Partial<TlsRow> = {}): TlsRow => ({
-    ...{ policyType: 'sts', failure: '', receivingMx: '', reason: '', sessions: 90 },
+    policyType: 'sts',
+    failure: '',
+    receivingMx: '',
+    reason: '',
+    sessions: 90,
     ...change,
   })
-  test('explain failures, the most frequent first', () => {
+  test('TLS report summaries explain failures, the most frequent first', () => {
     const summary = summarizeTls([
       tls(),
       tls({ failure: 'certificate-expired', receivingMx: 'mx1', sessions: 2 }),
@@ -125,19 +129,19 @@ describe('TLS report summaries', () => {
       ['certificate-expired', 7, ['mx1', 'mx2']],
       ['something-new', 3, []],
     ])
-    expect(tlsNextStep(summary)).toBe(
+    expect(describeTlsNextStep(summary)).toBe(
       'Check the certificate of the MX host: its names, its chain and its end.',
     )
   })
-  test('suggest a next step without failures and without reports', () => {
-    expect(tlsNextStep(summarizeTls([tls()]))).toMatch(/^Nothing to do/)
-    expect(tlsNextStep(summarizeTls([]))).toMatch(/publish the record below/)
+  test('suggests a next step if there are no TLS failures or no reports', () => {
+    expect(describeTlsNextStep(summarizeTls([tls()]))).toMatch(/^Nothing to do/)
+    expect(describeTlsNextStep(summarizeTls([]))).toMatch(/publish the record below/)
   })
 })
 
 test('every domain has its own report address', () => {
   const of = (id: string, name = 'acme.example', returnPath = 'send') =>
-    reportAddress({ id, name, returnPath })
+    buildReportAddress({ id, name, returnPath })
   expect(of('a')).toMatch(/^reports-[0-9a-f]{20}@send\.acme\.example$/)
   expect(new Set([of('a'), of('b'), of('a', 'other.example'), of('a', 'acme.example', 'out')]).size).toBe(4)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { requireTlsOf } from '../../../appliance/mail/tls-policy.ts'
+import { resolveRequireTls } from '../../../appliance/mail/tls-policy.ts'
 
 test.each([
   ['nothing', [], null],
@@ -10,9 +10,9 @@ test.each([
   ['two of them', ['No', 'No'], null],
   ['an endless comment', ['('.repeat(100_000)], null],
 ])('requireTlsOf reads the header field with %s', (_, fields, said) => {
-  expect(requireTlsOf(false, fields)).toBe(said)
+  expect(resolveRequireTls(false, fields)).toBe(said)
 })
 
 test('REQUIRETLS overrides the header field', () => {
-  expect(requireTlsOf(true, ['No'])).toBe('yes')
+  expect(resolveRequireTls(true, ['No'])).toBe('yes')
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readRules } from '../../../appliance/mail/read-rules.ts'
-import { eachRule, type Rules, ruleTime } from '../../../appliance/mail/rules.ts'
+import { parseRules } from '../../../appliance/mail/read-rules.ts'
+import { eachRule, type Rules, resolveRuleTime } from '../../../appliance/mail/rules.ts'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
 
 const TOPIC = '0199aaaa-0000-7000-8000-000000000001'
@@ -9,7 +9,7 @@ const rule = (field: string, operator: string, value?: unknown) => ({ type: 'rul
 /** Returns the error about invalid rules. */
 function complaint(given: unknown): string {
   try {
-    readRules(given)
+    parseRules(given)
   } catch (error) {
     if (error instanceof Refusal) return error.message
     throw error
@@ -18,7 +18,7 @@ function complaint(given: unknown): string {
 }
 
 describe('segment rules', () => {
-  test('are read with their groups, and unknown fields are dropped', () => {
+  test('parses rules with their groups, and drops unknown fields', () => {
     const given = {
       type: 'and',
       extra: 1,
@@ -43,13 +43,15 @@ describe('segment rules', () => {
         },
       ],
     }
-    expect(readRules(given)).toEqual(read)
+    expect(parseRules(given)).toEqual(read)
     expect(Array.from(eachRule(read), ([, path]) => path)).toEqual([
-      ...['filter.rules[0]', 'filter.rules[1].rules[0]', 'filter.rules[1].rules[1]'],
+      'filter.rules[0]',
+      'filter.rules[1].rules[0]',
+      'filter.rules[1].rules[1]',
     ])
   })
 
-  test('are rejected with the path of the error', () => {
+  test('rejects rules with the path of the error', () => {
     const deep = (levels: number): unknown =>
       levels === 0 ? rule('contact.email', 'exists') : { type: 'and', rules: [deep(levels - 1)] }
     expect(complaint(deep(4))).toBe('none')
@@ -83,9 +85,9 @@ describe('segment rules', () => {
       expect([given, complaint(given)]).toEqual([given, expect.stringContaining(said)])
   })
 
-  test('accept dates, instants with a zone, and ages', () => {
+  test('rules accept dates, instants with a zone, and ages', () => {
     const now = Date.UTC(2026, 4, 3, 12)
-    const at = (value: string) => ruleTime(value, now)
+    const at = (value: string) => resolveRuleTime(value, now)
     expect(at('2026-05-01')).toBe(Date.UTC(2026, 4, 1))
     expect(at('2026-05-01T12:00:00+02:00')).toBe(Date.UTC(2026, 4, 1, 10))
     expect(at('1 hour ago')).toBe(now - 3_600_000)

@@ -1,17 +1,25 @@
 import { describe, expect, test } from 'vitest'
 import {
-  AUTO,
+  AUTO_IP,
   choosePool,
-  spfSources,
-  usableSources,
-  whyNoSource,
+  listSpfSources,
+  selectUsableSources,
+  explainMissingSource,
   type Assignment,
   type Source,
 } from '../../../appliance/mail/source.ts'
 
 const source = (ip: string, more: Partial<Source> = {}): Source => ({
-  ...{ ip, pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
-  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ip,
+  pool: 'default',
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'configuration',
+  health: null,
+  checkedAt: null,
   ...more,
 })
 const suspended = { state: 'suspended', stateReason: 'It is listed.', suspendedBy: 'check' } as const
@@ -19,7 +27,11 @@ const six = { health: { findings: [], ipv6: true } }
 
 describe('the sending pool', () => {
   const rule = (id: string, about: Partial<Assignment>): Assignment => ({
-    ...{ id, teamId: null, domainId: null, stream: null, pool: id },
+    id,
+    teamId: null,
+    domainId: null,
+    stream: null,
+    pool: id,
     ...about,
   })
   const all = [
@@ -39,12 +51,12 @@ describe('the sending pool', () => {
     [{ ...mail, domainId: 'other', stream: 'transactional' } as const, 'team'],
     [{ ...mail, teamId: 'other', domainId: 'other' }, 'stream'],
     [{ teamId: 'other', domainId: null, stream: 'transactional' } as const, 'any'],
-  ])('for %j is the most specific: %s', (asked, pool) => {
+  ])('the pool for %j is the most specific: %s', (asked, pool) => {
     expect(choosePool(all, asked)).toBe(pool)
     expect(choosePool(all.toReversed(), asked)).toBe(pool)
   })
 
-  test('is "default" without an assignment, and the oldest of equally specific ones', () => {
+  test('the pool is "default" without an assignment, and the oldest of equally specific assignments', () => {
     expect(choosePool([], mail)).toBe('default')
     expect(choosePool([rule('b', { teamId: 't' }), rule('a', { teamId: 't' })], mail)).toBe('a')
   })
@@ -53,43 +65,43 @@ describe('the sending pool', () => {
 describe('usable sending IPs', () => {
   const [a, b, c] = [source('192.0.2.1'), source('192.0.2.2', { pool: 'news' }), source('2001:db8::1', six)]
 
-  test('are the active ones of the pool and address family', () => {
-    expect(usableSources([a, b, c], 'default', 4)).toEqual([a])
-    expect(usableSources([a, b, c], 'default', 6)).toEqual([c])
-    expect(usableSources([a, b, c], 'news', 4)).toEqual([b])
-    expect(usableSources([a, b, c], 'news', 6)).toEqual([])
+  test('the usable IPs are the active ones of the pool and address family', () => {
+    expect(selectUsableSources([a, b, c], 'default', 4)).toEqual([a])
+    expect(selectUsableSources([a, b, c], 'default', 6)).toEqual([c])
+    expect(selectUsableSources([a, b, c], 'news', 4)).toEqual([b])
+    expect(selectUsableSources([a, b, c], 'news', 6)).toEqual([])
   })
 
-  test('are those of the default pool when the pool has none left in any family', () => {
+  test('uses the IPs of the default pool if the pool has no usable IP in any family', () => {
     const gone = { ...b, ...suspended }
-    expect(usableSources([a, gone, c], 'news', 4)).toEqual([a])
-    expect(usableSources([a, gone, c], 'news', 6)).toEqual([c])
-    expect(usableSources([a, c], 'unknown', 4)).toEqual([a])
-    expect(usableSources([{ ...a, ...suspended }, gone], 'news', 4)).toEqual([])
+    expect(selectUsableSources([a, gone, c], 'news', 4)).toEqual([a])
+    expect(selectUsableSources([a, gone, c], 'news', 6)).toEqual([c])
+    expect(selectUsableSources([a, c], 'unknown', 4)).toEqual([a])
+    expect(selectUsableSources([{ ...a, ...suspended }, gone], 'news', 4)).toEqual([])
   })
 
-  test("over IPv6 must have passed their check, even the system's default address", () => {
+  test('an IPv6 address must have passed its check, even the system’s default address', () => {
     const unchecked = source('2001:db8::2')
     const unfit = source('2001:db8::3', { health: { findings: [], ipv6: false } })
-    expect(usableSources([unchecked, unfit], 'default', 6)).toEqual([])
-    expect(usableSources([source(AUTO)], 'default', 6)).toEqual([])
-    expect(usableSources([source(AUTO, six)], 'default', 6)).toEqual([source(AUTO, six)])
-    expect(usableSources([source(AUTO)], 'default', 4)).toEqual([source(AUTO)])
+    expect(selectUsableSources([unchecked, unfit], 'default', 6)).toEqual([])
+    expect(selectUsableSources([source(AUTO_IP)], 'default', 6)).toEqual([])
+    expect(selectUsableSources([source(AUTO_IP, six)], 'default', 6)).toEqual([source(AUTO_IP, six)])
+    expect(selectUsableSources([source(AUTO_IP)], 'default', 4)).toEqual([source(AUTO_IP)])
   })
 
-  test('if missing, are explained one by one', () => {
+  test('explains for each sending IP why it is not usable', () => {
     const sources = [{ ...a, ...suspended }, c, source('2001:db8::2')]
-    expect(whyNoSource(sources, 'news', 4)).toBe(
+    expect(explainMissingSource(sources, 'news', 4)).toBe(
       'No sending IP is usable for IPv4: the pool news is empty; 192.0.2.1 is suspended (It is listed); 2001:db8::1 is IPv6; 2001:db8::2 is IPv6.',
     )
-    expect(whyNoSource([source(AUTO)], 'default', 6)).toBe(
+    expect(explainMissingSource([source(AUTO_IP)], 'default', 6)).toBe(
       "No sending IP is usable for IPv6: the system's default address has not been checked yet.",
     )
-    expect(whyNoSource([source(AUTO, { health: { findings: [], ipv6: null } })], 'default', 6)).toContain(
-      'has no IPv6, or a DNS lookup for it failed',
-    )
     expect(
-      whyNoSource([source('2001:db8::3', { health: { findings: [], ipv6: false } })], 'default', 6),
+      explainMissingSource([source(AUTO_IP, { health: { findings: [], ipv6: null } })], 'default', 6),
+    ).toContain('has no IPv6, or a DNS lookup for it failed')
+    expect(
+      explainMissingSource([source('2001:db8::3', { health: { findings: [], ipv6: false } })], 'default', 6),
     ).toBe(
       'No sending IP is usable for IPv6: 2001:db8::3 lacks the PTR or SPF record that receivers require over IPv6.',
     )
@@ -98,7 +110,7 @@ describe('usable sending IPs', () => {
 
 test("SPF lists configured IPs first, then added ones, then the system's default address", () => {
   const added = source('192.0.2.9', { origin: 'operator', pool: 'news' })
-  expect(spfSources([], [source(AUTO)])).toEqual([])
-  expect(spfSources(['192.0.2.1'], [source('192.0.2.1'), added])).toEqual(['192.0.2.1', '192.0.2.9'])
-  expect(spfSources([], [source(AUTO), added])).toEqual(['192.0.2.9', AUTO])
+  expect(listSpfSources([], [source(AUTO_IP)])).toEqual([])
+  expect(listSpfSources(['192.0.2.1'], [source('192.0.2.1'), added])).toEqual(['192.0.2.1', '192.0.2.9'])
+  expect(listSpfSources([], [source(AUTO_IP), added])).toEqual(['192.0.2.9', AUTO_IP])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { testOutcomeOf } from '../../../appliance/mail/address.ts'
+import { getTestOutcome } from '../../../appliance/mail/address.ts'
 
 const DOMAINS = ['resend.dev', 'test.posthaste.invalid']
 
@@ -15,9 +15,9 @@ test.each([
   ['delivered@mail.resend.dev', null],
   ['resend.dev@example.com', null],
 ])('the test address %s has the outcome %s', (address, outcome) => {
-  expect(testOutcomeOf(address, DOMAINS)).toBe(outcome)
+  expect(getTestOutcome(address, DOMAINS)).toBe(outcome)
 })
 
 test('without test domains, no address is a test address', () => {
-  expect(testOutcomeOf('delivered@resend.dev', [])).toBeNull()
+  expect(getTestOutcome('delivered@resend.dev', [])).toBeNull()
 })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import {
-  laneWords,
-  waitLine,
-  waitWords,
+  describeLaneReason,
+  formatWaitReason,
+  describeWait,
   type LaneReason,
   type WaitReason,
 } from '../../../appliance/mail/waiting.ts'
@@ -11,7 +11,7 @@ const where = { provider: 'Google', source: '192.0.2.7' }
 const reply = { code: 421, enhanced: '4.7.28', text: 'Too much mail.\nSlow down.' }
 const answered: LaneReason = { key: 'answered', reply, says: 'wants less mail (for now).' }
 
-describe('waitLine formats a queue reason in one line', () => {
+describe('queue reasons in one line', () => {
   test.each<[WaitReason, string]>([
     [{ key: 'held' }, 'Held by an operator'],
     [{ key: 'scheduled' }, 'Scheduled by the sender'],
@@ -48,7 +48,7 @@ describe('waitLine formats a queue reason in one line', () => {
       { key: 'no_source', note: 'No source address can be used: a is suspended (it is listed).' },
       'No source address can be used: a is suspended (it is listed)',
     ],
-  ])('%j', (reason, line) => expect(waitLine(reason)).toBe(line))
+  ])('formats a queue reason in one line: %j', (reason, line) => expect(formatWaitReason(reason)).toBe(line))
 })
 
 const lanes: LaneReason[] = [
@@ -72,13 +72,13 @@ describe('a queue reason with its time', () => {
     { key: 'connections', connections: 1, because, ...where },
   ])
 
-  test.each(all)('names the time zone once and has no duplicate punctuation: %j', (reason) => {
-    const text = waitWords(reason, 7, (at) => `<${at}>`)
+  test.each(all)('a reason contains the time zone once and has no duplicate punctuation: %j', (reason) => {
+    const text = describeWait(reason, 7, (at) => `<${at}>`)
     expect(text).not.toMatch(/\.\.|\.\)|\)\)|\(\S*\(|\.$|UTC|undefined|null/)
     expect(text.split('<7>').length).toBe(reason.key === 'paused' ? 2 : 1)
   })
 
-  test('names no time for a lane decision', () => {
-    for (const reason of lanes) expect(laneWords(reason, 'Google')).not.toMatch(/\d\d:\d\d|UTC|\.$/)
+  test('a reason contains no time for a lane decision', () => {
+    for (const reason of lanes) expect(describeLaneReason(reason, 'Google')).not.toMatch(/\d\d:\d\d|UTC|\.$/)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { webhookHealth } from '../../../appliance/mail/webhook.ts'
+import { computeWebhookHealth } from '../../../appliance/mail/webhook.ts'
 
 const quiet = { enabled: true, failing: false, succeeded: true, count: 0, taken: 0 }
 
@@ -18,5 +18,5 @@ test.each([
   [{ succeeded: false }, 'untried', 'no requests yet'],
   [{ enabled: false, count: 3 }, 'disabled', 'disabled'],
 ])('a webhook endpoint with %o is %s: %s', (facts, state, words) => {
-  expect(webhookHealth({ ...quiet, ...facts })).toEqual({ state, words })
+  expect(computeWebhookHealth({ ...quiet, ...facts })).toEqual({ state, words })
 })

@@ -1,12 +1,12 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import {
-  contactValues,
+  createContactValues,
   type MergeContact,
   type MergeKind,
   parseMerge,
   renderMerge,
-  tagsOf,
+  listTags,
 } from '../../../appliance/merge/merge.ts'
 
 const ADA: MergeContact = { email: 'ada@example.com', firstName: 'Ada', lastName: null, properties: {} }
@@ -20,7 +20,8 @@ const merge = (
   contact: Partial<MergeContact> = {},
   kind: MergeKind = 'html',
   link: string | null = 'https://mail.example.com/u/abc',
-) => renderMerge(parseMerge(kind, source, kind), contactValues({ ...ADA, ...contact }, PROPERTIES, link))
+) =>
+  renderMerge(parseMerge(kind, source, kind), createContactValues({ ...ADA, ...contact }, PROPERTIES, link))
 
 describe('merge tags', () => {
   test.each([
@@ -40,7 +41,7 @@ describe('merge tags', () => {
     ['{{FIRST_NAME}} {x} }}}', '{{FIRST_NAME}} {x} }}}'],
     ['{{{FIRST_NAME}}}{{{FIRST_NAME}}}', 'AdaAda'],
     ['', ''],
-  ])('in %s produce %s', (source, expected) => {
+  ])('merge tags in %s produce %s', (source, expected) => {
     for (const kind of ['html', 'text', 'header'] as const) expect(merge(source, {}, kind)).toBe(expected)
   })
 
@@ -49,11 +50,11 @@ describe('merge tags', () => {
     ['{{{contact.unknown}}}', 'contact.unknown'],
     ['{{{constructor}}}', 'constructor'],
     ['{{{contact.properties.__proto__}}}', 'contact.properties.__proto__'],
-  ])('without a value or fallback are rejected by name: %s', (source, name) => {
+  ])('rejects a merge tag without a value or fallback, by name: %s', (source, name) => {
     expect(() => merge(source)).toThrow(`Missing value for the variable \`${name}\``)
   })
 
-  test('for an unsubscribe link that does not exist are rejected', () => {
+  test('rejects a merge tag for an unsubscribe link that does not exist', () => {
     expect(() => merge('{{{UNSUBSCRIBE_URL}}}', {}, 'html', null)).toThrow('`UNSUBSCRIBE_URL`')
   })
 
@@ -66,22 +67,22 @@ describe('merge tags', () => {
     '{{{#each x}}}',
     '{{{a..b}}}',
     '{{{{{{A}}',
-  ])('that are malformed are rejected when parsed: %s', (source) => {
+  ])('rejects a malformed merge tag when parsing: %s', (source) => {
     expect(() => parseMerge('html', `<p>${source}</p>`, 'html')).toThrow(
       'Invalid `html` field: the tag that starts with `{{{',
     )
   })
 
-  test('are listed once per key and fallback', () => {
+  test('lists merge tags once per key and fallback', () => {
     const html = parseMerge('html', '{{{A}}} {{{B|x}}} {{{A}}}', 'html')
-    expect(tagsOf(html, parseMerge('header', '{{{A|y}}}', 'subject'))).toEqual([
+    expect(listTags(html, parseMerge('header', '{{{A|y}}}', 'subject'))).toEqual([
       { key: 'A', fallback: null },
       { key: 'B', fallback: 'x' },
       { key: 'A', fallback: 'y' },
     ])
   })
 
-  test('are limited to 1000 per source', () => {
+  test('limits merge tags to 1000 per source', () => {
     expect(merge('{{{FIRST_NAME}}}'.repeat(1000))).toBe('Ada'.repeat(1000))
     expect(() => merge('{{{FIRST_NAME}}}'.repeat(1001))).toThrow('at most 1000 tags')
   })
@@ -112,7 +113,7 @@ describe('untrusted merge values', () => {
     ['<script>x={{{FIRST_NAME}}}</script>', '<script>x=scriptalert1script</script>'],
     ['<{{{FIRST_NAME}}}>', '<scriptalert1script>'],
     ['<p {{{FIRST_NAME}}}=1>', '<p scriptalert1script=1>'],
-  ])('are escaped for their context in %s', (source, expected) => {
+  ])('escapes merge values for their context in %s', (source, expected) => {
     expect(merge(source, { firstName: HOSTILE })).toBe(expected)
   })
 
@@ -127,11 +128,11 @@ describe('untrusted merge values', () => {
     ['</style><a title="a > b" href="{{{FIRST_NAME}}}">', '</style><a title="a > b" href="">'],
     ['1 < 2 <a hidden href="{{{FIRST_NAME}}}">', '1 < 2 <a hidden href="">'],
     ['<br/><a\nhref="{{{FIRST_NAME}}}">', '<br/><a\nhref="">'],
-  ])('cannot make a script link in %s', (source, expected) => {
+  ])('merge values cannot create a script link in %s', (source, expected) => {
     expect(merge(source, { firstName: 'javascript:alert(1)' })).toBe(expected)
   })
 
-  test('work as web links and addresses', () => {
+  test('merge values can be web links and addresses', () => {
     const values = { firstName: 'https://example.com/a?b=1&c=2', lastName: 'a&b c' }
     expect(merge('<a href="{{{FIRST_NAME}}}">', values)).toBe('<a href="https://example.com/a?b=1&amp;c=2">')
     expect(merge('<a href="{{{UNSUBSCRIBE_URL}}}">')).toBe('<a href="https://mail.example.com/u/abc">')
@@ -140,13 +141,13 @@ describe('untrusted merge values', () => {
     )
   })
 
-  test('are never parsed as merge tags', () => {
+  test('merge values are never parsed as merge tags', () => {
     const contact = { firstName: '{{{LAST_NAME}}}', lastName: '{{{EMAIL}}}' }
     for (const kind of ['html', 'text', 'header'] as const)
       expect(merge('{{{FIRST_NAME}}} {{{LAST_NAME}}}', contact, kind)).toBe('{{{LAST_NAME}}} {{{EMAIL}}}')
   })
 
-  test('cannot break a subject line, and direction marks are removed', () => {
+  test('merge values cannot break a subject line, and direction marks are removed', () => {
     expect(
       merge('Hi {{{FIRST_NAME}}}!', { firstName: 'A\r\nBcc: x@y.test\u2028\u202Eb\u200F' }, 'header'),
     ).toBe('Hi A Bcc: x@y.test b!')
@@ -154,7 +155,7 @@ describe('untrusted merge values', () => {
     expect(merge('{{{FIRST_NAME}}}', { firstName: 'a\u202E\0\u0007b\nc\u2066' }, 'text')).toBe('ab\nc')
   })
 
-  test('are truncated in a subject, and a too long subject is rejected', () => {
+  test('merge values are truncated in a subject, and an overlong subject is rejected', () => {
     const subject = merge('{{{FIRST_NAME}}}!', { firstName: '😀'.repeat(2000) }, 'header')
     expect(subject).toBe(`${'😀'.repeat(199)}…!`)
     expect(() => merge(`${'x'.repeat(990)}{{{FIRST_NAME}}}`, { firstName: '123456789' }, 'header')).toThrow(
@@ -162,7 +163,7 @@ describe('untrusted merge values', () => {
     )
   })
 
-  test('that make the result too large are rejected', () => {
+  test('rejects merge values that make the result too large', () => {
     const firstName = 'x'.repeat(10_000)
     expect(() => merge('{{{FIRST_NAME}}}'.repeat(1000), { firstName })).toThrow(
       'more than 8388608 characters',
@@ -197,14 +198,14 @@ const value = fc.oneof(
 )
 
 describe('merging arbitrary values', () => {
-  test('does not change tags and attributes of HTML', () => {
+  test('merging does not change tags and attributes of HTML', () => {
     const source =
       '<p title="{{{FIRST_NAME}}}" lang={{{FIRST_NAME}}}>{{{FIRST_NAME}}}<b style=\'x:{{{FIRST_NAME}}}\'>!</b>'
     const shape = /^<p title="[^"<>]*" lang=[^\s"'<>=`]*>[^<>]*<b style='x:[^'"<>;:()]*'>!<\/b>$/
     fc.assert(fc.property(value, (firstName) => shape.test(merge(source, { firstName }))))
   })
 
-  test('keeps a header value on one line', () => {
+  test('merging keeps a header value on one line', () => {
     fc.assert(
       fc.property(value, (firstName) => {
         const subject = merge('a{{{FIRST_NAME|x}}}b', { firstName }, 'header')
@@ -213,7 +214,7 @@ describe('merging arbitrary values', () => {
     )
   })
 
-  test('keeps printable ASCII in text', () => {
+  test('merging keeps printable ASCII in text', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[ -~]{1,50}$/), (firstName) => {
         expect(merge('{{{FIRST_NAME}}}', { firstName }, 'text')).toBe(firstName)
@@ -248,7 +249,7 @@ describe('parsing arbitrary templates', () => {
       .map((parts) => parts.join('')),
   )
 
-  test('loses nothing, or rejects the template', () => {
+  test('parsing a template loses nothing, or rejects it', () => {
     fc.assert(
       fc.property(source, (text) => {
         let parsed
@@ -267,7 +268,7 @@ describe('parsing arbitrary templates', () => {
     )
   })
 
-  test('takes linear time for large templates', () => {
+  test('parsing takes linear time for large templates', () => {
     const cost = (text: string): number => {
       const start = process.cpuUsage()
       try {

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import {
   checkValues,
   parseMerge,
-  readVariables,
+  parseVariables,
   renderMerge,
   type TemplateVariable,
-  variableValues,
+  createVariableValues,
 } from '../../../appliance/merge/merge.ts'
 
 const DECLARED: TemplateVariable[] = [
@@ -14,12 +14,12 @@ const DECLARED: TemplateVariable[] = [
 ]
 
 const merge = (source: string, given: Record<string, unknown>, kind: 'html' | 'text' | 'header' = 'html') =>
-  renderMerge(parseMerge(kind, source, kind), variableValues(DECLARED, checkValues(DECLARED, given)))
+  renderMerge(parseMerge(kind, source, kind), createVariableValues(DECLARED, checkValues(DECLARED, given)))
 
 describe('template variables', () => {
-  test('are read with their types and fallbacks', () => {
+  test('parses variables with their types and fallbacks', () => {
     expect(
-      readVariables([
+      parseVariables([
         { key: 'A', type: 'string' },
         { key: 'b_1', type: 'number', fallback_value: 1.5 },
         { key: 'C', type: 'string', fallbackValue: 'c' },
@@ -59,8 +59,8 @@ describe('template variables', () => {
     [[{ key: 'A', type: 'number', fallback_value: 2 ** 53 }], 'a number of at most 2^53 - 1'],
     [[{ key: 'A', type: 'string', fallback_value: 'x'.repeat(2001) }], 'at most 2000 characters'],
     [Array.from({ length: 51 }, (_, at) => ({ key: `A${at}`, type: 'string' })), 'at most 50 of them'],
-  ])('are rejected: %j', (given, message) => {
-    expect(() => readVariables(given)).toThrow(message)
+  ])('rejects the variables %j', (given, message) => {
+    expect(() => parseVariables(given)).toThrow(message)
   })
 })
 
@@ -75,11 +75,11 @@ describe('values of template variables', () => {
     ['{{{NAME}}}', { NAME: true, other: 'x' }, 'true'],
     ['{{{NAME}}}', { NAME: ['a'] }, '["a"]'],
     ['{{{OTHER}}} {{{N}}}', { OTHER: 'x', N: 3 }, 'x 3'],
-  ])('in %s with %j produce %j', (source, given, expected) => {
+  ])('merges values into %s: %j produces %j', (source, given, expected) => {
     expect(merge(source, given)).toBe(expected)
   })
 
-  test('stay on one line in a subject', () => {
+  test('values stay on one line in a subject', () => {
     expect(merge('For {{{NAME}}}', { NAME: 'a\r\nBcc: b@c.test' }, 'header')).toBe('For a Bcc: b@c.test')
   })
 
@@ -95,7 +95,7 @@ describe('values of template variables', () => {
     ['{{{toString}}}', { NAME: 'y' }, '`toString`'],
     ['{{{PRICE}}}', { PRICE: '3' }, 'Invalid `template.variables.PRICE` field: a number'],
     ['{{{NAME}}}', { NAME: 'x'.repeat(2001) }, 'Invalid `template.variables.NAME` field: at most 2000'],
-  ])('are rejected for %s with %j', (source, given, message) => {
+  ])('rejects values for %s: %j', (source, given, message) => {
     expect(() => merge(source, given)).toThrow(message)
   })
 })

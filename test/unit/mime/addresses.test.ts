@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readMailboxList, readOnlyMailbox } from '../../../appliance/mime/addresses.ts'
+import { parseMailboxList, parseSingleMailbox } from '../../../appliance/mime/addresses.ts'
 import { costOf } from '../../world/cost.ts'
 
 describe('the single From mailbox', () => {
@@ -11,8 +11,8 @@ describe('the single From mailbox', () => {
     ['Bob <bob@acme.example> (Sales)', 'Bob'],
     ['"Bob (Sales)" <bob@acme.example>', 'Bob (Sales)'],
     ['"a (b@other.example) c" <bob@acme.example>', 'a (b@other.example) c'],
-  ])('is read from %s', (value, name) => {
-    expect(readOnlyMailbox(value)).toMatchObject({ address: 'bob@acme.example', name })
+  ])('reads the mailbox from %s', (value, name) => {
+    expect(parseSingleMailbox(value)).toMatchObject({ address: 'bob@acme.example', name })
   })
 
   test.each([
@@ -27,21 +27,21 @@ describe('the single From mailbox', () => {
     'Bob (<b@other.example>) <a@acme.example>',
     '(<) b@other.example (>) a@acme.example',
     `${'()'.repeat(11)} a@acme.example`,
-  ])('is rejected if a comment could be mistaken for an address: %s', (value) => {
-    expect(readOnlyMailbox(value)).toBeUndefined()
+  ])('rejects a mailbox with a comment that could be mistaken for an address: %s', (value) => {
+    expect(parseSingleMailbox(value)).toBeUndefined()
   })
 
-  test('is parsed quickly despite 85,000 comments', async () => {
+  test('parses a mailbox with 85,000 comments quickly', async () => {
     const cost = await costOf(() => {
-      expect(readOnlyMailbox(`${'a()'.repeat(85_000)}@acme.example`)).toBeUndefined()
+      expect(parseSingleMailbox(`${'a()'.repeat(85_000)}@acme.example`)).toBeUndefined()
     })
     expect(cost).toBeLessThan(500)
   })
 })
 
-test('a displayed address list omits comments', () => {
+test('omits comments from a displayed address list', () => {
   const values = ['a@acme.example (Ann), b(<x@other.example>)@acme.example', 'Cy (Sales) <c@acme.example>']
-  expect(readMailboxList(values, 10).map(({ address }) => address)).toEqual([
+  expect(parseMailboxList(values, 10).map(({ address }) => address)).toEqual([
     'a@acme.example',
     'b@acme.example',
     'c@acme.example',

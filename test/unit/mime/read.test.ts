@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { parseContent, readPlainContent } from '../../../appliance/mime/read.ts'
-import { readHeader } from '../../../appliance/intake/message-fields.ts'
+import { parseContent, parsePlainContent } from '../../../appliance/mime/read.ts'
+import { parseHeader } from '../../../appliance/intake/message-fields.ts'
 
 const from = 'From: a@acme.example\r\n'
 const plain = (rest: string) => {
   const message = Buffer.from(from + rest)
-  return readPlainContent(message, readHeader(message))
+  return parsePlainContent(message, parseHeader(message))
 }
 
 describe('the fast path for ASCII text messages', () => {
@@ -21,7 +21,7 @@ describe('the fast path for ASCII text messages', () => {
     'Content-Type: text/plain; charset=utf-8\r\n\r\na\r\n',
     'Content-Type: text/plain;\r\n charset="US-ASCII"\r\nContent-Transfer-Encoding: 7bit\r\n\r\n\r\na\r\n\r\n',
     'Content-Type: text/plain\r\nContent-Transfer-Encoding: 8bit\r\n\r\n--x\r\nFrom me\r\n=20 &lt;\r\n',
-  ])('yields the same result as the parser: %j', async (rest) => {
+  ])('returns the same result as the parser: %j', async (rest) => {
     expect(plain(rest)).toEqual(await parseContent(Buffer.from(from + rest)))
   })
 
@@ -37,7 +37,7 @@ describe('the fast path for ASCII text messages', () => {
     'Content-Transfer-Encoding: base64\r\n\r\nSGk=\r\n',
     'Content-Transfer-Encoding: quoted-printable\r\n\r\n=48i\r\n',
     'Content-Disposition: attachment\r\n\r\nHi\r\n',
-  ])('is not used for other messages: %j', (rest) => {
+  ])('the fast path rejects other messages: %j', (rest) => {
     expect(plain(rest)).toBeUndefined()
   })
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { compose } from '../../../appliance/intake/compose.ts'
+import { composeMessage } from '../../../appliance/intake/compose.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { createMimeReader } from '../../../appliance/mime/mime.ts'
-import { readComposed } from '../../../appliance/mime/read-composed.ts'
+import { readComposedMessage } from '../../../appliance/mime/read-composed.ts'
 import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock } from '../../world/clock.ts'
 
@@ -14,16 +14,24 @@ const mixed = (text: string, html: string): Uint8Array =>
     [
       'From: app@acme.example',
       'Content-Type: multipart/mixed; boundary=b',
-      ...['', '--b', 'Content-Type: text/plain', '', text],
-      ...['--b', 'Content-Type: text/html', '', html],
-      ...['--b--', ''],
+      '',
+      '--b',
+      'Content-Type: text/plain',
+      '',
+      text,
+      '--b',
+      'Content-Type: text/html',
+      '',
+      html,
+      '--b--',
+      '',
     ].join('\r\n'),
   )
 
 /** Links that never end. Converting them to text takes the parser minutes and blocks its thread. */
 const endless = mixed('Hello', `${'<a href="'.repeat(90)}\r\n`.repeat(400))
 
-test('a message that takes too long to parse is rejected, and later ones are parsed', async () => {
+test('rejects a message that takes too long to parse, and parses later ones', async () => {
   const clock = createTestClock()
   const reader = readerAt(clock)
   const reading = reader.read(endless, 'a')
@@ -53,7 +61,7 @@ test('a parser thread handles several messages, valid or not', async () => {
   expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
 })
 
-test('an idle parser thread is replaced after a minute', async () => {
+test('replaces an idle parser thread after a minute', async () => {
   const clock = createTestClock()
   const reader = readerAt(clock)
   const large = mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`)
@@ -62,7 +70,7 @@ test('an idle parser thread is replaced after a minute', async () => {
   expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
 })
 
-test("a message that exhausts the parser's memory is rejected, and the parser recovers", async () => {
+test('rejects a message that exhausts the parser’s memory, and the parser recovers', async () => {
   const reader = readerAt(createTestClock())
   const nested = Buffer.from(
     `From: a@b.example\r\n${'Content-Type: message/rfc822\r\n\r\n'.repeat(1_000_000)}`,
@@ -72,7 +80,7 @@ test("a message that exhausts the parser's memory is rejected, and the parser re
   await reader.close()
 })
 
-test('a message with very many short lines is parsed', async () => {
+test('parses a message with a very large number of short lines', async () => {
   const reader = readerAt(createTestClock())
   const message = Buffer.from(
     `From: a@b.example\r\nContent-Type: text/html\r\n\r\n${'ab\r\n'.repeat(500_000)}`,
@@ -82,7 +90,7 @@ test('a message with very many short lines is parsed', async () => {
   await reader.close()
 })
 
-test('messages nested more than 1000 levels are rejected', async () => {
+test('rejects messages nested more than 1000 levels', async () => {
   const reader = readerAt(createTestClock())
   const nested = (depth: number) =>
     Buffer.from(`From: a@b.example\r\n${'Content-Type: message/rfc822\r\n\r\n'.repeat(depth)}Hello\r\n`)
@@ -93,13 +101,22 @@ test('messages nested more than 1000 levels are rejected', async () => {
   await reader.close()
 })
 
-test('large messages are parsed in a worker thread, composed here or received', async () => {
+test('parses large messages in a worker thread, whether composed here or received', async () => {
   const reader = readerAt(createTestClock())
   const [html, text] = ['<p>Größe</p>\n'.repeat(200_000), 'A line of text\n'.repeat(50_000)]
   const from = parseMailbox('hi@acme.example')!
-  const { message, content } = await compose({
-    ...{ from, to: [from], cc: [], replyTo: [], subject: 'Hello', headers: [], attachments: [] },
-    ...{ messageId: '<1@acme.example>', date: 0, html, text },
+  const { message, content } = await composeMessage({
+    from,
+    to: [from],
+    cc: [],
+    replyTo: [],
+    subject: 'Hello',
+    headers: [],
+    attachments: [],
+    messageId: '<1@acme.example>',
+    date: 0,
+    html,
+    text,
   })
   expect(content).toEqual({ place: 'message', html: null, text: null })
   // The first read starts the thread.
@@ -113,6 +130,6 @@ test('large messages are parsed in a worker thread, composed here or received', 
   expect([back.html === html, back.text === text]).toEqual([true, true])
   expect([arrived.html?.trim() === html.trim(), arrived.text?.trim() === text.trim()]).toEqual([true, true])
   const here = process.threadCpuUsage()
-  readComposed(message)
+  readComposedMessage(message)
   expect(user).toBeLessThan(process.threadCpuUsage(here).user)
 })

@@ -1,24 +1,24 @@
 import { execFileSync } from 'node:child_process'
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { isSevenBit, toSevenBit } from '../../../appliance/mime/seven-bit.ts'
+import { isSevenBit, convertToSevenBit } from '../../../appliance/mime/seven-bit.ts'
 
 const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 const lines = (...all: string[]): string => all.map((line) => `${line}\r\n`).join('')
 
 async function convert(message: string | Buffer): Promise<string> {
-  const converted = await toSevenBit(Buffer.from(message))
+  const converted = await convertToSevenBit(Buffer.from(message))
   if (converted.kind === 'impossible') throw new Error(converted.why)
   return latin1(converted.message)
 }
 
 const whyNot = async (message: string): Promise<string> => {
-  const converted = await toSevenBit(Buffer.from(message))
+  const converted = await convertToSevenBit(Buffer.from(message))
   return converted.kind === 'impossible' ? converted.why : latin1(converted.message)
 }
 
 describe('converting a message for a server without 8BITMIME', () => {
-  test('turns text into quoted-printable', async () => {
+  test('converts text to quoted-printable', async () => {
     const message = lines(
       'Subject: x',
       'MIME-Version: 1.0',
@@ -40,7 +40,7 @@ describe('converting a message for a server without 8BITMIME', () => {
     )
   })
 
-  test('turns text in another script into base64, and keeps the position of the encoding field', async () => {
+  test('converts text in another script to base64, and keeps the position of the encoding field', async () => {
     const message = lines(
       'Content-Transfer-Encoding: 8bit',
       'Content-Type: text/plain; charset=utf-8',
@@ -60,7 +60,7 @@ describe('converting a message for a server without 8BITMIME', () => {
 
   test('returns the same buffer for 7-bit text', async () => {
     const message = Buffer.from('Subject: x\r\n\r\nHello\r\n')
-    const converted = await toSevenBit(message)
+    const converted = await convertToSevenBit(message)
     expect(converted).toEqual({ kind: 'converted', message })
     expect(converted.kind === 'converted' && converted.message).toBe(message)
   })
@@ -206,7 +206,7 @@ describe('converting a message for a server without 8BITMIME', () => {
       `${Array.from({ length: 30 }, (_, n) => lines(`Content-Type: multipart/mixed; boundary=b${n}-`, '', `--b${n}-`)).join('')}\r\nü\r\n`,
       'its parts are nested too deeply',
     ],
-  ])('fails with %s', async (_, message, why) => {
+  ])('conversion fails with %s', async (_, message, why) => {
     expect(await whyNot(message)).toBe(why)
   })
 
@@ -218,7 +218,7 @@ describe('converting a message for a server without 8BITMIME', () => {
     const beside = (async () => {
       for (; running; turns++) await new Promise((resolve) => setImmediate(resolve))
     })()
-    const converted = await toSevenBit(message)
+    const converted = await convertToSevenBit(message)
     running = false
     await beside
     expect(converted.kind).toBe('converted')
@@ -344,7 +344,7 @@ const { entity } = fc.letrec<{ entity: Body; multipart: Body; message: Body }>((
   })),
 }))
 
-test('any converted message has the same content for an independent parser', async () => {
+test('an independent parser reads the same content from any converted message', async () => {
   const messages = fc
     .sample(fc.tuple(entity, field('Subject')), {
       numRuns: 300,

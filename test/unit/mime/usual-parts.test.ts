@@ -1,8 +1,8 @@
 import { createTransport } from 'nodemailer'
 import { afterAll, describe, expect, test } from 'vitest'
-import { finishMessage, readHeader } from '../../../appliance/intake/message-fields.ts'
+import { finishMessage, parseHeader } from '../../../appliance/intake/message-fields.ts'
 import { createMimeReader, type MessageContent } from '../../../appliance/mime/mime.ts'
-import { parseContent, readOutline, readUsualContent } from '../../../appliance/mime/read.ts'
+import { parseContent, parseOutline, parseCommonContent } from '../../../appliance/mime/read.ts'
 import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock } from '../../world/clock.ts'
 
@@ -10,8 +10,8 @@ const readerAt = (clock: ReturnType<typeof createTestClock>) =>
   createMimeReader({ clock, turns: testCapacity(clock, '/nowhere').turns })
 
 const from = 'From: a@acme.example\r\n'
-const usual = (message: Buffer) => readUsualContent(message, readHeader(message))
-const outline = (message: Buffer) => readOutline(message, readHeader(message))
+const usual = (message: Buffer) => parseCommonContent(message, parseHeader(message))
+const outline = (message: Buffer) => parseOutline(message, parseHeader(message))
 /** Returns the parts of a message's content that are read before it is accepted. */
 const outlineOf = ({ subject, attachments }: MessageContent) => ({
   subject,
@@ -26,8 +26,11 @@ const trace = {
 }
 /** Returns the message as it is stored. */
 const stored = (message: Buffer) =>
-  finishMessage(message, readHeader(message), {
-    ...{ trace, id: 'id', messageId: '<id@acme.example>', now: 0 },
+  finishMessage(message, parseHeader(message), {
+    trace,
+    id: 'id',
+    messageId: '<id@acme.example>',
+    now: 0,
     added: [{ name: 'Feedback-ID', value: 'x' }],
   })
 const reader = readerAt(createTestClock())
@@ -97,7 +100,7 @@ describe('the fast path for common MIME structures', () => {
     ['an empty text', multipart('mixed', 'b2', part('', 'Content-Type: text/plain'))],
     ['a BOM and invalid UTF-8', part('\ufeffHi =ff', 'Content-Transfer-Encoding: quoted-printable')],
     ['no final line end', part('Hi =', 'Content-Transfer-Encoding: quoted-printable')],
-  ])('yields the same result as the parser: %s', async (_, rest) => {
+  ])('returns the same result as the parser: %s', async (_, rest) => {
     const message = Buffer.from(from + rest)
     const content = await parseContent(message)
     expect(usual(message)).toEqual(content)
@@ -138,7 +141,7 @@ describe('the fast path for common MIME structures', () => {
     ['a no-break space in a header field', part('Hi', 'Content-Type: \u00a0text/html')],
     ['a non-ASCII subject', `Subject: \u00a0Hi\r\n${text}`],
     ['no body', ''],
-  ])('is not used for other messages: %s', (_, rest) => {
+  ])('the fast path rejects other messages: %s', (_, rest) => {
     expect(usual(Buffer.from(from + rest))).toBeUndefined()
   })
 })
@@ -146,13 +149,11 @@ describe('the fast path for common MIME structures', () => {
 test('messages written by nodemailer do not need the parser', async () => {
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const { message } = await transport.sendMail({
-    ...{
-      from: 'a@acme.example',
-      to: 'b@customer.example',
-      subject: 'Gr\u00fc\u00dfe',
-      text: 'Gr\u00fc\u00dfe',
-      html: '<img src="cid:x">',
-    },
+    from: 'a@acme.example',
+    to: 'b@customer.example',
+    subject: 'Gr\u00fc\u00dfe',
+    text: 'Gr\u00fc\u00dfe',
+    html: '<img src="cid:x">',
     attachments: [
       { filename: 'logo.png', content: 'x', cid: 'x' },
       { filename: 'order.pdf', content: Buffer.alloc(5000, 1) },
@@ -179,64 +180,52 @@ describe('randomly assembled messages', () => {
     }
   }
   const pieces = [
-    ...[
-      '',
-      '\r\n',
-      '\r\n\r\n',
-      ' ',
-      '\t',
-      '=',
-      '=\r\n',
-      '=3D',
-      '=c3=bc',
-      '--',
-      '--b1',
-      '--b1--',
-      '--b2',
-      '--b2--',
-      'b1',
-      ';',
-      '"',
-      '\0',
-    ],
-    ...[
-      'Hi',
-      'SGk=',
-      'SGkh',
-      '\u00fc',
-      '<p>',
-      '\r\n--b1\r\n',
-      '\r\n--b1--\r\n',
-      '\r\n--b2\r\n',
-      '\r\n--b2--\r\n',
-      ':',
-      'X: y\r\n',
-    ],
-    ...[
-      'Content-Type: text/plain',
-      'Content-Type: text/html; charset=utf-8',
-      'Content-Type: image/png; name=a.png',
-      'charset=utf-8',
-    ],
-    ...[
-      'Content-Type: multipart/alternative; boundary=b2',
-      'Content-Type: multipart/mixed; boundary="b1"',
-      'Content-Type: message/rfc822',
-    ],
-    ...[
-      'Content-Transfer-Encoding: base64',
-      'Content-Transfer-Encoding: quoted-printable',
-      'Content-Disposition: attachment',
-    ],
-    ...[
-      'Content-Disposition: inline; filename="x"',
-      'Content-ID: <a@b>',
-      'Content-ID:',
-      'Subject: =?utf-8?b?w7w=?=',
-    ],
+    '',
+    '\r\n',
+    '\r\n\r\n',
+    ' ',
+    '\t',
+    '=',
+    '=\r\n',
+    '=3D',
+    '=c3=bc',
+    '--',
+    '--b1',
+    '--b1--',
+    '--b2',
+    '--b2--',
+    'b1',
+    ';',
+    '"',
+    '\0',
+    'Hi',
+    'SGk=',
+    'SGkh',
+    '\u00fc',
+    '<p>',
+    '\r\n--b1\r\n',
+    '\r\n--b1--\r\n',
+    '\r\n--b2\r\n',
+    '\r\n--b2--\r\n',
+    ':',
+    'X: y\r\n',
+    'Content-Type: text/plain',
+    'Content-Type: text/html; charset=utf-8',
+    'Content-Type: image/png; name=a.png',
+    'charset=utf-8',
+    'Content-Type: multipart/alternative; boundary=b2',
+    'Content-Type: multipart/mixed; boundary="b1"',
+    'Content-Type: message/rfc822',
+    'Content-Transfer-Encoding: base64',
+    'Content-Transfer-Encoding: quoted-printable',
+    'Content-Disposition: attachment',
+    'Content-Disposition: inline; filename="x"',
+    'Content-ID: <a@b>',
+    'Content-ID:',
+    'Subject: =?utf-8?b?w7w=?=',
   ]
 
-  test('are parsed as by the parser, or left to it', async () => {
+  test('parses random messages like the parser, or leaves them to the parser', async () => {
     let [read, outlined] = [0, 0]
     for (let seed = 0; seed < 3000; seed++) {
       const next = random(seed)

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { fromHandlebars } from '../../../appliance/moving/handlebars.ts'
+import { convertHandlebars } from '../../../appliance/moving/handlebars.ts'
 
 describe('SES template tags', () => {
-  const keysIn = (source: string) => [...fromHandlebars(source).keys]
+  const keysIn = (source: string) => [...convertHandlebars(source).keys]
 
-  test('become variables if they are names or paths', () => {
-    const { text, left } = fromHandlebars(
+  test('SES tags become variables if they are names or paths', () => {
+    const { text, left } = convertHandlebars(
       'Hi {{name}}, {{ order.total }} {{{raw}}}{{! note }}{{!-- {{x}} --}}.',
     )
     expect(text).toBe('Hi {{{name}}}, {{{order_total}}} {{{raw}}}.')
@@ -16,9 +16,9 @@ describe('SES template tags', () => {
     ])
   })
 
-  test('that are blocks, helpers or partials are kept and listed, and never become merge tags', () => {
+  test('SES tags that are blocks, helpers or partials are kept and listed, and never become merge tags', () => {
     const source = '{{#if vip}}Dear{{else}}Hi{{/if}} {{> footer}} {{this.x}} {{{upper name}}} {{a-b}}'
-    const { text, left } = fromHandlebars(source)
+    const { text, left } = convertHandlebars(source)
     expect(text).toBe(source.replace('{{{upper name}}}', '{{upper name}}'))
     expect(left).toEqual([
       '{{#if vip}}',
@@ -29,10 +29,10 @@ describe('SES template tags', () => {
       '{{{upper name}}}',
       '{{a-b}}',
     ])
-    expect(fromHandlebars(`{{${'x'.repeat(60)}}}`).keys.size).toBe(0)
+    expect(convertHandlebars(`{{${'x'.repeat(60)}}}`).keys.size).toBe(0)
   })
 
-  test('are not found in text without tags', () => {
-    expect(fromHandlebars('a { b } {{').text).toBe('a { b } {{')
+  test('finds no SES tags in text without tags', () => {
+    expect(convertHandlebars('a { b } {{').text).toBe('a { b } {{')
   })
 })

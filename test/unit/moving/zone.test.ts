@@ -1,15 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { readDomain, selectorsIn } from '../../../appliance/moving/objects.ts'
-import { mergedSpf } from '../../../appliance/moving/zone.ts'
-import { pairs, type HostedWebhook } from '../../../appliance/moving/webhooks.ts'
-import { expectedRecords, type RecordedKey } from '../../../appliance/senders/records.ts'
+import { parseHostedDomain, listSelectors } from '../../../appliance/moving/objects.ts'
+import { mergeSpf } from '../../../appliance/moving/zone.ts'
+import { matchWebhooks, type HostedWebhook } from '../../../appliance/moving/webhooks.ts'
+import { buildExpectedRecords, type KeyRecordFields } from '../../../appliance/senders/records.ts'
 import type { Domain } from '../../../appliance/storage/storage.ts'
-import { sharesReturnPath, zoneText } from '../../../appliance/moving/moving.ts'
+import { sharesReturnPath, formatZoneFile } from '../../../appliance/moving/moving.ts'
 
 /** A domain as the hosted service returns it, with names relative to the registrable domain. */
 const wire = {
-  ...{ id: 'd1', name: 'news.acme.example', region: 'eu-west-1', status: 'verified' },
-  ...{ open_tracking: true, click_tracking: false, tracking_subdomain: 'links', tls: 'enforced' },
+  id: 'd1',
+  name: 'news.acme.example',
+  region: 'eu-west-1',
+  status: 'verified',
+  open_tracking: true,
+  click_tracking: false,
+  tracking_subdomain: 'links',
+  tls: 'enforced',
   capabilities: { sending: 'enabled', receiving: 'disabled' },
   records: [
     {
@@ -27,8 +33,8 @@ const wire = {
     null,
   ],
 }
-const theirs = readDomain(wire, 'news.acme.example')
-const key: RecordedKey = {
+const theirs = parseHostedDomain(wire, 'news.acme.example')
+const key: KeyRecordFields = {
   selector: 'posthaste',
   algorithm: 'rsa-sha256',
   state: 'active',
@@ -38,13 +44,16 @@ const key: RecordedKey = {
 const host = { hostname: 'mail.acme.example', sourceIps: ['192.0.2.7'] }
 const moved = (returnPath: string, trackingSubdomain: string | null) => {
   const domain = { id: 'd1', name: 'news.acme.example', returnPath, trackingSubdomain } as Domain
-  return { domain, records: expectedRecords(domain, [key], host), theirs: theirs.records }
+  return { domain, records: buildExpectedRecords(domain, [key], host), theirs: theirs.records }
 }
 
 describe('a domain of the hosted service', () => {
-  test('is read with the return path from its records', () => {
+  test('reads a domain with the return path from its records', () => {
     expect(theirs).toMatchObject({
-      ...{ id: 'd1', name: 'news.acme.example', region: 'eu-west-1', returnPath: 'bounce' },
+      id: 'd1',
+      name: 'news.acme.example',
+      region: 'eu-west-1',
+      returnPath: 'bounce',
       settings: {
         openTracking: true,
         clickTracking: false,
@@ -54,20 +63,25 @@ describe('a domain of the hosted service', () => {
         receiving: false,
       },
     })
-    expect(selectorsIn(theirs)).toEqual(['resend'])
+    expect(listSelectors(theirs)).toEqual(['resend'])
   })
 
-  test('with only a name has no settings', () => {
-    expect(readDomain({ id: 'x' }, 'acme.example')).toEqual({
-      ...{ id: 'x', name: 'acme.example', region: null, returnPath: null, settings: {}, records: [] },
+  test('a domain with only a name has no settings', () => {
+    expect(parseHostedDomain({ id: 'x' }, 'acme.example')).toEqual({
+      id: 'x',
+      name: 'acme.example',
+      region: null,
+      returnPath: null,
+      settings: {},
+      records: [],
     })
   })
 })
 
 describe('the zone file for a migration', () => {
   const long = `( "v=DKIM1; k=rsa; p=${'A'.repeat(237)}" "${'A'.repeat(63)}" )`
-  test('lists records to add now, and records to replace at the switch', () => {
-    const zone = zoneText([moved('bounce', 'links')])
+  test('the zone file lists records to add now, and records to replace at the switch', () => {
+    const zone = formatZoneFile([moved('bounce', 'links')])
     expect(zone).toBe(`; news.acme.example: publish now, in addition to the existing records
 posthaste._domainkey.news.acme.example. 3600 IN TXT ${long}
 ; only if the domain has no DMARC record yet
@@ -86,30 +100,32 @@ links.news.acme.example. 3600 IN CNAME mail.acme.example.
     expect(sharesReturnPath(moved('bounce', null))).toBe(true)
   })
 
-  test('lists all records at once if the return path differs', () => {
-    expect(zoneText([moved('post', null)])).not.toContain('at the switch')
+  test('the zone file lists all records at once if the return path differs', () => {
+    expect(formatZoneFile([moved('post', null)])).not.toContain('at the switch')
     expect(sharesReturnPath(moved('post', 'links'))).toBe(false)
   })
 
-  test('keeps text of the hosted service within comments', () => {
-    const evil = readDomain(
+  test('the zone file keeps text of the hosted service within comments', () => {
+    const evil = parseHostedDomain(
       { records: [{ record: 'SPF', name: 'send', type: 'MX', value: 'x\nevil.example. IN A 192.0.2.66' }] },
       'acme.example',
     )
     const domain = { name: 'acme.example', returnPath: 'send' } as Domain
-    const zone = zoneText([{ domain, records: expectedRecords(domain, [key], host), theirs: evil.records }])
+    const zone = formatZoneFile([
+      { domain, records: buildExpectedRecords(domain, [key], host), theirs: evil.records },
+    ])
     expect(zone).toContain('; instead of x?evil.example. IN A 192.0.2.66\n')
     expect(zone.split('\n').filter((line) => line.startsWith('evil'))).toEqual([])
   })
 })
 
-test('two SPF policies are merged with ours first', () => {
+test('merges two SPF policies with ours first', () => {
   const ours = { type: 'TXT', value: 'v=spf1 a:mail.acme.example ~all' } as const
-  expect(mergedSpf('v=spf1 include:ses.example -all', ours)).toBe(
+  expect(mergeSpf('v=spf1 include:ses.example -all', ours)).toBe(
     'v=spf1 a:mail.acme.example include:ses.example -all',
   )
-  expect(mergedSpf('google-site-verification=1', ours)).toBe(undefined)
-  expect(mergedSpf('v=spf1 -all', { type: 'MX', value: 'mail.acme.example' } as never)).toBe(undefined)
+  expect(mergeSpf('google-site-verification=1', ours)).toBe(undefined)
+  expect(mergeSpf('v=spf1 -all', { type: 'MX', value: 'mail.acme.example' } as never)).toBe(undefined)
 })
 
 describe('matching webhooks of both services', () => {
@@ -119,7 +135,7 @@ describe('matching webhooks of both services', () => {
     unknown: [],
     enabled: true,
   })
-  test('pairs them by endpoint, preferring the same events', () => {
+  test('pairs webhooks by endpoint, preferring the same events', () => {
     const sent = hook('https://a.example', 'email.sent')
     const both = hook('https://a.example', 'email.bounced', 'email.sent')
     const other = hook('https://b.example', 'email.sent')
@@ -127,7 +143,11 @@ describe('matching webhooks of both services', () => {
       { endpoint: 'https://a.example', events: ['email.sent', 'email.bounced'], id: 1 },
       { endpoint: 'https://c.example', events: ['email.sent'], id: 2 },
     ]
-    expect(pairs([sent, both, other], here).map(([, one]) => one?.id)).toEqual([undefined, 1, undefined])
-    expect(pairs([sent, other], here).map(([, one]) => one?.id)).toEqual([1, undefined])
+    expect(matchWebhooks([sent, both, other], here).map(([, one]) => one?.id)).toEqual([
+      undefined,
+      1,
+      undefined,
+    ])
+    expect(matchWebhooks([sent, other], here).map(([, one]) => one?.id)).toEqual([1, undefined])
   })
 })

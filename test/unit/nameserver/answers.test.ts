@@ -20,7 +20,7 @@ const soaOf = ({ authorities = [] }: codec.DecodedPacket) =>
   authorities.map(({ type, name }) => `${type} ${name}`)
 
 describe('the DNS server', () => {
-  test('answers with authority and in the case of the question', async () => {
+  test('answers authoritatively and in the case of the question', async () => {
     const answer = await ask(`Short.ACME.${APEX}`, 'TXT')
     expect(answer).toMatchObject({
       id: 4711,
@@ -34,7 +34,7 @@ describe('the DNS server', () => {
     expect(answer.authorities).toEqual([])
   })
 
-  test('splits a long text into strings of 255 octets, which the own resolver joins again', async () => {
+  test('splits a long text into strings of 255 octets, which our own resolver joins again', async () => {
     const { answers } = await ask(`posthaste1.acme.${APEX}`, 'TXT', edns())
     const [{ data }] = answers as unknown as [{ data: Buffer[] }]
     expect(data.map(({ length }) => length)).toEqual([255, KEY.length - 255])
@@ -102,7 +102,7 @@ describe('the DNS server', () => {
 })
 
 describe('EDNS', () => {
-  test('truncates what does not fit, and answers in full over TCP', async () => {
+  test('truncates an answer that does not fit, and answers in full over TCP', async () => {
     const name = `posthaste1.acme.${APEX}`
     expect(await ask(name, 'TXT')).toMatchObject({ flag_tc: true, answers: [], additionals: [] })
     expect(await ask(name, 'TXT', edns(100))).toMatchObject({ flag_tc: true, answers: [] })
@@ -111,7 +111,7 @@ describe('EDNS', () => {
     expect(codec.decode(answer!)).toMatchObject({ flag_tc: false, answers: [{ type: 'TXT' }] })
   })
 
-  test('is answered with EDNS, the DO bit and the own size; unknown options are ignored', async () => {
+  test('answers an EDNS query with EDNS, the DO bit and its own size, and ignores unknown options', async () => {
     const option = { code: 65_001, data: Buffer.from('x') }
     const answer = await ask(APEX, 'SOA', edns(4096, { flags: 0x8000, flag_do: true, options: [option] }))
     expect(answer.additionals).toMatchObject([
@@ -119,20 +119,20 @@ describe('EDNS', () => {
     ])
   })
 
-  test('of another version gets BADVERS', async () => {
+  test('a query with another EDNS version gets BADVERS', async () => {
     const [bytes] = await askUdp(server, [query(APEX, 'SOA', edns(1232, { ednsVersion: 1 }))])
     const { answers, additionals, ...header } = codec.decode(bytes!)
     expect({ ...header, answers }).toMatchObject({ rcode: 'NOERROR', answers: [] })
     expect(additionals).toMatchObject([{ type: 'OPT', extendedRcode: 1, ednsVersion: 0 }])
   })
 
-  test('with two OPT records gets FORMERR', async () => {
+  test('a query with two OPT records gets FORMERR', async () => {
     const additionals = [...edns().additionals, ...edns().additionals]
     expect(await ask(APEX, 'SOA', { additionals })).toMatchObject({ rcode: 'FORMERR', questions: [] })
   })
 })
 
-test('over TCP, several queries on one connection are answered in order', async () => {
+test('answers several queries on one TCP connection in order', async () => {
   const names = [`short.acme.${APEX}`, 'example.org', `nobody.${APEX}`]
   const bytes = Buffer.concat(names.map((name) => framed(query(name, 'TXT'))))
   const answers = (await askTcp(server, bytes, 3)).map((one) => codec.decode(one) as { rcode?: string })

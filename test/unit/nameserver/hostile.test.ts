@@ -2,7 +2,7 @@ import * as codec from 'dns-packet'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createCookies } from '../../../appliance/nameserver/cookies.ts'
 import { parseQuery } from '../../../appliance/nameserver/query.ts'
-import { createResponseLimit } from '../../../appliance/nameserver/rate-limit.ts'
+import { createResponseLimiter } from '../../../appliance/nameserver/rate-limit.ts'
 import * as fc from '../../world/fast-check.ts'
 import { APEX, askTcp, askUdp, edns, framed, query, startServer, type TestServer } from './harness.ts'
 
@@ -47,7 +47,7 @@ describe('a malformed packet', () => {
     expect(await codeOf(packet)).toBe(expected)
   })
 
-  test('never throws, whatever the octets are', () => {
+  test('a malformed packet never causes an exception', () => {
     const start = fc.constantFrom(plain, query(APEX, 'SOA', edns()), Buffer.alloc(12))
     fc.assert(
       fc.property(
@@ -64,13 +64,13 @@ describe('a malformed packet', () => {
     )
   })
 
-  test('on a connection ends it, and so does a length that no query has', async () => {
+  test('a malformed packet or an impossible length ends the connection', async () => {
     expect(await askTcp(server, framed(changed({ 2: 0x80 })), 1)).toEqual([])
     expect(await askTcp(server, Buffer.from([0xff, 0xff]), 1)).toEqual([])
     expect(await askTcp(server, framed(plain), 1)).toHaveLength(1)
   })
 
-  test('has names with dots and zeros in a label, which match no name of ours', async () => {
+  test('a name with dots and zeros in a label matches no name of ours', async () => {
     const name = Buffer.from([5, 97, 46, 98, 0, 92, ...codec.encode({ questions: [] }).subarray(12)])
     const end = Buffer.from([
       ...APEX.split('.').flatMap((one) => [one.length, ...Buffer.from(one)]),
@@ -87,7 +87,7 @@ describe('a malformed packet', () => {
 })
 
 describe('a flood', () => {
-  test('from one network gets fewer and smaller responses, never larger than the query', async () => {
+  test('a flood from one network gets fewer and smaller responses, never larger than the query', async () => {
     const flood = Array.from({ length: 400 }, (_, at) => changed({ 0: at >> 8, 1: at & 255 }))
     const sizes: number[] = []
     for (let at = 0; at < flood.length; at += 50) {
@@ -99,8 +99,8 @@ describe('a flood', () => {
     expect(server.counted.filter((one) => one === 'limited').length).toBeGreaterThan(200)
   })
 
-  test('is limited by rate: half of the rest is truncated, and others are not concerned', () => {
-    const limit = createResponseLimit()
+  test('responses over the limit are dropped or truncated in turn, without affecting other networks', () => {
+    const limit = createResponseLimiter()
     const many = (network: string, now: number, n: number) =>
       Array.from({ length: n }, () => limit.permit(network, now))
     expect(new Set(many('192.0.2', 0, 100))).toEqual(new Set(['send']))
@@ -109,14 +109,14 @@ describe('a flood', () => {
     expect(many('192.0.2', 1000, 21).filter((one) => one === 'send')).toHaveLength(20)
   })
 
-  test('forgets networks instead of growing', () => {
-    const limit = createResponseLimit()
+  test('forgets networks instead of growing without limit', () => {
+    const limit = createResponseLimiter()
     for (let n = 0; n < 50_000; n++) limit.permit(`net${n}`, 0)
     for (let n = 0; n < 101; n++) limit.permit('first', 0)
     expect(limit.permit('first', 0)).not.toBe('send')
   })
 
-  test('of connections is limited', async () => {
+  test('limits connections', async () => {
     const idle = await Promise.all(
       Array.from({ length: 3 }, async () => {
         const { connect } = await import('node:net')
@@ -135,7 +135,7 @@ describe('cookies', () => {
   const T0 = Date.UTC(2026, 0, 1)
   const client = Buffer.alloc(8, 7)
 
-  test('prove an address for an hour, to every node with the secret', () => {
+  test('a cookie proves an address for an hour, to every node with the secret', () => {
     const [one, two] = [createCookies(Buffer.alloc(32, 1)), createCookies(Buffer.alloc(32, 1))]
     const first = one.answer(client, '192.0.2.1', T0)
     expect(first).toMatchObject({ proven: false })
@@ -149,7 +149,7 @@ describe('cookies', () => {
     expect(createCookies(Buffer.alloc(32, 2)).answer(first.option, '192.0.2.1', T0).proven).toBe(false)
   })
 
-  test('exempt a client from the limit', async () => {
+  test('a cookie exempts a client from the response limit', async () => {
     const withCookie = (data: Buffer) =>
       query(`short.acme.${APEX}`, 'TXT', edns(1232, { options: [{ code: 10, data }] }))
     const [response] = await askUdp(server, [withCookie(client)])
@@ -167,7 +167,7 @@ describe('cookies', () => {
     expect(server.counted).not.toContain('limited')
   })
 
-  test('of a wrong length are malformed', async () => {
+  test('a cookie of the wrong length is malformed', async () => {
     const packet = query(APEX, 'SOA', edns(1232, { options: [{ code: 10, data: Buffer.alloc(9) }] }))
     const [response] = await askUdp(server, [packet])
     expect(codec.decode(response!)).toMatchObject({ rcode: 'FORMERR' })

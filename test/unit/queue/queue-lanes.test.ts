@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { createQueueControl, type QueueControlDeps } from '../../../appliance/queue/queue.ts'
-import type { SurveyGroup } from '../../../appliance/storage/storage.ts'
+import type { DeliveryGroup } from '../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 /** Creates a control on a storage whose queue has these groups, read in two chunks. */
-function controlOf(groups: SurveyGroup[]) {
+function controlOf(groups: DeliveryGroup[]) {
   const half = Math.ceil(groups.length / 2)
   const storage: Pick<QueueControlDeps['storage'], 'surveyQueue' | 'listQueue'> = {
     surveyQueue: async ({ after }) =>
@@ -17,11 +17,21 @@ function controlOf(groups: SurveyGroup[]) {
   return createQueueControl({ storage: storage as QueueControlDeps['storage'], clock, wake: () => undefined })
 }
 
-const group = (n: number, more: Partial<SurveyGroup> = {}): SurveyGroup => ({
-  ...{ teamId: 't', pool: 'default', provider: `p${n}.example`, domain: `d${n}.example`, state: 'waiting' },
+const group = (n: number, more: Partial<DeliveryGroup> = {}): DeliveryGroup => ({
+  teamId: 't',
+  pool: 'default',
+  provider: `p${n}.example`,
+  domain: `d${n}.example`,
+  state: 'waiting',
   attempted: 0,
-  ...{ later: 0, nextAt: null, sampleId: `s${n}`, band: 0, count: 1, oldestAt: 1000 + n },
-  ...{ newestAt: 2000 + n, oldestBegunAt: 1000 + n },
+  later: 0,
+  nextAt: null,
+  sampleId: `s${n}`,
+  band: 0,
+  count: 1,
+  oldestAt: 1000 + n,
+  newestAt: 2000 + n,
+  oldestBegunAt: 1000 + n,
   ...more,
 })
 
@@ -55,7 +65,7 @@ test('queue rows add up to the totals, however many destinations there are', asy
   expect(Math.min(...rows.map(({ oldestAt }) => oldestAt))).toBe(summary.oldestAt)
 })
 
-test('the largest unplaced domains have a row each, and the rest share one per pool', async () => {
+test('the largest domains without a provider have a row each, and the others share one per pool', async () => {
   const groups = Array.from({ length: 30 }, (_, n) =>
     group(n, { provider: `?d${n}.example`, count: 100 - n, pool: n === 29 ? 'warm' : 'default' }),
   )
@@ -67,12 +77,30 @@ test('the largest unplaced domains have a row each, and the rest share one per p
   // Identified by the deferred delivery.
   expect(rows.filter(({ provider }) => provider === '?')).toEqual([
     {
-      ...{ pool: 'default', provider: '?', count: 686, due: 684, later: 2, held: 0, inFlight: 0 },
-      ...{ oldestAt: 1020, nextAt: 9000, sampleId: 's99', sample: null },
+      pool: 'default',
+      provider: '?',
+      count: 686,
+      due: 684,
+      later: 2,
+      held: 0,
+      inFlight: 0,
+      oldestAt: 1020,
+      nextAt: 9000,
+      sampleId: 's99',
+      sample: null,
     },
     {
-      ...{ pool: 'warm', provider: '?', count: 71, due: 71, later: 0, held: 0, inFlight: 0 },
-      ...{ oldestAt: 1029, nextAt: null, sampleId: 's29', sample: null },
+      pool: 'warm',
+      provider: '?',
+      count: 71,
+      due: 71,
+      later: 0,
+      held: 0,
+      inFlight: 0,
+      oldestAt: 1029,
+      nextAt: null,
+      sampleId: 's29',
+      sample: null,
     },
   ])
 })

@@ -1,8 +1,11 @@
 import { isAscii } from 'node:buffer'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
-import { reportEmail } from '../../../appliance/reports/report.ts'
-import { WHOLE_ASKED, WHOLE_UNASKED } from '../../../appliance/reports/returned.ts'
+import { buildReportEmail } from '../../../appliance/reports/report.ts'
+import {
+  MAX_RETURNED_SIZE_REQUESTED,
+  MAX_RETURNED_SIZE_DEFAULT,
+} from '../../../appliance/reports/returned.ts'
 import type { DueReport } from '../../../appliance/storage/storage.ts'
 import { delivery, due, found, NOW, ORIGINAL, said } from './facts.ts'
 import { readReport, type ReadReport } from './read.ts'
@@ -10,7 +13,7 @@ import { readReport, type ReadReport } from './read.ts'
 const ID = '019b76da-a803-708b-bebe-000000000001'
 
 const email = (about: DueReport, original: Uint8Array | undefined = ORIGINAL) =>
-  reportEmail({ id: ID, deliveryId: 'd', due: about, original, hostname: 'mail.example.org', now: NOW })
+  buildReportEmail({ id: ID, deliveryId: 'd', due: about, original, hostname: 'mail.example.org', now: NOW })
 const read = (about: DueReport, original?: Uint8Array): ReadReport => {
   const report = readReport(email(about, original).message)
   expect(report.defects).toEqual([])
@@ -20,7 +23,7 @@ const read = (about: DueReport, original?: Uint8Array): ReadReport => {
 const fields = (about: DueReport): Record<string, string> => read(about).status[1]!
 
 describe('a delivery report email', () => {
-  test('has a null return path, requests no reports, and is due at once', () => {
+  test('a report has a null return path, requests no reports, and is due at once', () => {
     expect(email(due())).toMatchObject({
       via: 'report',
       returnPath: '',
@@ -31,7 +34,7 @@ describe('a delivery report email', () => {
     })
   })
 
-  test('is parsed as expected by two independent parsers', async () => {
+  test('two independent parsers parse a report as expected', async () => {
     const { message } = email(due())
     expect(read(due()).types).toEqual([
       'multipart/report',
@@ -48,7 +51,7 @@ describe('a delivery report email', () => {
     ])
   })
 
-  test('has the header fields required by RFC 3464, 5322 and 3834', () => {
+  test('a report has the header fields required by RFC 3464, 5322 and 3834', () => {
     expect(read(due()).header).toEqual({
       From: 'Mail Delivery System <mailer-daemon@example.com>',
       To: 'app@example.com',
@@ -65,7 +68,7 @@ describe('a delivery report email', () => {
   })
 
   test.each(['no-brackets', '<a b@c>', '<a@b>\r\nBcc: x@y', '<é@b>', `<${'a'.repeat(300)}@b>`])(
-    'has no In-Reply-To for an invalid Message-ID: %j',
+    'a report has no In-Reply-To for an invalid Message-ID: %j',
     (messageId) => {
       const { header } = read(due({ messageId }))
       expect(header).not.toHaveProperty('In-Reply-To')
@@ -73,20 +76,25 @@ describe('a delivery report email', () => {
     },
   )
 
-  test('has no third part if the message is no longer stored', () => {
-    const { message } = reportEmail({
-      ...{ id: ID, deliveryId: 'd', due: due(), original: undefined, hostname: 'mail.example.org', now: NOW },
+  test('a report has no third part if the message is no longer stored', () => {
+    const { message } = buildReportEmail({
+      id: ID,
+      deliveryId: 'd',
+      due: due(),
+      original: undefined,
+      hostname: 'mail.example.org',
+      now: NOW,
     })
     expect(readReport(message).types).toEqual(['multipart/report', 'text/plain', 'message/delivery-status'])
   })
 
-  test('to a non-ASCII address has the address in raw UTF-8', () => {
+  test('a report to a non-ASCII address has the address in raw UTF-8', () => {
     expect(Buffer.from(email(due({ reportTo: 'äpp@example.com' })).message).toString()).toContain(
       'To: <äpp@example.com>\r\n',
     )
   })
 
-  test('has only CRLF line ends, and no line over 998 octets', () => {
+  test('a report has only CRLF line endings, and no line over 998 octets', () => {
     const cause = said(`550 5.7.1 ${'x'.repeat(5000)}\r\nnext`, { note: 'n'.repeat(3000) })
     const text = Buffer.from(
       email(due({ subject: 's'.repeat(2000), deliveries: [delivery({ cause })] })).message,
@@ -97,7 +105,7 @@ describe('a delivery report email', () => {
 })
 
 describe('machine-readable report fields', () => {
-  test('describe the message', () => {
+  test('the report fields describe the message', () => {
     expect(read(due({ dsn: { ret: null, envid: 'QQ314159' } })).status[0]).toEqual({
       'Original-Envelope-Id': 'QQ314159',
       'Reporting-MTA': 'dns; mail.example.org',
@@ -106,7 +114,7 @@ describe('machine-readable report fields', () => {
     })
   })
 
-  test('describe a recipient that a server rejected', () => {
+  test('the report fields describe a recipient that a server rejected', () => {
     expect(fields(due())).toEqual({
       'Final-Recipient': 'rfc822; ada@example.net',
       Action: 'failed',
@@ -117,7 +125,7 @@ describe('machine-readable report fields', () => {
     })
   })
 
-  test('of a delay include Will-Retry-Until', () => {
+  test('the report fields of a delay include Will-Retry-Until', () => {
     const late = delivery({ state: 'waiting', expiresAt: NOW + 3_600_000, cause: said('451 4.3.2 Not now') })
     expect(fields(due({ kind: 'delayed', deliveries: [late] }))).toMatchObject({
       Action: 'delayed',
@@ -126,21 +134,21 @@ describe('machine-readable report fields', () => {
     })
   })
 
-  test('of a delay leave out recipients that are no longer queued', () => {
+  test('a report of a delay omits recipients that are no longer queued', () => {
     const waits = delivery({ state: 'waiting', recipient: 'b@example.net' })
     const gone = delivery({ state: 'delivered' })
     const { status } = read(due({ kind: 'delayed', deliveries: [gone, waits] }))
     expect(status.slice(1).map((group) => group['Final-Recipient'])).toEqual(['rfc822; b@example.net'])
   })
 
-  test('have no Remote-MTA when no server replied, but our own diagnostic', () => {
+  test('omits Remote-MTA if no server replied, and includes our own diagnostic', () => {
     const cause = found('mx.example.net does not answer.')
     const group = fields(due({ deliveries: [delivery({ cause, state: 'failed' })] }))
     expect(group).not.toHaveProperty('Remote-MTA')
     expect(group['Diagnostic-Code']).toBe('x-posthaste; mx.example.net does not answer.')
   })
 
-  test('have no Last-Attempt-Date for a recipient that was never tried', () => {
+  test('omits Last-Attempt-Date for a recipient that was never attempted', () => {
     const never = delivery({
       state: 'suppressed',
       attempts: 0,
@@ -157,7 +165,7 @@ describe('machine-readable report fields', () => {
     ['größe@example.net', 'utf-8; gr\\x{F6}\\x{DF}e@example.net'],
     ['a+é@example.net', 'utf-8; a\\x{2B}\\x{E9}@example.net'],
     ['😀@example.net', 'utf-8; \\x{1F600}@example.net'],
-  ])('encode the final recipient %s as %s', (recipient, field) => {
+  ])('encodes the final recipient %s as %s', (recipient, field) => {
     expect(fields(due({ deliveries: [delivery({ recipient })] }))['Final-Recipient']).toBe(field)
   })
 
@@ -169,13 +177,13 @@ describe('machine-readable report fields', () => {
     ['rfc822;b\u0085öb@example.net', 'rfc822; b??b@example.net'],
     ['Bob@example.net', undefined],
     ['rf c822;x', undefined],
-  ])('encode the original recipient %j as %s', (orcpt, field) => {
+  ])('encodes the original recipient %j as %s', (orcpt, field) => {
     const about = due({ deliveries: [delivery({ dsn: { notify: null, orcpt } })] })
     expect(fields(about)['Original-Recipient']).toBe(field)
     expect(fields(about).Action).toBe('failed')
   })
 
-  test('cannot be injected by a server reply or an envelope ID', () => {
+  test('a server reply or an envelope ID cannot inject report fields', () => {
     const cause = said('550-5.7.1 first\r\n550 Action: delivered')
     const about = due({
       dsn: { ret: null, envid: 'a\r\nReporting-MTA: dns; evil' },
@@ -193,7 +201,7 @@ describe('machine-readable report fields', () => {
     })
   })
 
-  test('fold a long diagnostic at spaces, and truncate a longer one', () => {
+  test('folds a long diagnostic at spaces, and truncates a longer one', () => {
     const cause = said(`550 5.7.1 ${'word '.repeat(400)}`)
     const text = Buffer.from(email(due({ deliveries: [delivery({ cause })] })).message).toString()
     const folded = /Diagnostic-Code:.*(?:\r\n .*)*/.exec(text)![0]
@@ -203,7 +211,7 @@ describe('machine-readable report fields', () => {
 })
 
 describe('the human-readable report', () => {
-  test("explains what happened, to which message, with the server's reply", () => {
+  test('the text explains what happened, to which message, with the server’s reply', () => {
     expect(read(due()).text).toBe(`This is the mail system at mail.example.org.
 
 Your message could not be delivered to the recipients below. No further
@@ -220,14 +228,14 @@ Email: 019b76da-a803-708b-bebe-c89fb19b6d3a
 `)
   })
 
-  test('of an expired delivery quotes the last attempt', () => {
+  test('the text about an expired delivery quotes the last attempt', () => {
     const expired = delivery({ state: 'expired', attempts: 21, cause: said('451 4.3.2 Not now') })
     expect(read(due({ deliveries: [expired] })).text).toContain(
       'Expired after 21 attempts. The last attempt:',
     )
   })
 
-  test('keeps non-ASCII text, and removes line breaks and control characters', () => {
+  test('the text keeps non-ASCII characters, and removes line breaks and control characters', () => {
     const { text, encodings } = read(due({ subject: 'Größe\r\nTo: evil\u001b[2J 7 €' }))
     expect(text).toContain('Subject: Größe To: evil [2J 7 €\n')
     expect(encodings[1]).toBe('quoted-printable')
@@ -246,8 +254,8 @@ describe('the original message in a report', () => {
       ),
     ])
   const small = body(1000)
-  const large = body(WHOLE_UNASKED + 1000)
-  const huge = body(WHOLE_ASKED + 1000)
+  const large = body(MAX_RETURNED_SIZE_DEFAULT + 1000)
+  const huge = body(MAX_RETURNED_SIZE_REQUESTED + 1000)
   test.each<[string, DueReport['kind'], DueReport['dsn']['ret'], Buffer, string]>([
     ['a failure', 'failed', null, small, 'message/rfc822'],
     ['a failure with RET=FULL', 'failed', 'FULL', small, 'message/rfc822'],
@@ -257,7 +265,7 @@ describe('the original message in a report', () => {
     ['a failure of a huge message with RET=FULL', 'failed', 'FULL', huge, 'text/rfc822-headers'],
     ['a delay, whatever RET says', 'delayed', 'FULL', small, 'text/rfc822-headers'],
     ['a success, whatever RET says', 'relayed', 'FULL', small, 'text/rfc822-headers'],
-  ])('is returned as specified after %s', (_, kind, ret, original, type) => {
+  ])('returns the original message as specified after %s', (_, kind, ret, original, type) => {
     const deliveries = [delivery({ state: kind === 'delayed' ? 'waiting' : 'bounced' })]
     const report = read(due({ kind, dsn: { ret, envid: null }, deliveries }), original)
     expect(report.types[3]).toBe(type)
@@ -265,27 +273,27 @@ describe('the original message in a report', () => {
       expect(report.returned).toBe('From: app@example.com\r\nSubject: Invoice 7\r\n')
   })
 
-  test('is reduced to its header if it requires TLS, and the report requires TLS too (RFC 8689 §5)', () => {
+  test('returns only the header of a message that requires TLS, and the report requires TLS too (RFC 8689 §5)', () => {
     const secret = due({ dsn: { ret: 'FULL', envid: null }, requireTls: 'yes' })
     expect(read(secret, small).types[3]).toBe('text/rfc822-headers')
     expect(email(secret).requireTls).toBe('yes')
   })
 
   test.each([null, 'no'] as const)(
-    'does not make the report require TLS when its own requirement is %s',
+    'the report does not require TLS if the requirement of the message is %s',
     (requireTls) => {
       expect(email(due({ requireTls })).requireTls).toBeNull()
     },
   )
 
-  test('is sent as 8bit when it is 8bit', () => {
+  test('returns an 8bit message as 8bit', () => {
     const original = Buffer.concat([ORIGINAL, Buffer.from('Größe\r\n')])
     const report = read(due(), original)
     expect(report.encodings).toEqual(['8bit', '7bit', '7bit', '8bit'])
     expect(Buffer.from(email(due(), original).message).includes(original)).toBe(true)
   })
 
-  test('uses the types of RFC 6532 and 6533 if its header has UTF-8, in 7bit', () => {
+  test('returns a message with a UTF-8 header with the types of RFC 6532 and 6533, in 7bit', () => {
     const original = Buffer.from('From: äpp@example.com\r\n\r\nPay \xff.\r\n')
     const whole = read(due(), original)
     expect(whole.types[3]).toBe('message/global')
@@ -298,7 +306,7 @@ describe('the original message in a report', () => {
     expect(Buffer.from(message).includes('=46rom: =C3=A4pp@example.com\r\n\r\nPay =')).toBe(true)
   })
 
-  test('is truncated between two fields if its header is too long', () => {
+  test('truncates a returned header that is too long between two fields', () => {
     const original = Buffer.from(
       `A: 1\r\n b\r\n${'X-Filler: 12345\r\n 67890\r\n'.repeat(10_000)}\r\nbody\r\n`,
     )

@@ -9,7 +9,7 @@ import { newId } from '../../../appliance/mail/ids.ts'
 import { createReporter } from '../../../appliance/reports/reports.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { NewEmail, Storage } from '../../../appliance/storage/storage.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { change, leaseArgs, makeTeam, newDomain, newEmail, putArgs } from '../../contract/fixtures.ts'
 import { PATIENCE } from '../../world/patience.ts'
 
@@ -54,7 +54,7 @@ async function bounced(email: NewEmail): Promise<void> {
 }
 
 function reporter(onStored = () => undefined) {
-  const deps = { storage, clock: systemClock, log: silentLogger(), hostname: 'mail.example.org' }
+  const deps = { storage, clock: systemClock, log: createSilentLogger(), hostname: 'mail.example.org' }
   return createReporter({ ...deps, onStored, pollMs: 10 })
 }
 

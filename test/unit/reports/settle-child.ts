@@ -8,7 +8,9 @@ const { team } = await makeTeam(storage, now)
 const made = newDomain(team.id, 'killed.example')
 await storage.createDomain(made, now)
 const email = newEmail(team.id, ['a@example.net'], now, {
-  ...{ via: 'smtp', domainId: made.domain.id, reportTo: 'app@killed.example' },
+  via: 'smtp',
+  domainId: made.domain.id,
+  reportTo: 'app@killed.example',
 })
 await storage.put(putArgs(email), now)
 await storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ReportKind } from '../../../appliance/mail/dsn.ts'
-import { statusOf } from '../../../appliance/reports/status.ts'
+import { chooseStatus } from '../../../appliance/reports/status.ts'
 import type { ReportedDelivery } from '../../../appliance/storage/storage.ts'
 import { delivery, found, said } from './facts.ts'
 
@@ -71,8 +71,8 @@ describe('the enhanced status code', () => {
     ['of a delay without a cause is generic', 'delayed', { cause: null }, '4.0.0'],
     ['of a success is that of the server', 'relayed', { cause: said('250 2.6.0 queued') }, '2.6.0'],
     ['of a success is generic if the server gave none', 'relayed', { cause: said('250 ok') }, '2.0.0'],
-  ])('%s', (_, kind, more, status) => {
+  ])('the enhanced status code %s', (_, kind, more, status) => {
     const state = kind === 'failed' ? 'bounced' : kind === 'delayed' ? 'waiting' : 'delivered'
-    expect(statusOf(delivery({ state, ...more }), kind)).toBe(status)
+    expect(chooseStatus(delivery({ state, ...more }), kind)).toBe(status)
   })
 })

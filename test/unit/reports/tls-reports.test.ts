@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
-import { mailtoAddress, readTlsReportRecord } from '../../../appliance/mail/tls-report.ts'
-import { packReport, tlsReport, tlsReportEmail } from '../../../appliance/reports/tls-report.ts'
-import { spreadOf } from '../../../appliance/reports/tls-reports.ts'
+import { parseMailtoAddress, parseTlsReportRecord } from '../../../appliance/mail/tls-report.ts'
+import { compressReport, buildTlsReport, buildTlsReportEmail } from '../../../appliance/reports/tls-report.ts'
+import { computeStartDelay } from '../../../appliance/reports/tls-reports.ts'
 import type { TlsCount } from '../../../appliance/storage/storage.ts'
 
 const sts = {
@@ -14,8 +14,15 @@ const sts = {
 } as const
 const policy = { ...sts, strings: [...sts.strings], mxHosts: [...sts.mxHosts] }
 const one = (more: Partial<TlsCount>): TlsCount => ({
-  ...{ day: '2016-04-01', domain: 'company-y.example', policy, result: 'success', sessions: 1 },
-  ...{ sourceIp: '', mxHost: '', mxIp: '', reason: '' },
+  day: '2016-04-01',
+  domain: 'company-y.example',
+  policy,
+  result: 'success',
+  sessions: 1,
+  sourceIp: '',
+  mxHost: '',
+  mxIp: '',
+  reason: '',
   ...more,
 })
 /** The numbers of RFC 8460, Appendix B. */
@@ -23,22 +30,29 @@ const results = [
   one({ sessions: 5326 }),
   one({
     result: 'certificate-expired',
-    ...{ sourceIp: '2001:db8:abcd:0012::1', mxHost: 'mx1.mail.company-y.example', sessions: 100 },
+    sourceIp: '2001:db8:abcd:0012::1',
+    mxHost: 'mx1.mail.company-y.example',
+    sessions: 100,
   }),
   one({
     result: 'starttls-not-supported',
-    ...{ sourceIp: '2001:db8:abcd:0013::1', mxHost: 'mx2.mail.company-y.example', mxIp: '203.0.113.56' },
-    ...{ sessions: 200, reason: 'does not offer TLS' },
+    sourceIp: '2001:db8:abcd:0013::1',
+    mxHost: 'mx2.mail.company-y.example',
+    mxIp: '203.0.113.56',
+    sessions: 200,
+    reason: 'does not offer TLS',
   }),
 ]
 const facts = {
   hostname: 'mail.company-x.example',
   contact: 'sts-reporting@company-x.example',
-  ...{ day: '2016-04-01', domain: 'company-y.example', results },
+  day: '2016-04-01',
+  domain: 'company-y.example',
+  results,
 }
 
 test('a TLS report has the structure of the example in RFC 8460', () => {
-  expect(tlsReport(facts)).toEqual({
+  expect(buildTlsReport(facts)).toEqual({
     'organization-name': 'mail.company-x.example',
     'date-range': { 'start-datetime': '2016-04-01T00:00:00Z', 'end-datetime': '2016-04-01T23:59:59Z' },
     'contact-info': 'sts-reporting@company-x.example',
@@ -75,7 +89,7 @@ test('a TLS report has the structure of the example in RFC 8460', () => {
 
 test('a TLS report lists policies separately, without details if there are no failures', () => {
   const none = { type: 'no-policy-found', domain: 'company-y.example', strings: [], mxHosts: [] } as const
-  const { policies } = tlsReport({
+  const { policies } = buildTlsReport({
     ...facts,
     results: [one({}), one({ policy: { ...none, strings: [], mxHosts: [] }, sessions: 7 })],
   })
@@ -90,10 +104,15 @@ test('a TLS report lists policies separately, without details if there are no fa
 })
 
 test('a TLS report email is a multipart/report with the fields of RFC 8460 §5.3', async () => {
-  const report = tlsReport(facts)
-  const email = tlsReportEmail(facts, packReport(report), {
-    ...{ id: 'one', deliveryId: 'two', teamId: 'team', domainId: 'domain' },
-    ...{ from: 'tlsrpt@company-x.example', to: 'reports@company-y.example', now: Date.UTC(2016, 3, 2, 3) },
+  const report = buildTlsReport(facts)
+  const email = buildTlsReportEmail(facts, compressReport(report), {
+    id: 'one',
+    deliveryId: 'two',
+    teamId: 'team',
+    domainId: 'domain',
+    from: 'tlsrpt@company-x.example',
+    to: 'reports@company-y.example',
+    now: Date.UTC(2016, 3, 2, 3),
   })
   expect(email).toMatchObject({ requireTls: 'no', returnPath: '', via: 'report', reportTo: null })
   expect(email.deliveries).toMatchObject([{ recipient: 'reports@company-y.example' }])
@@ -124,8 +143,8 @@ describe('a TLSRPT record', () => {
       'v=TLSRPTv1; rua=mailto:a@example.com , https://r.example/x; x-new=1;',
       ['mailto:a@example.com', 'https://r.example/x'],
     ],
-  ])('is parsed: %s', (record, uris) => {
-    expect(readTlsReportRecord(['other', record])).toEqual({ kind: 'targets', uris })
+  ])('parses the TLSRPT record %s', (record, uris) => {
+    expect(parseTlsReportRecord(['other', record])).toEqual({ kind: 'targets', uris })
   })
 
   test.each([
@@ -136,21 +155,21 @@ describe('a TLSRPT record', () => {
     [['v=TLSRPTv1; rua=http://example.com/'], 'invalid'],
     [['v=TLSRPTv1; rua=mailto:nobody'], 'invalid'],
     [['v=TLSRPTv1; rua=mailto:a@example.com; hello'], 'invalid'],
-  ])('%j is %s', (records, kind) => {
-    expect(readTlsReportRecord(records).kind).toBe(kind)
+  ])('the TLSRPT record %j is %s', (records, kind) => {
+    expect(parseTlsReportRecord(records).kind).toBe(kind)
   })
 
   test('mailto addresses are percent-decoded, and cannot inject header lines', () => {
-    expect(mailtoAddress('mailto:a%2Bb@example.com?subject=x')).toBe('a+b@example.com')
-    expect(mailtoAddress('mailto:a%0d%0aBcc:x@example.com')).toBeUndefined()
-    expect(mailtoAddress('mailto:a@b@example.com')).toBe(undefined)
-    expect(mailtoAddress('mailto:a@example.com,b@example.com')).toBeUndefined()
-    expect(mailtoAddress('mailto:%zz@example.com')).toBeUndefined()
+    expect(parseMailtoAddress('mailto:a%2Bb@example.com?subject=x')).toBe('a+b@example.com')
+    expect(parseMailtoAddress('mailto:a%0d%0aBcc:x@example.com')).toBeUndefined()
+    expect(parseMailtoAddress('mailto:a@b@example.com')).toBe(undefined)
+    expect(parseMailtoAddress('mailto:a@example.com,b@example.com')).toBeUndefined()
+    expect(parseMailtoAddress('mailto:%zz@example.com')).toBeUndefined()
   })
 })
 
 test('TLS reports of different nights start at different times within four hours', () => {
-  const times = Array.from({ length: 50 }, (_, at) => spreadOf('mail.example.com', `2026-11-${at}`))
+  const times = Array.from({ length: 50 }, (_, at) => computeStartDelay('mail.example.com', `2026-11-${at}`))
   expect(new Set(times).size).toBe(50)
   expect(times.every((time) => time >= 0 && time < 4 * 3_600_000)).toBe(true)
 })

@@ -1,7 +1,7 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXTERNAL } from '../../../scripts/bundled.ts'
+import { EXTERNAL_PACKAGES } from '../../../scripts/bundled.ts'
 import { PROGRAM } from '../../world/program.ts'
 
 const project = join(import.meta.dirname, '../../..')
@@ -9,7 +9,7 @@ const sources = join(project, 'appliance')
 const program = join(PROGRAM, '..')
 const read = (file: string): string => readFileSync(file, 'utf8')
 
-test('every file that a source starts as a thread or process is beside the program', () => {
+test('every file that is started as a thread or process is bundled next to the program', () => {
   const started = globSync('**/*.ts', { cwd: sources }).flatMap((file) =>
     [...read(join(sources, file)).matchAll(/(?:new Worker\(|script: )new URL\([\'"`]([^)]*?)\.ts/g)].map(
       (found) => found[1]!,
@@ -35,21 +35,21 @@ test('every file that a source starts as a thread or process is beside the progr
   expect(readdirSync(program)).toEqual(expect.arrayContaining(names.map((name) => `${name}.js`)))
 })
 
-test('no file of the program names a source, and of the packages only those that stay outside', () => {
+test('no file of the program refers to a source file, or imports a package that is not external', () => {
   for (const file of globSync('*.js', { cwd: program })) {
     const text = read(join(program, file))
     expect(text.match(/new URL\([\'"`][^)]*\.ts[\'"`]/g) ?? [], file).toEqual([])
     const imported = [...text.matchAll(/^import .*? from "([^"./][^"]*)"/gm)].map((found) => found[1]!)
     const foreign = imported.filter((name) => !name.startsWith('node:') && !builtin(name))
     expect(
-      foreign.filter((name) => !EXTERNAL.some((one) => name === one || name.startsWith(`${one}/`))),
+      foreign.filter((name) => !EXTERNAL_PACKAGES.some((one) => name === one || name.startsWith(`${one}/`))),
     ).toEqual([])
   }
 })
 
 const builtin = (name: string): boolean => process.getBuiltinModule(name) !== undefined
 
-test('every way to start the program gives the runtime the same settings', () => {
+test('all scripts that start the program use the same runtime settings', () => {
   const starts = [
     'scripts/runtime.sh',
     'scripts/packaging/posthaste',
@@ -65,7 +65,7 @@ test('every way to start the program gives the runtime the same settings', () =>
     expect(read(join(project, file)), file).toMatch(/\bMALLOC_ARENA_MAX(=|: ')2\b/)
 })
 
-test('every file of the program can be kept with one byte a character', () => {
+test('all files of the program are ASCII, so that the engine stores one byte per character', () => {
   for (const file of globSync('*.js', { cwd: program }))
     expect(/[^\0-\x7f]/.test(read(join(program, file))), file).toBe(false)
 })

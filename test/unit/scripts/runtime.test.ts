@@ -19,7 +19,7 @@ else
 fi
 `
 
-test('npm runs quietly, inside and outside the project', () => {
+test('npm runs without notices, inside and outside the project', () => {
   const scripts = join(import.meta.dirname, '../../../scripts')
   mkdirSync(join(project, 'scripts'))
   mkdirSync(join(project, 'bin'))

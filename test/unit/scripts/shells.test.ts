@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { commandTable } from '../../../scripts/generators/command-table.ts'
-import { troff } from '../../../scripts/generators/man-page.ts'
+import { listCommands } from '../../../scripts/generators/command-table.ts'
+import { escapeTroff } from '../../../scripts/generators/man-page.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const has = (program: string): boolean =>
@@ -10,8 +10,8 @@ const has = (program: string): boolean =>
 const page = join(root, 'docs/man/posthaste.1')
 
 describe('the command table', () => {
-  test('lists the program first, and each group before its commands', () => {
-    const paths = commandTable().map(({ path }) => path.join(' '))
+  test('the command table lists the program first, and each group before its commands', () => {
+    const paths = listCommands().map(({ path }) => path.join(' '))
     expect(paths[0]).toBe('')
     expect(paths.indexOf('queue')).toBeLessThan(paths.indexOf('queue list'))
     expect(paths).toContain('status')
@@ -19,8 +19,8 @@ describe('the command table', () => {
 })
 
 describe('the man page', () => {
-  test('escapes troff control characters', () => {
-    expect(troff(".x 'a' \\ --json ~")).toBe('\\&.x \\(aqa\\(aq \\(rs \\-\\-json \\(ti')
+  test('the man page escapes troff control characters', () => {
+    expect(escapeTroff(".x 'a' \\ --json ~")).toBe('\\&.x \\(aqa\\(aq \\(rs \\-\\-json \\(ti')
   })
 
   test.runIf(has('groff'))('passes groff without warnings', () => {
@@ -52,7 +52,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _posthaste; printf '%s\\n' "\${COMPRE
 }
 
 describe.runIf(has('bash'))('bash completion', () => {
-  test('completes commands, sub-commands, options, values and files', () => {
+  test('bash completes commands, subcommands, options, values and files', () => {
     expect(bash('posthaste', 'qu')).toEqual(['queue'])
     expect(bash('posthaste', 'queue', 'li')).toEqual(['list'])
     expect(bash('posthaste', 'queue', 'list', '--st')).toEqual(['--stream', '--state'])
@@ -62,7 +62,7 @@ describe.runIf(has('bash'))('bash completion', () => {
     expect(bash('posthaste', 'serve', '--config', 'package.j')).toEqual(['package.json'])
   })
 
-  test('does not read an option value as a command', () => {
+  test('bash does not treat the value of an option as a command', () => {
     expect(bash('posthaste', 'queue', 'list', '--domain', 'queue', '--st')).toEqual(['--stream', '--state'])
     expect(bash('posthaste', 'queue', 'list', '--domain', '')).toEqual([])
   })
@@ -78,7 +78,7 @@ function fish(line: string): string[] {
 }
 
 describe.runIf(has('fish'))('fish completion', () => {
-  test('completes commands, sub-commands, options and values', () => {
+  test('fish completes commands, subcommands, options and values', () => {
     expect(fish('posthaste qu')).toEqual(['queue'])
     expect(fish('posthaste queue li')).toEqual(['list'])
     expect(fish('posthaste queue list --st').toSorted()).toEqual(['--state', '--stream'])
@@ -112,7 +112,7 @@ const ZSH: Record<string, string> = {
 }
 
 describe.runIf(has('zsh'))('zsh completion', () => {
-  test.each(Object.entries(ZSH))('completes %s<TAB>', (line, whole) => {
+  test.each(Object.entries(ZSH))('zsh completes %s<TAB>', (line, whole) => {
     expect(zsh(line, whole)).toContain(whole)
   })
 })

@@ -7,7 +7,7 @@ const project = join(import.meta.dirname, '../../..')
 const script = join(project, 'scripts', 'strip-types.ts')
 const hook = join(project, 'scripts', 'stripped.mjs')
 
-test('threads load cached stripped code, and a file changed since is loaded from source', async () => {
+test('threads load cached stripped code, and load a file from source if it changed since', async () => {
   const name = join('test', 'unit', 'scripts', `probe-${process.pid}.ts`)
   const [probe, kept] = [join(project, name), join(project, '.runtime', 'stripped', name)]
   const program = (says: string): string =>

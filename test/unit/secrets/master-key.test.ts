@@ -16,12 +16,12 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
-  cleanOnce,
-  MasterKeyRefused,
+  wipeOldValues,
+  MasterKeyError,
   rekey,
-  sealed,
-  unlock,
-  type KeyPlaces,
+  sealStorage,
+  openSealer,
+  type KeyLocations,
 } from '../../../appliance/secrets/secrets.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { openSqlite, sqliteSealing } from '../../../appliance/storage/sqlite/sqlite.ts'
@@ -29,17 +29,19 @@ import { T0 } from '../../contract/fixtures.ts'
 import { makePlace } from '../storage/places.ts'
 import { filesWith, readStock, stockOf, store, type Stock } from './stock.ts'
 
-const placesOf = (dataDir: string, more: Partial<KeyPlaces> = {}): KeyPlaces => ({
-  ...{ dataDir, keyFile: undefined, env: {} },
+const placesOf = (dataDir: string, more: Partial<KeyLocations> = {}): KeyLocations => ({
+  dataDir,
+  keyFile: undefined,
+  env: {},
   ...more,
 })
 const newDataDir = async (): Promise<string> => join(await makePlace(), 'data')
 
 /** Runs something on the sealed storage of a data directory. */
-async function on<T>(places: KeyPlaces, work: (storage: Storage) => Promise<T>): Promise<T> {
+async function on<T>(places: KeyLocations, work: (storage: Storage) => Promise<T>): Promise<T> {
   const engine = await openSqlite({ dataDir: places.dataDir })
   try {
-    return await work(sealed(engine, unlock(places, sqliteSealing, T0)))
+    return await work(sealStorage(engine, openSealer(places, sqliteSealing, T0)))
   } finally {
     await engine.close()
   }
@@ -55,7 +57,7 @@ async function sealedStock(): Promise<{ dataDir: string; stock: Stock }> {
 }
 
 describe('a new data directory', () => {
-  test('gets its own master key, readable by its owner only, and no file contains a plain secret', async () => {
+  test('a new data directory gets its own master key, readable only by its owner, and no file has a plain secret', async () => {
     const { dataDir, stock } = await sealedStock()
     expect(statSync(join(dataDir, 'master.key')).mode & 0o777).toBe(0o600)
     expect(Buffer.from(readFileSync(join(dataDir, 'master.key'), 'utf8'), 'base64')).toHaveLength(32)
@@ -71,10 +73,10 @@ describe('a new data directory', () => {
     expect(readdirSync(dataDir).filter((name) => name.includes('.partial-'))).toEqual([])
   })
 
-  test('opened by several processes at once gets one master key', async () => {
+  test('a new data directory opened by several processes at once gets one master key', async () => {
     const dataDir = await newDataDir()
     const engines = await Promise.all([openSqlite({ dataDir }), openSqlite({ dataDir })])
-    const ids = engines.map(() => unlock(placesOf(dataDir), sqliteSealing, T0).keyId)
+    const ids = engines.map(() => openSealer(placesOf(dataDir), sqliteSealing, T0).keyId)
     expect(new Set(ids)).toEqual(new Set([keyId(dataDir)]))
     await Promise.all(engines.map((engine) => engine.close()))
   })
@@ -97,23 +99,23 @@ describe('an unencrypted database', () => {
     return { dataDir, stock, gone: removed.secrets.slice(0, 3) }
   }
 
-  test('is encrypted when first opened, and its plain secrets are erased from the files', async () => {
+  test('an unencrypted database is encrypted when first opened, and its plain secrets are erased from the files', async () => {
     const { dataDir, stock, gone } = await plainStock()
     expect(filesWith(dataDir, stock.secrets)).toContain('posthaste.db')
     const engine = await openSqlite({ dataDir })
-    const sealer = unlock(placesOf(dataDir), sqliteSealing, T0)
+    const sealer = openSealer(placesOf(dataDir), sqliteSealing, T0)
     expect(sqliteSealing.readSealing(dataDir)).toMatchObject({ keyId: sealer.keyId, cleanedAt: null })
     expect(plainCount(dataDir)).toBe(0)
     expect(filesWith(dataDir, stock.secrets)).toEqual([])
-    expect(cleanOnce(dataDir, sqliteSealing, T0 + 1)).toBe(true)
+    expect(wipeOldValues(dataDir, sqliteSealing, T0 + 1)).toBe(true)
     expect(filesWith(dataDir, [...stock.secrets, ...gone])).toEqual([])
     expect(sqliteSealing.readSealing(dataDir)).toMatchObject({ cleanedAt: T0 + 1 })
-    expect(await readStock(sealed(engine, sealer), stock)).toEqual(stockOf(stock))
+    expect(await readStock(sealStorage(engine, sealer), stock)).toEqual(stockOf(stock))
     await engine.close()
     expect(filesWith(dataDir, [...stock.secrets, ...gone])).toEqual([])
   })
 
-  test('stays unchanged if encryption is interrupted, and is encrypted the next time', async () => {
+  test('an unencrypted database stays unchanged if encryption is interrupted, and is encrypted the next time', async () => {
     const { dataDir, stock } = await plainStock()
     await (await openSqlite({ dataDir })).close()
     const plain = plainCount(dataDir)
@@ -129,7 +131,7 @@ describe('an unencrypted database', () => {
     expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
   })
 
-  test('rejects plain secrets after encryption', async () => {
+  test('the database rejects plain secrets after encryption', async () => {
     const { dataDir } = await sealedStock()
     const engine = await openSqlite({ dataDir })
     await expect(store(engine)).rejects.toThrow('not sealed with the present master key')
@@ -138,7 +140,7 @@ describe('an unencrypted database', () => {
 })
 
 describe('the master key', () => {
-  test('is read from the configured file, the variable, the credential or the data directory, in this order', async () => {
+  test('reads the master key from the configured file, variable, credential or data directory, in this order', async () => {
     const { dataDir, stock } = await sealedStock()
     const folder = await makePlace()
     const own = join(dataDir, 'master.key')
@@ -146,7 +148,7 @@ describe('the master key', () => {
     renameSync(own, elsewhere)
     const text = readFileSync(elsewhere, 'utf8')
     const wrong = randomBytes(32).toString('base64')
-    const reads = (more: Partial<KeyPlaces>) =>
+    const reads = (more: Partial<KeyLocations>) =>
       on(placesOf(dataDir, more), (storage) => readStock(storage, stock))
     const credential = { CREDENTIALS_DIRECTORY: folder }
     for (const more of [
@@ -161,20 +163,20 @@ describe('the master key', () => {
     expect(statSync(own).mode & 0o777).toBe(0o600)
   })
 
-  const refusal = async (places: KeyPlaces): Promise<string> => {
+  const refusal = async (places: KeyLocations): Promise<string> => {
     const engine = await openSqlite({ dataDir: places.dataDir })
     try {
-      unlock(places, sqliteSealing, T0)
+      openSealer(places, sqliteSealing, T0)
       return 'nothing was refused'
     } catch (error) {
-      expect(error).toBeInstanceOf(MasterKeyRefused)
+      expect(error).toBeInstanceOf(MasterKeyError)
       return (error as Error).message
     } finally {
       await engine.close()
     }
   }
 
-  test('is rejected if missing or wrong, with its source and what to do', async () => {
+  test('rejects a missing or wrong master key, with its source and what to do', async () => {
     const { dataDir, stock } = await sealedStock()
     const id = keyId(dataDir)
     const own = join(dataDir, 'master.key')
@@ -197,7 +199,7 @@ describe('the master key', () => {
     expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
   })
 
-  test('is rejected if malformed, world-readable or in a missing file', async () => {
+  test('rejects a malformed, world-readable or missing master key file', async () => {
     const dataDir = await newDataDir()
     const file = join(await makePlace(), 'key')
     const places = placesOf(dataDir, { keyFile: file })
@@ -220,7 +222,7 @@ describe('the master key', () => {
   })
 })
 
-test('a sealed value copied to another row cannot be decrypted', async () => {
+test('a sealed value that was copied to another row cannot be decrypted', async () => {
   const { dataDir, stock } = await sealedStock()
   const other = await on(placesOf(dataDir), store)
   const db = new Database(join(dataDir, 'posthaste.db'))
@@ -238,11 +240,11 @@ test('a sealed value copied to another row cannot be decrypted', async () => {
 describe('a master key rotation', () => {
   const options = (dataDir: string, more: object = {}) => ({
     ...placesOf(dataDir),
-    ...{ newKeyFile: undefined },
+    newKeyFile: undefined,
     ...more,
   })
 
-  test('encrypts everything anew, and the old key and its ciphertexts no longer work or remain', async () => {
+  test('a rotation re-encrypts everything, and leaves no usable old key or ciphertexts', async () => {
     const { dataDir, stock } = await sealedStock()
     const own = join(dataDir, 'master.key')
     const old = readFileSync(own, 'utf8')
@@ -257,12 +259,12 @@ describe('a master key rotation', () => {
     expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
     writeFileSync(own, old)
     await expect(on(placesOf(dataDir), (storage) => readStock(storage, stock))).rejects.toThrow(
-      MasterKeyRefused,
+      MasterKeyError,
     )
   })
 
   test.each(['before', 'during', 'after'])(
-    'killed %s re-encryption leaves a usable database',
+    'a rotation killed %s re-encryption leaves a usable database',
     async (where) => {
       const { dataDir, stock } = await sealedStock()
       const from = keyId(dataDir)
@@ -282,16 +284,16 @@ describe('a master key rotation', () => {
     },
   )
 
-  test('stops older processes from writing with the old key', async () => {
+  test('a rotation stops older processes from writing with the old key', async () => {
     const { dataDir } = await sealedStock()
     const engine = await openSqlite({ dataDir })
-    const before = sealed(engine, unlock(placesOf(dataDir), sqliteSealing, T0))
+    const before = sealStorage(engine, openSealer(placesOf(dataDir), sqliteSealing, T0))
     rekey(options(dataDir), sqliteSealing, T0)
     await expect(store(before)).rejects.toThrow('not sealed with the present master key')
     await engine.close()
   })
 
-  test('takes the new key from a file, and requires one if it cannot change the source', async () => {
+  test('a rotation reads the new key from a file, and requires one if it cannot change the source', async () => {
     const { dataDir, stock } = await sealedStock()
     const own = join(dataDir, 'master.key')
     const env = { POSTHASTE_MASTER_KEY: readFileSync(own, 'utf8').trim() }

@@ -7,12 +7,12 @@ const place = 'webhooks.secret:one'
 const value = Buffer.from('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
 
 describe('a sealed value', () => {
-  test('opens to the original value at its place', () => {
+  test('a sealed value can be decrypted at its own place', () => {
     for (const bytes of [value, Buffer.alloc(0), randomBytes(5000)])
       expect(sealer.open(sealer.seal(bytes, place), place)).toEqual(bytes)
   })
 
-  test('contains its version and key ID, and differs each time', () => {
+  test('a sealed value contains its version and key ID, and differs each time', () => {
     const sealed = sealer.seal(value, place)
     expect(sealed).toMatch(new RegExp(`^sealed:1:${sealer.keyId}:[A-Za-z0-9_-]+$`))
     expect(sealer.keyId).toMatch(/^[0-9a-f]{16}$/)
@@ -20,13 +20,13 @@ describe('a sealed value', () => {
     expect(sealed).not.toContain(Buffer.alloc(32, 7).toString('hex').slice(0, 16))
   })
 
-  test('cannot be opened at another place', () => {
+  test('a sealed value cannot be decrypted at another place', () => {
     const sealed = sealer.seal(value, place)
     expect(() => sealer.open(sealed, 'webhooks.secret:two')).toThrow('cannot be decrypted')
     expect(() => sealer.open(sealed, 'totp_factors.secret:one')).toThrow('totp_factors.secret:one')
   })
 
-  test('cannot be opened after any byte is changed', () => {
+  test('a sealed value cannot be decrypted after any byte is changed', () => {
     const sealed = sealer.seal(value, place)
     const begin = sealed.lastIndexOf(':') + 1
     const bytes = Buffer.from(sealed.slice(begin), 'base64url')
@@ -41,14 +41,14 @@ describe('a sealed value', () => {
       ).toThrow(/cannot be decrypted|cut off/)
   })
 
-  test('cannot be opened with another key, and the error names both key IDs', () => {
+  test('a sealed value cannot be decrypted with another key, and the error contains both key IDs', () => {
     const other = createSealer(Buffer.alloc(32, 8))
     expect(() => other.open(sealer.seal(value, place), place)).toThrow(
       `The secret in ${place} is encrypted with the master key ${sealer.keyId}; this process has ${other.keyId}.`,
     )
   })
 
-  test('of an unknown version, or a plain value, is rejected without being quoted', () => {
+  test('a value that is plain or of an unknown version is rejected without being quoted', () => {
     const newer = sealer.seal(value, place).replace('sealed:1:', 'sealed:2:')
     expect(() => sealer.open(newer, place)).toThrow('was encrypted by a newer version of Posthaste')
     expect(() => sealer.open(value.toString(), place)).toThrow(`The secret in ${place} is not encrypted.`)

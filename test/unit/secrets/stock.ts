@@ -22,9 +22,17 @@ export async function store(storage: Storage): Promise<Stock> {
   const key = { ...keys[0], privateKey: new Uint8Array(randomBytes(1200)) }
   await storage.createDomain({ domain, keys: [key] }, T0)
   const made: Webhook = {
-    ...{ id: newId(T0), teamId: team.id, endpoint: 'https://a.example/', events: ['email.sent'] },
-    ...{ status: 'enabled', secret: `whsec_${randomBytes(24).toString('base64')}`, oldSecret: null },
-    ...{ createdAt: T0, succeededAt: null, failingSince: null, disabled: null },
+    id: newId(T0),
+    teamId: team.id,
+    endpoint: 'https://a.example/',
+    events: ['email.sent'],
+    status: 'enabled',
+    secret: `whsec_${randomBytes(24).toString('base64')}`,
+    oldSecret: null,
+    createdAt: T0,
+    succeededAt: null,
+    failingSince: null,
+    disabled: null,
     broadcasts: true,
   }
   await storage.createWebhook({ webhook: made, most: 2 }, T0)
@@ -51,7 +59,9 @@ export async function readStock(storage: Storage, { key, webhook, totp }: Stock)
 
 /** Returns what `readStock` must return. */
 export const stockOf = ({ key, webhook, totp, links }: Stock) => ({
-  ...{ key, webhook, links },
+  key,
+  webhook,
+  links,
   totp: totp.secret,
 })
 

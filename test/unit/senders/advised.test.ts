@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
-import { lightsOf, lookForAdvised } from '../../../appliance/senders/advised.ts'
+import { computeStatusLights, lookUpOptionalRecords } from '../../../appliance/senders/advised.ts'
 import type { Domain, RecordCheck } from '../../../appliance/storage/storage.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { isReportable } from '../../../appliance/senders/look.ts'
@@ -18,7 +18,7 @@ afterAll(() => world.close())
 async function found(domain: string): Promise<[key: string, status: string, found: string[]][]> {
   const resolver = createResolver({ servers: world.dnsServers, clock: systemClock })
   closing.push(() => resolver.close())
-  const opinions = await lookForAdvised(resolver, domain)
+  const opinions = await lookUpOptionalRecords(resolver, domain)
   const twice = opinions.filter(({ status }) => status === 'failed')
   expect(opinions.flatMap(({ note }) => note ?? [])).toEqual(
     twice.map((): unknown =>
@@ -30,7 +30,7 @@ async function found(domain: string): Promise<[key: string, status: string, foun
   return opinions.map(({ key, status, found }) => [key, status, found])
 }
 
-test('recommended records are recognized by their version tag', async () => {
+test('recognizes recommended records by their version tag', async () => {
   world.dns.set('_mta-sts.has.test', { TXT: ['unrelated', 'v=STSv1; id=20261122'] })
   world.dns.set('_smtp._tls.has.test', { TXT: ['v=TLSRPTv1; rua=mailto:tls@has.test', 'v=TLSRPTv1;rua=x'] })
   world.dns.set('default._bimi.has.test', { TXT: ['v=BIMI10; l=https://has.test/logo.svg'] })
@@ -44,10 +44,15 @@ test('recommended records are recognized by their version tag', async () => {
 })
 
 const check = (key: string, status: RecordCheck['status']): RecordCheck => ({
-  ...{ key, status, found: [], note: null, checkedAt: 0, since: 0 },
+  key,
+  status,
+  found: [],
+  note: null,
+  checkedAt: 0,
+  since: 0,
 })
 const statuses = (checks: RecordCheck[]): string[] =>
-  lightsOf({ id: 'd', teamId: 't', checks }, { sources: [], assignments: [] }).map(
+  computeStatusLights({ id: 'd', teamId: 't', checks }, { sources: [], assignments: [] }).map(
     ({ name, status }) => `${name} ${status}`,
   )
 
@@ -66,8 +71,13 @@ test('a status light shows the worst result of its kind, but one working DKIM ke
       check('BIMI', 'verified'),
     ]),
   ).toEqual([
-    ...['SPF failed', 'DKIM verified', 'DMARC temporary_failure'],
-    ...['MTA-STS not_started', 'TLS-RPT not_started', 'BIMI verified', 'PTR not_started'],
+    'SPF failed',
+    'DKIM verified',
+    'DMARC temporary_failure',
+    'MTA-STS not_started',
+    'TLS-RPT not_started',
+    'BIMI verified',
+    'PTR not_started',
   ])
   expect(statuses([check('DKIM one', 'pending'), check('DKIM two', 'failed')])[1]).toBe('DKIM failed')
 })
@@ -75,7 +85,10 @@ test('a status light shows the worst result of its kind, but one working DKIM ke
 test('a status light has a note if no listed record of the domain explains it', () => {
   const twice = { ...check('TLS-RPT', 'failed'), note: 'There are 2 of them.' }
   const spf = { ...check('SPF', 'failed'), note: 'Its record says this.' }
-  const lights = lightsOf({ id: 'd', teamId: 't', checks: [twice, spf] }, { sources: [], assignments: [] })
+  const lights = computeStatusLights(
+    { id: 'd', teamId: 't', checks: [twice, spf] },
+    { sources: [], assignments: [] },
+  )
   expect(lights.filter(({ note }) => note !== null)).toEqual([
     { name: 'TLS-RPT', status: 'failed', note: 'There are 2 of them.' },
     {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { freeSlots, overlaps, PUBLISHED_BEFORE } from '../../../appliance/senders/aliases.ts'
-import { expectedRecords, type SendingHost } from '../../../appliance/senders/records.ts'
-import { isRotationDue, turnKeys } from '../../../appliance/senders/rotation.ts'
-import { publishedRecords } from '../../../appliance/senders/senders.ts'
+import { findFreeSlots, overlapsServerNames, PUBLISH_LEAD_MS } from '../../../appliance/senders/aliases.ts'
+import { buildExpectedRecords, type SendingHost } from '../../../appliance/senders/records.ts'
+import { isRotationDue, advanceKeyStates } from '../../../appliance/senders/rotation.ts'
+import { createZoneBuilder } from '../../../appliance/senders/senders.ts'
 import type { DkimKeyState, Domain, RecordStatus, ServedDomain } from '../../../appliance/storage/storage.ts'
 
 const T0 = Date.UTC(2026, 0, 1)
@@ -44,11 +44,11 @@ const check = (selector: string, status: RecordStatus = 'verified') => ({
 
 describe('the records of a domain that delegates its keys', () => {
   const dkim = (delegation: Domain['delegation'], keys: ReturnType<typeof key>[]) =>
-    expectedRecords(domain(delegation), keys, host)
+    buildExpectedRecords(domain(delegation), keys, host)
       .filter(({ record }) => record === 'DKIM')
       .map(({ type, name, value, required, label }) => [type, name, value, required, label])
 
-  test('are four aliases that contain its id, of which only the one that signs is required', () => {
+  test('the records are four aliases that contain the domain’s ID; only the one of the signing key is required', () => {
     expect(dkim('cname', [key('posthaste2', 'active')])).toEqual([
       ['CNAME', 'posthaste2._domainkey', `posthaste2.d1.${ZONE}`, true, null],
       ['CNAME', 'posthaste1._domainkey', `posthaste1.d1.${ZONE}`, false, 'next key'],
@@ -57,12 +57,12 @@ describe('the records of a domain that delegates its keys', () => {
     ])
   })
 
-  test('include the key that signed before, until it is retired', () => {
+  test('the records include the previous signing key until it is retired', () => {
     const keys = [key('posthaste', 'active'), key('posthaste1', 'pending')]
     expect(dkim('cname', keys)[0]).toEqual(['TXT', 'posthaste._domainkey', expect.any(String), true, null])
   })
 
-  test('are the aliases in use and a key, once it no longer delegates', () => {
+  test('a domain that no longer delegates has the aliases in use and a new key', () => {
     const keys = [key('posthaste1', 'active'), key('posthaste-20260101', 'pending')]
     expect(dkim('none', keys).map(([type, name]) => [type, name])).toEqual([
       ['CNAME', 'posthaste1._domainkey'],
@@ -70,14 +70,14 @@ describe('the records of a domain that delegates its keys', () => {
     ])
   })
 
-  test('are keys as before without a DNS server', () => {
+  test('without a DNS server, the records contain the keys themselves', () => {
     const keys = [key('posthaste1', 'active')]
-    const records = expectedRecords(domain('cname'), keys, { ...host, nameserver: undefined })
+    const records = buildExpectedRecords(domain('cname'), keys, { ...host, nameserver: undefined })
     expect(records[0]).toMatchObject({ type: 'TXT', value: 'v=DKIM1; k=rsa; p=KEY-posthaste1' })
   })
 
-  test('with NS: the delegation comes first, and what is below it is served', () => {
-    const records = expectedRecords(domain('ns', { trackingSubdomain: 'links.send' }), [], host)
+  test('with NS delegation, the delegation comes first, and records below it are served', () => {
+    const records = buildExpectedRecords(domain('ns', { trackingSubdomain: 'links.send' }), [], host)
     expect(records[0]).toMatchObject({
       record: 'Delegation',
       type: 'NS',
@@ -99,9 +99,9 @@ describe('the published zones', () => {
     keys,
     holds,
   })
-  const { zonesOf } = publishedRecords(host)
+  const { zonesOf } = createZoneBuilder(host)
 
-  test('have a record for each alias, revoked where there is no key', () => {
+  test('the zone has a record for each alias, revoked if there is no key', () => {
     const [zone] = zonesOf([served(domain('cname'), [key('posthaste2', 'retiring')])])
     expect(zone!.records).toEqual([
       { type: 'TXT', name: `posthaste1.d1.${ZONE}`, value: 'v=DKIM1; k=rsa; p=' },
@@ -111,7 +111,7 @@ describe('the published zones', () => {
     ])
   })
 
-  test('of a return path have its MX, SPF and TLS-RPT records', () => {
+  test('the zone of a return path has its MX, SPF and TLS-RPT records', () => {
     const [, zone] = zonesOf([served(domain('ns'))])
     expect(zone!.apex).toBe('send.acme.com')
     expect(zone!.records.map(({ type, name }) => `${type} ${name}`)).toEqual([
@@ -121,7 +121,7 @@ describe('the published zones', () => {
     ])
   })
 
-  test('of one name belong to the team that verified it', () => {
+  test('the zone of a name belongs to the team that verified it', () => {
     const [first, second] = [domain('ns'), domain('ns', { id: 'd2' })]
     const tlsOf = (all: ServedDomain[]) =>
       zonesOf(all)
@@ -134,20 +134,21 @@ describe('the published zones', () => {
     expect(tlsOf([served(first, [], false), served(second, [], false)])).toEqual(ofFirst)
   })
 
-  test('never take names of the server itself', () => {
+  test('the zones never include names of the server itself', () => {
     for (const name of ['mail.example.net', 'example.net', ZONE, `x.${ZONE}`]) {
-      expect(overlaps(name, host)).toBe(true)
+      expect(overlapsServerNames(name, host)).toBe(true)
       const dot = name.indexOf('.')
       const foreign = domain('ns', { name: name.slice(dot + 1), returnPath: name.slice(0, dot) })
       expect(zonesOf([served(foreign)])).toHaveLength(1)
     }
-    expect(overlaps('send.example.net', host)).toBe(false)
+    expect(overlapsServerNames('send.example.net', host)).toBe(false)
   })
 })
 
-describe('rotation by itself', () => {
-  test('takes the selector that no key needs', () => {
-    const selectors = (...keys: ReturnType<typeof key>[]) => freeSlots(keys).map(({ selector }) => selector)
+describe('automatic rotation', () => {
+  test('a rotation uses the selector that no key needs', () => {
+    const selectors = (...keys: ReturnType<typeof key>[]) =>
+      findFreeSlots(keys).map(({ selector }) => selector)
     expect(selectors()).toEqual(['posthaste1', 'posthaste-ed25519-1'])
     expect(selectors(key('posthaste1', 'active'))).toEqual(['posthaste2', 'posthaste-ed25519-1'])
     expect(selectors(key('posthaste1', 'retired'), key('posthaste2', 'active'))[0]).toBe('posthaste1')
@@ -157,7 +158,7 @@ describe('rotation by itself', () => {
     expect(selectors(key('posthaste1', 'pending'))[0]).toBe('posthaste1')
   })
 
-  test('is due at first, then when a key has signed long enough and the next alias is published', () => {
+  test('a rotation is due at first, then once a key has signed long enough and the next alias is published', () => {
     const due = (keys: ReturnType<typeof key>[], days: number, ...checks: ReturnType<typeof check>[]) =>
       isRotationDue(keys, checks, { now: T0 + days * DAY, rotateMs: 90 * DAY })
     const next = check('posthaste2')
@@ -176,14 +177,13 @@ describe('rotation by itself', () => {
   test('publishes a key for an hour before it signs, unless the domain cannot send yet', () => {
     const keys = [key('posthaste1', 'active'), key('posthaste2', 'pending')]
     const checks = [check('posthaste1'), check('posthaste2')]
-    expect(turnKeys(keys, checks, T0 + PUBLISHED_BEFORE - 1)).toEqual([])
-    expect(turnKeys(keys, checks, T0 + PUBLISHED_BEFORE).map(({ id, state }) => `${id} ${state}`)).toEqual([
-      'posthaste1 retiring',
-      'posthaste2 active',
-    ])
-    expect(turnKeys(keys, checks, T0, false)).toHaveLength(2)
+    expect(advanceKeyStates(keys, checks, T0 + PUBLISH_LEAD_MS - 1)).toEqual([])
+    expect(
+      advanceKeyStates(keys, checks, T0 + PUBLISH_LEAD_MS).map(({ id, state }) => `${id} ${state}`),
+    ).toEqual(['posthaste1 retiring', 'posthaste2 active'])
+    expect(advanceKeyStates(keys, checks, T0, false)).toHaveLength(2)
     // A key whose owner publishes its record has a new selector, which no resolver remembers.
     const owned = [key('posthaste', 'active'), key('posthaste-20260101', 'pending')]
-    expect(turnKeys(owned, [check('posthaste-20260101')], T0)).toHaveLength(2)
+    expect(advanceKeyStates(owned, [check('posthaste-20260101')], T0)).toHaveLength(2)
   })
 })

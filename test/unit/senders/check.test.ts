@@ -3,7 +3,7 @@ import { systemClock } from '../../../appliance/clock/clock.ts'
 import type { Resolver } from '../../../appliance/dns/dns.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { checkRecords } from '../../../appliance/senders/check.ts'
-import { expectedRecords } from '../../../appliance/senders/records.ts'
+import { buildExpectedRecords } from '../../../appliance/senders/records.ts'
 import { createWorld, type World } from '../../world/world.ts'
 
 const active = { state: 'active' as const, retireAt: null }
@@ -36,7 +36,7 @@ const TXT = ['v=spf1 a:mail.sender.test ~all']
 
 /** Returns `key: status` for each record of a domain, with the notes of faulty ones. */
 async function check(name: string): Promise<{ statuses: string[]; notes: string[] }> {
-  const records = expectedRecords({ id: 'd1', name, returnPath: 'send' }, keys, {
+  const records = buildExpectedRecords({ id: 'd1', name, returnPath: 'send' }, keys, {
     hostname: 'mail.sender.test',
     sourceIps: [],
   })
@@ -51,7 +51,7 @@ describe('the CNAME check for tracked links', () => {
   const host = { hostname: 'mail.sender.test', sourceIps: [] }
   const look = async (name: string) => {
     const domain = { id: 'd1', name, returnPath: 'send', trackingSubdomain: 'links' }
-    const record = expectedRecords(domain, keys, host).at(-1)!
+    const record = buildExpectedRecords(domain, keys, host).at(-1)!
     const [check] = await checkRecords(resolver, domain, [record])
     return [check!.key, check!.status, check!.note]
   }
@@ -76,7 +76,7 @@ describe('the CNAME check for tracked links', () => {
       'failed',
       'links.address.test has addresses instead of a CNAME record, so a proxy is probably active. Turn off the proxy for this name ("DNS only"), or replace the addresses with the CNAME record.',
     ],
-  ])('judges %s', async (name, records, status, note) => {
+  ])('checks the CNAME for tracked links of %s', async (name, records, status, note) => {
     world.dns.set(`links.${name}`, records)
     expect(await look(name)).toEqual([`Tracking links.${name}`, status, note])
   })
@@ -104,7 +104,7 @@ describe("the check of a domain's DNS records", () => {
     expect((await check('news.org.test')).statuses.at(-1)).toBe('DMARC: verified')
   })
 
-  test('finds a record under a doubled zone name, in a zone whose subdomain sends', async () => {
+  test('finds a record under a doubled zone name, for a sending subdomain of the zone', async () => {
     world.dns.set('posthaste._domainkey.news.twice.test.twice.test', { TXT: [dkim] })
     const { statuses, notes } = await check('news.twice.test')
     expect(statuses[0]).toBe('DKIM posthaste: failed')
@@ -121,14 +121,14 @@ describe("the check of a domain's DNS records", () => {
     )
   })
 
-  test('reports a CNAME that leads nowhere', async () => {
+  test('reports a CNAME whose target does not exist', async () => {
     world.dns.set('posthaste._domainkey.alias.test', { CNAME: 'gone.alias.test' })
     const { statuses, notes } = await check('alias.test')
     expect(statuses[0]).toBe('DKIM posthaste: failed')
     expect(notes[0]).toMatch(/^posthaste\._domainkey\.alias\.test is a CNAME to gone\.alias\.test/)
   })
 
-  test('follows a CNAME that leads to the right record', async () => {
+  test('follows a CNAME to the right record', async () => {
     world.dns.set('posthaste._domainkey.delegated.test', { CNAME: 'key.hosted.test' })
     world.dns.set('key.hosted.test', { TXT: [dkim] })
     expect((await check('delegated.test')).statuses[0]).toBe('DKIM posthaste: verified')

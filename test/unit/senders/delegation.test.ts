@@ -73,7 +73,7 @@ const look = async (domain: Domain) => {
 }
 
 describe('delegation', () => {
-  test('is refused without a DNS server, and for names of the server itself', async () => {
+  test('delegation is rejected without a DNS server, and for names of the server itself', async () => {
     const domain = await plain.addDomain({ teamId, name: 'plain.test' })
     await expect(set(domain, 'cname', plain)).rejects.toMatchObject({ key: 'invalid_field' })
     await expect(set(domain, 'cname', plain)).rejects.toThrow(/`delegation`.*nameserver\.zone/)
@@ -84,7 +84,7 @@ describe('delegation', () => {
     expect((await current(domain)).delegation).toBe('none')
   })
 
-  test('of a new domain replaces its keys, because nothing was signed with them', async () => {
+  test('delegating a new domain replaces its keys, as nothing was signed with them', async () => {
     const domain = await senders.addDomain({ teamId, name: 'new.test' })
     expect(await selectors(domain)).toEqual(['posthaste active', 'posthaste-ed25519 pending'])
     await set(domain, 'cname')
@@ -93,7 +93,7 @@ describe('delegation', () => {
     expect(await selectors(domain)).toEqual(['posthaste1 active', 'posthaste-ed25519-1 active'])
   })
 
-  test('of a domain that sends keeps the old key until the new one was published for an hour', async () => {
+  test('delegating a domain that sends keeps the old key until the new one was published for an hour', async () => {
     const domain = await senders.addDomain({ teamId, name: 'sending.test' })
     expect(await look(domain)).toMatchObject({ status: 'verified' })
     await set(domain, 'ns')
@@ -120,7 +120,7 @@ describe('delegation', () => {
     expect(after.at(-2)).toMatch(/^posthaste-\d{8} pending$/)
   })
 
-  test('rotates on request while a selector is free, and says when one will be', async () => {
+  test('rotates on request while a selector is free, and says when the next one will be', async () => {
     const domain = await senders.addDomain({
       teamId,
       name: 'rotated.test',
@@ -141,7 +141,7 @@ describe('delegation', () => {
     expect((await rotate())[0]).toMatchObject({ selector: 'posthaste1', state: 'pending' })
   })
 
-  test('fails verification when an alias leads to no key, or to another', async () => {
+  test('verification fails if an alias leads to no key, or to another key', async () => {
     const domain = await senders.addDomain({ teamId, name: 'broken.test', settings: { delegation: 'cname' } })
     await publish(domain)
     const verify = async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { readStsPolicy, readStsRecord } from '../../../appliance/delivery/policy/sts.ts'
-import { policyFile, policyRecord } from '../../../appliance/senders/mta-sts.ts'
-import { expectedRecords, type SendingHost } from '../../../appliance/senders/records.ts'
-import { publishedRecords } from '../../../appliance/senders/senders.ts'
+import { parseStsPolicy, parseStsRecord } from '../../../appliance/delivery/policy/sts.ts'
+import { formatPolicyFile, buildPolicyRecord } from '../../../appliance/senders/mta-sts.ts'
+import { buildExpectedRecords, type SendingHost } from '../../../appliance/senders/records.ts'
+import { createZoneBuilder } from '../../../appliance/senders/senders.ts'
 import type { Domain, ServedDomain } from '../../../appliance/storage/storage.ts'
 
 const DAY = 86_400_000
@@ -24,41 +24,41 @@ const domain = (change: Partial<Domain> = {}) =>
     ...change,
   }) as Domain
 const served = (one: Domain): ServedDomain => ({ domain: one, keys: [], holds: true })
-const enforced = policyFile(host.hostname, NOW + 60 * DAY, NOW)
-const tested = policyFile(host.hostname, 0, NOW)
+const enforced = formatPolicyFile(host.hostname, NOW + 60 * DAY, NOW)
+const tested = formatPolicyFile(host.hostname, 0, NOW)
 
 describe('the policy file', () => {
-  test('demands encryption only if the certificate lasts longer than senders keep the policy', () => {
+  test('the policy enforces TLS only if the certificate lasts longer than senders cache the policy', () => {
     const expected = { mx: ['mail.example.net'], maxAge: 604_800 }
-    expect(readStsPolicy(enforced)).toEqual({ mode: 'enforce', ...expected })
-    expect(readStsPolicy(tested)).toEqual({ mode: 'testing', ...expected })
-    const modeWith = (left: number) => readStsPolicy(policyFile(host.hostname, NOW + left, NOW))
+    expect(parseStsPolicy(enforced)).toEqual({ mode: 'enforce', ...expected })
+    expect(parseStsPolicy(tested)).toEqual({ mode: 'testing', ...expected })
+    const modeWith = (left: number) => parseStsPolicy(formatPolicyFile(host.hostname, NOW + left, NOW))
     expect(modeWith(7 * DAY)).toMatchObject({ mode: 'testing' })
     expect(modeWith(7 * DAY + 1)).toMatchObject({ mode: 'enforce' })
   })
 
-  test('has an id that changes with its content, and only then', () => {
-    const idOf = (file: string) => readStsRecord([policyRecord('send.acme.com', file).value])
+  test('the policy ID changes only if the content changes', () => {
+    const idOf = (file: string) => parseStsRecord([buildPolicyRecord('send.acme.com', file).value])
     expect(idOf(enforced)).toMatchObject({ kind: 'id' })
-    expect(idOf(policyFile(host.hostname, NOW + 30 * DAY, NOW + DAY))).toEqual(idOf(enforced))
+    expect(idOf(formatPolicyFile(host.hostname, NOW + 30 * DAY, NOW + DAY))).toEqual(idOf(enforced))
     expect(idOf(tested)).not.toEqual(idOf(enforced))
-    expect(idOf(policyFile('mx.example.net', 0, NOW))).not.toEqual(idOf(tested))
+    expect(idOf(formatPolicyFile('mx.example.net', 0, NOW))).not.toEqual(idOf(tested))
   })
 })
 
-describe('the DNS server publishes', () => {
+describe('published MTA-STS records', () => {
   const namesOf = (
     one: Domain,
     policyOf?: (apex: string) => string | null,
     of: SendingHost = host,
   ): string[] =>
-    publishedRecords(of, policyOf)
+    createZoneBuilder(of, policyOf)
       .zonesOf([served(one)])
       .slice(1)
       .flatMap(({ records }) => records.map(({ type, name }) => `${type} ${name}`))
       .filter((name) => name.includes('mta-sts'))
 
-  test('the name of the host at once, and the record when there is a policy', () => {
+  test('publishes the name of the policy host at once, and the TXT record once there is a policy', () => {
     expect(namesOf(domain())).toEqual(['CNAME mta-sts.send.acme.com'])
     const asked: string[] = []
     const policyOf = (apex: string) => {
@@ -69,19 +69,19 @@ describe('the DNS server publishes', () => {
     expect(asked).toEqual(['send.acme.com'])
   })
 
-  test('neither for a server without policies, nor for a domain that delegates only keys', () => {
+  test('publishes nothing for a server without policies, or for a domain that delegates only keys', () => {
     const policyOf = () => enforced
     expect(namesOf(domain(), policyOf, { ...host, policies: false })).toEqual([])
     expect(namesOf(domain({ delegation: 'cname' }), policyOf)).toEqual([])
   })
 
-  test('one record for a tracking subdomain with the name of the host', () => {
+  test('publishes one record if the tracking subdomain has the name of the policy host', () => {
     expect(namesOf(domain({ trackingSubdomain: 'mta-sts.send' }))).toEqual(['CNAME mta-sts.send.acme.com'])
   })
 })
 
-test('the name of the host is listed among the served records', () => {
-  const listed = expectedRecords(domain(), [], { ...host, webHost: 'www.example.net' })
+test('lists the name of the policy host among the served records', () => {
+  const listed = buildExpectedRecords(domain(), [], { ...host, webHost: 'www.example.net' })
   expect(listed.find(({ record }) => record === 'MTA-STS')).toMatchObject({
     key: 'STS mta-sts.send.acme.com',
     type: 'CNAME',

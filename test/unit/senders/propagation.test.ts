@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { startZoneServer, type ZoneRecords, type ZoneServer } from '../../../appliance/sandbox/zone.ts'
-import { summarise } from '../../../appliance/senders/propagation.ts'
+import { summarizePropagation } from '../../../appliance/senders/propagation.ts'
 import type { DkimKey, Domain } from '../../../appliance/storage/storage.ts'
 import { freeAddress } from '../../world/addresses.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
-import { createPropagation, type Propagation } from '../../../appliance/senders/senders.ts'
+import { createPropagationWatch, type Propagation } from '../../../appliance/senders/senders.ts'
 
 /** A zone on two servers, and a recursive server that knows them. */
 let first: ZoneServer
@@ -52,12 +52,12 @@ function publish(name: string, records: ZoneRecords): void {
   second.set(name, records)
 }
 
-const watch = () => createPropagation({ storage, resolver, clock, config: host })
+const watch = () => createPropagationWatch({ storage, resolver, clock, config: host })
 const look = () => watch().look(domain)
 const recordOf = ({ records }: Propagation, key: string) => records.find((one) => one.expected.key === key)!
 
 describe('a propagating DNS record', () => {
-  test('is pending, then partial, then verified as name servers serve it', async () => {
+  test('a record is pending, then partial, then verified as name servers serve it', async () => {
     const before = recordOf(await look(), 'DKIM posthaste')
     expect(before).toMatchObject({ zone: 'example.test', status: 'pending' })
     expect(before.note).toMatch(/^Nothing is published at posthaste\._domainkey\.example\.test\./)
@@ -75,22 +75,22 @@ describe('a propagating DNS record', () => {
     expect(recordOf(await look(), 'DKIM posthaste')).toMatchObject({ status: 'verified', note: null })
   })
 
-  test('that is wrong at one server and missing at the other counts as failed', async () => {
+  test('a record that is wrong at one server and missing at the other counts as failed', async () => {
     first.set('posthaste._domainkey.example.test', { TXT: 'v=DKIM1; k=rsa; p=AAAA' })
     expect(recordOf(await look(), 'DKIM posthaste').status).toBe('failed')
   })
 
-  test('is judged by the servers that answer, and is a temporary failure when none does', async () => {
+  test('evaluates a record by the servers that answer; without any answer, it is a temporary failure', async () => {
     publish('posthaste._domainkey.example.test', { TXT: DKIM })
     second.set('posthaste._domainkey.example.test', 'TIMEOUT')
     expect(recordOf(await look(), 'DKIM posthaste').status).toBe('verified')
     first.set('posthaste._domainkey.example.test', 'SERVFAIL')
     expect(recordOf(await look(), 'DKIM posthaste').status).toBe('temporary_failure')
-    expect(summarise([])).toMatchObject({ status: 'temporary_failure' })
+    expect(summarizePropagation([])).toMatchObject({ status: 'temporary_failure' })
   })
 })
 
-describe('common DNS mistakes are identified', () => {
+describe('common DNS mistakes', () => {
   test.each<[string, string, string, ZoneRecords, RegExp]>([
     [
       'a doubled zone name',
@@ -127,7 +127,7 @@ describe('common DNS mistakes are identified', () => {
       { A: '192.0.2.80' },
       /a proxy is probably active/,
     ],
-  ])('%s', async (_, key, name, records, note) => {
+  ])('identifies %s', async (_, key, name, records, note) => {
     publish(name, records)
     const found = recordOf(await look(), key)
     expect(found.status).toBe('failed')
@@ -136,7 +136,7 @@ describe('common DNS mistakes are identified', () => {
 })
 
 describe('a propagation check', () => {
-  test('is shared by concurrent and immediately following requests', async () => {
+  test('concurrent and immediately following requests share a propagation check', async () => {
     const shared = watch()
     const [one, two] = await Promise.all([shared.look(domain), shared.look(domain)])
     expect(two).toBe(one)
@@ -145,7 +145,7 @@ describe('a propagation check', () => {
     expect(await shared.look(domain)).not.toBe(one)
   })
 
-  test('is rejected when too many domains are checked at once', async () => {
+  test('rejects a propagation check when too many domains are checked at once', async () => {
     const shared = watch()
     const running = Array.from({ length: 8 }, (_, at) => shared.look({ ...domain, id: `${at}` }))
     await expect(shared.look({ ...domain, id: 'one more' })).rejects.toThrow(/Too many attempts/)

@@ -76,7 +76,7 @@ test('requesting verification does not undo a concurrent verification', async ()
   await senders.close()
 })
 
-test('of two concurrent requests that each disable one capability, one is rejected', async () => {
+test('only one of two concurrent requests that each disable one capability succeeds', async () => {
   const senders = open()
   const settings = { sending: true, receiving: true }
   const { id } = await senders.addDomain({ teamId, name: `${unique('race')}.example`, settings })

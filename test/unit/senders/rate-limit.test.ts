@@ -1,6 +1,6 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { refill, take, type Bucket } from '../../../appliance/senders/rate-limit.ts'
+import { refillBucket, takeToken, type Bucket } from '../../../appliance/senders/rate-limit.ts'
 import type { Clock } from '../../../appliance/clock/clock.ts'
 import { createRateLimiter } from '../../../appliance/senders/senders.ts'
 
@@ -15,7 +15,7 @@ function allowedAt(moments: number[], perSecond: number): number {
   let bucket: Bucket | undefined
   let allowed = 0
   for (const now of moments) {
-    const result = take(refill(bucket, perSecond, now), perSecond)
+    const result = takeToken(refillBucket(bucket, perSecond, now), perSecond)
     bucket = result.bucket
     if (result.allowance.allowed) allowed++
   }
@@ -26,7 +26,7 @@ const rates = fc.integer({ min: 1, max: 200 })
 const start = Date.UTC(2026, 0, 1)
 
 describe('the token bucket', () => {
-  test('admits at most the rate times the elapsed time plus one burst', () => {
+  test('the token bucket admits at most the rate times the elapsed time plus one burst', () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300 }), (rate, steps) => {
         let now = start
@@ -39,7 +39,7 @@ describe('the token bucket', () => {
     )
   })
 
-  test('admits at most the rate times the length plus one burst in any window', () => {
+  test('the token bucket admits at most the rate times the length plus one burst in any window', () => {
     const steps = fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 200 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 30 }), steps, fc.nat(), fc.nat(), (rate, gaps, a, b) => {
@@ -47,7 +47,7 @@ describe('the token bucket', () => {
         const moments = gaps.map((gap) => (now += gap))
         let bucket: Bucket | undefined
         const passed = moments.filter((moment) => {
-          const result = take(refill(bucket, rate, moment), rate)
+          const result = takeToken(refillBucket(bucket, rate, moment), rate)
           bucket = result.bucket
           return result.allowance.allowed
         })
@@ -58,7 +58,7 @@ describe('the token bucket', () => {
     )
   })
 
-  test('admits all requests that keep to the rate', () => {
+  test('the token bucket admits all requests that stay within the rate', () => {
     fc.assert(
       fc.property(rates, fc.integer({ min: 1, max: 300 }), (rate, count) => {
         const gap = Math.ceil(1000 / rate)
@@ -68,7 +68,7 @@ describe('the token bucket', () => {
     )
   })
 
-  test('neither gains nor loses tokens when the clock is set back', () => {
+  test('the token bucket neither gains nor loses tokens when the clock is set back', () => {
     fc.assert(
       fc.property(
         rates,
@@ -89,21 +89,21 @@ describe('the token bucket', () => {
     expect(allowedAt(back, 10)).toBe(11)
   })
 
-  test('reports the remaining tokens correctly', () => {
+  test('the token bucket reports the remaining tokens correctly', () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 50 }), (rate, steps) => {
         let bucket: Bucket | undefined
         let now = start
         let remaining = 0
         for (const step of [0, ...steps]) {
-          const result = take(refill(bucket, rate, (now += step)), rate)
+          const result = takeToken(refillBucket(bucket, rate, (now += step)), rate)
           bucket = result.bucket
           remaining = result.allowance.remaining
           expect(result.allowance.resetSeconds).toBe(1)
           expect(result.allowance.retrySeconds).toBe(result.allowance.allowed ? 0 : 1)
         }
         for (let left = remaining; left >= 0; left--) {
-          const result = take(refill(bucket, rate, now), rate)
+          const result = takeToken(refillBucket(bucket, rate, now), rate)
           bucket = result.bucket
           expect(result.allowance.allowed).toBe(left > 0)
         }
@@ -113,7 +113,7 @@ describe('the token bucket', () => {
 })
 
 describe('the rate limiter', () => {
-  test('has a bucket per team', () => {
+  test('the rate limiter has a bucket per team', () => {
     const limiter = createRateLimiter({ clock: stillClock(), perSecond: 2 })
     const ask = (team: string) => limiter.take(team).allowed
     expect([ask('a'), ask('a'), ask('a'), ask('b'), ask('b'), ask('b')]).toEqual([
@@ -126,7 +126,7 @@ describe('the rate limiter', () => {
     ])
   })
 
-  test("refills with time, up to one second's worth", () => {
+  test('the rate limiter refills with time, up to the tokens of one second', () => {
     const clock = stillClock()
     const limiter = createRateLimiter({ clock, perSecond: 2 })
     const ask = () => limiter.take('a')
@@ -140,7 +140,7 @@ describe('the rate limiter', () => {
     expect([ask(), ask(), ask()].map(({ allowed }) => allowed)).toEqual([true, true, false])
   })
 
-  test('evicts idle teams without giving any of them more tokens', () => {
+  test('the rate limiter evicts idle teams without giving any of them more tokens', () => {
     const clock = stillClock()
     const limiter = createRateLimiter({ clock, perSecond: 1 })
     const asked = Array.from({ length: 20_000 }, (_, n) => limiter.take(`team ${n}`).allowed)

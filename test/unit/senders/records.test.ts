@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { hashToken, newToken } from '../../../appliance/senders/keys.ts'
-import { judgeName, isReturnPathLabel } from '../../../appliance/senders/names.ts'
-import { expectedRecords } from '../../../appliance/senders/records.ts'
+import { hashToken, generateApiKey } from '../../../appliance/senders/keys.ts'
+import { validateDomainName, isReturnPathLabel } from '../../../appliance/senders/names.ts'
+import { buildExpectedRecords } from '../../../appliance/senders/records.ts'
 import type { DkimKeyState } from '../../../appliance/storage/storage.ts'
 
 const active = { state: 'active' as const, retireAt: null }
@@ -10,8 +10,8 @@ const keys = [{ selector: 'posthaste', algorithm: 'rsa-sha256' as const, publicK
 const host = { hostname: 'mail.example.net', sourceIps: [] }
 
 describe('the expected records', () => {
-  test('are DKIM, return path and DMARC', () => {
-    expect(expectedRecords({ id: 'd1', name: 'example.com', returnPath: 'send' }, keys, host)).toEqual([
+  test('the expected records are DKIM, return path and DMARC', () => {
+    expect(buildExpectedRecords({ id: 'd1', name: 'example.com', returnPath: 'send' }, keys, host)).toEqual([
       {
         key: 'DKIM posthaste',
         record: 'DKIM',
@@ -68,8 +68,8 @@ describe('the expected records', () => {
     ])
   })
 
-  test('ask for TLS reports where mail is received', () => {
-    const records = expectedRecords(
+  test('a receiving domain has a record that requests TLS reports', () => {
+    const records = buildExpectedRecords(
       { id: 'd1', name: 'example.com', returnPath: 'send', receiving: true },
       keys,
       host,
@@ -77,21 +77,19 @@ describe('the expected records', () => {
     expect(records.slice(-2)).toMatchObject([
       { key: 'Receiving MX', name: 'example.com' },
       {
-        ...{
-          key: 'TLS-RPT',
-          type: 'TXT',
-          fqdn: '_smtp._tls.example.com',
-          required: false,
-          label: 'optional',
-        },
+        key: 'TLS-RPT',
+        type: 'TXT',
+        fqdn: '_smtp._tls.example.com',
+        required: false,
+        label: 'optional',
         value: 'v=TLSRPTv1; rua=mailto:reports-6911c1b5ce4ddbcd6f20@send.example.com',
       },
     ])
   })
 
-  test('have names relative to the registrable zone', () => {
+  test('record names are relative to the registrable zone', () => {
     const names = (name: string) =>
-      expectedRecords({ id: 'd1', name, returnPath: 'out' }, keys, host).map((record) => record.name)
+      buildExpectedRecords({ id: 'd1', name, returnPath: 'out' }, keys, host).map((record) => record.name)
     expect(names('news.example.co.uk')).toEqual([
       'posthaste._domainkey.news',
       'out.news',
@@ -101,18 +99,21 @@ describe('the expected records', () => {
     expect(names('example.test')).toEqual(['posthaste._domainkey', 'out', 'out', '_dmarc'])
   })
 
-  test('name the source addresses where there are some', () => {
+  test('the SPF record lists the sending IPs if any are configured', () => {
     const sourceIps = ['192.0.2.1', '2001:db8::1']
-    const [, , spf] = expectedRecords({ id: 'd1', name: 'example.com', returnPath: 'send' }, keys, {
+    const [, , spf] = buildExpectedRecords({ id: 'd1', name: 'example.com', returnPath: 'send' }, keys, {
       ...host,
       sourceIps,
     })
     expect(spf!.value).toBe('v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ~all')
   })
 
-  test('require the RSA key that signs, and only advise of the others', () => {
+  test('only the signing RSA key is required, and the other keys are recommended', () => {
     const key = (selector: string, state: DkimKeyState, algorithm: 'rsa-sha256' | 'ed25519-sha256') => ({
-      ...{ selector, state, algorithm, publicKey: 'AA==' },
+      selector,
+      state,
+      algorithm,
+      publicKey: 'AA==',
       retireAt: state === 'retiring' ? Date.UTC(2026, 0, 8) : null,
     })
     const all = [
@@ -122,9 +123,11 @@ describe('the expected records', () => {
       key('now', 'active', 'rsa-sha256'),
       key('next', 'pending', 'rsa-sha256'),
     ]
-    const dkim = expectedRecords({ id: 'd1', name: 'example.com', returnPath: 'send' }, all, host).filter(
-      ({ record }) => record === 'DKIM',
-    )
+    const dkim = buildExpectedRecords(
+      { id: 'd1', name: 'example.com', returnPath: 'send' },
+      all,
+      host,
+    ).filter(({ record }) => record === 'DKIM')
     expect(dkim.map((record) => [record.key, record.label, record.advice])).toEqual([
       ['DKIM now', null, null],
       [
@@ -141,9 +144,9 @@ describe('the expected records', () => {
     ])
   })
 
-  test('tell a second key from the first', () => {
+  test('distinguishes a second DKIM key from the first', () => {
     const second = { selector: 'next', algorithm: 'ed25519-sha256' as const, publicKey: 'BBBB', ...active }
-    const records = expectedRecords(
+    const records = buildExpectedRecords(
       { id: 'd1', name: 'example.com', returnPath: 'send' },
       [...keys, second],
       host,
@@ -168,8 +171,8 @@ describe('the name of a domain', () => {
     ['acme.example', 'acme.example'],
     ['acme.localhost', 'acme.localhost'],
     ['1.example.com', '1.example.com'],
-  ])('%s is %s', (text, name) => {
-    expect(judgeName(text)).toEqual({ ok: true, name })
+  ])('normalizes the domain name %s to %s', (text, name) => {
+    expect(validateDomainName(text)).toEqual({ ok: true, name })
   })
 
   test.each([
@@ -194,15 +197,18 @@ describe('the name of a domain', () => {
     'a_b.example.com',
     `${'a'.repeat(64)}.example.com`,
     `${'a.'.repeat(90)}example.com`,
-  ])('%j is refused', (text) => {
-    expect(judgeName(text)).toMatchObject({ ok: false })
+  ])('rejects the domain name %j', (text) => {
+    expect(validateDomainName(text)).toMatchObject({ ok: false })
   })
 
-  test('says which public suffix it is', () => {
-    expect(judgeName('co.uk')).toEqual({ ok: false, expected: 'a domain below the public suffix co.uk' })
+  test('the error for a public suffix contains the suffix', () => {
+    expect(validateDomainName('co.uk')).toEqual({
+      ok: false,
+      expected: 'a domain below the public suffix co.uk',
+    })
   })
 
-  test('has a label for its return path', () => {
+  test('checks the label of a return path', () => {
     expect(['send', 'out.mail', 'a-1'].map(isReturnPathLabel)).toEqual([true, true, true])
     expect(['', '.', '_send', 'a b', '-a', 'a.', 'send\n'].map(isReturnPathLabel)).toEqual(
       Array(7).fill(false),
@@ -211,13 +217,13 @@ describe('the name of a domain', () => {
 })
 
 describe('tokens', () => {
-  test('have their shape and are all different', () => {
-    const tokens = Array.from({ length: 200 }, newToken)
+  test('tokens have the right format and are unique', () => {
+    const tokens = Array.from({ length: 200 }, generateApiKey)
     for (const token of tokens) expect(token).toMatch(/^re_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/)
     expect(new Set(tokens).size).toBe(200)
   })
 
-  test('are stored as SHA-256', () => {
+  test('tokens are stored as SHA-256 hashes', () => {
     expect(hashToken('re_abc')).toMatch(/^[0-9a-f]{64}$/)
     expect(hashToken('re_abc')).not.toBe(hashToken('re_abd'))
   })

@@ -41,7 +41,7 @@ test('each period has its own key, and the previous one remains valid', async ()
   expect([await isOurs(first), await isOurs(second)]).toEqual([false, true])
 })
 
-test('forged return paths create no keys', async () => {
+test('forged return paths cause no keys to be created', async () => {
   const { isOurs, secrets } = setUp()
   const forged = (ms: number): string =>
     `bounce+${firstIdAt(ms).replaceAll('-', '')}-${'0'.repeat(21)}@${HOST}`

@@ -1,30 +1,44 @@
 import { expect, test } from 'vitest'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import type { Assignment, Source } from '../../../appliance/mail/source.ts'
-import { reverseDnsOf } from '../../../appliance/senders/reverse-dns.ts'
+import { combineReverseDns } from '../../../appliance/senders/reverse-dns.ts'
 
 const finding = (id: string, status: Finding['status'], found: string, advice: string | null = null) => ({
-  ...{ id, title: id, status, found, advice },
+  id,
+  title: id,
+  status,
+  found,
+  advice,
 })
 const ok = (ip: string) => finding(`ptr:${ip}`, 'ok', `${ip} is a name, and back.`)
 const none = (ip: string) => finding(`ptr:${ip}`, 'failed', `${ip} has no PTR record.`, `Have ${ip} named.`)
 
 function source(ip: string, findings: Finding[] | null, more: Partial<Source> = {}): Source {
   return {
-    ...{ ip, pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
-    ...{ warmUpSince: null, origin: 'configuration', checkedAt: 0 },
+    ip,
+    pool: 'default',
+    hostname: null,
+    state: 'active',
+    stateReason: null,
+    suspendedBy: null,
+    warmUpSince: null,
+    origin: 'configuration',
+    checkedAt: 0,
     health: findings && { findings, ipv6: ip.includes(':') ? true : null },
     ...more,
   }
 }
 const assigned = (id: string, pool: string, about: Partial<Assignment>): Assignment => ({
-  ...{ id, teamId: null, domainId: null, stream: null },
+  id,
+  teamId: null,
+  domainId: null,
+  stream: null,
   ...about,
   pool,
 })
 const DOMAIN = { id: 'd', teamId: 't' }
 const lookAt = (sources: Source[], assignments: Assignment[] = []) =>
-  reverseDnsOf(DOMAIN, { sources, assignments })
+  combineReverseDns(DOMAIN, { sources, assignments })
 
 test('the worst sending IP decides the PTR status, and the note names it with the fix', () => {
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')])])).toEqual({ status: 'verified', note: null })
@@ -56,7 +70,9 @@ test("only IPs of pools that the domain's mail uses affect its PTR status", () =
 
 test('IPs that send nothing do not affect the PTR status', () => {
   const suspended = source('192.0.2.2', [none('192.0.2.2')], {
-    ...{ state: 'suspended', suspendedBy: 'check', stateReason: 'No PTR.' },
+    state: 'suspended',
+    suspendedBy: 'check',
+    stateReason: 'No PTR.',
   })
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), suspended]).status).toBe('verified')
   // The system has IPv6 without a PTR record, so mail is sent over IPv4 only.
@@ -98,7 +114,7 @@ test('unknown PTR results are reported as not started or temporary failures', ()
   })
 })
 
-test('of many IPs with the same problem, three are named', () => {
+test('names three of many IPs with the same problem', () => {
   const ips = [1, 2, 3, 4, 5].map((last) => `192.0.2.${last}`)
   expect(lookAt(ips.map((ip) => source(ip, [none(ip)]))).note).toBe(
     [...ips.slice(0, 3).map((ip) => `${ip} has no PTR record. Have ${ip} named.`), 'And 2 more.'].join(' '),

@@ -66,7 +66,7 @@ async function verified(name: string) {
 const person = (): Caller => ({ teamId, apiKey: null })
 
 describe('API keys', () => {
-  test('authenticate only by their exact token', async () => {
+  test('an API key authenticates only by its exact token', async () => {
     const { key, token } = await senders.createKey({ teamId, name: 'app', permission: 'full_access' })
     expect(await senders.authenticate(token)).toEqual({ teamId, apiKey: key })
     expect(await senders.authenticate(`${token}x`)).toBeUndefined()
@@ -75,7 +75,7 @@ describe('API keys', () => {
     expect(await senders.authenticate(`re_${'x'.repeat(1_000_000)}`)).toBeUndefined()
   })
 
-  test('are rejected at once when revoked, and cannot be revoked twice', async () => {
+  test('a revoked API key is rejected at once, and cannot be revoked twice', async () => {
     const { key, token } = await senders.createKey({
       teamId,
       name: 'short-lived',
@@ -86,7 +86,7 @@ describe('API keys', () => {
     expect(await refusal(senders.revokeKey({ teamId, id: key.id }))).toBe('not_found: API key not found')
   })
 
-  test('stored without a prefix show it after their next use', async () => {
+  test('an API key stored without a prefix shows it after its next use', async () => {
     const token = `re_Older123_${'x'.repeat(32)}`
     const odd = `re_${'y'.repeat(20)}`
     const now = world.clock.now()
@@ -111,7 +111,7 @@ describe('API keys', () => {
     await expect.poll(prefixes).toEqual([null, 're_Older123'])
   })
 
-  test('show their last use a few seconds later', async () => {
+  test('an API key shows its last use a few seconds later', async () => {
     const { key, token } = await senders.createKey({ teamId, name: 'used', permission: 'full_access' })
     const before = world.clock.now()
     await senders.authenticate(token)
@@ -121,7 +121,7 @@ describe('API keys', () => {
     expect(found!.lastUsedAt).toBeGreaterThanOrEqual(before)
   })
 
-  test('can be restricted to a domain of the team, but only with sending access', async () => {
+  test('an API key can be restricted to a domain of the team, but only with sending access', async () => {
     const { id } = await senders.addDomain({ teamId, name: 'restricted.test' })
     const args = { teamId, name: 'x', domainId: id }
     expect((await senders.createKey({ ...args, permission: 'sending_access' })).key.domainId).toBe(id)
@@ -134,7 +134,7 @@ describe('API keys', () => {
     )
   })
 
-  test('have names of at most 50 characters', async () => {
+  test('an API key has a name of at most 50 characters', async () => {
     expect(
       await refusal(senders.createKey({ teamId, name: 'x'.repeat(51), permission: 'full_access' })),
     ).toBe('invalid_field: Invalid `name` field: at most 50 characters.')
@@ -142,7 +142,7 @@ describe('API keys', () => {
 })
 
 describe('sending domains', () => {
-  test('are stored as A-labels and found in any spelling', async () => {
+  test('a domain is stored as A-labels and found in any spelling', async () => {
     const domain = await senders.addDomain({ teamId, name: 'Bücher.Test' })
     expect(domain).toMatchObject({
       name: 'xn--bcher-kva.test',
@@ -155,7 +155,7 @@ describe('sending domains', () => {
     expect(await senders.findDomain({ teamId, name: 'BÜCHER.test.' })).toEqual(domain)
   })
 
-  test('are rejected when invalid or already registered', async () => {
+  test('a domain is rejected if invalid or already registered', async () => {
     await senders.addDomain({ teamId, name: 'taken.test' })
     expect(await refusal(senders.addDomain({ teamId, name: 'TAKEN.test' }))).toBe(
       'domain_taken: The taken.test domain has been registered already.',
@@ -171,7 +171,7 @@ describe('sending domains', () => {
     )
   })
 
-  test('get a 2048-bit RSA key whose public half is in the DKIM record', async () => {
+  test('a domain gets a 2048-bit RSA key whose public half is in the DKIM record', async () => {
     const config = { hostname: 'mail.sender.test', sourceIps: [] }
     const real = createSenders({ storage, resolver, clock: world.clock, config })
     const domain = await real.addDomain({ teamId, name: 'rsa.test' })
@@ -182,7 +182,7 @@ describe('sending domains', () => {
     expect((await real.expectedRecords(domain))[0]!.value).toBe(`v=DKIM1; k=rsa; p=${spki}`)
   })
 
-  test('are verified against DNS, and the checks are stored', async () => {
+  test('a domain is verified against DNS, and the checks are stored', async () => {
     const domain = await verified('verified.test')
     expect(domain.status).toBe('verified')
     expect(domain.checks.map(({ key, status }) => [key, status])).toEqual([
@@ -198,7 +198,7 @@ describe('sending domains', () => {
     expect(await senders.getDomain({ teamId, id: domain.id })).toEqual(domain)
   })
 
-  test('that are removed or belong to another team are not found', async () => {
+  test('a domain that was removed or belongs to another team is not found', async () => {
     const { id } = await senders.addDomain({ teamId, name: 'removed.test' })
     const other = '0197c3e2-5a71-7000-8000-1c2d3e4f5061'
     expect(await refusal(senders.getDomain({ teamId: other, id }))).toBe('not_found: Domain not found')
@@ -209,7 +209,7 @@ describe('sending domains', () => {
 })
 
 describe('authorize', () => {
-  test('lets a team send only as exactly its verified domain', async () => {
+  test('authorizes a team to send only as exactly its verified domain', async () => {
     const domain = await verified('sends.test')
     expect(await senders.authorize(person(), { domain: 'Sends.TEST' })).toEqual(domain)
     expect(await refusal(senders.authorize(person(), { domain: 'news.sends.test' }))).toMatch(
@@ -221,7 +221,7 @@ describe('authorize', () => {
     expect(await refusal(senders.authorize(person(), { domain: '' }))).toMatch(/^domain_unknown: /)
   })
 
-  test('rejects a domain that is not or no longer verified', async () => {
+  test('does not authorize a domain that is not or no longer verified', async () => {
     await senders.addDomain({ teamId, name: 'unverified.test' })
     const asked = () => refusal(senders.authorize(person(), { domain: 'unverified.test' }))
     expect(await asked()).toBe(
@@ -238,7 +238,7 @@ describe('authorize', () => {
     )
   })
 
-  test('allows a domain with a broken return path, and rejects one with sending disabled', async () => {
+  test('authorizes a domain with a broken return path, but not one with sending disabled', async () => {
     const { id } = await verified('partly.test')
     world.dns.set('send.partly.test', 'NXDOMAIN')
     for (const look of [1, 2]) {
@@ -254,7 +254,7 @@ describe('authorize', () => {
     )
   })
 
-  test('restricts a key to its domain', async () => {
+  test('authorizes a restricted key only for its domain', async () => {
     const domain = await verified('only.test')
     await verified('not-this.test')
     const { key } = await senders.createKey({

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import {
-  advance,
-  begin,
-  postpone,
+  advanceVerification,
+  startVerification,
+  postponeCheck,
   summarizeChecks,
   type CheckSummary,
 } from '../../../appliance/senders/verification-schedule.ts'
-import { expectedRecords } from '../../../appliance/senders/records.ts'
-import type { DomainStatus, DomainWatch, RecordStatus } from '../../../appliance/storage/storage.ts'
+import { buildExpectedRecords } from '../../../appliance/senders/records.ts'
+import type { DomainStatus, VerificationSchedule, RecordStatus } from '../../../appliance/storage/storage.ts'
 import { maySend } from '../../../appliance/senders/senders.ts'
 
 const minute = 60_000
@@ -15,16 +15,21 @@ const hour = 60 * minute
 const day = 24 * hour
 const T0 = Date.UTC(2026, 0, 1)
 
-type State = { status: DomainStatus; statusSince: number; createdAt: number } & DomainWatch
+type State = { status: DomainStatus; statusSince: number; createdAt: number } & VerificationSchedule
 
-const at = (status: DomainStatus, watch: Partial<DomainWatch> = {}): State => ({
-  ...{ status, statusSince: T0, createdAt: T0, verifyUntil: null, suspect: null, nextCheckAt: null },
+const at = (status: DomainStatus, watch: Partial<VerificationSchedule> = {}): State => ({
+  status,
+  statusSince: T0,
+  createdAt: T0,
+  verifyUntil: null,
+  suspect: null,
+  nextCheckAt: null,
   ...watch,
 })
 
 /** Returns the next state, as storage would keep it. */
 const next = (before: State, summary: CheckSummary, now: number): State => {
-  const { status, watch } = advance(before, summary, now, 0)
+  const { status, watch } = advanceVerification(before, summary, now, 0)
   return {
     ...before,
     ...watch,
@@ -49,8 +54,8 @@ function until(before: State, summary: CheckSummary, most: number): { looks: num
 }
 
 describe('a domain verification', () => {
-  test('is checked soon, then less and less often, and fails after 72 hours', () => {
-    const begun = begin(at('not_started'), T0)
+  test('a new domain is checked soon, then less and less often, and fails after 72 hours', () => {
+    const begun = startVerification(at('not_started'), T0)
     expect(begun).toEqual({
       status: 'pending',
       watch: { verifyUntil: T0 + 72 * hour, suspect: null, nextCheckAt: T0 },
@@ -64,9 +69,9 @@ describe('a domain verification', () => {
     expect(state.verifyUntil).toBeNull()
   })
 
-  test('succeeds as soon as all records are right, even long after it failed', () => {
+  test('verification succeeds as soon as all records are right, even long after it failed', () => {
     for (const status of ['not_started', 'pending', 'failed', 'partially_failed'] as const)
-      expect(advance(at(status, { verifyUntil: T0 + 1 }), 'whole', T0 + day, 0.5)).toEqual({
+      expect(advanceVerification(at(status, { verifyUntil: T0 + 1 }), 'whole', T0 + day, 0.5)).toEqual({
         status: 'verified',
         watch: { verifyUntil: null, suspect: null, nextCheckAt: T0 + day + 1.05 * day },
       })
@@ -74,17 +79,17 @@ describe('a domain verification', () => {
     expect(looks.at(-1)! - looks.at(-2)!).toBe(day)
   })
 
-  test('of a domain that may send does not stop its mail', () => {
+  test('verifying a domain that may send does not stop its mail', () => {
     for (const status of ['verified', 'partially_failed'] as const) {
       expect(maySend(status)).toBe(true)
-      expect(begin(at(status), T0)).toMatchObject({ status, watch: { nextCheckAt: T0 } })
+      expect(startVerification(at(status), T0)).toMatchObject({ status, watch: { nextCheckAt: T0 } })
     }
-    expect(begin(at('failed'), T0)).toMatchObject({ status: 'pending' })
+    expect(startVerification(at('failed'), T0)).toMatchObject({ status: 'pending' })
   })
 })
 
 describe('a verified domain', () => {
-  test('is checked once a day', () => {
+  test('a verified domain is checked once a day', () => {
     expect(next(at('verified'), 'whole', T0).nextCheckAt).toBe(T0 + day)
   })
 
@@ -103,12 +108,12 @@ describe('a verified domain', () => {
     expect(next(impatient, summary, T0 + 15 * minute)).toMatchObject({ status, suspect: null })
   })
 
-  test('is no longer suspect once all its records are right', () => {
+  test('a verified domain is no longer suspect once all its records are right', () => {
     const first = next(at('verified'), 'broken', T0)
     expect(next(first, 'whole', T0 + minute)).toMatchObject({ status: 'verified', suspect: null })
   })
 
-  test('keeps its status while DNS results are unknown', () => {
+  test('a verified domain keeps its status while DNS results are unknown', () => {
     let state = at('verified')
     for (let look = 0; look < 50; look++) state = next(state, 'unknown', T0 + look * hour)
     expect(state).toMatchObject({ status: 'verified', suspect: null })
@@ -119,7 +124,7 @@ describe('a verified domain', () => {
     })
   })
 
-  test('does not fail after one bad check while only partially failed', () => {
+  test('a partially failed domain does not fail after one bad check', () => {
     const partly = next(next(at('verified'), 'partial', T0), 'partial', T0 + hour)
     expect(partly.status).toBe('partially_failed')
     const once = next(partly, 'broken', T0 + 2 * hour)
@@ -130,8 +135,8 @@ describe('a verified domain', () => {
     expect(worse).toMatchObject({ status: 'verified', suspect: { status: 'failed', since: T0 + hour } })
   })
 
-  test('keeps its status when a check fails on our side', () => {
-    expect(postpone(at('verified', { suspect: null }), T0)).toEqual({
+  test('a verified domain keeps its status when a check fails on our side', () => {
+    expect(postponeCheck(at('verified', { suspect: null }), T0)).toEqual({
       status: 'verified',
       watch: { verifyUntil: null, suspect: null, nextCheckAt: T0 + 15 * minute },
     })
@@ -141,7 +146,7 @@ describe('a verified domain', () => {
 describe('the summary of record checks', () => {
   const key = { algorithm: 'rsa-sha256' as const, publicKey: 'AAAA', retireAt: null }
   const host = { hostname: 'mail.example.net', sourceIps: [] }
-  const records = expectedRecords(
+  const records = buildExpectedRecords(
     { id: 'd1', name: 'example.com', returnPath: 'send' },
     [
       { ...key, selector: 'one', state: 'active' },
@@ -153,7 +158,12 @@ describe('the summary of record checks', () => {
     summarizeChecks(
       records,
       Object.entries(statuses).map(([name, status]) => ({
-        ...{ key: name, status, found: [], note: null, checkedAt: T0, since: T0 },
+        key: name,
+        status,
+        found: [],
+        note: null,
+        checkedAt: T0,
+        since: T0,
       })),
     )
   const fine = { 'DKIM one': 'verified', 'SPF MX': 'verified', SPF: 'verified' } as const
@@ -170,10 +180,15 @@ describe('the summary of record checks', () => {
     expect(see(statuses)).toBe(summary)
   })
 
-  test('is broken without a signing key', () => {
+  test('the summary is broken without a signing key', () => {
     const keyless = records.filter(({ record }) => record !== 'DKIM')
     const checks = keyless.map((record) => ({
-      ...{ key: record.key, status: 'verified' as const, found: [], note: null, checkedAt: T0, since: T0 },
+      key: record.key,
+      status: 'verified' as const,
+      found: [],
+      note: null,
+      checkedAt: T0,
+      since: T0,
     }))
     expect(summarizeChecks(keyless, checks)).toBe('broken')
   })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../../appliance/dns/dns.ts'
-import { expectedRecords, type ExpectedRecord } from '../../../appliance/senders/records.ts'
-import { judgeRecord, type Elsewhere } from '../../../appliance/senders/verification.ts'
+import { buildExpectedRecords, type ExpectedRecord } from '../../../appliance/senders/records.ts'
+import { evaluateRecord, type CommonMistakes } from '../../../appliance/senders/verification.ts'
 import type { RecordStatus } from '../../../appliance/storage/storage.ts'
 
 const active = { state: 'active' as const, retireAt: null }
@@ -14,7 +14,7 @@ const publicKey = 'MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA'.padEnd(
 const otherKey = `${publicKey.slice(0, 60)}X${publicKey.slice(61, -1)}Y`
 
 const recordsOf = (sourceIps: string[]) =>
-  expectedRecords(
+  buildExpectedRecords(
     { id: 'd1', name: 'example.com', returnPath: 'send', receiving: true },
     [{ selector: 'posthaste', algorithm: 'rsa-sha256', publicKey, ...active }],
     { hostname: 'mail.example.net', sourceIps },
@@ -22,7 +22,7 @@ const recordsOf = (sourceIps: string[]) =>
 const byKey = (key: string, sourceIps: string[] = []): ExpectedRecord =>
   recordsOf(sourceIps).find((record) => record.key === key)!
 
-const nowhere: Elsewhere = { misplaced: null, cname: null }
+const nowhere: CommonMistakes = { misplaced: null, cname: null }
 const base = { ttl: 300, authentic: false }
 const found = (...records: string[]): Answer<'TXT'> => ({ kind: 'found', records, ...base })
 const nothing = (why: 'nxdomain' | 'nodata'): Answer<'TXT'> => ({ kind: 'absent', why, ...base })
@@ -31,8 +31,8 @@ const failed: Answer<'TXT'> = { kind: 'failed', note: 'timeout' }
 type Row = [what: string, answer: Answer<'TXT'>, status: RecordStatus, note: RegExp | null]
 
 function judges(record: ExpectedRecord, rows: Row[]) {
-  test.each(rows)('is judged correctly: %s', (_, answer, status, note) => {
-    const check = judgeRecord(record, { type: 'TXT', answer, elsewhere: nowhere })
+  test.each(rows)('evaluates a record correctly: %s', (_, answer, status, note) => {
+    const check = evaluateRecord(record, { type: 'TXT', answer, elsewhere: nowhere })
     expect(check.status).toBe(status)
     expect(check.key).toBe(record.key)
     expect(check.found).toEqual(answer.kind === 'found' ? answer.records : [])
@@ -250,7 +250,7 @@ describe('a TLS-RPT record', () => {
 describe('the MX record of the return path', () => {
   const record = byKey('SPF MX')
   const judge = (...records: [number, string][]) =>
-    judgeRecord(record, {
+    evaluateRecord(record, {
       type: 'MX',
       answer: {
         kind: 'found',
@@ -298,7 +298,7 @@ describe('the MX record of the return path', () => {
       [[10, 'mail.example.net.example.com']],
       /to mail\.example\.net\.example\.com\. Enter mail\.example\.net\. with a dot/,
     ],
-  ])('is judged correctly: %s', (_, records, note) => {
+  ])('evaluates an MX record correctly: %s', (_, records, note) => {
     const check = judge(...records)
     expect(check.status).toBe(note === null ? 'verified' : 'failed')
     expect(check.found).toEqual(records.map(([preference, exchange]) => `${preference} ${exchange || '.'}`))
@@ -308,14 +308,14 @@ describe('the MX record of the return path', () => {
 })
 
 describe('a misplaced record', () => {
-  const judge = (elsewhere: Partial<Elsewhere>) =>
-    judgeRecord(byKey('DKIM posthaste'), {
+  const judge = (elsewhere: Partial<CommonMistakes>) =>
+    evaluateRecord(byKey('DKIM posthaste'), {
       type: 'TXT',
       answer: nothing('nxdomain'),
       elsewhere: { ...nowhere, ...elsewhere },
     })
 
-  test('under a doubled zone name is reported with its place and the fix', () => {
+  test('a record under a doubled zone name is reported with its place and the fix', () => {
     expect(judge({ misplaced: 'posthaste._domainkey.example.com.example.com' })).toEqual({
       key: 'DKIM posthaste',
       status: 'failed',
@@ -324,11 +324,11 @@ describe('a misplaced record', () => {
     })
   })
 
-  test('with a missing part of the name is reported', () => {
+  test('a record with a missing part of the name is reported', () => {
     expect(judge({ misplaced: 'posthaste._domainkey.com' }).note).toMatch(/part of the name is missing/)
   })
 
-  test('behind a CNAME without a target record is reported', () => {
+  test('a CNAME whose target has no record is reported', () => {
     expect(judge({ cname: 'old.example.org' })).toMatchObject({
       status: 'failed',
       note: 'posthaste._domainkey.example.com is a CNAME to old.example.org, which has no TXT record. Replace it with the TXT record.',

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
-import { backlogOf } from '../../../appliance/shaping/backlog.ts'
+import { describeBacklog } from '../../../appliance/shaping/backlog.ts'
 import {
-  freshLane,
-  observe,
-  pausedBy,
+  createLaneState,
+  applySignal,
+  pauseManually,
   Providers,
   type LaneState,
-  type Waiting,
+  type DeliveryFacts,
   type BacklogCount,
 } from '../../../appliance/shaping/shaping.ts'
 
@@ -16,44 +16,54 @@ const now = Date.UTC(2026, 10, 21, 13, 1)
 const later = now + 60_000
 const providers = new Providers(loadProviders({ connections: 10 }))
 const source: Source = {
-  ...{ ip: '192.0.2.7', pool: 'default', hostname: null, state: 'active', stateReason: null },
-  ...{ suspendedBy: null, warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ip: '192.0.2.7',
+  pool: 'default',
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'configuration',
+  health: null,
+  checkedAt: null,
 }
 const suspended: Source = { ...source, state: 'suspended', stateReason: 'it is listed.' }
-const fresh = freshLane(providers.get('google').limits)
+const fresh = createLaneState(providers.get('google').limits)
 const slow = { kind: 'slower', since: now, said: null, note: 'it has had enough' } as const
-const slowed = observe(fresh, { ...slow, recipients: 1, final: false }, providers.get('google'), now)
+const slowed = applySignal(fresh, { ...slow, recipients: 1, final: false }, providers.get('google'), now)
 const count = (more: Partial<BacklogCount>): BacklogCount => ({
-  ...{
-    pool: 'default',
-    provider: 'google',
-    due: 0,
-    later: 0,
-    held: 0,
-    inFlight: 0,
-    nextAt: null,
-    sample: null,
-  },
+  pool: 'default',
+  provider: 'google',
+  due: 0,
+  later: 0,
+  held: 0,
+  inFlight: 0,
+  nextAt: null,
+  sample: null,
   count: (more.due ?? 0) + (more.later ?? 0) + (more.held ?? 0) + (more.inFlight ?? 0),
   ...more,
 })
-const putOff = (phase: 'rcpt' | 'route'): Waiting => ({
-  ...{ state: 'waiting', dueAt: later, pool: 'default', provider: 'google', attempts: 1 },
+const putOff = (phase: 'rcpt' | 'route'): DeliveryFacts => ({
+  state: 'waiting',
+  dueAt: later,
+  pool: 'default',
+  provider: 'google',
+  attempts: 1,
   cause: { phase, host: null, ip: null, reply: null, note: 'It did not work.' },
 })
-const scheduled: Waiting = { ...putOff('rcpt'), attempts: 0, cause: null }
+const scheduled: DeliveryFacts = { ...putOff('rcpt'), attempts: 0, cause: null }
 
 test.each<
   [string, BacklogCount, { state?: LaneState; busy?: boolean; sources?: Source[] }, string, number | null]
 >([
-  ['everything is held', count({ held: 3 }), { state: pausedBy(fresh, later, now) }, 'held', null],
+  ['everything is held', count({ held: 3 }), { state: pauseManually(fresh, later, now) }, 'held', null],
   ['most is held', count({ held: 3, due: 1 }), {}, 'held', null],
   ['less is held, the rest is due', count({ held: 1, due: 1 }), {}, 'due', null],
-  ['due on a paused lane', count({ due: 3 }), { state: pausedBy(fresh, later, now) }, 'paused', later],
+  ['due on a paused lane', count({ due: 3 }), { state: pauseManually(fresh, later, now) }, 'paused', later],
   [
     'due on a lane that an operator paused',
     count({ due: 3 }),
-    { state: pausedBy(fresh, null, now) },
+    { state: pauseManually(fresh, null, now) },
     'paused',
     null,
   ],
@@ -76,11 +86,14 @@ test.each<
   ],
   ['several providers', count({ pool: null, provider: null, due: 2 }), {}, 'mixed', null],
   ['nothing', count({}), { state: fresh }, 'idle', null],
-  ['nothing on a paused lane', count({}), { state: pausedBy(fresh, later, now) }, 'paused', later],
+  ['nothing on a paused lane', count({}), { state: pauseManually(fresh, later, now) }, 'paused', later],
 ])(
-  'a backlog is classified correctly: %s',
+  'classifies a backlog correctly: %s',
   (_, counted, { state, busy = false, sources = [source] }, word, until) => {
     const lanes = state ? [{ source: '192.0.2.7', provider: 'google', state }] : []
-    expect(backlogOf(counted, busy, { lanes, sources, providers }, now)).toMatchObject({ state: word, until })
+    expect(describeBacklog(counted, busy, { lanes, sources, providers }, now)).toMatchObject({
+      state: word,
+      until,
+    })
   },
 )

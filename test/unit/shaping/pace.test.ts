@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { loadProviders } from '../../../appliance/config/config.ts'
-import { Providers, readLane, writeLane } from '../../../appliance/shaping/shaping.ts'
+import { Providers, parseLane, serializeLane } from '../../../appliance/shaping/shaping.ts'
 import {
   bucketLimit,
   fixedLimit,
@@ -68,14 +68,14 @@ describe.each(words)('rate control towards a server that replies "%s"', (_, refu
     expect(sum(settled, 'refused')).toBeLessThanOrEqual(40)
   })
 
-  test('returns to full speed within 45 minutes after a limit is lifted', () => {
+  test('a lane returns to full speed within 45 minutes after a limit is lifted', () => {
     const lifted = start + 2 * HOUR
     const server = until(lifted, slidingLimit(60, MINUTE), () => true)
     const minutes = runLane({ provider, server, minutes: 3 * 60, start, refusal })
     expect(minutes[120 + 45]!.accepted).toBeGreaterThan(5000)
   })
 
-  test('learns a lowered limit', () => {
+  test('a lane learns a lowered limit', () => {
     const lowered = start + HOUR
     const server = until(lowered, slidingLimit(600, MINUTE), slidingLimit(60, MINUTE))
     const minutes = runLane({ provider, server, minutes: 2 * 60, start, refusal })
@@ -94,7 +94,7 @@ test('a learned limit survives a restart', () => {
     minutes: 12,
     start,
     refusal,
-    eachMinute: (state) => readLane(writeLane(state), provider.limits),
+    eachMinute: (state) => parseLane(serializeLane(state), provider.limits),
   })
   expect(minutes).toEqual(run(slidingLimit(60, MINUTE), 12))
   expect(sum(minutes.slice(1), 'refused')).toBe(0)

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadProviders, TableRefused } from '../../../appliance/config/config.ts'
-import { Providers, providerOf } from '../../../appliance/shaping/shaping.ts'
+import { loadProviders, InvalidTable } from '../../../appliance/config/config.ts'
+import { Providers, determineProvider } from '../../../appliance/shaping/shaping.ts'
 
 const table = loadProviders({ connections: 10 })
 const mx = (...names: string[]) => names.map((exchange) => ({ preference: 10, exchange }))
@@ -29,14 +29,14 @@ describe('the provider of MX hosts', () => {
     ['google', [{ preference: 5, exchange: 'aspmx.l.google.com' }, ...mx('mx.acme.example')]],
     ['[192.0.2.1]', mx('[192.0.2.1]')],
     ['localhost', mx('localhost')],
-  ])('is %s for %j', (expected, hosts) => {
-    expect(providerOf(hosts, table)).toBe(expected)
-    expect(providerOf([...hosts].reverse(), table)).toBe(expected)
+  ])('the provider is %s for %j', (expected, hosts) => {
+    expect(determineProvider(hosts, table)).toBe(expected)
+    expect(determineProvider([...hosts].reverse(), table)).toBe(expected)
   })
 })
 
 describe('provider settings', () => {
-  test("are the provider's own, then those set for all, then the defaults", () => {
+  test('a provider’s own settings take precedence over those set for all, then the defaults', () => {
     const live = new Map([
       ['default', { idle_seconds: 3 }],
       ['google', { connections: 2 }],
@@ -67,7 +67,7 @@ idle_seconds = 10
 warm_up = [50, 100]
 `
 
-  test('of the operator replaces the built-in one', () => {
+  test('a providers file of the operator replaces the built-in one', () => {
     const own = loadProviders(
       { connections: 7 },
       write(`${base}[acme]\nname = "Acme"\nmx = ["acme.example"]\n`),
@@ -99,13 +99,13 @@ warm_up = [50, 100]
       `${base}[a]\nname = "A"\nmx = ["x.example"]\n[b]\nname = "B"\nmx = ["x.example"]`,
       'b.mx has x.example, which a also has.',
     ],
-  ])('that is invalid is rejected with the reason: case %#', (text, complaint) => {
+  ])('an invalid providers file is rejected with the reason: case %#', (text, complaint) => {
     const load = () => loadProviders({ connections: 10 }, write(text))
-    expect(load).toThrow(TableRefused)
+    expect(load).toThrow(InvalidTable)
     expect(load).toThrow(complaint)
   })
 
-  test('built into the program lists at least twenty providers', () => {
+  test('the built-in providers file lists at least twenty providers', () => {
     expect(table.providers.length).toBeGreaterThanOrEqual(20)
   })
 })

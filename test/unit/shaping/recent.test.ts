@@ -12,7 +12,7 @@ const filled = (recent: RecentMessages, now: number): [minutesAgo: number, count
     .filter(([, count]) => count > 0)
 
 describe('recent message counts', () => {
-  test('are kept per clock minute, the oldest first', () => {
+  test('keeps recent counts per clock minute, the oldest first', () => {
     const recent = new RecentMessages()
     recent.count(T0)
     recent.count(T0 + 59_999)
@@ -24,7 +24,7 @@ describe('recent message counts', () => {
     expect(recent.minutes(T0)).toHaveLength(RECENT_MINUTES)
   })
 
-  test('expire after an hour, even if not read meanwhile', () => {
+  test('recent counts expire after an hour, even if not read in the meantime', () => {
     const recent = new RecentMessages()
     recent.count(T0)
     recent.count(T0 + 30 * MINUTE)
@@ -36,7 +36,7 @@ describe('recent message counts', () => {
     expect(filled(recent, T0 + 10_000 * MINUTE)).toEqual([])
   })
 
-  test('for the last 60 seconds weight the previous minute proportionally', () => {
+  test('the count of the last 60 seconds weights the previous minute proportionally', () => {
     const recent = new RecentMessages()
     for (let i = 0; i < 60; i += 1) recent.count(T0)
     for (let i = 0; i < 5; i += 1) recent.count(T0 + MINUTE)
@@ -46,7 +46,7 @@ describe('recent message counts', () => {
     expect(recent.lastMinute(T0 + 3 * MINUTE)).toBe(0)
   })
 
-  test('stay in place when the clock is set back', () => {
+  test('recent counts are kept when the clock is set back', () => {
     const recent = new RecentMessages()
     recent.count(T0 + 5 * MINUTE)
     recent.count(T0)

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { laneWords } from '../../../appliance/mail/waiting.ts'
+import { describeLaneReason } from '../../../appliance/mail/waiting.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import {
-  freshLane,
+  createLaneState,
   Providers,
-  warmUpJudged,
-  warmUpOf,
+  applyWarmUpSetback,
+  getWarmUpProgress,
   type LaneState,
 } from '../../../appliance/shaping/shaping.ts'
 
@@ -21,11 +21,11 @@ const provider = {
 /** Returns a lane on a day of its plan, with that day's sent and complained counts. */
 function lane(dayOfPlan: number, sent: number, complained: number, warmUp?: LaneState['warmUp']): LaneState {
   const today = { day: new Date(at(dayOfPlan)).toISOString().slice(0, 10), sent, complained }
-  return { ...freshLane(provider.limits), today, ...(warmUp && { warmUp }) }
+  return { ...createLaneState(provider.limits), today, ...(warmUp && { warmUp }) }
 }
 
 const goodBefore = { since: null, setbacks: 0, badDay: null }
-const share = (state: LaneState, now: number) => warmUpOf(state, since, provider.warmUp, now)?.share
+const share = (state: LaneState, now: number) => getWarmUpProgress(state, since, provider.warmUp, now)?.share
 
 describe('the daily warm-up review', () => {
   test.each<[string, number, LaneState, boolean, (number | undefined)[]]>([
@@ -65,20 +65,20 @@ describe('the daily warm-up review', () => {
       [50, 100],
     ],
     ['ignores a finished plan', 5, lane(5, 1000, 1000), true, [undefined, undefined]],
-  ])('%s', (_, dayOfPlan, state, paused, expected) => {
+  ])('the daily review %s', (_, dayOfPlan, state, paused, expected) => {
     const now = at(dayOfPlan)
-    const judged = warmUpJudged(state, { since, paused }, provider, now)
+    const judged = applyWarmUpSetback(state, { since, paused }, provider, now)
     expect([share(judged, now), share(judged, now + day)]).toEqual(expected)
   })
 
-  test('ignores a sending IP without warm-up', () => {
+  test('the daily review ignores a sending IP without warm-up', () => {
     const state = lane(2, 100, 100)
-    expect(warmUpJudged(state, { since: null, paused: true }, provider, at(2))).toBe(state)
+    expect(applyWarmUpSetback(state, { since: null, paused: true }, provider, at(2))).toBe(state)
   })
 
-  test('records the reason for a reduced limit', () => {
-    const judged = warmUpJudged(lane(2, 100, 11, goodBefore), { since, paused: false }, provider, at(2))
-    expect(laneWords(judged.reason!, 'Google')).toBe(
+  test('the daily review records the reason for a reduced limit', () => {
+    const judged = applyWarmUpSetback(lane(2, 100, 11, goodBefore), { since, paused: false }, provider, at(2))
+    expect(describeLaneReason(judged.reason!, 'Google')).toBe(
       'the warm-up limit for Google was reduced to 50 messages a day: 11 of 100 messages were refused',
     )
     expect(judged.reasonAt).toBe(at(2))

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import * as fc from '../../world/fast-check.ts'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { describe, expect, test } from 'vitest'
-import { bodyHash } from '../../../appliance/signing/canonical.ts'
+import { hashBody } from '../../../appliance/signing/canonical.ts'
 import { createSigner, type SigningKey } from '../../../appliance/signing/signing.ts'
 import { costOf } from '../../world/cost.ts'
 
@@ -67,7 +67,7 @@ const header = [
 const passes = ['pass', 'pass']
 const fails = ['fail', 'fail']
 
-describe('both signatures verify with mailauth for', () => {
+describe('valid signatures', () => {
   const messages: [string, string][] = [
     ['an ordinary message', `${header}\r\n\r\nHello, world.\r\n`],
     ['a body with trailing blank lines', `${header}\r\n\r\nHello\r\n\r\n\r\n\r\n`],
@@ -92,7 +92,7 @@ describe('both signatures verify with mailauth for', () => {
     expect(await verify(await sign(message))).toEqual(passes)
   })
 
-  test('bytes that are not UTF-8', async () => {
+  test('both signatures verify for bytes that are not UTF-8', async () => {
     const message = Buffer.concat([
       Buffer.from(`${header}\r\nFeedback-ID: `),
       Buffer.of(0xe4, 0xa0, 0xff),
@@ -103,7 +103,7 @@ describe('both signatures verify with mailauth for', () => {
     expect(await verify(await sign(message))).toEqual(passes)
   })
 
-  test('any header and any body', async () => {
+  test('both signatures verify for any header and any body', async () => {
     const word = fc.string({
       unit: fc.constantFrom('a', 'B', ' ', '\t', 'é', '.', ':', ';', '=', '0'),
       maxLength: 12,
@@ -135,7 +135,7 @@ describe('both signatures verify with mailauth for', () => {
   })
 })
 
-describe('a signature fails when someone', () => {
+describe('broken signatures', () => {
   const message = `${header}\r\nList-Unsubscribe: <https://example.com/u>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n\r\nHello\r\n`
   const added = [
     'Subject',
@@ -149,7 +149,7 @@ describe('a signature fails when someone', () => {
     'Content-Type',
     'Content-Transfer-Encoding',
   ]
-  test.each(added)('adds a %s', async (name) => {
+  test.each(added)('a signature fails when someone adds a %s', async (name) => {
     const signed = await sign(message)
     const value = name === 'From' ? 'Mallory <mallory@example.com>' : 'text/html'
     const tampered = Buffer.concat([Buffer.from(`${name}: ${value}\r\n`), signed])
@@ -165,13 +165,13 @@ describe('a signature fails when someone', () => {
     expect(await verify(Buffer.from(signed, 'latin1'))).toEqual(fails)
   })
 
-  test('adds to the body', async () => {
+  test('a signature fails when someone adds text to the body', async () => {
     expect(await verify(Buffer.concat([await sign(message), Buffer.from('more\r\n')]))).not.toEqual(passes)
   })
 })
 
 describe('the DKIM-Signature field', () => {
-  test('has no line of more than 78 columns, ends with CRLF and has no l=', async () => {
+  test('the DKIM-Signature field has lines of at most 78 columns, ends with CRLF and has no l=', async () => {
     const text = Buffer.from(
       await signer.sign(Buffer.from(`${header}\r\n\r\nHello\r\n`), both, now),
     ).toString('latin1')
@@ -182,30 +182,31 @@ describe('the DKIM-Signature field', () => {
     expect(text).toContain(' t=1790000000;')
   })
 
-  test('lists each oversigned field once more than it occurs, and others only if present', async () => {
+  test('the DKIM-Signature field lists each oversigned field one extra time, and others only if present', async () => {
     const message = `${header}\r\nFeedback-ID: 1:2:3:x\r\n\r\nHello\r\n`
     const text = Buffer.from(await signer.sign(Buffer.from(message), [ed.key], now)).toString('latin1')
     const names = /h=([^;]*);/.exec(text)![1]!.replaceAll(/\s/g, '').split(':')
     expect(names).toEqual([
-      ...[
-        'from',
-        'from',
-        'reply-to',
-        'to',
-        'to',
-        'cc',
-        'subject',
-        'subject',
-        'date',
-        'date',
-        'message-id',
-        'message-id',
-      ],
-      ...['mime-version', 'content-type', 'content-transfer-encoding', 'feedback-id'],
+      'from',
+      'from',
+      'reply-to',
+      'to',
+      'to',
+      'cc',
+      'subject',
+      'subject',
+      'date',
+      'date',
+      'message-id',
+      'message-id',
+      'mime-version',
+      'content-type',
+      'content-transfer-encoding',
+      'feedback-id',
     ])
   })
 
-  test('is the same for a message that is a view into a larger buffer', async () => {
+  test('the DKIM-Signature field is the same for a message that is a view of a larger buffer', async () => {
     const message = Buffer.from(`${header}\r\n\r\nHello\r\n`)
     const view = new Uint8Array(Buffer.concat([Buffer.from('xx'), message])).subarray(2)
     expect(await signer.sign(view, [ed.key], now)).toEqual(await signer.sign(message, [ed.key], now))
@@ -213,12 +214,12 @@ describe('the DKIM-Signature field', () => {
 })
 
 describe('signing keys', () => {
-  test('an unreadable key fails the signing, also with the other keys', async () => {
+  test('an unreadable key makes signing fail, even if other keys are readable', async () => {
     const broken = { ...rsa.key, id: 'broken', privateKey: Buffer.from('nothing') }
     await expect(signer.sign(Buffer.from(`${header}\r\n\r\n`), [ed.key, broken], now)).rejects.toThrow()
   })
 
-  test('without a key no field is added', async () => {
+  test('without a key, no field is added', async () => {
     expect(await signer.sign(Buffer.from(`${header}\r\n\r\n`), [], now)).toHaveLength(0)
   })
 })
@@ -226,13 +227,13 @@ describe('signing keys', () => {
 describe('published DKIM examples', () => {
   test('an empty body has the hash given in RFC 6376 §3.4.4', async () => {
     const empty = '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='
-    expect(await bodyHash(Buffer.alloc(0))).toBe(empty)
-    expect(await bodyHash(Buffer.from('\r\n\r\n \r\n'))).toBe(empty)
+    expect(await hashBody(Buffer.alloc(0))).toBe(empty)
+    expect(await hashBody(Buffer.from('\r\n\r\n \r\n'))).toBe(empty)
   })
 
   test('the body of RFC 8463 appendix A has the hash stated in its signatures', async () => {
     const body = 'Hi.\r\n\r\nWe lost the game.  Are you hungry yet?\r\n\r\nJoe.\r\n'
-    expect(await bodyHash(Buffer.from(body))).toBe('2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=')
+    expect(await hashBody(Buffer.from(body))).toBe('2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=')
   })
 
   test('a signature with the key of RFC 8463 appendix A verifies with its public record', async () => {
@@ -276,15 +277,15 @@ describe('signing large messages', () => {
     expect(cost).toBeLessThan(5000) // about 300 ms; the bound only catches quadratic cost
   })
 
-  test('20 MB of white space and line ends do not take quadratic time', async () => {
-    const blanks = await costOf(() => bodyHash(Buffer.alloc(10 * 1024 * 1024, ' ')))
+  test('20 MB of white space and line breaks do not take quadratic time', async () => {
+    const blanks = await costOf(() => hashBody(Buffer.alloc(10 * 1024 * 1024, ' ')))
     const ends = Buffer.concat([Buffer.alloc(10 * 1024 * 1024, '\r\n'), Buffer.from('x')])
-    expect(blanks + (await costOf(() => bodyHash(ends)))).toBeLessThan(5000)
+    expect(blanks + (await costOf(() => hashBody(ends)))).toBeLessThan(5000)
   })
 
   test('hashing a large body in slices does not change the hash', async () => {
     const text = 'a \r\n'.repeat(4 * 1024 * 1024 - 1) // a CRLF lies across the limits of the turns
-    const whole = await bodyHash(Buffer.from(`b${text}`))
+    const whole = await hashBody(Buffer.from(`b${text}`))
     const { createHash } = await import('node:crypto')
     expect(whole).toBe(
       createHash('sha256')

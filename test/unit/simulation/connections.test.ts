@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import type { Call } from '../../../appliance/delivery/delivery.ts'
+import type { ConversationRequest } from '../../../appliance/delivery/delivery.ts'
 import { VirtualClock } from '../../../appliance/simulation/clock.ts'
 import { createSimulatedConnections } from '../../../appliance/simulation/connections.ts'
 import { Server } from '../../../appliance/simulation/server.ts'
 import { receiver } from './present.ts'
 
 /** A message to one IP, from a lane with a single connection. */
-const call = (ip: string): Call =>
+const call = (ip: string): ConversationRequest =>
   ({
     host: `mx.${ip}.test`,
     ip,
@@ -16,9 +16,9 @@ const call = (ip: string): Call =>
     mailTurn: () => 0,
     messagesPerConnection: 100,
     idleMs: 10_000,
-  }) as unknown as Call
+  }) as unknown as ConversationRequest
 
-test('a kept connection that makes room for another receiver is closed where it was opened', async () => {
+test('a kept connection evicted for another receiver is closed at its own receiver', async () => {
   const clock = new VirtualClock(0)
   const servers = new Map(['gmail', 'workspace'].map((id) => [id, new Server(receiver(id), () => null)]))
   const connections = createSimulatedConnections(clock, (ip) => servers.get(ip)!)

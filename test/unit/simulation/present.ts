@@ -1,11 +1,11 @@
-import { loadBounces, loadProviders, loadReceivers } from '../../../appliance/config/config.ts'
+import { loadBounceRules, loadProviders, loadReceivers } from '../../../appliance/config/config.ts'
 import type { Receiver } from '../../../appliance/mail/receiver.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import {
-  divide,
-  sharesOf,
+  divideProportionally,
+  getDefaultShares,
   simulate,
-  type Present,
+  type ServerState,
   type SimulationOptions,
   type SimulationResult,
 } from '../../../appliance/simulation/simulation.ts'
@@ -14,7 +14,7 @@ import {
 export const START = Date.parse('2024-11-28T08:00:00Z')
 
 /** A server with the shipped tables, before its first start. */
-export function present(change: Partial<Present> = {}): Present {
+export function present(change: Partial<ServerState> = {}): ServerState {
   return {
     hostname: 'mail.sender.test',
     sourceIps: [],
@@ -23,7 +23,7 @@ export function present(change: Partial<Present> = {}): Present {
     providerSettings: [],
     assignments: [],
     providers: loadProviders({ connections: 10 }),
-    bounces: loadBounces(),
+    bounces: loadBounceRules(),
     maxConnections: 500,
     sender: null,
     ...change,
@@ -56,7 +56,7 @@ export function send(
   return simulate({
     present: present(),
     receivers,
-    composition: divide(volume, sharesOf(receivers)),
+    composition: divideProportionally(volume, getDefaultShares(receivers)),
     mailboxes: { unknown: 0.01, full: 0 },
     transactionalPerHour: 600,
     seed: 1,

@@ -1,14 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { loadProviders, loadReceivers } from '../../../appliance/config/config.ts'
-import { byProvider, countAddresses, divide, drawBars } from '../../../appliance/simulation/simulation.ts'
+import {
+  toReceiverCounts,
+  countAddresses,
+  divideProportionally,
+  drawBars,
+} from '../../../appliance/simulation/simulation.ts'
 
 const receivers = loadReceivers()
 
 describe('a list of recipients', () => {
-  test('is divided by weight, and no recipient is lost', () => {
+  test('divides recipients by weight, without losing any', () => {
     expect(
       [
-        ...divide(
+        ...divideProportionally(
           10,
           new Map([
             ['a', 1],
@@ -19,7 +24,7 @@ describe('a list of recipients', () => {
       ].toSorted(),
     ).toEqual([3, 3, 4])
     expect(
-      divide(
+      divideProportionally(
         7,
         new Map([
           ['a', 0],
@@ -34,7 +39,7 @@ describe('a list of recipients', () => {
     )
   })
 
-  test('is counted by the domains of its addresses', () => {
+  test('counts recipients by the domains of their addresses', () => {
     const text =
       'email,name\nada@gmail.com,Ada\n"bob@GMAIL.com",Bob\ncarol@aol.com\ndan@firm.example\n\nnobody\n'
     expect(countAddresses(text, receivers, 'hosting')).toEqual(
@@ -46,11 +51,11 @@ describe('a list of recipients', () => {
     )
   })
 
-  test('without an address is refused', () => {
+  test('rejects a list without addresses', () => {
     expect(() => countAddresses('email\n', receivers, 'hosting')).toThrow(/contacts.*an address on each line/)
   })
 
-  test('of a segment goes to the receivers of its providers', () => {
+  test('recipients of a segment go to the receivers of its providers', () => {
     const table = loadProviders({ connections: 10 })
     const counts = new Map([
       ['google', 46],
@@ -58,7 +63,7 @@ describe('a list of recipients', () => {
       ['', 3],
       ['firm.example', 2],
     ])
-    expect(byProvider(counts, receivers, { table, other: 'hosting' })).toEqual(
+    expect(toReceiverCounts(counts, receivers, { table, other: 'hosting' })).toEqual(
       new Map([
         ['gmail', 38],
         ['workspace', 8],
@@ -70,7 +75,7 @@ describe('a list of recipients', () => {
 })
 
 describe('the chart in the terminal', () => {
-  test('fits a terminal however long the sending takes', () => {
+  test('the chart fits the terminal regardless of the duration', () => {
     for (const minutes of [1, 59, 61, 5000, 50_000]) {
       const lines = drawBars(Array.from({ length: minutes }, (_, at) => at % 7))
       expect(lines.length).toBe(11)
@@ -78,14 +83,14 @@ describe('the chart in the terminal', () => {
     }
   })
 
-  test('shows the highest bar in full, and says what a bar is', () => {
+  test('the chart shows the highest bar in full, and the time span of a bar', () => {
     const lines = drawBars([10, 5, 0])
     expect(lines[0]).toBe('Emails delivered in each 1 min')
     expect(lines[1]).toBe('10 │█')
     expect(lines[8]).toBe(' 0 │██')
   })
 
-  test('is not drawn when nothing was delivered', () => {
+  test('the chart is not drawn when nothing was delivered', () => {
     expect(drawBars([])).toEqual([])
   })
 })

@@ -28,7 +28,7 @@ describe('a campaign to all receivers with the shipped limits', () => {
     expect(refused / 20_000).toBeLessThan(0.015)
   })
 
-  test('no published limit is broken', () => {
+  test('no published limit is exceeded', () => {
     expect(result.receivers.flatMap(({ broken }) => broken)).toEqual([])
   })
 
@@ -43,7 +43,7 @@ describe('a campaign to all receivers with the shipped limits', () => {
     expect(grey.finishedAfter).toBeGreaterThan(5 * MINUTE)
   })
 
-  test('the same seed gives the same result, another one does not', async () => {
+  test('the same seed gives the same result, and another seed a different one', async () => {
     const [first, again, other] = [await send(1500), await send(1500), await send(1500, { seed: 2 })]
     expect(again).toEqual(first)
     expect(other).not.toEqual(first)
@@ -51,7 +51,7 @@ describe('a campaign to all receivers with the shipped limits', () => {
 })
 
 describe('limits', () => {
-  test('a wrong limit of connections is broken', async () => {
+  test('a wrong setting for connections exceeds the receiver’s limit', async () => {
     const result = await send(2000, {
       ...only('orange', 2000),
       present: present({ providerSettings: [{ provider: 'orange', settings: { connections: 20 } }] }),
@@ -64,7 +64,7 @@ describe('limits', () => {
     expect(orange!.delivered + orange!.refused).toBe(2000)
   })
 
-  test('a wrong limit of messages per connection is broken', async () => {
+  test('a wrong setting for messages per connection exceeds the receiver’s limit', async () => {
     const result = await send(300, {
       ...only('yahoo', 300),
       present: present({
@@ -76,7 +76,7 @@ describe('limits', () => {
     ])
   })
 
-  test('a wrong rate is broken, and slows the lane', async () => {
+  test('a wrong rate exceeds the receiver’s limit, and slows the lane', async () => {
     const wrong = present({
       providerSettings: [{ provider: 'comcast', settings: { messages_per_minute: 6000 } }],
     })
@@ -87,14 +87,14 @@ describe('limits', () => {
     expect(result.finishedAfter!).toBeGreaterThan(right.finishedAfter!)
   })
 
-  test('the rate of a provider decides how long its mail takes', async () => {
+  test('the rate limit of a provider determines how long its mail takes', async () => {
     const result = await send(3600, { ...only('comcast', 3600), mailboxes: { unknown: 0, full: 0 } })
     expect(result.receivers[0]!.peaks.messagesPerMinute).toBeLessThanOrEqual(360)
     expect(result.attemptedAfter! / MINUTE).toBeGreaterThan(9.5)
     expect(result.attemptedAfter! / MINUTE).toBeLessThan(13)
   })
 
-  test('an estimated limit is no published one', async () => {
+  test('exceeding an estimated limit is not reported as exceeding a published one', async () => {
     const free = receiver('free', {
       connections: { most: 1, reply: '421 Too many connections', source: null },
     })
@@ -105,7 +105,7 @@ describe('limits', () => {
 })
 
 describe('sending IPs', () => {
-  test('one in warm-up sends no more than its plan each day, and the rest later', async () => {
+  test('an IP in warm-up sends no more than its plan each day, and the rest later', async () => {
     const warming = present({ sources: [source({ warmUpSince: START })] })
     const result = await send(800, { ...only('gmail', 800), present: warming, transactionalPerHour: 0 })
     const perDay = new Map<number, number>()
@@ -122,7 +122,7 @@ describe('sending IPs', () => {
     expect(result.finishedAfter!).toBeGreaterThan(3 * DAY)
   })
 
-  test('a new one without a plan is refused by a receiver that does not know it', async () => {
+  test('a new IP without a warm-up plan is deferred by a receiver that does not know it', async () => {
     const warming = present({
       sources: [source({ warmUpSince: START })],
       providerSettings: [{ provider: 't-online', settings: { warm_up: [] } }],
@@ -133,7 +133,7 @@ describe('sending IPs', () => {
     expect(result.finishedAfter!).toBeGreaterThan(2 * 60 * MINUTE)
   })
 
-  test('two send faster than one', async () => {
+  test('two IPs send faster than one', async () => {
     const volume = only('comcast', 2000)
     const sources = [source({}), source({ ip: '192.0.2.2' })]
     const [one, two] = [
@@ -143,7 +143,7 @@ describe('sending IPs', () => {
     expect(two.attemptedAfter!).toBeLessThan(0.7 * one.attemptedAfter!)
   })
 
-  test('the pool of the stream is used', async () => {
+  test('uses the pool assigned to the stream', async () => {
     const sources = [source({}), source({ ip: '192.0.2.2', pool: 'news' })]
     const assignments = [
       { id: '1', teamId: null, domainId: null, stream: 'broadcast' as const, pool: 'news' },
@@ -153,7 +153,7 @@ describe('sending IPs', () => {
     expect(result.pool).toBe('news')
   })
 
-  test('a suspended one sends nothing, and the mail is left at the end', async () => {
+  test('a suspended IP sends nothing, and the mail remains queued at the end', async () => {
     const sources = [source({ state: 'suspended', stateReason: 'Moved.', suspendedBy: 'operator' })]
     const result = await send(10, { ...only('gmail', 10), present: present({ sources }), days: 1 })
     expect(result.finishedAfter).toBeNull()

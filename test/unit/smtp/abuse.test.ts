@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { createGate } from '../../../appliance/smtp/gate.ts'
+import { createNetworkBans } from '../../../appliance/smtp/gate.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { sendWithNodemailer } from './clients.ts'
@@ -27,10 +27,10 @@ async function say(port: number, what: string | Buffer): Promise<string> {
 describe('failed SMTP sign-ins', () => {
   const gate = () => {
     const clock = createTestClock()
-    return { clock, gate: createGate(clock) }
+    return { clock, gate: createNetworkBans(clock) }
   }
 
-  test('are answered with growing delays, and ten within the window ban the address for 15 minutes', async () => {
+  test('failed sign-ins are answered with growing delays, and ten within the window ban the address for 15 minutes', async () => {
     const { clock, gate: one } = gate()
     expect([1, 2, 3, 4, 5, 6, 7, 8].map(() => one.failed('192.0.2.1', ''))).toEqual([
       250, 500, 1000, 2000, 4000, 8000, 8000, 8000,
@@ -45,7 +45,7 @@ describe('failed SMTP sign-ins', () => {
     expect(one.banned('192.0.2.1')).toBeNull()
   })
 
-  test('ten failures with one key prefix delay the next failure but do not block a valid key', () => {
+  test('ten failures with one key prefix delay the next failure, but do not block a valid key', () => {
     const { gate: one } = gate()
     for (let host = 1; host <= 10; host++) one.failed(`192.0.2.${host}`, 're_12345678')
     expect(one.mayTry('192.0.2.99', 're_12345678')).toBeNull()
@@ -62,7 +62,7 @@ describe('failed SMTP sign-ins', () => {
     expect(one.mayTry('192.0.2.1', 're_abcdefgh')?.key).toBe('too_many_attempts')
   })
 
-  test('are counted per IPv6 /64', () => {
+  test('failed sign-ins are counted per IPv6 /64', () => {
     const { gate: one } = gate()
     for (let host = 1; host <= 10; host++) one.failed(`2001:db8:0:1::${host}`, '')
     expect(one.banned('2001:db8:0:1:ffff::1')?.key).toBe('too_many_attempts')
@@ -71,7 +71,7 @@ describe('failed SMTP sign-ins', () => {
 })
 
 describe('SMTP connections', () => {
-  test('beyond the per-address limit are rejected with 421 and the reason', async () => {
+  test('connections beyond the per-address limit are rejected with 421 and the reason', async () => {
     const { ports } = await open({ capacity: { smtp: { total: 10, perAddress: 1, perStranger: 1 } } })
     const first = connect({ port: ports.starttls, host: '127.0.0.1' })
     await once(first, 'data')
@@ -82,7 +82,7 @@ describe('SMTP connections', () => {
     await expect.poll(() => say(ports.starttls, 'QUIT\r\n')).toMatch(/^220 /)
   })
 
-  test('to the trusted listener from outside its networks are rejected with 554', async () => {
+  test('connections to the trusted listener from outside its networks are rejected with 554', async () => {
     const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.1/32']) } })
     expect(await say(ports.trusted, 'PROXY TCP4 192.0.2.1 127.0.0.1 1234 25\r\nEHLO a\r\n')).toMatch(
       /^554 5\.7\.1 This listener accepts connections only from configured networks/,
@@ -109,7 +109,7 @@ describe('the PROXY protocol', () => {
       25,
     ])
 
-  test('reads v1 and v2 headers and treats the remaining bytes as the SMTP session', async () => {
+  test('reads PROXY v1 and v2 headers and treats the remaining bytes as the SMTP session', async () => {
     const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) } })
     const quit = Buffer.from('NOOP\r\nQUIT\r\n')
     const expected = /^220 .+\r\n250 2\.0\.0 Ok\r\n221 2\.0\.0 Goodbye\r\n$/
@@ -120,7 +120,7 @@ describe('the PROXY protocol', () => {
     expect(await say(ports.starttls, Buffer.concat([v2([192, 0, 2, 1]), quit]))).toMatch(expected)
   })
 
-  test('drops connections with a missing or malformed header without a reply', async () => {
+  test('drops connections with a missing or malformed PROXY header without a reply', async () => {
     const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) } })
     expect(await say(ports.starttls, 'EHLO a\r\n')).toBe('')
     expect(await say(ports.starttls, 'PROXY TCP4 999.0.2.1 127.0.0.1 1 2\r\n')).toBe('')
@@ -128,7 +128,7 @@ describe('the PROXY protocol', () => {
     expect(await say(ports.starttls, `PROXY ${'x'.repeat(200)}`)).toBe('')
   })
 
-  test('a header from an unlisted address is rejected as an unknown command', async () => {
+  test('rejects a PROXY header from an unlisted address as an unknown command', async () => {
     const { ports } = await open()
     expect(await say(ports.starttls, 'PROXY TCP4 192.0.2.1 127.0.0.1 1234 25\r\nQUIT\r\n')).toMatch(
       /^220 .+\r\n500 5\.5\.1 .+\r\n221 /,

@@ -37,7 +37,7 @@ function take(text: string, pieces: readonly number[] = [], dots = true): Taken 
 const wrong = (what: string): string => take(`a${what}b\r\n.\r\n`).refusal!
 
 describe('the SMTP message body', () => {
-  test('ends at CRLF.CRLF, which is not part of the message, and has its dots unstuffed', () => {
+  test('the body ends at CRLF.CRLF, which is not part of the message, and its dots are unstuffed', () => {
     expect(take('..one\r\n.two\r\nthree . four\r\n.\r\nQUIT\r\n')).toEqual({
       message: '.one\r\ntwo\r\nthree . four\r\n',
       refusal: null,
@@ -49,36 +49,39 @@ describe('the SMTP message body', () => {
     expect(take('.one\r\n.\r\n', [], false)).toMatchObject({ message: '.one\r\n.\r\n', ended: false })
   })
 
-  test.each(['\n', '\r', '\0', '\n.\r\n', '\r.\r\n'])('is rejected for %j, but read to its end', (what) => {
-    expect(take(`a${what}b\r\n.\r\nRSET\r\n`)).toMatchObject({
-      message: '',
-      refusal: wrong(what),
-      ended: true,
-      behind: 'RSET\r\n',
-    })
-    expect(wrong(what)).toContain(what.startsWith('\n') ? 'LF' : what.startsWith('\r') ? 'CR' : 'NUL')
-  })
+  test.each(['\n', '\r', '\0', '\n.\r\n', '\r.\r\n'])(
+    'a body with %j is rejected, but read to its end',
+    (what) => {
+      expect(take(`a${what}b\r\n.\r\nRSET\r\n`)).toMatchObject({
+        message: '',
+        refusal: wrong(what),
+        ended: true,
+        behind: 'RSET\r\n',
+      })
+      expect(wrong(what)).toContain(what.startsWith('\n') ? 'LF' : what.startsWith('\r') ? 'CR' : 'NUL')
+    },
+  )
 
-  test('may have lines of up to 998 octets', () => {
+  test('a body may have lines of up to 998 octets', () => {
     expect(take(`${'x'.repeat(998)}\r\n..${'x'.repeat(997)}\r\n.\r\n`).refusal).toBeNull()
     expect(take(`${'x'.repeat(999)}\r\n.\r\n`).refusal).toContain('998')
     expect(take(`${'\t'.repeat(999)}\r\n.\r\n`).refusal).toContain('998')
   })
 
-  test('is read exactly to its end when rejected, and all its octets count', () => {
+  test('a rejected body is read exactly to its end, and all its octets count', () => {
     expect(take('a\nb\r\n..c\r\n.\r\nRSET\r\n')).toMatchObject({ size: 10, ended: true, behind: 'RSET\r\n' })
     expect(take('a\nb\r\n..\r\n', [3, 3, 2])).toMatchObject({ size: 9, ended: false })
     expect(take('a\n.\r\nb', [], false)).toMatchObject({ size: 6, ended: false })
   })
 
-  test('is rejected above the maximum size', () => {
+  test('a body above the maximum size is rejected', () => {
     const line = `${'x'.repeat(98)}\r\n`
     expect(take(`${line.repeat(50)}.\r\n`)).toMatchObject({ refusal: null, size: 5000 })
     expect(take(`${line.repeat(50)}\r\n.\r\n`)).toMatchObject({ message: '', ended: true })
     expect(take(`${line.repeat(50)}\r\n.\r\n`).refusal).toContain('5000')
   })
 
-  test('parses the same however it is split into chunks', () => {
+  test('a body is parsed the same however it is split into chunks', () => {
     const part = fc.oneof(
       { weight: 6, arbitrary: fc.constantFrom('.', 'a', ' ', '\t', '\xe4', '\x0e', '\x0b') },
       { weight: 4, arbitrary: fc.constant('\r\n') },

@@ -17,7 +17,10 @@ export async function sendWithNodemailer(
   { port = door.ports.starttls, key = door.keys.full, secure = false } = {},
 ): Promise<Sent> {
   const transport = createTransport({
-    ...{ host: '127.0.0.1', port, secure, requireTLS: !secure },
+    host: '127.0.0.1',
+    port,
+    secure,
+    requireTLS: !secure,
     auth: { user: 'posthaste', pass: key },
     tls: { rejectUnauthorized: false },
   })

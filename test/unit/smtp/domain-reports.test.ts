@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gzipSync } from 'node:zlib'
-import { reportAddress } from '../../../appliance/mail/report-address.ts'
+import { buildReportAddress } from '../../../appliance/mail/report-address.ts'
 import { startZoneServer, type ZoneServer } from '../../../appliance/sandbox/zone.ts'
 import type { Domain } from '../../../appliance/storage/storage.ts'
 import { play, readDialogs } from '../../dialogs/runner.ts'
@@ -26,7 +26,7 @@ beforeAll(async () => {
   })
   door = await startDoor({ servers: [`${zone.address}:${zone.port}`], config: { messageBytes: 30_000_000 } })
   domain = (await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' }))!
-  address = reportAddress(domain)
+  address = buildReportAddress(domain)
 })
 afterAll(async () => {
   await door.close()
@@ -45,23 +45,28 @@ function reportMail(from: string, report: Buffer, type = 'application/gzip'): st
     .toString('base64')
     .match(/.{1,76}/g)!
   return [
-    ...[`From: Reports <dmarc@${from}>`, 'Subject: Report Domain: acme.example Submitter: google.test'],
-    ...['MIME-Version: 1.0', `Content-Type: ${type}`, 'Content-Transfer-Encoding: base64', '', ...lines],
+    `From: Reports <dmarc@${from}>`,
+    'Subject: Report Domain: acme.example Submitter: google.test',
+    'MIME-Version: 1.0',
+    `Content-Type: ${type}`,
+    'Content-Transfer-Encoding: base64',
+    '',
+    ...lines,
   ]
 }
 
 const deliver = (from: string, lines: string[], answer: string, to = address) =>
   talk(
-    ...[
-      ...HELLO,
-      `> MAIL FROM:<dmarc@${from}>`,
-      '< 250 …',
-      `> RCPT TO:<${to}>`,
-      '< 250 …',
-      '> DATA',
-      '< 354 …',
-    ],
-    ...[...lines.map((line) => `> ${line}`), '> .', `< ${answer}`],
+    ...HELLO,
+    `> MAIL FROM:<dmarc@${from}>`,
+    '< 250 …',
+    `> RCPT TO:<${to}>`,
+    '< 250 …',
+    '> DATA',
+    '< 354 …',
+    ...lines.map((line) => `> ${line}`),
+    '> .',
+    `< ${answer}`,
   )
 
 const xml = (id: string, name = 'acme.example') =>
@@ -74,21 +79,21 @@ async function kept() {
 }
 
 describe('the DMARC and TLS report address of a domain', () => {
-  test('stores a DMARC report, and ignores a duplicate', async () => {
+  test('stores a DMARC report sent to the report address, and ignores a duplicate', async () => {
     await deliver('google.test', reportMail('google.test', xml('one')), OK)
     await deliver('google.test', reportMail('google.test', xml('one')), OK)
     const [report, ...others] = await kept()
     expect(others).toEqual([])
     expect(report).toMatchObject({
-      ...{
-        kind: 'dmarc',
-        submitter: 'google.test',
-        organization: 'one',
-        reportId: 'r-one',
-        total: 7,
-        failed: 0,
-      },
-      ...{ policyDomain: 'acme.example', policy: { p: 'none' }, begin: 1_795_392_000_000 },
+      kind: 'dmarc',
+      submitter: 'google.test',
+      organization: 'one',
+      reportId: 'r-one',
+      total: 7,
+      failed: 0,
+      policyDomain: 'acme.example',
+      policy: { p: 'none' },
+      begin: 1_795_392_000_000,
     })
     const args = { teamId: door.teamId, domainId: domain.id, id: report!.id }
     const whole = await door.storage.getDomainReport(args, door.clock.now())
@@ -125,23 +130,28 @@ describe('the DMARC and TLS report address of a domain', () => {
     expect(await kept()).toEqual(before)
   })
 
-  test('is valid for one domain only: wrong codes, wrong hosts and unverified domains are rejected', async () => {
+  test('the report address is valid for one domain only, and only if the domain is verified', async () => {
     const find = (name: string) => door.senders.findDomain({ teamId: door.teamId, name })
     const [other, unverified] = [await find('second.example'), await find('new.example')]
     const rcpt = (to: string, answer: string) =>
       talk(...HELLO, '> MAIL FROM:<a@google.test>', '< 250 …', `> RCPT TO:<${to}>`, `< ${answer}`)
-    await rcpt(reportAddress(other!), '250 …')
+    await rcpt(buildReportAddress(other!), '250 …')
     await rcpt(address.toUpperCase(), '250 …')
     const [code, host] = address.split('@')
     await rcpt(`${code}@send.second.example`, '550 5.1.1 …')
     await rcpt(`${code!.slice(0, -1)}${code!.endsWith('0') ? 1 : 0}@${host}`, '550 5.1.1 …')
     await rcpt(`${code}@elsewhere.example`, '554 5.7.1 …')
-    await rcpt(reportAddress(unverified!), '550 5.1.1 …')
+    await rcpt(buildReportAddress(unverified!), '550 5.1.1 …')
   })
 
-  test('cannot be combined with another recipient in a transaction', () =>
+  test('the report address cannot be combined with another recipient in a transaction', () =>
     talk(
-      ...[...HELLO, '> MAIL FROM:<a@google.test>', '< 250 …', `> RCPT TO:<${address}>`, '< 250 …'],
-      ...['> RCPT TO:<postmaster@send.acme.example>', '< 452 4.5.3 …'],
+      ...HELLO,
+      '> MAIL FROM:<a@google.test>',
+      '< 250 …',
+      `> RCPT TO:<${address}>`,
+      '< 250 …',
+      '> RCPT TO:<postmaster@send.acme.example>',
+      '< 452 4.5.3 …',
     ))
 })

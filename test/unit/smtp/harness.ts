@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccounts } from '../../../appliance/accounts/accounts.ts'
-import { loadBounces, loadReturnedMail } from '../../../appliance/config/config.ts'
+import { loadBounceRules, loadReturnedMailRules } from '../../../appliance/config/config.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
-import { createInbound } from '../../../appliance/inbound/inbound.ts'
-import { createContents, createIntake, type Notice } from '../../../appliance/intake/intake.ts'
+import { createMailReceiver } from '../../../appliance/inbound/inbound.ts'
+import { createEmailContentReader, createIntake, type Notice } from '../../../appliance/intake/intake.ts'
 import { createMimeReader } from '../../../appliance/mime/mime.ts'
 import {
-  createProviderGate,
+  createProviderRuleChecker,
   createQuotas,
   createRateLimiter,
   createSenders,
@@ -22,7 +22,7 @@ import type { ProviderRules } from '../../../appliance/mail/provider-rules.ts'
 import { createPublicMx } from '../../../appliance/inbound/public-mx.ts'
 import { createSmtpServer, type SmtpConfig, type SmtpServer } from '../../../appliance/smtp/smtp.ts'
 import { createSubmission, type SubmissionDeps } from '../../../appliance/submission/submission.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { openCertificates, type CertificateFiles } from '../../../appliance/wire/certificates.ts'
 import { createGuardedFetch } from '../../../appliance/wire/fetch.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
@@ -86,7 +86,7 @@ const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ=='
 export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-smtp-'))
   const clock = options.clock ?? createTestClock()
-  const log = silentLogger()
+  const log = createSilentLogger()
   const storage = await openSqlite({ dataDir })
   const resolver = createResolver({ servers: options.servers ?? ['127.0.0.1:9'], clock, timeoutMs: 500 })
   const host = { hostname: 'mail.acme.example', sourceIps: [] }
@@ -128,9 +128,13 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   }
   const intake = createIntake({
     storage: Object.assign(Object.create(storage) as Storage, held),
-    ...{ senders, quotas, fetch, mime, clock },
+    senders,
+    quotas,
+    fetch,
+    mime,
+    clock,
     limits: { message_bytes: messageBytes },
-    gate: options.rules && createProviderGate({ storage, clock, rules: () => options.rules! }),
+    gate: options.rules && createProviderRuleChecker({ storage, clock, rules: () => options.rules! }),
     wake: () => undefined,
   })
   const certificates = await openCertificates({
@@ -142,16 +146,22 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   })
   const logs: RequestLog[] = []
   const notices: Notice[] = []
-  const { formats, reasons } = loadReturnedMail()
-  const tables = { formats, rules: [...reasons, ...loadBounces()] }
+  const { formats, reasons } = loadReturnedMailRules()
+  const tables = { formats, rules: [...reasons, ...loadBounceRules()] }
   const failing = { findReturnPath: () => Promise.reject(new Error('the disk is gone')) }
-  const inbound = createInbound({
+  const inbound = createMailReceiver({
     storage: options.deaf ? { ...storage, ...failing } : storage,
     sendNotice: async (notice) => {
       notices.push(notice)
       return { sent: true, emailId: newId(clock.now()) }
     },
-    ...{ clock, log, mime, intake, resolver, hostname: host.hostname, messageBytes },
+    clock,
+    log,
+    mime,
+    intake,
+    resolver,
+    hostname: host.hostname,
+    messageBytes,
     postmaster: options.postmaster,
     tables: () => tables,
   })
@@ -182,7 +192,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     { address: '127.0.0.1:0', kind: { name: 'implicit_tls' } },
   ])
   const port = (at: number) => Number(bound[at]!.split(':').at(-1))
-  const contents = createContents({ storage, clock, turns: capacity.turns, mime })
+  const contents = createEmailContentReader({ storage, clock, turns: capacity.turns, mime })
   const emails = async () => {
     const { items } = await storage.listEmails({ teamId, limit: 1000 }, clock.now())
     return Promise.all(items.map(async ({ id }) => (await storage.getEmail({ teamId, id }, clock.now()))!))
@@ -192,7 +202,16 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     capacity,
     ports: { starttls: port(0), implicit: port(1), trusted: port(2), relay },
     alternatives: { starttls: port(4), implicit: port(5) },
-    ...{ storage, senders, clock, teamId, dataDir, puts, logs, notices, certificates, emails },
+    storage,
+    senders,
+    clock,
+    teamId,
+    dataDir,
+    puts,
+    logs,
+    notices,
+    certificates,
+    emails,
     keys: { full: full.token, sending: sending.token, restricted: restricted.token },
     content: async (id) => contents.of((await storage.getEmail({ teamId, id }, clock.now()))!),
     message: async (id) =>

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { play, readDialogs } from '../../dialogs/runner.ts'
-import { askPublicMx, converse, judgePublicMx } from '../../../appliance/insights/public-mx.ts'
+import { probePublicMx, probePostmaster, evaluatePublicMx } from '../../../appliance/insights/public-mx.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { sendWithNodemailer } from './clients.ts'
 import { change, leaseArgs, newEmail, putArgs } from '../../contract/fixtures.ts'
@@ -57,7 +57,7 @@ const listed = (emailId: string) =>
   door.storage.listReturned({ teamId: door.teamId, emailId }, door.clock.now())
 
 describe('the return path of an email', () => {
-  test('accepts a report from the null sender and stores it byte for byte', async () => {
+  test('the return path accepts a report from the null sender and stores it byte for byte', async () => {
     const { path, id } = await openShared()
     await talk(...HELLO, ...NULL, ...to(path.toUpperCase()), ...data(['A: b', '', '..dot', ''], RECEIVED))
     const [message] = await listed(id)
@@ -81,7 +81,7 @@ describe('the return path of an email', () => {
     expect((await door.storage.listSuppressions(page, door.clock.now())).items).toEqual([])
   })
 
-  test('answers callback verification, but accepts messages from the null sender only', async () => {
+  test('the return path answers callback verification, but accepts messages from the null sender only', async () => {
     const { path, id } = await openShared()
     await talk(
       ...[...HELLO, '> MAIL FROM:<double-bounce@mx.customer.example>', '< 250 …'],
@@ -99,7 +99,7 @@ describe('the return path of an email', () => {
     expect(await listed(id)).toEqual([])
   })
 
-  test('accepts only one recipient per message, so that reports are not mixed with other mail', async () => {
+  test('the return path accepts only one recipient per message, so that reports and other mail are not mixed', async () => {
     const { path } = await openShared()
     await talk(
       ...[...HELLO, ...NULL, ...to(path), '> RCPT TO:<postmaster>', '< 452 4.5.3 …'],
@@ -107,7 +107,7 @@ describe('the return path of an email', () => {
     )
   })
 
-  test('is rejected for another host or an unknown email', async () => {
+  test('rejects a return path with another host or an unknown email', async () => {
     const { path } = await openShared()
     const [local] = path.split('@')
     const [start, proof] = local!.split('-') as [string, string]
@@ -122,26 +122,26 @@ describe('the return path of an email', () => {
     )
   })
 
-  test('is answered with 451 while the storage fails', async () => {
+  test('answers mail to a return path with 451 while the storage fails', async () => {
     const { path } = await open({ deaf: true })
     await talk(...HELLO, ...NULL, `> RCPT TO:<${path}>`, '< 451 4.3.0 …', '> DATA', '< 554 5.5.1 …')
   })
 
-  test('accepts ten messages per email, then rejects further ones with 552', async () => {
+  test('the return path accepts ten messages per email, then rejects further ones with 552', async () => {
     const { path, id } = await openShared()
     const one = (answer: string) => [...NULL, ...to(path), ...data(report(), answer)]
     await talk(...HELLO, ...Array.from({ length: 10 }, () => one(RECEIVED)).flat(), ...one('552 5.2.2 …'))
     expect(await listed(id)).toHaveLength(10)
   })
 
-  test('rejects a message with too many Received fields as a loop', async () => {
+  test('the return path rejects a message with too many Received fields as a loop', async () => {
     const { path } = await openShared()
     const trace = Array.from({ length: 51 }, () => 'Received: from a by b; now')
     await talk(...HELLO, ...NULL, ...to(path), ...data([...trace.slice(1), '', 'Received: x'], RECEIVED))
     await talk(...HELLO, ...NULL, ...to(path), ...data([...trace, '', 'x'], '554 5.4.6 …'))
   })
 
-  test('accepts up to 1 MiB, regardless of the limit for authenticated clients', async () => {
+  test('the return path accepts up to 1 MiB, regardless of the limit for authenticated clients', async () => {
     const { path } = await open({ config: { messageBytes: 2_000_000 } })
     await talk(
       ...[...HELLO, '> MAIL FROM:<> SIZE=1048577', '< 250 …'],
@@ -178,7 +178,7 @@ const suppressed = async () =>
   (await door.storage.listSuppressions({ teamId: door.teamId, limit: 10 }, door.clock.now())).items
 
 describe('a delivery report at a signed return path', () => {
-  test('bounces the delivery and suppresses the address once', async () => {
+  test('a delivery report bounces the delivery and suppresses the address once', async () => {
     const { path, id } = await open()
     await deliver()
     await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
@@ -195,7 +195,7 @@ describe('a delivery report at a signed return path', () => {
     ])
   })
 
-  test('is parsed in a worker thread if larger than 256 KB', async () => {
+  test('a delivery report larger than 256 KB is parsed in a worker thread', async () => {
     const { path, id } = await open()
     await deliver()
     const filler = Array.from({ length: 400 }, () => 'x'.repeat(900))
@@ -203,7 +203,7 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
-  test('is applied only after the result of a running attempt', async () => {
+  test('a delivery report is applied only after the result of a running attempt', async () => {
     const { path, id } = await open()
     const now = door.clock.now()
     const [leased] = await door.storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)
@@ -217,7 +217,7 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
-  test('is applied after the next attempt if a crash lost the result of the last one', async () => {
+  test('a delivery report is applied after the next attempt if a crash lost the result of the last one', async () => {
     const { path, id } = await open()
     const now = door.clock.now()
     await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
@@ -229,7 +229,7 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
-  test('is applied only after a held delivery is released and attempted', async () => {
+  test('a delivery report is applied only after a held delivery is released and attempted', async () => {
     const { path, id } = await open()
     const now = door.clock.now()
     await door.storage.holdQueue({ domain: 'customer.example' }, now)
@@ -243,7 +243,7 @@ describe('a delivery report at a signed return path', () => {
     await expect.poll(() => effects(id)).toEqual([['suppressed']])
   })
 
-  test('is stored without effect if the return path has no MAC', async () => {
+  test('a delivery report is stored without effect if the return path has no MAC', async () => {
     await open()
     const now = door.clock.now()
     const email = newEmail(door.teamId, ['ada@customer.example'], now)
@@ -258,7 +258,7 @@ describe('a delivery report at a signed return path', () => {
 })
 
 describe('SMTP probing and flooding', () => {
-  test('a connection may look up 100 recipients, then is closed', async () => {
+  test('a connection can look up 100 recipients, and is then closed', async () => {
     const { path } = await open()
     const ask = [...NULL, ...to(path), '> RSET', '< 250 …']
     const over = [...NULL, `> RCPT TO:<${path}>`, '< 421 4.7.0 …', '= closed']
@@ -294,7 +294,7 @@ describe('SMTP probing and flooding', () => {
     expect((await sendWithNodemailer(door, {})).ok).toBe(true)
   })
 
-  test('postmaster accepts ten messages an hour from a network', async () => {
+  test('postmaster accepts ten messages an hour from one network', async () => {
     await open()
     const one = (answer: string[]) => [...NULL, ...to('postmaster@mail.acme.example'), ...answer]
     const taken = Array.from({ length: 10 }, () => one(data(report(), RECEIVED))).flat()
@@ -327,24 +327,24 @@ describe('SMTP probing and flooding', () => {
 
 describe('the return path self-check', () => {
   const judge = async (hostname: string) => {
-    const reply = await converse('127.0.0.1', shared.ports.relay, hostname)
-    return judgePublicMx({ kind: 'replied', reply: reply! }, hostname)
+    const reply = await probePostmaster('127.0.0.1', shared.ports.relay, hostname)
+    return evaluatePublicMx({ kind: 'replied', reply: reply! }, hostname)
   }
 
-  test('passes if port 25 accepts the postmaster address', async () => {
+  test('the self-check passes if port 25 accepts the postmaster address', async () => {
     expect(await judge('mail.acme.example')).toMatchObject({ id: 'return-path', status: 'ok' })
     door = shared
   })
 
-  test('reports the reason when it fails', async () => {
+  test('the self-check reports the reason when it fails', async () => {
     expect(await judge('mail.elsewhere.example')).toMatchObject({
       status: 'failed',
       found: expect.stringMatching(/^Port 25 refuses mail to postmaster@\S+: "554 5\.7\.1 Relay/) as string,
     })
-    expect(await askPublicMx({ starttls: ['127.0.0.1:587'] }, 'mail.acme.example')).toEqual({
+    expect(await probePublicMx({ starttls: ['127.0.0.1:587'] }, 'mail.acme.example')).toEqual({
       kind: 'none',
     })
-    expect(await askPublicMx({ starttls: ['127.0.0.1:0'] }, 'mail.acme.example')).toEqual({
+    expect(await probePublicMx({ starttls: ['127.0.0.1:0'] }, 'mail.acme.example')).toEqual({
       kind: 'silent',
     })
     door = shared
@@ -355,7 +355,7 @@ describe('mail to postmaster', () => {
   const box = async () => (await door.storage.listPostmaster({ limit: 100 }, door.clock.now())).items
   const MAIL = ['> MAIL FROM:<ada@customer.example>', '< 250 …', ...to('abuse@send.acme.example')]
 
-  test('is stored and not forwarded if no forwarding address is configured', async () => {
+  test('mail to postmaster is stored and not forwarded if no forwarding address is configured', async () => {
     await open()
     await talk(...HELLO, ...MAIL, ...data(report('On fire.'), RECEIVED))
     const [message] = await box()
@@ -371,7 +371,7 @@ describe('mail to postmaster', () => {
     expect(door.notices).toEqual([])
   })
 
-  test('is forwarded with the original attached', async () => {
+  test('mail to postmaster is forwarded with the original attached', async () => {
     await open({ postmaster: 'ops@example.net' })
     await talk(...HELLO, ...MAIL, ...data(report('On fire.'), RECEIVED))
     await expect.poll(async () => (await box()).map(({ forwarding }) => forwarding.state)).toEqual(['done'])
@@ -384,7 +384,7 @@ describe('mail to postmaster', () => {
     expect(Buffer.from(notice!.attachment!.content).toString()).toContain('On fire.')
   })
 
-  test('is not forwarded again if this server forwarded it before', async () => {
+  test('mail to postmaster is not forwarded again if this server forwarded it before', async () => {
     await open({ postmaster: 'ops@example.net' })
     const own = ['Subject: Fwd', '', '> x-posthaste-postmaster: Mail.ACME.example', '', 'On fire.']
     await talk(...HELLO, ...MAIL, ...data(own, RECEIVED))
@@ -394,7 +394,7 @@ describe('mail to postmaster', () => {
     expect(door.notices).toEqual([])
   })
 
-  test('is forwarded at most 20 times an hour', async () => {
+  test('mail to postmaster is forwarded at most 20 times an hour', async () => {
     const config = { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) }
     door = await startDoor({ postmaster: 'ops@example.net', config })
     for (const host of [1, 2, 3]) {

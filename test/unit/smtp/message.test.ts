@@ -17,7 +17,7 @@ const find = async (id: string) =>
   (await door.storage.getEmail({ teamId: door.teamId, id }, door.clock.now()))!
 
 describe('a message submitted over SMTP', () => {
-  test('is kept byte for byte, with Received and missing fields prepended', async () => {
+  test('the message is kept byte for byte, with Received and missing fields prepended', async () => {
     const mail = raw(['From: app@acme.example', 'X-Odd:   spaces   kept', '', 'Body  with   spaces', '.dot'])
     const id = idOf((await sendWithNodemailer(door, mail)).text)
     const message = await door.message(id)
@@ -34,7 +34,7 @@ describe('a message submitted over SMTP', () => {
     )
   })
 
-  test('is rejected if its subject or text has an unsubscribe tag, in any encoding', async () => {
+  test('rejects a message with an unsubscribe tag in its subject or text, in any encoding', async () => {
     const tag = '{{{ RESEND_UNSUBSCRIBE_URL | here }}}'
     const refused =
       '554 5.6.0 Tags such as {{{UNSUBSCRIBE_URL}}} are not filled in over SMTP. Send the email with the API, or use a broadcast.'
@@ -48,7 +48,7 @@ describe('a message submitted over SMTP', () => {
     expect(await send({ text: 'Write {{{ before UNSUBSCRIBE_URL', attachments })).toMatch(/^250 /)
   })
 
-  test('loses white space before the colon of a field name', async () => {
+  test('removes white space before the colon of a field name', async () => {
     const mail = raw(['From: app@acme.example', 'X-Sp : v', 'X-Tab\t: v : w', 'X-Folded \r\n : v', '', 'Hi'])
     const message = await door.message(idOf((await sendWithNodemailer(door, mail)).text))
     expect(message.slice(message.indexOf('From: app'))).toBe(
@@ -56,7 +56,7 @@ describe('a message submitted over SMTP', () => {
     )
   })
 
-  test('loses Bcc, Return-Path and the X- fields that Posthaste reads', async () => {
+  test('removes Bcc, Return-Path and the X- fields that Posthaste reads', async () => {
     const mail = raw(
       [
         'Return-Path: <evil@stranger.example>',
@@ -103,7 +103,7 @@ describe('a message submitted over SMTP', () => {
     expect(leased.find(({ emailId }) => emailId === id)).toMatchObject({ stream: 'broadcast' })
   })
 
-  test('is shown with its subject, bodies and attachments', async () => {
+  test('the message is shown with its subject, bodies and attachments', async () => {
     const id = idOf(
       (
         await sendWithNodemailer(door, {
@@ -136,7 +136,7 @@ describe('a message submitted over SMTP', () => {
     ])
   })
 
-  test('is delivered to the envelope recipients, not to those in the header', async () => {
+  test('the message is delivered to the envelope recipients, not to those in the header', async () => {
     const mail = raw(
       ['From: app@acme.example', 'To: shown@customer.example', '', 'Hi'],
       ['real@customer.example'],
@@ -148,7 +148,7 @@ describe('a message submitted over SMTP', () => {
     ])
   })
 
-  test('keeps its DSN parameters', async () => {
+  test('the message keeps its DSN parameters', async () => {
     const dsn = {
       id: 'order+7',
       return: 'headers',
@@ -168,14 +168,14 @@ describe('a message submitted over SMTP', () => {
 describe('an SMTP idempotency key', () => {
   const keyed = (text: string) => ({ text, headers: { 'Resend-Idempotency-Key': 'order-7' } })
 
-  test('returns the first email for a repeat, even if Date, Message-ID and boundaries differ', async () => {
+  test('a repeated key returns the first email, even if Date, Message-ID and boundaries differ', async () => {
     const first = await sendWithNodemailer(door, keyed('Hi'))
     const second = await sendWithNodemailer(door, keyed('Hi'))
     expect(second).toEqual(first)
     expect(await door.message(idOf(first.text))).not.toMatch(/idempotency/i)
   })
 
-  test('is rejected with a different message', async () => {
+  test('a repeated key with a different message is rejected', async () => {
     expect((await sendWithNodemailer(door, keyed('Changed'))).text).toMatch(
       /^554[ -]5\.5\.1 This idempotency key has been used/,
     )
@@ -195,7 +195,7 @@ describe('smtp.hide_client', () => {
     'Hi from 10.1.2.3',
   ]
 
-  test('removes the name and address of the client and of earlier hops from the message', async () => {
+  test('smtp.hide_client removes the name and address of the client and earlier hops from the message', async () => {
     const hiding = await startDoor({ config: { hideClient: true } })
     try {
       const id = idOf((await sendWithNodemailer(hiding, raw(lines))).text)
@@ -215,7 +215,7 @@ describe('smtp.hide_client', () => {
     }
   })
 
-  test('is off by default: the Received fields of earlier hops are kept', async () => {
+  test('smtp.hide_client is off by default: the Received fields of earlier hops are kept', async () => {
     const message = await door.message(idOf((await sendWithNodemailer(door, raw(lines))).text))
     expect(message).toMatch(/^Received: from \S+ \(\[127\.0\.0\.1\]\)\r\n by /)
     expect(message).toContain(lines.slice(0, 5).join('\r\n'))

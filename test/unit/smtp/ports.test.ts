@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CannotStart } from '../../../appliance/wire/listeners.ts'
+import { StartupError } from '../../../appliance/wire/listeners.ts'
 import { startDoor, type Door } from './harness.ts'
 
 let door: Door
@@ -19,12 +19,12 @@ afterAll(async () => {
   await door.close()
 })
 
-test('an explicitly configured port that is taken stops startup', async () => {
+test('an explicitly configured port that is in use prevents startup', async () => {
   const listening = door.server.listen([{ address: taken, kind: { name: 'starttls' } }])
-  await expect(listening).rejects.toThrow(CannotStart)
+  await expect(listening).rejects.toThrow(StartupError)
 })
 
-test('a default port that is taken is skipped, and the others listen', async () => {
+test('a default port that is in use is skipped, and the others listen', async () => {
   const [first, second] = await door.server.listen([
     { address: taken, kind: { name: 'starttls' }, byDefault: true },
     { address: '127.0.0.1:0', kind: { name: 'starttls' }, byDefault: true },

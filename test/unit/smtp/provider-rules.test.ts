@@ -49,7 +49,7 @@ async function deliver(address: string): Promise<void> {
 const setMode = (mode: 'block' | 'warn') => door.storage.setProviderRules({ id: door.teamId, mode }, 0)
 const send = async (to: string | string[]) => (await sendWithNodemailer(door, { to })).text
 
-test('bulk mail that breaks a blocking provider rule is rejected after DATA, and nothing is stored', async () => {
+test('rejects bulk mail that breaks a blocking provider rule after DATA, and stores nothing', async () => {
   await setMode('block')
   await dmarcIs('pending')
   // Below the number of a bulk sender.
@@ -65,7 +65,7 @@ test('bulk mail that breaks a blocking provider rule is rejected after DATA, and
   expect((await door.emails()).length).toBe(before)
 })
 
-test('other mail, and bulk mail that keeps the rule or only causes a warning, is accepted', async () => {
+test('accepts other mail, and bulk mail that follows the rule or only causes a warning', async () => {
   expect(await send('ada@customer.example')).toMatch(/^250 /)
   expect(await send('ada@yahoo.com')).toMatch(/^250 /)
   await setMode('warn')

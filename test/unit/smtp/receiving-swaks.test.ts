@@ -14,8 +14,17 @@ afterAll(() => door.close())
 
 const swaks = (to: string, ...more: string[]) =>
   runClient('swaks', [
-    ...['--server', '127.0.0.1', '--port', String(door.ports.relay), '--from', 'ada@customer.example'],
-    ...['--to', to, '--header', 'Subject: From swaks', ...more],
+    '--server',
+    '127.0.0.1',
+    '--port',
+    String(door.ports.relay),
+    '--from',
+    'ada@customer.example',
+    '--to',
+    to,
+    '--header',
+    'Subject: From swaks',
+    ...more,
   ])
 
 test('swaks delivers in plain text, over STARTTLS and with pipelining', async () => {

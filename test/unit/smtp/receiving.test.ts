@@ -42,9 +42,11 @@ async function source(id: string): Promise<string> {
 }
 
 describe('mail to a receiving domain', () => {
-  test('is accepted for any address, with trace fields prepended', async () => {
+  test('mail to a receiving domain is accepted for any address, with trace fields prepended', async () => {
     await talk(
-      ...[...HELLO, ...to('sales@acme.example'), ...to('Anything+Else@ACME.example')],
+      ...HELLO,
+      ...to('sales@acme.example'),
+      ...to('Anything+Else@ACME.example'),
       ...data(
         ['From: =?utf-8?q?Ad=C3=A4?= <ada@customer.example>', 'To: "A, B" <b@x.example>, c@x.example'].concat(
           ['Return-Path: <old@x.example>', 'Subject: Hi', 'Message-ID: <m1@customer.example>', '', 'Text'],
@@ -53,8 +55,12 @@ describe('mail to a receiving domain', () => {
     )
     const [email] = await received()
     expect(email).toMatchObject({
-      ...{ mailFrom: 'ada@customer.example', from: 'Adä <ada@customer.example>', subject: 'Hi' },
-      ...{ to: ['"A, B" <b@x.example>', 'c@x.example'], messageId: '<m1@customer.example>', answers: null },
+      mailFrom: 'ada@customer.example',
+      from: 'Adä <ada@customer.example>',
+      subject: 'Hi',
+      to: ['"A, B" <b@x.example>', 'c@x.example'],
+      messageId: '<m1@customer.example>',
+      answers: null,
       receivedFor: ['sales@acme.example', 'Anything+Else@acme.example'],
       authentication: { spf: { result: 'temperror' }, dkim: { result: 'none' } },
     })
@@ -71,7 +77,7 @@ describe('mail to a receiving domain', () => {
     expect(message.endsWith('\r\n\r\nText\r\n')).toBe(true)
   })
 
-  test('loses Authentication-Results fields that claim to be from this server, however spelled', async () => {
+  test('removes Authentication-Results fields that claim to be from this server, however spelled', async () => {
     const forged = [
       'mail.acme.example; dmarc=pass',
       ' (x) "MAIL.acme.example" 1; dkim=pass',
@@ -79,7 +85,8 @@ describe('mail to a receiving domain', () => {
       'other.example; spf=fail',
     ]
     await talk(
-      ...[...HELLO, ...to('a@acme.example')],
+      ...HELLO,
+      ...to('a@acme.example'),
       ...data([...forged.map((value) => `Authentication-Results: ${value}`), 'From: a@b.example', '', 'x']),
     )
     const [email] = await received()
@@ -90,50 +97,61 @@ describe('mail to a receiving domain', () => {
     ])
   })
 
-  test('is matched to the email it replies to by the full Message-ID', async () => {
+  test('received mail is matched to the email it replies to by the full Message-ID', async () => {
     expect((await sendWithNodemailer(door, {})).ok).toBe(true)
     const [sent] = await door.emails()
     const api = `<${sent!.id}@acme.example>`
     expect(sent!.messageId).toBeTruthy()
     await talk(
-      ...[...HELLO, ...to('a@acme.example')],
+      ...HELLO,
+      ...to('a@acme.example'),
       ...data(['From: a@b.example', `In-Reply-To: ${sent!.messageId}`, `References: ${api} <z@x>`, '', 'x']),
     )
     const [email] = await received()
     expect(email!.answers).toBe(sent!.messageId === api ? sent!.id : null)
   })
 
-  test('is stored without any header field, and gets a Message-ID', async () => {
+  test('received mail without any header field is stored, and gets a Message-ID', async () => {
     await talk(...HELLO, ...to('a@acme.example'), ...data(['', 'just text']))
     const [email] = await received()
     expect(email).toMatchObject({ from: '', subject: '', messageId: `<${email!.id}@mail.acme.example>` })
     expect((await source(email!.id)).endsWith('\r\n\r\njust text\r\n')).toBe(true)
   })
 
-  test('is not relayed to other domains, nor mixed with postmaster mail', async () => {
+  test('received mail is not relayed to other domains, nor mixed with postmaster mail', async () => {
     await talk(
-      ...[...HELLO, ...to('a@acme.example'), '> RCPT TO:<ada@customer.example>', '< 554 5.7.1 …'],
-      ...['> RCPT TO:<a@second.example>', '< 554 5.7.1 …', '> RCPT TO:<a@sub.acme.example>', '< 554 5.7.1 …'],
-      ...[
-        '> RCPT TO:<postmaster@mail.acme.example>',
-        '< 452 4.5.3 …',
-        ...data(['From: a@b.example', '', 'x']),
-      ],
+      ...HELLO,
+      ...to('a@acme.example'),
+      '> RCPT TO:<ada@customer.example>',
+      '< 554 5.7.1 …',
+      '> RCPT TO:<a@second.example>',
+      '< 554 5.7.1 …',
+      '> RCPT TO:<a@sub.acme.example>',
+      '< 554 5.7.1 …',
+      '> RCPT TO:<postmaster@mail.acme.example>',
+      '< 452 4.5.3 …',
+      ...data(['From: a@b.example', '', 'x']),
     )
   })
 
-  test('is rejected as a loop after four passes through this server or more than 50 servers', async () => {
+  test('rejects received mail as a loop after four passes through this server or more than 50 servers', async () => {
     const own = Array.from({ length: 4 }, () => 'Received: from a by mail.acme.example with ESMTP; now')
     const far = Array.from({ length: 51 }, () => 'Received: from a by b.example; now')
     const rset = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
     await talk(
-      ...[...HELLO, ...to('a@acme.example'), ...data([...own, '', 'x'], '554 5.4.6 …')],
-      ...[...rset, ...to('a@acme.example'), ...data([...far, '', 'x'], '554 5.4.6 …')],
-      ...[...rset, ...to('a@acme.example'), ...data([...own.slice(1), '', 'x'])],
+      ...HELLO,
+      ...to('a@acme.example'),
+      ...data([...own, '', 'x'], '554 5.4.6 …'),
+      ...rset,
+      ...to('a@acme.example'),
+      ...data([...far, '', 'x'], '554 5.4.6 …'),
+      ...rset,
+      ...to('a@acme.example'),
+      ...data([...own.slice(1), '', 'x']),
     )
   })
 
-  test('is rejected, discarded or stored according to the receiving rules', async () => {
+  test('received mail is rejected, discarded or stored according to the receiving rules', async () => {
     const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
     const about = { teamId: door.teamId, domainId: acme!.id }
     const rules = [
@@ -145,9 +163,15 @@ describe('mail to a receiving domain', () => {
     const before = (await received()).length
     const again = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
     await talk(
-      ...[...HELLO, '> RCPT TO:<nobody@acme.example>', '< 550 5.1.1 …', ...to('POSTMASTER@acme.example')],
-      ...[...to('NEWS+1@acme.example'), ...data(['Subject: Both', '', 'x'])],
-      ...[...again, ...to('news@acme.example'), ...data(['Subject: Discarded', '', 'x'])],
+      ...HELLO,
+      '> RCPT TO:<nobody@acme.example>',
+      '< 550 5.1.1 …',
+      ...to('POSTMASTER@acme.example'),
+      ...to('NEWS+1@acme.example'),
+      ...data(['Subject: Both', '', 'x']),
+      ...again,
+      ...to('news@acme.example'),
+      ...data(['Subject: Discarded', '', 'x']),
     )
     await door.storage.setReceivingRules({ ...about, rules: [] }, door.clock.now())
     const emails = await received()
@@ -155,7 +179,7 @@ describe('mail to a receiving domain', () => {
     expect(emails[0]).toMatchObject({ subject: 'Both', receivedFor: ['POSTMASTER@acme.example'] })
   })
 
-  test('is forwarded by a rule as a new email, except for reports, automatic mail and loops', async () => {
+  test('a rule forwards received mail as a new email, except for reports, automatic mail and loops', async () => {
     const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
     const about = { teamId: door.teamId, domainId: acme!.id }
     const rules = [{ pattern: 'support', action: 'forward' as const, to: ['bo@far.example'] }]
@@ -163,16 +187,25 @@ describe('mail to a receiving domain', () => {
     const again = (from: string) => [`> MAIL FROM:<${from}>`, '< 250 …', ...to('support@acme.example')]
     const next = again('ada@customer.example')
     await talk(
-      ...[...HELLO, ...to('support@acme.example')],
+      ...HELLO,
+      ...to('support@acme.example'),
       ...data([
-        ...['From: Ada <ada@customer.example>', 'Subject: Help', 'Auto-Submitted: no (sent by hand)'],
-        ...['', 'It is broken.'],
+        'From: Ada <ada@customer.example>',
+        'Subject: Help',
+        'Auto-Submitted: no (sent by hand)',
+        '',
+        'It is broken.',
       ]),
-      ...[...again(''), ...data(['Subject: Returned', '', 'x'])],
-      ...[...next, ...data(['Subject: Loop', 'X-Posthaste-Forwarded: other.example', '', 'x'])],
-      ...[...next, ...data(['Subject: Away', 'Auto-Submitted: auto-replied', '', 'x'])],
-      ...[...next, ...data(['Subject: Nightly', 'Auto-Submitted: auto-generated; x=y', '', 'x'])],
-      ...[...next, ...data(['Subject: Report', 'Content-Type: multipart/report; boundary=b', '', 'x'])],
+      ...again(''),
+      ...data(['Subject: Returned', '', 'x']),
+      ...next,
+      ...data(['Subject: Loop', 'X-Posthaste-Forwarded: other.example', '', 'x']),
+      ...next,
+      ...data(['Subject: Away', 'Auto-Submitted: auto-replied', '', 'x']),
+      ...next,
+      ...data(['Subject: Nightly', 'Auto-Submitted: auto-generated; x=y', '', 'x']),
+      ...next,
+      ...data(['Subject: Report', 'Content-Type: multipart/report; boundary=b', '', 'x']),
     )
     const forwards = async () => {
       const found = (await received()).slice(0, 6).map(async ({ id, subject }) => {
@@ -196,8 +229,11 @@ describe('mail to a receiving domain', () => {
     expect(help).toMatchObject({ subject: 'Help', to: 'bo@far.example', state: 'sent' })
     const sent = (await door.emails()).find(({ tags }) => tags.some(({ name }) => name === 'forwarded'))!
     expect(sent).toMatchObject({
-      ...{ from: 'Ada via acme.example <forward@acme.example>', to: ['bo@far.example'], subject: 'Help' },
-      ...{ replyTo: ['Ada <ada@customer.example>'], id: (help as { emailId: string }).emailId },
+      from: 'Ada via acme.example <forward@acme.example>',
+      to: ['bo@far.example'],
+      subject: 'Help',
+      replyTo: ['Ada <ada@customer.example>'],
+      id: (help as { emailId: string }).emailId,
       attachments: [{ filename: 'original.eml', contentType: 'message/rfc822' }],
     })
     const message = await door.message(sent.id)
@@ -207,7 +243,7 @@ describe('mail to a receiving domain', () => {
     await door.storage.setReceivingRules({ ...about, rules: [] }, door.clock.now())
   })
 
-  test('with a webhook-only rule is not stored, and only emits an event', async () => {
+  test('received mail with a webhook-only rule is not stored, and only emits an event', async () => {
     const acme = await door.senders.findDomain({ teamId: door.teamId, name: 'acme.example' })
     const about = { teamId: door.teamId, domainId: acme!.id }
     const rules = [{ pattern: 'hook', action: 'webhook' as const }]
@@ -225,18 +261,18 @@ describe('mail to a receiving domain', () => {
     await door.storage.setReceivingRules({ ...about, rules: [] }, now)
   })
 
-  test('may have long lines but no bare LF', async () => {
+  test('received mail may have long lines but no bare LF', async () => {
     const rset = ['> MAIL FROM:<ada@customer.example>', '< 250 …']
     await talk(
-      ...[...HELLO, ...to('a@acme.example'), ...data(['From: a@b.example', '', 'x'.repeat(9000)])],
-      ...[
-        ...rset,
-        ...to('a@acme.example'),
-        '> DATA',
-        '< 354 …',
-        '! "a\\nb\\r\\n.\\r\\n"',
-        '< 554 5.6.0 The message has a bare LF. …',
-      ],
+      ...HELLO,
+      ...to('a@acme.example'),
+      ...data(['From: a@b.example', '', 'x'.repeat(9000)]),
+      ...rset,
+      ...to('a@acme.example'),
+      '> DATA',
+      '< 354 …',
+      '! "a\\nb\\r\\n.\\r\\n"',
+      '< 554 5.6.0 The message has a bare LF. …',
     )
   })
 })

@@ -7,7 +7,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { RequestLog } from '../../../appliance/storage/storage.ts'
-import { bindServer, whyNotBound } from '../../../appliance/wire/listeners.ts'
+import { bindServer, explainBindError } from '../../../appliance/wire/listeners.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { sendWithNodemailer } from './clients.ts'
 import { startDoor, type Door, type DoorOptions } from './harness.ts'
@@ -34,7 +34,7 @@ async function secure(port: number, servername?: string): Promise<TLSSocket> {
 const commonName = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN
 
 describe('the request log of SMTP', () => {
-  test('records each message with its envelope and replies, and no API key', async () => {
+  test('the request log records each SMTP message with its envelope and replies, and no API key', async () => {
     const running = await open()
     await sendWithNodemailer(running, {})
     await sendWithNodemailer(running, {
@@ -73,10 +73,13 @@ describe('the request log of SMTP', () => {
 
 describe('a rejected SMTP command', () => {
   const about = ({ endpoint, status, enhanced, message }: RequestLog) => ({
-    ...{ endpoint, status, enhanced, message },
+    endpoint,
+    status,
+    enhanced,
+    message,
   })
 
-  test('is logged with the command and the reply', async () => {
+  test('a rejected SMTP command is logged with its reply', async () => {
     const running = await open()
     const envelope = { from: 'ceo@bank.example', to: 'ada@customer.example' }
     await sendWithNodemailer(running, { envelope })
@@ -103,7 +106,7 @@ describe('a rejected SMTP command', () => {
 })
 
 describe('SMTP TLS certificates', () => {
-  test('without files, a self-signed certificate is generated once, readable by its owner only', async () => {
+  test('without certificate files, a self-signed certificate is created once, readable only by its owner', async () => {
     const running = await open()
     const socket = await secure(running.ports.implicit)
     expect(commonName(socket)).toBe('mail.acme.example')
@@ -111,7 +114,7 @@ describe('SMTP TLS certificates', () => {
     socket.destroy()
   })
 
-  test('are reloaded when the files change, without ending open sessions', async () => {
+  test('certificates are reloaded when the files change, without ending open sessions', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-certs-'))
     const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
     const put = async (name: string) => {
@@ -146,7 +149,7 @@ describe('SMTP TLS certificates', () => {
     ;(await secure(running.ports.implicit)).destroy()
   })
 
-  test('additional ones are selected by SNI', async () => {
+  test('additional certificates are selected by SNI', async () => {
     const additional = [{ cert: join(world, 'self-signed.pem'), key: join(world, 'self-signed.key') }]
     const running = await open({ additional })
     const named = await secure(running.ports.implicit, 'mx.self-signed.test')
@@ -173,7 +176,7 @@ describe('SMTP TLS certificates', () => {
 })
 
 describe('stopping the SMTP server', () => {
-  test('closes idle sessions with 421 and finishes a message in progress', async () => {
+  test('a stop closes idle sessions with 421 and finishes a message in progress', async () => {
     let release: () => void = () => undefined
     const hold = new Promise<void>((resolve) => (release = resolve))
     const running = await startDoor({ hold })
@@ -194,7 +197,7 @@ describe('stopping the SMTP server', () => {
     expect(said).toMatch(/250 2\.0\.0 Queued as .+\r\n421 4\.3\.2 /)
   })
 
-  test('does not wait for delayed replies to failed sign-ins', async () => {
+  test('a stop does not wait for delayed replies to failed sign-ins', async () => {
     const running = await startDoor()
     const { clock, ports } = running
     const tls = await secure(ports.implicit)
@@ -222,7 +225,7 @@ describe('stopping the SMTP server', () => {
     expect(said).toBe('421 4.3.2 The server is shutting down. Nothing was accepted. Try again shortly.\r\n')
   })
 
-  test('does not wait for TLS handshakes, PROXY headers or clients that do not close', async () => {
+  test('a stop does not wait for TLS handshakes, PROXY headers or clients that do not close', async () => {
     const running = await startDoor({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.2/32']) } })
     const { clock, ports } = running
     const after = clock.after.bind(clock)
@@ -247,7 +250,7 @@ describe('stopping the SMTP server', () => {
 })
 
 describe('a port that cannot be bound', () => {
-  test('is reported with the setting and what to do', async () => {
+  test('a port that cannot be bound is reported with the setting and what to do', async () => {
     const first = createServer()
     const { port } = await bindServer(first, '127.0.0.1:0', 'smtp.starttls')
     await expect(bindServer(createServer(), `127.0.0.1:${port}`, 'smtp.starttls')).rejects.toThrow(
@@ -255,14 +258,14 @@ describe('a port that cannot be bound', () => {
     )
     first.close()
     const denied = Object.assign(new Error('denied'), { code: 'EACCES' })
-    expect(whyNotBound(denied, '0.0.0.0:25', 'smtp.starttls')).toMatch(
+    expect(explainBindError(denied, '0.0.0.0:25', 'smtp.starttls')).toMatch(
       /^Cannot listen on 0\.0\.0\.0:25 \(smtp\.starttls\): ports below 1024 require privileges\./,
     )
   })
 })
 
 describe('concurrent SMTP connections', () => {
-  test('500 idle and 200 busy TLS connections are served', async () => {
+  test('the server handles 500 idle and 200 busy TLS connections', async () => {
     const running = await open()
     const idle = await Promise.all(Array.from({ length: 500 }, () => secure(running.ports.implicit)))
     const port = running.ports.implicit

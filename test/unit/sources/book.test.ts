@@ -3,14 +3,18 @@ import { expect, test } from 'vitest'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
-import { createSourceBook } from '../../../appliance/sources/sources.ts'
+import { createSourceRegistry } from '../../../appliance/sources/sources.ts'
 
-test("startup applies its own node's configuration and keeps other nodes' sending IPs", async () => {
+test('startup applies the configuration of its own node and keeps other nodes’ sending IPs', async () => {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   const start = async (nodeId: string, ...configured: string[]): Promise<string[]> => {
-    const book = createSourceBook({
-      ...{ storage, nodeId, clock: createTestClock(), hostname: 'mail.example' },
-      ...{ configured, warmUp: false },
+    const book = createSourceRegistry({
+      storage,
+      nodeId,
+      clock: createTestClock(),
+      hostname: 'mail.example',
+      configured,
+      warmUp: false,
     })
     await book.reconcile()
     return (await book.list()).map(({ ip }) => ip)

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import type { Source, SourceHealth } from '../../../appliance/mail/source.ts'
-import { reverseName } from '../../../appliance/dns/reverse.ts'
-import { decideState, keepKnown, type SourceCheckDeps } from '../../../appliance/sources/check.ts'
-import { differences } from '../../../appliance/sources/book.ts'
+import { buildPtrName } from '../../../appliance/dns/reverse.ts'
+import { decideState, mergeHealth, type SourceCheckDeps } from '../../../appliance/sources/check.ts'
+import { diffSources } from '../../../appliance/sources/book.ts'
 import { presentSource } from '../../../appliance/api/sources.ts'
-import { nextLook } from '../../../appliance/sources/watcher.ts'
+import { computeNextCheck } from '../../../appliance/sources/watcher.ts'
 import { list, startNames, type Names } from '../insights/fixtures.ts'
 import {
-  seenAddresses,
+  determineVisibleAddresses,
   type HostAnswers,
-  lookAtSource,
-  returnPathsOf,
+  checkSource,
+  listReturnPaths,
   type TeamDomain,
 } from '../../../appliance/sources/sources.ts'
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     '2.2.0.192.in-addr.arpa': { PTR: HELO },
     '2.0.0.127.bl.test': { A: '127.0.0.2' },
     '2.2.0.192.bl.test': { A: '127.0.0.2' },
-    [reverseName('2001:db8::1')]: { PTR: HELO },
+    [buildPtrName('2001:db8::1')]: { PTR: HELO },
     'send.acme.example': { TXT: 'v=spf1 ip6:2001:db8::1 ~all' },
     'send.slow.example': 'SERVFAIL',
   })
@@ -32,25 +32,29 @@ beforeAll(async () => {
 afterAll(() => names.close())
 
 const source = (ip: string, more: Partial<Source> = {}): Source => ({
-  ...{ ip, pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
-  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ip,
+  pool: 'default',
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'configuration',
+  health: null,
+  checkedAt: null,
   ...more,
 })
 
 const ours = (domain: string) => ({ domain, otherTeam: null })
 const look = (ip: string, more: Partial<SourceCheckDeps> = {}) =>
-  lookAtSource(source(ip), {
-    ...{
-      resolver: names.fresh(),
-      blocklists: [list],
-      hostname: HELO,
-      returnPaths: [ours('send.acme.example')],
-    },
-    ...{
-      local: () => [],
-      isPublic: (one) => !/^(10|127)\.|^fd|^::1/.test(one),
-      probe: () => Promise.resolve(null),
-    },
+  checkSource(source(ip), {
+    resolver: names.fresh(),
+    blocklists: [list],
+    hostname: HELO,
+    returnPaths: [ours('send.acme.example')],
+    local: () => [],
+    isPublic: (one) => !/^(10|127)\.|^fd|^::1/.test(one),
+    probe: () => Promise.resolve(null),
     ...more,
   })
 const brief = ({ findings, ipv6 }: SourceHealth) => [
@@ -59,7 +63,7 @@ const brief = ({ findings, ipv6 }: SourceHealth) => [
 ]
 
 describe('the check of a sending IP', () => {
-  test('over IPv4 covers the address, reverse DNS and every blocklist', async () => {
+  test('the check over IPv4 covers the address, reverse DNS and every blocklist', async () => {
     expect(brief(await look('192.0.2.1'))).toEqual([
       'ok here:192.0.2.1',
       'ok ptr:192.0.2.1',
@@ -69,7 +73,7 @@ describe('the check of a sending IP', () => {
     expect(brief(await look('192.0.2.2'))[2]).toBe('failed blocklist:bl.test:192.0.2.2')
   })
 
-  test('over IPv6 also covers SPF, and both PTR and SPF must pass', async () => {
+  test('the check over IPv6 also covers SPF, and both PTR and SPF must pass', async () => {
     expect(brief(await look('2001:db8::1'))).toEqual([
       'ok here:2001:db8::1',
       'ok ptr:2001:db8::1',
@@ -88,7 +92,7 @@ describe('the check of a sending IP', () => {
     expect(brief(unclear).slice(3)).toEqual(['skipped spf:2001:db8::1:send.slow.example', 'ipv6 null'])
   })
 
-  test('behind a router uses the public address of the host name, and reports if there is none', async () => {
+  test('the check behind a router uses the public address of the host name, and reports if there is none', async () => {
     expect(brief(await look('10.0.0.2'))).toEqual([
       'ok here:10.0.0.2',
       'ok ptr:192.0.2.1',
@@ -104,7 +108,7 @@ describe('the check of a sending IP', () => {
     expect(brief(await look('fd00::2', { hostname: 'gone.example' })).at(-1)).toBe('ipv6 true')
   })
 
-  test('reports an address that is gone', async () => {
+  test('the check reports an address that is gone', async () => {
     const gone = await look('192.0.2.1', {
       probe: (ip) => Promise.resolve(`${ip} is not an address of this machine`),
     })
@@ -114,7 +118,7 @@ describe('the check of a sending IP', () => {
     })
   })
 
-  test("for the system's default address covers the machine's addresses", async () => {
+  test('the check of the system’s default address covers the machine’s addresses', async () => {
     const local = () => ['192.0.2.1', '2001:db8::1', '10.0.0.2']
     expect(brief(await look('auto', { local }))).toEqual([
       'ok ptr:192.0.2.1',
@@ -131,18 +135,21 @@ test("receivers see the machine's public addresses, or else those of the router"
   const found = (records: string[]) => ({ kind: 'found' as const, records, ttl: 1, authentic: false })
   const host: HostAnswers = { name: HELO, A: found(['192.0.2.1']), AAAA: found([]) }
   const isPublic = (ip: string) => !ip.startsWith('10.')
-  expect(seenAddresses('auto', host, ['10.0.0.2'], isPublic)).toEqual([
+  expect(determineVisibleAddresses('auto', host, ['10.0.0.2'], isPublic)).toEqual([
     { ip: '192.0.2.1', family: 4, behind: '10.0.0.2' },
   ])
-  expect(seenAddresses('auto', host, ['203.0.113.1', '10.0.0.2'], isPublic)).toEqual([
+  expect(determineVisibleAddresses('auto', host, ['203.0.113.1', '10.0.0.2'], isPublic)).toEqual([
     { ip: '203.0.113.1', family: 4, behind: null },
   ])
-  expect(seenAddresses('auto', host, [], isPublic)).toEqual([])
+  expect(determineVisibleAddresses('auto', host, [], isPublic)).toEqual([])
 })
 
 const finding = (id: string, status: Finding['status'], found: string = status): Finding => ({
-  ...{ id, title: id, status },
-  ...{ found, advice: null },
+  id,
+  title: id,
+  status,
+  found,
+  advice: null,
 })
 const health = (...findings: Finding[]): SourceHealth => ({ findings, ipv6: null })
 
@@ -151,14 +158,14 @@ describe('the state of a sending IP', () => {
   const because = (stateReason: string) => ({ state: 'suspended', stateReason, suspendedBy: 'check' })
   const other = source('192.0.2.9')
 
-  test('becomes suspended when the address is gone, and active when it is back', () => {
+  test('a sending IP is suspended when its address is gone, and active when the address is back', () => {
     const gone = health(finding('here:192.0.2.1', 'failed', 'It is gone.'))
     expect(decideState(source('192.0.2.1'), gone, [])).toEqual(because('It is gone.'))
     const before = source('192.0.2.1', { ...because('It is gone.') } as Partial<Source>)
     expect(decideState(before, health(finding('here:192.0.2.1', 'ok')), [])).toEqual(active)
   })
 
-  test('becomes suspended by a listing only while another IP can take over its mail', () => {
+  test('a listing suspends a sending IP only while another IP can take over its mail', () => {
     const listed = health(finding('blocklist:bl.test:192.0.2.1', 'failed', 'It is listed.'))
     expect(decideState(source('192.0.2.1'), listed, [other])).toEqual(because('It is listed.'))
     expect(decideState(source('192.0.2.1', { pool: 'news' }), listed, [other])).toEqual(
@@ -171,7 +178,7 @@ describe('the state of a sending IP', () => {
     expect(decideState(source('192.0.2.1'), warned, [other])).toEqual(active)
   })
 
-  test('becomes suspended over IPv6 without PTR or SPF, but not over IPv4', () => {
+  test('missing PTR or SPF suspends an IPv6 address, but not an IPv4 address', () => {
     const unfit = health(finding('ptr:2001:db8::1', 'failed', 'No PTR.'))
     expect(decideState(source('2001:db8::1'), unfit, [])).toEqual(because('No PTR.'))
     expect(decideState(source('192.0.2.1'), health(finding('ptr:192.0.2.1', 'failed')), [other])).toEqual(
@@ -179,7 +186,7 @@ describe('the state of a sending IP', () => {
     )
   })
 
-  test('stays suspended despite checks if an operator suspended it', () => {
+  test('a sending IP suspended by an operator stays suspended whatever the checks find', () => {
     const ended = {
       state: 'suspended',
       stateReason: 'An operator suspended it.',
@@ -202,26 +209,28 @@ test('earlier findings are kept while DNS does not answer', () => {
     ],
     ipv6: null,
   }
-  const kept = keepKnown(before, now, '2001:db8::1')
+  const kept = mergeHealth(before, now, '2001:db8::1')
   expect(kept.findings.map(({ found }) => found)).toEqual(['listed', 'ok', 'skipped'])
   expect(kept.ipv6).toBe(true)
-  expect(keepKnown(null, now, '2001:db8::1')).toEqual(now)
+  expect(mergeHealth(null, now, '2001:db8::1')).toEqual(now)
 })
 
 test('the next check is in an hour, or 15 minutes while something is wrong, with 10% jitter', () => {
   const well = health(finding('ptr', 'warning'))
-  expect(nextLook({ suspendedBy: null }, well, 0, 0.5)).toBe(3_600_000)
-  expect(nextLook({ suspendedBy: null }, well, 0, 0)).toBe(3_240_000)
-  expect(nextLook({ suspendedBy: 'check' }, well, 0, 0.5)).toBe(900_000)
-  expect(nextLook({ suspendedBy: 'operator' }, health(finding('ptr', 'failed')), 0, 0.5)).toBe(900_000)
+  expect(computeNextCheck({ suspendedBy: null }, well, 0, 0.5)).toBe(3_600_000)
+  expect(computeNextCheck({ suspendedBy: null }, well, 0, 0)).toBe(3_240_000)
+  expect(computeNextCheck({ suspendedBy: 'check' }, well, 0, 0.5)).toBe(900_000)
+  expect(computeNextCheck({ suspendedBy: 'operator' }, health(finding('ptr', 'failed')), 0, 0.5)).toBe(
+    900_000,
+  )
 })
 
 test('only verified domains affect the IPv6 check', () => {
   const domain = (name: string, status: 'verified' | 'partially_failed') =>
     ({ domain: { name, returnPath: 'send', status }, otherTeam: null }) as TeamDomain
-  expect(returnPathsOf([domain('a.example', 'verified'), domain('b.example', 'partially_failed')])).toEqual([
-    ours('send.a.example'),
-  ])
+  expect(listReturnPaths([domain('a.example', 'verified'), domain('b.example', 'partially_failed')])).toEqual(
+    [ours('send.a.example')],
+  )
 })
 
 test("SPF of another team's domain only causes a warning, and IPv6 stays usable", async () => {
@@ -245,11 +254,11 @@ test("SPF of another team's domain only causes a warning, and IPv6 stays usable"
 
 describe('reconciling sending IPs with the configuration', () => {
   const plan = (sources: Source[], configured: string[], warmUp = false) => {
-    const { add, remove } = differences(sources, { configured, warmUp }, 7)
+    const { add, remove } = diffSources(sources, { configured, warmUp }, 7)
     return [add.map(({ ip, warmUpSince }) => `${ip} ${warmUpSince}`), remove]
   }
 
-  test('adds and removes configured addresses in normalized form', () => {
+  test('reconciling adds and removes configured addresses in normalized form', () => {
     expect(plan([source('auto')], ['192.0.2.1', '2001:DB8:0::1'])).toEqual([
       ['192.0.2.1 null', '2001:db8::1 null'],
       [],
@@ -258,7 +267,7 @@ describe('reconciling sending IPs with the configuration', () => {
     expect(plan([], ['192.0.2.1'], true)).toEqual([['192.0.2.1 7'], []])
   })
 
-  test("keeps added addresses and the system's default address", () => {
+  test('reconciling keeps added addresses and the system’s default address', () => {
     expect(plan([source('192.0.2.5', { origin: 'operator' }), source('auto')], [])).toEqual([[], []])
   })
 })

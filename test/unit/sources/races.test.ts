@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSourceBook, type SourceBook } from '../../../appliance/sources/sources.ts'
+import { createSourceRegistry, type SourceRegistry } from '../../../appliance/sources/sources.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { T0 } from '../../contract/fixtures.ts'
@@ -20,16 +20,20 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-const open = (on: Storage): SourceBook =>
-  createSourceBook({
-    ...{ storage: on, nodeId: 'here', clock, hostname: 'mail.example' },
-    ...{ configured: [], warmUp: false },
+const open = (on: Storage): SourceRegistry =>
+  createSourceRegistry({
+    storage: on,
+    nodeId: 'here',
+    clock,
+    hostname: 'mail.example',
+    configured: [],
+    warmUp: false,
   })
 
 const ips = async () => (await storage.listSources({}, T0)).map(({ ip }) => ip)
 
 /** Creates a book. After its first read of the sources, another process changes them. */
-function interrupted(meanwhile: () => Promise<unknown>): SourceBook {
+function interrupted(meanwhile: () => Promise<unknown>): SourceRegistry {
   let once = true
   const first = async () => {
     if (once) await meanwhile()

@@ -5,14 +5,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Source } from '../../../appliance/mail/source.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { makeTeam, newDomain } from '../../contract/fixtures.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { list, startNames, type Names } from '../insights/fixtures.ts'
 import { PATIENCE } from '../../world/patience.ts'
 import {
-  createSourceBook,
-  type SourceBook,
+  createSourceRegistry,
+  type SourceRegistry,
   createSourceWatcher,
   type SourceWatcher,
 } from '../../../appliance/sources/sources.ts'
@@ -23,7 +23,7 @@ const clock = createTestClock()
 const gone = new Set<string>()
 let names: Names
 let storage: Storage
-let book: SourceBook
+let book: SourceRegistry
 let watcher: SourceWatcher
 let changes = 0
 
@@ -36,14 +36,22 @@ beforeAll(async () => {
   })
   storage = await openSqlite({ dataDir: folder })
   const configured = ['192.0.2.1', '192.0.2.2']
-  book = createSourceBook({ storage, nodeId: 'here', clock, hostname: HELO, configured, warmUp: false })
+  book = createSourceRegistry({ storage, nodeId: 'here', clock, hostname: HELO, configured, warmUp: false })
   await book.reconcile()
   watcher = createSourceWatcher({
-    ...{ storage, book, clock, log: silentLogger(), random: () => 0.5, pollMs: 60_000 },
+    storage,
+    book,
+    clock,
+    log: createSilentLogger(),
+    random: () => 0.5,
+    pollMs: 60_000,
     look: () => ({
       // Each check uses a new resolver, because caching isn't tested here.
       resolver: { resolve: (name, type) => names.fresh().resolve(name, type) },
-      ...{ blocklists: [list], hostname: HELO, local: () => [], isPublic: () => true },
+      blocklists: [list],
+      hostname: HELO,
+      local: () => [],
+      isPublic: () => true,
       probe: (ip) => Promise.resolve(gone.has(ip) ? `${ip} is not an address of this machine` : null),
     }),
     onChange: () => void changes++,
@@ -100,7 +108,7 @@ test('a listed IP is suspended within the hour, and resumed soon after the listi
   expect(changes).toBe(2)
 })
 
-test('one of two listed IPs stays active', async () => {
+test('only one of two listed IPs is suspended', async () => {
   names.dns.set('1.2.0.192.bl.test', { A: '127.0.0.2' })
   names.dns.set('2.2.0.192.bl.test', { A: '127.0.0.2' })
   await later(3_600_000)
@@ -111,7 +119,7 @@ test('one of two listed IPs stays active', async () => {
   await until((sources) => sources.every(({ state }) => state === 'active'))
 })
 
-test('an IP whose address is gone is suspended, and one suspended by an operator stays so', async () => {
+test('suspends an IP whose address is gone; an IP suspended by an operator stays suspended', async () => {
   gone.add('192.0.2.1')
   await book.change('192.0.2.2', { suspended: true })
   await later(3_600_000)

@@ -1,7 +1,7 @@
 /** Makes a backup next to a data directory. Stops when the archive starts to grow, to be killed there. */
 import { watch } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { backUp } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { createBackupArchive } from '../../../appliance/storage/sqlite/sqlite.ts'
 
 const dataDir = process.argv[2]!
 const folder = dirname(dataDir)
@@ -12,4 +12,4 @@ watch(folder, (_event, name) => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 })
 const options = { dataDir, file: join(folder, 'backup'), bodies: true, verify: true, version: '0.1.0' }
-await backUp({ ...options, configuration: [] }, Date.now())
+await createBackupArchive({ ...options, configuration: [] }, Date.now())

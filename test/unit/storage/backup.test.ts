@@ -7,7 +7,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import {
-  backUp,
+  createBackupArchive,
   listSnapshots,
   openSqlite,
   restore,
@@ -16,9 +16,9 @@ import {
 import { tarEnd, tarHeader, tarPadding } from '../../../appliance/storage/backup/archive.ts'
 import {
   applyMigrations,
-  missing,
+  findMissingMigrations,
   shippedMigrations,
-  snapshotBefore,
+  createSnapshot,
 } from '../../../appliance/storage/sqlite/migrate.ts'
 import { newAutomation } from '../../contract/automations.contract.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from '../../contract/fixtures.ts'
@@ -34,7 +34,11 @@ async function place(): Promise<{ dataDir: string; file: string; target: string;
 }
 
 const options = (dataDir: string, file: string) => ({
-  ...{ dataDir, file, bodies: true, verify: true, version: '0.1.0' },
+  dataDir,
+  file,
+  bodies: true,
+  verify: true,
+  version: '0.1.0',
   configuration: [{ name: 'config/posthaste.toml' as const, bytes: Buffer.from('hostname = "x.test"\n') }],
 })
 
@@ -54,13 +58,20 @@ async function filled(dataDir: string) {
 const dueAfter = (storage: SqliteStorage) => storage.lease(leaseArgs({ owner: 'two' }), T0 + DAY)
 
 describe('a backup', () => {
-  test('includes returned messages and large received email, unless made without bodies', async () => {
+  test('a backup includes returned messages and large received email, unless made without bodies', async () => {
     const { dataDir, file, target, folder } = await place()
     const { storage, team, done } = await filled(dataDir)
     const bytes = new Uint8Array(Buffer.from('No such user.'))
     const message = {
-      ...{ id: newId(T0), receivedAt: T0, mailFrom: '', rcptTo: done.returnPath, ip: '192.0.2.1' },
-      ...{ helo: 'mx.x.example', tls: null, size: bytes.length, bytes },
+      id: newId(T0),
+      receivedAt: T0,
+      mailFrom: '',
+      rcptTo: done.returnPath,
+      ip: '192.0.2.1',
+      helo: 'mx.x.example',
+      tls: null,
+      size: bytes.length,
+      bytes,
     }
     const limits = { emailMessages: 10, emailBytes: 1e6, teamBytes: 1e6, allBytes: 1e6 }
     await storage.keepReturned({ emailId: done.id, message, limits }, T0)
@@ -68,8 +79,8 @@ describe('a backup', () => {
     const received = { ...newReceived(receiver, { size: LARGE }), bytes: Buffer.alloc(LARGE, 9) }
     const most = { messages: 1, bytes: LARGE }
     await storage.keepReceivedEmails({ emails: [received], limits: most }, T0)
-    await backUp(options(dataDir, file), T0)
-    await backUp({ ...options(dataDir, `${file}-2`), bodies: false }, T0)
+    await createBackupArchive(options(dataDir, file), T0)
+    await createBackupArchive({ ...options(dataDir, `${file}-2`), bodies: false }, T0)
     await storage.close()
     const list = async (from: string, to: string) => {
       await restore({ file: from, dataDir: to, by }, T0)
@@ -83,14 +94,14 @@ describe('a backup', () => {
     expect(await list(`${file}-2`, join(folder, 'second'))).toEqual([[], undefined])
   })
 
-  test('of a running appliance is complete, and restores queued mail on hold', async () => {
+  test('a backup of a running server is complete, and restores queued mail on hold', async () => {
     const { dataDir, file, target, folder } = await place()
     const { storage, team, done, waits, large } = await filled(dataDir)
     await mkdir(join(dataDir, 'tls'))
     await writeFile(join(dataDir, 'tls', 'self-signed.json'), '{}')
     const automation = newAutomation(team.id, 'user.created')
     await storage.createAutomation({ automation, most: 9 }, T0)
-    const { about, verified, size } = await backUp(options(dataDir, file), T0)
+    const { about, verified, size } = await createBackupArchive(options(dataDir, file), T0)
     expect(about).toMatchObject({ version: '0.1.0', createdAt: T0, bodies: true })
     expect(about.counts).toMatchObject({ emails: 3, waiting: 2, messages: 3 })
     expect(verified).toBe(true)
@@ -104,7 +115,12 @@ describe('a backup', () => {
       about,
     })
     expect((await readdir(target)).sort()).toEqual([
-      ...['daemon.lock', 'daemon.pid', 'messages', 'posthaste.db', 'restored-config', 'tls'],
+      'daemon.lock',
+      'daemon.pid',
+      'messages',
+      'posthaste.db',
+      'restored-config',
+      'tls',
     ])
     expect(await readFile(join(target, 'restored-config', 'posthaste.toml'), 'utf8')).toBe(
       'hostname = "x.test"\n',
@@ -113,15 +129,20 @@ describe('a backup', () => {
     expect(await dueAfter(restored)).toEqual([])
     const ref = { teamId: team.id, id: automation.id }
     expect(await restored.getAutomation(ref, T0)).toMatchObject({
-      ...{ status: 'disabled', stopReason: expect.stringContaining('restored from a backup') as string },
+      status: 'disabled',
+      stopReason: expect.stringContaining('restored from a backup') as string,
     })
     expect(Buffer.from((await restored.getMessage({ emailId: large.id }, T0))!)).toEqual(large.message)
     expect(Buffer.from((await restored.getMessage({ emailId: done.id }, T0))!)).toEqual(done.message)
     expect(await restored.listAudit({ limit: 10 }, T0)).toMatchObject({
       items: [
         {
-          ...{ action: 'backup.restore', actor: 'root', actorKind: 'command', teamId: null },
-          ...{ target: 'backup', after: { held: 2, reports_given_up: 0 } },
+          action: 'backup.restore',
+          actor: 'root',
+          actorKind: 'command',
+          teamId: null,
+          target: 'backup',
+          after: { held: 2, reports_given_up: 0 },
           details: { command: 'restore', arguments: [file], backup_made_at: new Date(T0).toISOString() },
         },
         { action: 'queue.hold', actor: 'restore', after: { count: 2 } },
@@ -136,7 +157,7 @@ describe('a backup', () => {
     await restored.close()
   })
 
-  test('contains no usable session or sign-in link', async () => {
+  test('a backup contains no usable session or sign-in link', async () => {
     const { dataDir, file, target } = await place()
     const storage = await openSqlite({ dataDir })
     const { team, user } = await makeTeam(storage)
@@ -146,7 +167,7 @@ describe('a backup', () => {
     await storage.createSession({ ...session, ...about, lastSeenAt: T0, provedAt: T0 }, T0)
     const link = { tokenHash: 'link', kind: 'reset', userId: user.id, data: {} } as const
     await storage.createTicket({ ...link, ...times }, T0)
-    await backUp(options(dataDir, file), T0)
+    await createBackupArchive(options(dataDir, file), T0)
     // The session was ended and the link used after the backup was made.
     await storage.endSessions({ userId: user.id, keep: null }, T0)
     await storage.close()
@@ -158,10 +179,10 @@ describe('a backup', () => {
     await restored.close()
   })
 
-  test('is an archive that tar can unpack', async () => {
+  test('a backup is an archive that tar can unpack', async () => {
     const { dataDir, file } = await place()
     const { storage, large } = await filled(dataDir)
-    await backUp(options(dataDir, file), T0)
+    await createBackupArchive(options(dataDir, file), T0)
     await storage.close()
     const names = execFileSync('tar', ['-tzf', file], { encoding: 'utf8' }).trim().split('\n')
     expect(names).toEqual([
@@ -173,10 +194,10 @@ describe('a backup', () => {
     ])
   })
 
-  test('without bodies keeps those of queued mail, which is needed to send it', async () => {
+  test('a backup without bodies keeps those of queued mail, which are needed to send it', async () => {
     const { dataDir, file, target } = await place()
     const { storage, team, done, waits, large } = await filled(dataDir)
-    const { about } = await backUp({ ...options(dataDir, file), bodies: false }, T0)
+    const { about } = await createBackupArchive({ ...options(dataDir, file), bodies: false }, T0)
     expect(about.counts).toMatchObject({ emails: 3, messages: 2 })
     await storage.close()
     await restore({ by, file, dataDir: target }, T0)
@@ -191,7 +212,7 @@ describe('a backup', () => {
     await restored.close()
   })
 
-  test('is consistent while mail is accepted', async () => {
+  test('a backup is consistent even if mail is accepted meanwhile', async () => {
     const { dataDir, file, target } = await place()
     const { storage, team } = await filled(dataDir)
     let running = true
@@ -203,7 +224,7 @@ describe('a backup', () => {
         })
       return count
     })()
-    const { about } = await backUp({ ...options(dataDir, file), verify: true }, T0)
+    const { about } = await createBackupArchive({ ...options(dataDir, file), verify: true }, T0)
     running = false
     expect(await sending).toBeGreaterThan(0)
     await storage.close()
@@ -211,26 +232,28 @@ describe('a backup', () => {
     expect(await restore({ by, file, dataDir: target }, T0)).toMatchObject({ held: about.counts.waiting })
   })
 
-  test('does not overwrite a file, and requires a database', async () => {
+  test('a backup does not overwrite a file, and requires a database', async () => {
     const { dataDir, file } = await place()
-    await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`no database in ${dataDir}`)
+    await expect(createBackupArchive(options(dataDir, file), T0)).rejects.toThrow(`no database in ${dataDir}`)
     const { storage } = await filled(dataDir)
     await storage.close()
     await writeFile(file, 'mine')
-    await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`${file} already exists`)
+    await expect(createBackupArchive(options(dataDir, file), T0)).rejects.toThrow(`${file} already exists`)
     expect(await readFile(file, 'utf8')).toBe('mine')
   })
 
-  test('fails if a message file that the database refers to is missing', async () => {
+  test('a backup fails if a message file that the database refers to is missing', async () => {
     const { dataDir, file, folder } = await place()
     const { storage, large } = await filled(dataDir)
     await rm(join(dataDir, 'messages', large.id.slice(-2), large.id))
-    await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`The message of email ${large.id}`)
+    await expect(createBackupArchive(options(dataDir, file), T0)).rejects.toThrow(
+      `The message of email ${large.id}`,
+    )
     await storage.close()
     expect(await readdir(folder)).toEqual(['data'])
   })
 
-  test('that is killed leaves no file under its final name, and the next one cleans up', async () => {
+  test('a killed backup leaves no file under its final name, and the next one cleans up', async () => {
     const { dataDir, file, folder } = await place()
     const { storage } = await filled(dataDir)
     await storage.close()
@@ -240,7 +263,7 @@ describe('a backup', () => {
     const left = await readdir(folder)
     expect(left).not.toContain('backup')
     expect(left.some((name) => name.startsWith('backup.partial-'))).toBe(true)
-    await backUp(options(dataDir, file), T0)
+    await createBackupArchive(options(dataDir, file), T0)
     expect((await readdir(folder)).sort()).toEqual(['backup', 'data'])
   })
 })
@@ -249,12 +272,12 @@ describe('a restore', () => {
   const made = async () => {
     const where = await place()
     const { storage } = await filled(where.dataDir)
-    await backUp(options(where.dataDir, where.file), T0)
+    await createBackupArchive(options(where.dataDir, where.file), T0)
     await storage.close()
     return where
   }
 
-  test('rejects a directory in use and leaves it unchanged', async () => {
+  test('a restore rejects a directory in use and leaves it unchanged', async () => {
     const { file, dataDir, target } = await made()
     await expect(restore({ by, file, dataDir }, T0)).rejects.toThrow('is not empty')
     await mkdir(target)
@@ -273,17 +296,17 @@ describe('a restore', () => {
         await writeFile(file, gzipSync(bytes))
       },
     ],
-  ])('rejects a backup %s, and can be repeated', async (_what, damage) => {
+  ])('a restore rejects a backup %s, and can be repeated', async (_what, damage) => {
     const { file, target, dataDir, folder } = await made()
     await damage(file)
     await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`${file} could not be restored`)
     expect((await readdir(target)).filter((name) => !name.startsWith('daemon.'))).toEqual([])
     const second = join(folder, 'second')
-    await backUp(options(dataDir, second), T0)
+    await createBackupArchive(options(dataDir, second), T0)
     expect(await restore({ by, file: second, dataDir: target }, T0)).toMatchObject({ held: 2 })
   })
 
-  test('that is killed leaves an unusable data directory, which the next restore completes', async () => {
+  test('a killed restore leaves an unusable data directory, which the next restore completes', async () => {
     const { file, target } = await made()
     const { child, lines } = runChild('restore-child.ts', file)
     for await (const line of lines) if (line === 'begun') break
@@ -299,7 +322,7 @@ describe('a restore', () => {
     ['../escape', 'it contains ../escape'],
     ['/etc/passwd', 'it contains /etc/passwd'],
     ['messages/../../x', 'it contains messages/../../x'],
-  ])('rejects an entry outside its directory: %s', async (name, words) => {
+  ])('a restore rejects an entry outside its directory: %s', async (name, words) => {
     const { file, folder, target } = await place()
     const mark = Buffer.from('{"format":1}')
     const parts = [mark, Buffer.from('evil')].flatMap((bytes, at) => [
@@ -312,7 +335,7 @@ describe('a restore', () => {
     expect((await readdir(folder)).sort()).toEqual(['backup', 'new'])
   })
 
-  test('fails without creating a directory if the file does not exist', async () => {
+  test('a restore fails without creating a directory if the file does not exist', async () => {
     const { file, folder, target } = await place()
     await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`No such file: ${file}.`)
     await mkdir(file)
@@ -320,7 +343,7 @@ describe('a restore', () => {
     expect(await readdir(folder)).toEqual(['backup'])
   })
 
-  test('rejects a file that is no backup or from a newer version', async () => {
+  test('a restore rejects a file that is not a backup, or is from a newer version', async () => {
     const { file, target } = await place()
     await writeFile(file, 'hello')
     await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(
@@ -346,8 +369,8 @@ test('a tar header encodes sizes above 8 GB in base 256', () => {
   expect(createHash('sha256').update(header).digest('hex')).toHaveLength(64)
 })
 
-describe('before migrations', () => {
-  test('the whole database is copied', async () => {
+describe('copies before migrations', () => {
+  test('copies the whole database before a migration', async () => {
     const { dataDir } = await place()
     await mkdir(dataDir)
     const shipped = shippedMigrations()
@@ -362,7 +385,7 @@ describe('before migrations', () => {
     const old = new Database(join(dataDir, 'posthaste.db'))
     applyMigrations(old, shipped)
     old.exec("insert into teams (id, name, created_at) values ('t', 'Before', 0)")
-    snapshotBefore(old, missing(old, all), T0)
+    createSnapshot(old, findMissingMigrations(old, all), T0)
     applyMigrations(old, all)
     const [snapshot, ...others] = listSnapshots(dataDir)
     expect(others).toEqual([])
@@ -373,27 +396,29 @@ describe('before migrations', () => {
     expect(db.prepare('select name from teams').pluck().all()).toEqual(['Before'])
     db.close()
     // Nothing to upgrade, so nothing is copied.
-    snapshotBefore(old, missing(old, all), T0 + MINUTE)
+    createSnapshot(old, findMissingMigrations(old, all), T0 + MINUTE)
     old.close()
     expect(listSnapshots(dataDir)).toHaveLength(1)
   })
 
-  test('the copies of the last two upgrades are kept, and a new database is not copied', async () => {
+  test('keeps the copies of the last two upgrades, and does not copy a new database', async () => {
     const { dataDir } = await place()
     await mkdir(dataDir)
     const db = new Database(join(dataDir, 'posthaste.db'))
     const all = [1, 2, 3, 4].map((number) => ({
-      ...{ number, name: `step_${number}`, checksum: `${number}` },
+      number,
+      name: `step_${number}`,
+      checksum: `${number}`,
       sql:
         number === 1
           ? 'create table migrations (number integer primary key, name text, checksum text, applied_at integer)'
           : `create table step_${number} (id text)`,
     }))
-    snapshotBefore(db, all, T0)
+    createSnapshot(db, all, T0)
     expect(listSnapshots(dataDir)).toEqual([])
     for (let count = 1; count <= 3; count++) {
       applyMigrations(db, all.slice(0, count))
-      snapshotBefore(db, all.slice(count), T0 + count * MINUTE)
+      createSnapshot(db, all.slice(count), T0 + count * MINUTE)
     }
     db.close()
     expect(listSnapshots(dataDir).map(({ schema }) => schema)).toEqual([2, 3])

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import type { Bodies } from '../../../appliance/storage/bodies.ts'
+import type { LargeMessageStore } from '../../../appliance/storage/bodies.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createErasures } from '../../../appliance/senders/senders.ts'
 import { DAY, makeTeam, newEmail, putArgs, putEmail, T0 } from '../../contract/fixtures.ts'
@@ -12,7 +12,7 @@ function createMemory() {
   const kept = new Map<string, Uint8Array>()
   /** Messages whose files seem to be lost. */
   const missing = new Set<string>()
-  const bodies: Bodies = {
+  const bodies: LargeMessageStore = {
     largestRow: 256 * 1024,
     begin: async () => undefined,
     async put(id, bytes) {
@@ -49,7 +49,7 @@ beforeEach(async () => {
 })
 afterEach(() => storage.close())
 
-test('large messages go to the configured body store, small ones stay in the database', async () => {
+test('stores large messages in the configured body store, and small ones in the database', async () => {
   const { team } = await makeTeam(storage)
   const small = await putEmail(storage, team.id, ['a@x.test'])
   const { id } = await putEmail(storage, team.id, ['a@x.test'], T0, { message: large(7) })
@@ -58,7 +58,7 @@ test('large messages go to the configured body store, small ones stay in the dat
   expect((await storage.getMessage({ emailId: small.id }, T0))!.byteLength).toBe(small.message.byteLength)
 })
 
-test('body-store messages are deleted when their email is rejected or removed', async () => {
+test('deletes messages from the body store when their email is rejected or removed', async () => {
   const foreign = newEmail(newId(T0), ['a@x.test'], T0, { message: large(1) })
   await expect(storage.put(putArgs(foreign), T0)).rejects.toThrow('FOREIGN KEY')
   expect(memory.kept.size).toBe(0)
@@ -69,7 +69,7 @@ test('body-store messages are deleted when their email is rejected or removed', 
   expect([count, memory.kept.size]).toEqual([1, 0])
 })
 
-test('the next start deletes stored bodies without a row', async () => {
+test('the next start deletes stored bodies that have no row', async () => {
   const { team } = await makeTeam(storage)
   const { id } = await putEmail(storage, team.id, ['a@x.test'], T0, { message: large(3) })
   memory.kept.set(newId(T0), large(4))
@@ -87,7 +87,7 @@ describe('received email in the body store', () => {
     bytes,
   })
 
-  test('keeps large messages outside the database until retention removes them', async () => {
+  test('stores large received messages outside the database until retention removes them', async () => {
     const to = await makeReceiver(storage)
     const [one, two] = [withBytes(to, large(5)), newReceived(to)]
     expect(await keep(one, two)).toBe('kept')
@@ -101,7 +101,7 @@ describe('received email in the body store', () => {
     expect(memory.kept.size).toBe(0)
   })
 
-  test('stores nothing for email that is rejected or whose bodies are not kept', async () => {
+  test('stores nothing for received email that is rejected or whose bodies are not stored', async () => {
     const to = await makeReceiver(storage)
     const limits = { messages: 10, bytes: 100 }
     expect(await storage.keepReceivedEmails({ emails: [withBytes(to, large(1))], limits }, T0)).toBe('full')
@@ -112,7 +112,7 @@ describe('received email in the body store', () => {
     expect([found?.hasContent, memory.kept.size]).toEqual([false, 0])
   })
 
-  test('is kept by the cleanup at startup', async () => {
+  test('the cleanup at startup keeps received email', async () => {
     const to = await makeReceiver(storage)
     const email = withBytes(to, large(3))
     await keep(email)
@@ -122,7 +122,7 @@ describe('received email in the body store', () => {
     await expect.poll(() => [...memory.kept.keys()]).toEqual([email.id])
   })
 
-  test('is searched for the address by an erasure, and only matching messages are removed', async () => {
+  test('an erasure searches received email for the address, and removes only matching messages', async () => {
     const to = await makeReceiver(storage)
     const filler = Buffer.from(`${'x'.repeat(998)}\r\n`.repeat(300))
     const naming = (address: string) =>

@@ -1,7 +1,7 @@
 /** A thread that opens and then crashes on the first call. */
-import { serve } from '../../../appliance/storage/engine/thread.ts'
+import { runThread } from '../../../appliance/storage/engine/thread.ts'
 
-serve(() => ({
+runThread(() => ({
   most: 1,
   methods: [],
   execute() {

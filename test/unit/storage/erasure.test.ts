@@ -2,12 +2,12 @@ import Database from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { noCounts } from '../../../appliance/mail/erasure.ts'
+import { createErasureCounts } from '../../../appliance/mail/erasure.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { createErasures } from '../../../appliance/senders/senders.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { NewEmail, ErasureCounts } from '../../../appliance/storage/storage.ts'
-import { removeUnkept } from '../../../appliance/housekeeping/housekeeping.ts'
+import { removeUnwantedBodies } from '../../../appliance/housekeeping/housekeeping.ts'
 import { cause, change, DAY, leaseArgs, makeTeam, newAttempt, putEmail, T0 } from '../../contract/fixtures.ts'
 import { kill, makePlace, runChild } from './places.ts'
 
@@ -46,39 +46,63 @@ async function bounce(storage: SqliteStorage, email: NewEmail): Promise<void> {
   const attempt = newAttempt(email, [id])
   attempt.transcript.steps[0] = {
     ...attempt.transcript.steps[0]!,
-    ...{ sent: `RCPT TO:<${ADA}> ORCPT=rfc822;${ADA}`, reply: said.reply },
+    sent: `RCPT TO:<${ADA}> ORCPT=rfc822;${ADA}`,
+    reply: said.reply,
   }
   const data = { recipient: ADA, cause: said }
   const bounced = {
     ...change(id, 'bounced', 'email.bounced'),
-    ...{ cause: said, event: { id: newId(T0), type: 'email.bounced' as const, data } },
+    cause: said,
+    event: { id: newId(T0), type: 'email.bounced' as const, data },
   }
   await storage.settle({ owner: 'one', attempt, changes: [bounced] }, T0)
 }
 
 const requestOf = (teamId: string, email: NewEmail) => ({
-  ...{ id: newId(T0), teamId, apiKeyId: newId(T0), method: 'POST', status: 200, durationMs: 1 },
-  ...{ ip: '192.0.2.1', userAgent: null, createdAt: T0, emailIds: [email.id] },
-  ...{ query: `to=${ADA}`, enhanced: null, message: `${ADA} is suppressed` },
+  id: newId(T0),
+  teamId,
+  apiKeyId: newId(T0),
+  method: 'POST',
+  status: 200,
+  durationMs: 1,
+  ip: '192.0.2.1',
+  userAgent: null,
+  createdAt: T0,
+  emailIds: [email.id],
+  query: `to=${ADA}`,
+  enhanced: null,
+  message: `${ADA} is suppressed`,
   endpoint: '/suppressions/Ada.Lovelace%40x.example',
   requestBody: JSON.stringify({ to: `Ada <${ADA}>`, html: 'dear ada' }),
   responseBody: JSON.stringify({ message: `line\n${ADA} is suppressed` }),
 })
 
 const suppression = (teamId: string, email: string) => ({
-  ...{ id: newId(T0), teamId, email, origin: 'bounce' as const, sourceId: null, createdAt: T0 },
-  ...{ reason: `${email} bounced`, reply: `550 ${email}` },
+  id: newId(T0),
+  teamId,
+  email,
+  origin: 'bounce' as const,
+  sourceId: null,
+  createdAt: T0,
+  reason: `${email} bounced`,
+  reply: `550 ${email}`,
 })
 
 const received = (text: string, mailFrom = '') => ({
-  ...{ id: newId(T0), receivedAt: T0, mailFrom, rcptTo: 'postmaster@mail.example.com' },
-  ...{ ip: '192.0.2.1', helo: 'mx.x.example', tls: null, size: text.length },
+  id: newId(T0),
+  receivedAt: T0,
+  mailFrom,
+  rcptTo: 'postmaster@mail.example.com',
+  ip: '192.0.2.1',
+  helo: 'mx.x.example',
+  tls: null,
+  size: text.length,
   bytes: new Uint8Array(Buffer.from(text)),
 })
 const LIMITS = { emailMessages: 10, emailBytes: 1e6, teamBytes: 1e6, allBytes: 1e6 }
 
 describe('erasing an address', () => {
-  test('removes returned and postmaster messages that contain it', async () => {
+  test('an erasure removes returned and postmaster messages that contain the address', async () => {
     const { storage, dataDir, teamId } = await open()
     const keep = async (emailId: string, text: string) => {
       const message = received(text)
@@ -108,7 +132,7 @@ describe('erasing an address', () => {
     expect(late).toMatchObject({ hasContent: false })
   })
 
-  test('removes it from the whole database, and keeps the outcome without it', async () => {
+  test('an erasure removes the address from the whole database, and keeps the outcomes without it', async () => {
     const { storage, dataDir, teamId } = await open()
     const to = { to: [`Ada King <Ada.Lovelace@x.example>`], headers: [{ name: 'X-For', value: ADA }] }
     const sent = await putEmail(storage, teamId, [ADA], T0, { ...to, message: LARGE })
@@ -120,8 +144,14 @@ describe('erasing an address', () => {
     await storage.addSuppressions({ teamId, suppressions: [suppression(teamId, ADA)] }, T0)
     const erasures = createErasures({ storage, clock })
     const counts = {
-      ...noCounts(),
-      ...{ deliveries: 1, emails: 2, recipients: 2, bodies: 2, requests: 1, suppressions: 1, attempts: 1 },
+      ...createErasureCounts(),
+      deliveries: 1,
+      emails: 2,
+      recipients: 2,
+      bodies: 2,
+      requests: 1,
+      suppressions: 1,
+      attempts: 1,
     }
 
     const before = everything(dataDir)
@@ -163,20 +193,38 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('removes the contact, and keeps opt-outs and consents under a hash', async () => {
+  test('an erasure removes the contact, and keeps opt-outs and consents under a hash', async () => {
     const { storage, dataDir, teamId } = await open()
     const act = {
-      ...{ origin: 'person' as const, via: 'one_click', source: null, wording: null, lifts: true },
-      ...{ ip: '192.0.2.77', userAgent: 'Mail of Ada King' },
+      origin: 'person' as const,
+      via: 'one_click',
+      source: null,
+      wording: null,
+      lifts: true,
+      ip: '192.0.2.77',
+      userAgent: 'Mail of Ada King',
     }
     const given = { firstName: 'Ada', lastName: 'King', properties: { p1: 'countess' } }
     const contact = { id: newId(T0), teamId, email: ADA, ...given, segmentIds: [], topics: [] }
     await storage.saveContact({ contact, act: { ...act, origin: 'api' } }, T0)
     await storage.updateContact({ teamId, ref: { id: contact.id }, change: { unsubscribed: true }, act }, T0)
     const log = (body: object, endpoint: string) => ({
-      ...{ id: newId(T0), teamId, apiKeyId: newId(T0), method: 'PATCH', status: 200, durationMs: 1 },
-      ...{ ip: '192.0.2.1', userAgent: null, createdAt: T0, emailIds: [], query: null, enhanced: null },
-      ...{ message: null, endpoint, requestBody: JSON.stringify(body), responseBody: '{}' },
+      id: newId(T0),
+      teamId,
+      apiKeyId: newId(T0),
+      method: 'PATCH',
+      status: 200,
+      durationMs: 1,
+      ip: '192.0.2.1',
+      userAgent: null,
+      createdAt: T0,
+      emailIds: [],
+      query: null,
+      enhanced: null,
+      message: null,
+      endpoint,
+      requestBody: JSON.stringify(body),
+      responseBody: '{}',
     })
     const logs = [
       log({ last_name: 'King' }, `/contacts/${contact.id}`),
@@ -199,7 +247,8 @@ describe('erasing an address', () => {
     expect(await storage.countContacts({ teamId }, T0)).toEqual({ contacts: 0, unsubscribed: 0 })
     const again = { ...contact, id: newId(T0), unsubscribed: false }
     expect(await storage.saveContact({ contact: again, act: { ...act, lifts: false } }, T0)).toMatchObject({
-      ...{ kind: 'created', contact: { optOut: { origin: 'person', at: T0 } } },
+      kind: 'created',
+      contact: { optOut: { origin: 'person', at: T0 } },
     })
     const asked = { teamId, contactId: again.id, email: ADA }
     expect(await storage.listConsents(asked, T0)).toMatchObject([
@@ -208,7 +257,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('keeps the address suppressed, and the entry can be looked up and removed by address', async () => {
+  test('an erased address stays suppressed, and the entry can be looked up and removed by address', async () => {
     const { storage, teamId } = await open()
     await storage.addSuppressions({ teamId, suppressions: [suppression(teamId, ADA)] }, T0)
     const erasures = createErasures({ storage, clock })
@@ -226,7 +275,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('lets the email go to other recipients, and removes its body afterwards', async () => {
+  test('an email is still sent to other recipients after an erasure, and its body is removed afterwards', async () => {
     const { storage, teamId } = await open()
     const email = await putEmail(storage, teamId, ['bob@y.example', ADA], T0, {
       message: LARGE,
@@ -235,19 +284,21 @@ describe('erasing an address', () => {
     const erasures = createErasures({ storage, clock })
     const { id } = await erasures.begin({ teamId, address: ADA, actor })
     expect((await erasures.run({ teamId, id })).counts).toMatchObject({
-      ...{ deliveries: 1, bodies: 0, bodies_later: 1 },
+      deliveries: 1,
+      bodies: 0,
+      bodies_later: 1,
     })
     // The message is kept for the recipient that is still queued, but no longer shown.
     expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({
       content: { place: 'row', html: null, text: null },
     })
-    expect(await removeUnkept(storage, clock)).toBe(0)
+    expect(await removeUnwantedBodies(storage, clock)).toBe(0)
     expect(Buffer.from((await storage.getMessage({ emailId: email.id }, T0))!)).toEqual(LARGE)
     const leased = await storage.lease(leaseArgs(), T0)
     expect(leased.map(({ id: leasedId }) => leasedId)).toEqual([email.deliveries[0]!.id])
     const delivered = change(email.deliveries[0]!.id, 'delivered', 'email.delivered')
     await storage.settle({ owner: 'one', attempt: null, changes: [delivered] }, T0)
-    expect(await removeUnkept(storage, clock)).toBe(1)
+    expect(await removeUnwantedBodies(storage, clock)).toBe(1)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBe(undefined)
     expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({
       subject: '',
@@ -256,13 +307,13 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('does not affect other teams', async () => {
+  test('an erasure does not affect other teams', async () => {
     const { storage, teamId } = await open()
     const { team } = await makeTeam(storage)
     const email = await putEmail(storage, team.id, [ADA])
     const erasures = createErasures({ storage, clock })
     const { id } = await erasures.begin({ teamId, address: ADA, actor })
-    expect((await erasures.run({ teamId, id })).counts).toEqual(noCounts())
+    expect((await erasures.run({ teamId, id })).counts).toEqual(createErasureCounts())
     expect(await storage.getErasure({ teamId: team.id, id }, T0)).toBe(undefined)
     expect(await storage.getHistory({ teamId: team.id, id: email.id }, T0)).toMatchObject({
       deliveries: [{ recipient: ADA, state: 'waiting' }],
@@ -270,11 +321,11 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('works in steps of at most 2 MB of messages, so that other writes are not blocked', async () => {
+  test('an erasure processes at most 2 MB of messages per step, so that other writes are not blocked', async () => {
     const { storage, teamId } = await open()
     for (let count = 0; count < 400; count++)
       await putEmail(storage, teamId, [ADA], T0 + count, { message: Buffer.alloc(50_000, 1) })
-    const steps: ErasureCounts[] = [noCounts()]
+    const steps: ErasureCounts[] = [createErasureCounts()]
     const counted = {
       ...storage,
       eraseStep: async (args: { id: string }, now: number) => {
@@ -292,7 +343,7 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
-  test('resumes after being killed, and leaves no file behind', async () => {
+  test('a killed erasure resumes, and leaves no file behind', async () => {
     const { storage, dataDir, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 30; count++)

@@ -1,9 +1,9 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { destinationOf, type QueueName } from '../../../appliance/mail/queue.ts'
-import { batches } from '../../../appliance/delivery/attempt.ts'
+import { formatDestination, type QueueNameParts } from '../../../appliance/mail/queue.ts'
+import { splitIntoBatches } from '../../../appliance/delivery/attempt.ts'
 import type { LeasedDelivery } from '../../../appliance/storage/storage.ts'
-import { createLease } from '../../../appliance/storage/spool/lease.ts'
+import { createLeaseFunction } from '../../../appliance/storage/spool/lease.ts'
 import { leaseArgs, T0 } from '../../contract/fixtures.ts'
 import { fill, openMemory, type Waiting } from './waiting.ts'
 
@@ -35,7 +35,7 @@ const mixture = fc.record({
   recipients: fc.constantFrom(1, 2, 100),
 })
 
-function waitingOf({ piles, together }: { piles: (QueueName & { count: number })[]; together: number }) {
+function waitingOf({ piles, together }: { piles: (QueueNameParts & { count: number })[]; together: number }) {
   return piles.flatMap(({ count, ...queue }, p) =>
     Array.from({ length: count }, (_, i): Waiting => {
       const of = Math.floor(i / together)
@@ -65,7 +65,7 @@ function drain({
   const db = openMemory()
   const waiting = waitingOf({ piles, together })
   fill(db, waiting)
-  const lease = createLease(db)
+  const lease = createLeaseFunction(db)
   const rounds: LeasedDelivery[][] = []
   for (;;) {
     const leased = lease(
@@ -80,31 +80,31 @@ function drain({
 }
 
 describe('leasing a random mix of deliveries', () => {
-  test('respects limits, leases nothing twice, and drains everything with capacity', () => {
+  test('leasing respects limits, leases nothing twice, and drains everything if there is capacity', () => {
     fc.assert(
       fc.property(mixture, (mix) => {
         const { rounds, waiting } = drain(mix)
         for (const leased of rounds) {
           // Counted as the dispatcher sends them.
-          const messages = batches(leased, mix.recipients)
+          const messages = splitIntoBatches(leased, mix.recipients)
           expect(messages.length).toBeLessThanOrEqual(mix.limit)
-          for (const [destination, count] of countBy(messages, ([first]) => destinationOf(first!)))
+          for (const [destination, count] of countBy(messages, ([first]) => formatDestination(first!)))
             expect(count).toBeLessThanOrEqual(mix.rooms[destination] ?? mix.roomElse)
         }
         const ids = rounds.flat().map(({ id }) => id)
         expect(new Set(ids).size).toBe(ids.length)
-        const open = waiting.filter(({ queue }) => mix.rooms[destinationOf(queue)] !== 0)
+        const open = waiting.filter(({ queue }) => mix.rooms[formatDestination(queue)] !== 0)
         expect(ids).toHaveLength(open.length)
       }),
       { numRuns: 60 },
     )
   })
 
-  test('gives broadcasts one slot in ten while both wait, and shares slots evenly among teams', () => {
+  test('broadcasts get one slot in ten while transactional mail also waits, and teams share slots evenly', () => {
     fc.assert(
       fc.property(mixture, (mix) => {
         const { rounds } = drain({ ...mix, together: 1 })
-        for (const places of Map.groupBy(rounds.flat(), destinationOf).values()) checkTurns(places)
+        for (const places of Map.groupBy(rounds.flat(), formatDestination).values()) checkTurns(places)
       }),
       { numRuns: 60 },
     )
@@ -133,34 +133,34 @@ function checkTurns(places: LeasedDelivery[]): void {
   }
 }
 
-describe('fair leasing', () => {
-  const google = (teamId: string, stream: QueueName['stream'] = 'transactional'): QueueName => ({
+describe('fairness between teams and streams', () => {
+  const google = (teamId: string, stream: QueueNameParts['stream'] = 'transactional'): QueueNameParts => ({
     pool: 'default',
     provider: 'google',
     stream,
     teamId,
   })
-  const lots = (count: number, queue: QueueName, dueAt = T0 - 1000): Waiting[] =>
+  const lots = (count: number, queue: QueueNameParts, dueAt = T0 - 1000): Waiting[] =>
     Array.from({ length: count }, (_, i) => ({ queue, dueAt: dueAt + (i % 900) }))
 
-  test('a new team does not wait behind 10,000 emails of another', () => {
+  test('a new team does not wait behind 10,000 emails of another team', () => {
     const db = openMemory()
     fill(db, [...lots(10_000, google('early')), ...lots(5, google('late'), T0 - 1)])
-    const leased = createLease(db)(leaseArgs({ limit: 10, roomElse: 10 }), T0 + 900)
+    const leased = createLeaseFunction(db)(leaseArgs({ limit: 10, roomElse: 10 }), T0 + 900)
     expect([...countBy(leased, ({ teamId }) => teamId)].sort()).toEqual([
       ['early', 5],
       ['late', 5],
     ])
   })
 
-  test('with one slot at a time, 60 teams each get a turn before any gets a second', () => {
+  test('with one slot at a time, each of 60 teams gets a turn before any gets a second one', () => {
     const db = openMemory()
     const teams = Array.from({ length: 60 }, (_, i) => `team${i}`)
     fill(
       db,
       teams.flatMap((team) => lots(10, google(team))),
     )
-    const lease = createLease(db)
+    const lease = createLeaseFunction(db)
     const served = teams.map(() => lease(leaseArgs({ limit: 1, roomElse: 1 }), T0)[0]!.teamId)
     expect(new Set(served).size).toBe(60)
   })
@@ -171,7 +171,7 @@ describe('fair leasing', () => {
       return { queue: google('many'), dueAt: T0 - 10, email: `many${Math.floor(i / 20)}` }
     })
     fill(db, [...many, ...lots(400, google('few'))])
-    const lease = createLease(db)
+    const lease = createLeaseFunction(db)
     const leased = Array.from({ length: 20 }, () => lease(leaseArgs({ limit: 10, roomElse: 10 }), T0)).flat()
     const { few, many: got } = Object.fromEntries(countBy(leased, ({ teamId }) => teamId))
     expect(Math.abs(few! - got!)).toBeLessThanOrEqual(20)
@@ -179,7 +179,7 @@ describe('fair leasing', () => {
 
   test('a large broadcast does not delay transactional mail, and is not stopped by it', () => {
     const db = openMemory()
-    const towards = (i: number, stream: QueueName['stream'], teamId: string): QueueName => {
+    const towards = (i: number, stream: QueueNameParts['stream'], teamId: string): QueueNameParts => {
       return { pool: 'default', provider: `?d${i}.example`, stream, teamId }
     }
     fill(db, [
@@ -192,7 +192,7 @@ describe('fair leasing', () => {
         dueAt: T0,
       })),
     ])
-    const lease = createLease(db)
+    const lease = createLeaseFunction(db)
     const leased = Array.from({ length: 50 }, () => lease(leaseArgs({ limit: 2, roomElse: 5 }), T0)).flat()
     expect([...countBy(leased, ({ stream }) => stream)].sort()).toEqual([
       ['broadcast', 10],
@@ -200,14 +200,14 @@ describe('fair leasing', () => {
     ])
   })
 
-  test('leases the oldest first within a team', () => {
+  test('leases the oldest delivery of a team first', () => {
     const db = openMemory()
     const dues = [5, 3, 9, 1, 7]
     fill(
       db,
       dues.map((due) => ({ queue: google('ada'), dueAt: T0 + due, email: `due${due}` })),
     )
-    const leased = createLease(db)(leaseArgs(), T0 + 10)
+    const leased = createLeaseFunction(db)(leaseArgs(), T0 + 10)
     expect(leased.map(({ emailId }) => emailId)).toEqual(['due1', 'due3', 'due5', 'due7', 'due9'])
   })
 
@@ -225,7 +225,7 @@ describe('fair leasing', () => {
       one('y.example', 'a', 3),
       one('x.example', 'a', 4),
     ])
-    const leased = createLease(db)(leaseArgs({ roomElse: 2 }), T0)
+    const leased = createLeaseFunction(db)(leaseArgs({ roomElse: 2 }), T0)
     expect(leased.map(({ emailId, domain }) => [emailId, domain])).toEqual([
       ['a', 'x.example'],
       ['a', 'x.example'],
@@ -237,8 +237,8 @@ describe('fair leasing', () => {
     const db = openMemory()
     const together = Array.from({ length: 40 }, () => ({ queue: google('ada'), dueAt: 1, email: 'a' }))
     fill(db, [...together, ...lots(2, google('bob'), 2)])
-    const leased = createLease(db)(leaseArgs({ limit: 2, roomElse: 2 }), T0)
-    expect(batches(leased).map((batch) => [batch[0]!.teamId, batch.length])).toEqual([
+    const leased = createLeaseFunction(db)(leaseArgs({ limit: 2, roomElse: 2 }), T0)
+    expect(splitIntoBatches(leased).map((batch) => [batch[0]!.teamId, batch.length])).toEqual([
       ['ada', 40],
       ['bob', 1],
     ])
@@ -250,12 +250,12 @@ describe('fair leasing', () => {
       db,
       Array.from({ length: 250 }, () => ({ queue: google('ada'), dueAt: 1, email: 'a' })),
     )
-    const lease = createLease(db)
+    const lease = createLeaseFunction(db)
     expect(lease(leaseArgs({ roomElse: 2 }), T0)).toHaveLength(200)
     expect(lease(leaseArgs({ roomElse: 2 }), T0)).toHaveLength(50)
   })
 
-  test('one lease takes at most 2000 deliveries, and the next takes the rest', () => {
+  test('one lease includes at most 2000 deliveries, and the next lease includes the rest', () => {
     const db = openMemory()
     fill(
       db,
@@ -265,7 +265,7 @@ describe('fair leasing', () => {
         email: `e${Math.floor(i / 100)}`,
       })),
     )
-    const lease = createLease(db)
+    const lease = createLeaseFunction(db)
     const taken = Array.from({ length: 4 }, () => lease(leaseArgs(), T0).length)
     expect(taken).toEqual([2000, 2000, 1000, 0])
   })

@@ -27,7 +27,7 @@ const sqlOn = (db: Database.Database) =>
   createGroupCommit(db, ({ method }) => db.prepare(method).run().changes)
 
 describe('group commit', () => {
-  test('500 concurrent puts take fewer than 100 commits', async () => {
+  test('group commit needs fewer than 100 commits for 500 concurrent puts', async () => {
     const storage = await openSqlite({ dataDir: await makePlace() })
     const { team } = await makeTeam(storage)
     const before = storage.stats()
@@ -135,7 +135,7 @@ describe('group commit', () => {
     expect(numbers(db)).toEqual([3])
   })
 
-  test('a disk error during the commit is reported as ambiguous', async () => {
+  test('reports a disk error during the commit as ambiguous', async () => {
     const db = await makeDatabase()
     const broken = new Proxy(db, {
       get: (target, name) => {
@@ -193,7 +193,7 @@ describe('group commit', () => {
     db.close()
   })
 
-  test('a database locked by another process is reported as such', async () => {
+  test('reports that the database is locked by another process', async () => {
     const db = await makeDatabase()
     const other = new Database(db.name)
     other.exec('begin immediate')

@@ -5,7 +5,7 @@ import { lockDataDir, openSqlite, StorageRefused } from '../../../appliance/stor
 import { T0 } from '../../contract/fixtures.ts'
 import { kill, makePlace, runChild } from './places.ts'
 
-test('a second daemon on a data directory is rejected with the PID of the first until that is killed', async () => {
+test('rejects a second daemon on a data directory with the PID of the first, until the first is killed', async () => {
   const dataDir = await makePlace()
   const { child, lines } = runChild('lock-child.ts', dataDir)
   for await (const line of lines) {

@@ -23,7 +23,7 @@ async function allFiles(): Promise<string[]> {
 }
 
 describe('large message files', () => {
-  test('are written for messages over 256 KiB, readable by the owner only', async () => {
+  test('writes files for messages over 256 KiB, readable only by the owner', async () => {
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
     await putEmail(storage, team.id, ['a@x.example'], T0, { message: Buffer.alloc(LARGEST_ROW, 1) })
@@ -36,7 +36,7 @@ describe('large message files', () => {
     expect((await stat(join(dataDir, 'messages'))).mode & 0o777).toBe(0o700)
   })
 
-  test('are not left behind by a rejected email', async () => {
+  test('a rejected email leaves no message file behind', async () => {
     const storage = await openSqlite({ dataDir })
     const email = newEmail(newId(T0), ['a@x.example'], T0, { message: Buffer.alloc(LARGEST_ROW + 1) })
     await expect(storage.put(putArgs(email), T0)).rejects.toThrow('FOREIGN KEY')
@@ -44,7 +44,7 @@ describe('large message files', () => {
     await storage.close()
   })
 
-  test('that are missing are reported with their path', async () => {
+  test('a missing message file is reported with its path', async () => {
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
     const message = Buffer.alloc(LARGEST_ROW + 1)
@@ -54,7 +54,7 @@ describe('large message files', () => {
     await storage.close()
   })
 
-  test('are never outside the directory, whatever the ID', async () => {
+  test('message files are never outside the directory, whatever the ID', async () => {
     const files = new MessageFiles(dataDir)
     await expect(files.put('../../../etc/passwd', Buffer.alloc(1))).rejects.toThrow('must be a UUID')
     await expect(files.read('..')).rejects.toThrow('must be a UUID')
@@ -62,7 +62,7 @@ describe('large message files', () => {
 })
 
 describe('cleanup of message files', () => {
-  test('removes only old files without an email and old temporary files', async () => {
+  test('the cleanup removes only old files without an email, and old temporary files', async () => {
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
     const message = Buffer.alloc(LARGEST_ROW + 1)

@@ -1,7 +1,7 @@
 /**
  * Sends emails until killed, on a day that has a roll-up and on the next day. Prints a line once the roll-up exists.
  */
-import { catchUp } from '../../../appliance/events/metrics-tags.ts'
+import { catchUpTagCounts } from '../../../appliance/events/metrics-tags.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { change, DAY, leaseArgs, putEmail, T0 } from '../../contract/fixtures.ts'
@@ -28,6 +28,6 @@ for (let sent = 0; ; sent++) {
   })
   await storage.settle({ owner: 'one', attempt: null, changes }, now)
   await storage.sumMetricsUp({ teamId }, T0 + DAY)
-  await catchUp(storage, now)
+  await catchUpTagCounts(storage, now)
   if (sent === 0) process.send!('sending')
 }

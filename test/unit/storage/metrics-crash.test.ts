@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recomputeMetrics } from '../../../appliance/events/metrics.ts'
-import { breakDownInPieces } from '../../../appliance/events/metrics-pieces.ts'
-import { catchUp } from '../../../appliance/events/metrics-tags.ts'
+import { breakDownInChunks } from '../../../appliance/events/metrics-pieces.ts'
+import { catchUpTagCounts } from '../../../appliance/events/metrics-tags.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 
 let dataDir: string
@@ -21,7 +21,7 @@ const start = (): ChildProcess =>
     execArgv: [],
   })
 
-test('after kill -9 during sending, metrics, their sums and those by tag match the events', async () => {
+test('after kill -9 while sending, metrics, their sums and metrics by tag match the events', async () => {
   for (let round = 0; round < 2; round++) {
     const child = start()
     await once(child, 'message')
@@ -35,9 +35,9 @@ test('after kill -9 during sending, metrics, their sums and those by tag match t
     const sums = await storage.sumMetrics({ teamId, ranges: [range], together: true }, 0)
     const delivered = sums.find(({ counter }) => counter === 'delivered')!.n
     expect(delivered).toBeGreaterThan(0)
-    expect(await catchUp(storage, 0)).toBeNull()
+    expect(await catchUpTagCounts(storage, 0)).toBeNull()
     const byTag = { teamId, range, by: 'tag', counters: ['delivered'], most: 9 } as const
-    expect(await breakDownInPieces(storage, byTag, 0)).toEqual([
+    expect(await breakDownInChunks(storage, byTag, 0)).toEqual([
       { value: 'kind:receipt', counter: 'delivered', n: delivered },
     ])
     expect(await storage.metricsSummed({ teamId: span!.teamId }, 0)).toBeGreaterThan(span!.first)

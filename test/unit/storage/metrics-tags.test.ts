@@ -1,10 +1,10 @@
 import Database from 'better-sqlite3'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { recomputeMetrics, reportBreakdown, readBreakdownQuery } from '../../../appliance/events/metrics.ts'
-import { catchUp, createTagCounter } from '../../../appliance/events/metrics-tags.ts'
+import { recomputeMetrics, computeBreakdown, parseBreakdownQuery } from '../../../appliance/events/metrics.ts'
+import { catchUpTagCounts, createTagCounter } from '../../../appliance/events/metrics-tags.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { DAY, makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from './places.ts'
@@ -27,7 +27,7 @@ async function fail(storage: SqliteStorage, teamId: string, count: number): Prom
 test('recomputing fixes wrong, missing and extra metrics by tag', async () => {
   const { storage, teamId, db } = await open()
   await fail(storage, teamId, 2)
-  await catchUp(storage, T0)
+  await catchUpTagCounts(storage, T0)
   const rows = () => [
     db.prepare('select * from metrics_tags').all(),
     db.prepare('select * from metrics_tags_days').all(),
@@ -47,14 +47,14 @@ test('recomputing fixes wrong, missing and extra metrics by tag', async () => {
   await storage.close()
 })
 
-test('events that precede tag metrics are counted, and retention keeps them until they are', async () => {
+test('counts events from before tag metrics existed, and retention keeps such events until they are counted', async () => {
   const { storage, teamId, db } = await open()
   await fail(storage, teamId, 3)
   expect(db.prepare('select seq from cursors where name = ?').pluck().get('tags')).toBe(0)
   db.exec(`update cursors set seq = (select max(seq) from events) where name = 'webhooks'`)
   const purge = () => storage.purgeEvents({ before: T0 + 1000 * DAY, most: 500 }, T0)
   expect(await purge()).toMatchObject({ count: 0 })
-  await catchUp(storage, T0)
+  await catchUpTagCounts(storage, T0)
   expect(await purge()).toMatchObject({ count: 3 })
   db.close()
   await storage.close()
@@ -71,8 +71,8 @@ test('a query counts up to 10,000 pending events itself, and reports how far it 
   })()
   const now = T0 + DAY / 2
   const ask = async () => {
-    const asked = readBreakdownQuery({ by: 'tag' }, now)
-    const { rows, totals, countedUntil } = await reportBreakdown(storage, teamId, asked, new Map(), now)
+    const asked = parseBreakdownQuery({ by: 'tag' }, now)
+    const { rows, totals, countedUntil } = await computeBreakdown(storage, teamId, asked, new Map(), now)
     return { failed: rows[0]!.counts.failed, all: totals.failed, countedUntil }
   }
   expect(await ask()).toEqual({ failed: 10_000, all: 1, countedUntil: T0 + 10_000 })
@@ -84,11 +84,11 @@ test('a query counts up to 10,000 pending events itself, and reports how far it 
 test('a query on a full disk returns the counts so far', async () => {
   const { storage, teamId, db } = await open()
   await fail(storage, teamId, 1)
-  await catchUp(storage, T0)
+  await catchUpTagCounts(storage, T0)
   await fail(storage, teamId, 1)
   const full = { ...storage, addTagCounts: () => Promise.reject(new Error('SQLITE_FULL')) }
-  const asked = readBreakdownQuery({ by: 'tag' }, T0 + 1)
-  const { rows, countedUntil } = await reportBreakdown(full, teamId, asked, new Map(), T0 + 1)
+  const asked = parseBreakdownQuery({ by: 'tag' }, T0 + 1)
+  const { rows, countedUntil } = await computeBreakdown(full, teamId, asked, new Map(), T0 + 1)
   expect([rows[0]!.counts.failed, countedUntil]).toEqual([1, T0])
   db.close()
   await storage.close()
@@ -98,7 +98,7 @@ test('the background tag counter counts existing and later events', async () => 
   const { storage, teamId, db } = await open()
   const clock = createTestClock()
   await fail(storage, teamId, 300)
-  const counter = createTagCounter({ storage, clock, log: silentLogger(), pollMs: 1000 })
+  const counter = createTagCounter({ storage, clock, log: createSilentLogger(), pollMs: 1000 })
   const counted = () =>
     db.prepare(`select coalesce(sum(n), 0) from metrics_tags_days where dimension = 'all'`).pluck().get()
   counter.start()

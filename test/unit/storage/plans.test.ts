@@ -2,15 +2,15 @@ import Database from 'better-sqlite3'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createTakeStep } from '../../../appliance/storage/automations/running.ts'
+import { createStepRecorder } from '../../../appliance/storage/automations/running.ts'
 import { dropQueue } from '../../../appliance/storage/queue/drop.ts'
 import { holdQueue, place, releaseQueue, retryQueue } from '../../../appliance/storage/queue/queue.ts'
-import { createLease, nextDue } from '../../../appliance/storage/spool/lease.ts'
+import { createLeaseFunction, nextDue } from '../../../appliance/storage/spool/lease.ts'
 import { listEmails } from '../../../appliance/storage/emails.ts'
 import { countWebhookRequests } from '../../../appliance/storage/webhooks/deliveries.ts'
 import { CHOICE_SQL } from '../../../appliance/storage/spool/lines.ts'
 import { type Connection, openWriter } from '../../../appliance/storage/sqlite/connection.ts'
-import { kyselyOn } from '../../../appliance/storage/sqlite/dialect.ts'
+import { createSqliteKysely } from '../../../appliance/storage/sqlite/dialect.ts'
 import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
 import { leaseArgs, T0 } from '../../contract/fixtures.ts'
 import { makePlace } from './places.ts'
@@ -48,7 +48,7 @@ beforeAll(async () => {
 const plan = (sql: string, values: object | unknown[]): string[] =>
   (db.prepare(`explain query plan ${sql}`).all(values) as { detail: string }[]).map(({ detail }) => detail)
 
-describe('query plans with 200,000 waiting deliveries use indexes', () => {
+describe('query plans with 200,000 queued deliveries', () => {
   test.each([
     [
       'heads',
@@ -90,17 +90,19 @@ describe('query plans with 200,000 waiting deliveries use indexes', () => {
   })
 
   /** Returns the query plans of all statements that a method runs. */
-  async function plansOf(method: (db: ReturnType<typeof kyselyOn>) => Promise<unknown>): Promise<string[]> {
+  async function plansOf(
+    method: (db: ReturnType<typeof createSqliteKysely>) => Promise<unknown>,
+  ): Promise<string[]> {
     const spoken: string[] = []
     const watched = new Database(file, { verbose: (sql) => spoken.push(String(sql)) })
     watched.exec('begin')
-    await method(kyselyOn(watched))
+    await method(createSqliteKysely(watched))
     watched.exec('rollback')
     watched.close()
     return spoken.filter((sql) => !/^(begin|rollback)/.test(sql)).flatMap((sql) => plan(sql, []))
   }
 
-  test('for the next due time, with and without closed destinations', async () => {
+  test('an index is used for the next due time, with and without closed destinations', async () => {
     const closed = ['default/p0', 'default/p1', 'default/p2', 'default/p3', 'default/p4']
     for (const details of [
       await plansOf((kysely) => nextDue(kysely, { closed: [] }, T0)),
@@ -119,7 +121,7 @@ describe('query plans with 200,000 waiting deliveries use indexes', () => {
     ['release', (kysely) => releaseQueue(kysely, { teamId: 't' }, T0)],
     ['retry', (kysely) => retryQueue(kysely, { emailId: 'e000001' }, T0)],
     ['drop', (kysely) => dropQueue(kysely, { state: 'waiting', limit: 10 }, T0)],
-  ] satisfies [string, (kysely: ReturnType<typeof kyselyOn>) => Promise<unknown>][])(
+  ] satisfies [string, (kysely: ReturnType<typeof createSqliteKysely>) => Promise<unknown>][])(
     'for a step of a bulk change: %s',
     async (_name, method) => {
       const details = await plansOf(method)
@@ -129,20 +131,25 @@ describe('query plans with 200,000 waiting deliveries use indexes', () => {
     },
   )
 
-  test('for a page of emails', async () => {
+  test('an index is used for a page of emails', async () => {
     const spoken: string[] = []
     const watched = new Database(file, { readonly: true, verbose: (sql) => spoken.push(String(sql)) })
-    await listEmails(kyselyOn(watched), { teamId: 't', limit: 20, after: 'e000900' })
+    await listEmails(createSqliteKysely(watched), { teamId: 't', limit: 20, after: 'e000900' })
     watched.close()
     expect(spoken.flatMap((sql) => plan(sql, []))).toEqual([
       'SEARCH emails USING INDEX emails_team (team_id=? AND id<?)',
     ])
   })
 
-  test("for a day's requests to a webhook", async () => {
+  test('an index is used for the requests of a day to a webhook', async () => {
     const spoken: string[] = []
     const watched = new Database(file, { readonly: true, verbose: (sql) => spoken.push(String(sql)) })
-    await countWebhookRequests(kyselyOn(watched), { teamId: 't', webhookId: 'w', since: T0, most: 10 })
+    await countWebhookRequests(createSqliteKysely(watched), {
+      teamId: 't',
+      webhookId: 'w',
+      since: T0,
+      most: 10,
+    })
     watched.close()
     expect(spoken.flatMap((sql) => plan(sql, []))).toEqual([
       'SEARCH webhook_attempts USING INDEX webhook_attempts_webhook (webhook_id=? AND id>?)',
@@ -152,22 +159,22 @@ describe('query plans with 200,000 waiting deliveries use indexes', () => {
   test('for the email of a step of an automation', () => {
     const spoken: string[] = []
     const watched = new Database(file, { verbose: (sql) => spoken.push(String(sql)) })
-    expect(createTakeStep(watched)({ runId: 'r', key: 'k', output: {} })).toBe(false)
+    expect(createStepRecorder(watched)({ runId: 'r', key: 'k', output: {} })).toBe(false)
     watched.close()
     const details = spoken.flatMap((sql) => plan(sql, []))
     expect(details).toContain('SEARCH c USING INDEX sqlite_autoindex_contacts_1 (team_id=? AND id=?)')
     for (const detail of details) expect(detail).not.toMatch(/SCAN/)
   })
 
-  test('a lease of 13 messages takes the oldest with the other recipients of their emails', () => {
-    const leased = createLease(db)(leaseArgs({ limit: 13 }), T0)
+  test('a lease of 13 messages returns the oldest with the other recipients of their emails', () => {
+    const leased = createLeaseFunction(db)(leaseArgs({ limit: 13 }), T0)
     expect(leased).toHaveLength(104)
     expect(new Set(leased.map(({ emailId }) => emailId))).toEqual(new Set(['e000000', 'e000001', 'e000002']))
   })
 
   test('a lease finds the one open destination behind four closed ones', () => {
     const room = { 'default/p0': 0, 'default/p1': 0, 'default/p2': 0, 'default/p4': 0 }
-    const leased = createLease(db)(leaseArgs({ room, limit: 300, recipients: 1, roomElse: 300 }), T0)
+    const leased = createLeaseFunction(db)(leaseArgs({ room, limit: 300, recipients: 1, roomElse: 300 }), T0)
     expect(leased).toHaveLength(300)
     expect(new Set(leased.map(({ provider }) => provider))).toEqual(new Set(['p3']))
   })

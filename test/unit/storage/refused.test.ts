@@ -33,39 +33,39 @@ function change(file: string, sql: string): void {
   db.close()
 }
 
-describe('a bad database is rejected and left unchanged', () => {
-  test('if a migration was edited', async () => {
+describe('unusable databases', () => {
+  test('rejects a database with an edited migration, and leaves it unchanged', async () => {
     const { dataDir, file } = await makeUsed()
     change(file, "update migrations set checksum = 'ab' where number = 1")
     await expectRefusedKeepingRows(dataDir, /Migration 1 \(start\) .* its checksum differs/)
   })
 
-  test('if it is newer than the program', async () => {
+  test('rejects a database that is newer than the program', async () => {
     const { dataDir, file } = await makeUsed()
     change(file, "insert into migrations values (9000, 'tomorrow', 'ab', 0)")
     await expectRefusedKeepingRows(dataDir, /made by a newer version: it has migration 9000 \(tomorrow\)/)
   })
 
-  test('if it is not a database', async () => {
+  test('rejects a file that is not a database', async () => {
     const dataDir = await makePlace()
     await writeFile(join(dataDir, 'posthaste.db'), randomBytes(50_000))
     await expectRefused(dataDir, /not a database, or its beginning is damaged.*restore/)
   })
 
-  test('if its first page is damaged', async () => {
+  test('rejects a database with a damaged first page', async () => {
     const { dataDir, file } = await makeUsed()
     const bytes = await readFile(file)
     await writeFile(file, bytes.fill(0xa5, 100, 4096))
     await expectRefused(dataDir, /The database is damaged.*restore/)
   })
 
-  test('if it is truncated', async () => {
+  test('rejects a truncated database', async () => {
     const { dataDir, file } = await makeUsed()
     await truncate(file, 4096)
     await expectRefused(dataDir, /The database is damaged.*restore/)
   })
 
-  test('if it is missing or empty although there was one', async () => {
+  test('rejects a missing or empty database if there was one before', async () => {
     const { dataDir, file } = await makeUsed()
     await truncate(file, 0)
     await expectRefused(dataDir, /is empty, but .*messages shows that there was one.*restore/)
@@ -74,7 +74,7 @@ describe('a bad database is rejected and left unchanged', () => {
     await expect(stat(file)).rejects.toThrow('ENOENT')
   })
 
-  test('if it is empty but has a WAL with the last emails', async () => {
+  test('rejects an empty database that has a WAL with the last emails', async () => {
     const dataDir = await makePlace()
     await writeFile(join(dataDir, 'posthaste.db'), '')
     await writeFile(join(dataDir, 'posthaste.db-wal'), 'emails')
@@ -82,7 +82,7 @@ describe('a bad database is rejected and left unchanged', () => {
     expect(await readFile(join(dataDir, 'posthaste.db-wal'), 'utf8')).toBe('emails')
   })
 
-  test('if a page in the middle is damaged', async () => {
+  test('rejects a database with a damaged page in the middle', async () => {
     const { dataDir, file } = await makeUsed()
     const bytes = await readFile(file)
     const middle = Math.floor(bytes.length / 8192) * 4096
@@ -90,13 +90,13 @@ describe('a bad database is rejected and left unchanged', () => {
     await expectRefused(dataDir, /is damaged.*Keep the files as they are/)
   })
 
-  test('if it belongs to another program', async () => {
+  test('rejects a database of another program', async () => {
     const dataDir = await makePlace()
     change(join(dataDir, 'posthaste.db'), 'create table invoices (id integer)')
     await expectRefused(dataDir, /belongs to another program/)
   })
 
-  test('if it is a directory', async () => {
+  test('rejects a directory in place of a database', async () => {
     const dataDir = join(await makePlace(), 'd')
     await openSqlite({ dataDir: join(dataDir, 'posthaste.db') }).then((storage) => storage.close())
     await expect(openSqlite({ dataDir })).rejects.toThrow(/cannot be opened: check the owner/)

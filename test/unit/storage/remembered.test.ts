@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { remembered } from '../../../appliance/storage/remembered.ts'
+import { cacheLookups } from '../../../appliance/storage/remembered.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { makeTeam, newDomain, T0, unique } from '../../contract/fixtures.ts'
@@ -9,7 +9,7 @@ import { makePlace } from './places.ts'
 let [storage, other]: Storage[] = []
 beforeAll(async () => {
   const dataDir = await makePlace()
-  storage = remembered(await openSqlite({ dataDir }))
+  storage = cacheLookups(await openSqlite({ dataDir }))
   other = await openSqlite({ dataDir })
 })
 afterAll(async () => {
@@ -37,7 +37,7 @@ async function makeKey(): Promise<{ teamId: string; id: string; tokenHash: strin
 const find = (tokenHash: string, now: number) => storage!.findApiKey({ tokenHash }, now)
 
 describe('a cached API key', () => {
-  test('revoked by another process is accepted for less than a second', async () => {
+  test('an API key revoked by another process is accepted for less than a second', async () => {
     const { teamId, id, tokenHash } = await makeKey()
     expect(await find(tokenHash, T0)).toMatchObject({ id })
     await other!.deleteApiKey({ teamId, id }, T0)
@@ -45,14 +45,14 @@ describe('a cached API key', () => {
     expect(await find(tokenHash, T0 + 1000)).toBeUndefined()
   })
 
-  test('revoked by this process is rejected at once', async () => {
+  test('an API key revoked by this process is rejected at once', async () => {
     const { teamId, id, tokenHash } = await makeKey()
     expect(await find(tokenHash, T0)).toMatchObject({ id })
     await storage!.deleteApiKey({ teamId, id }, T0)
     expect(await find(tokenHash, T0)).toBeUndefined()
   })
 
-  test('of a trusted listener expires from the cache like others', async () => {
+  test('the API key of a trusted listener expires from the cache like other keys', async () => {
     const { teamId, id } = await makeKey()
     const get = (now: number) => storage!.getApiKey({ id }, now)
     expect(await get(T0)).toMatchObject({ id })
@@ -65,7 +65,7 @@ describe('a cached API key', () => {
     expect(await storage!.getApiKey({ id: here.id }, T0)).toBeUndefined()
   })
 
-  test('is not cached as missing: a key created later is found', async () => {
+  test('a missing API key is not cached: a key created later is found', async () => {
     const tokenHash = unique('hash')
     expect(await find(tokenHash, T0)).toBeUndefined()
     const { team } = await makeTeam(other!)
@@ -86,7 +86,7 @@ describe('a cached API key', () => {
     expect(await find(tokenHash, T0)).toBeDefined()
   })
 
-  test('revoked during its lookup is not cached', async () => {
+  test('an API key revoked during its lookup is not cached', async () => {
     const { teamId, id, tokenHash } = await makeKey()
     const looking = find(tokenHash, T0)
     await storage!.deleteApiKey({ teamId, id }, T0)
@@ -94,7 +94,7 @@ describe('a cached API key', () => {
     expect(await find(tokenHash, T0)).toBeUndefined()
   })
 
-  test('is not accepted longer when the clock is set back', async () => {
+  test('a revoked API key is not accepted longer when the clock is set back', async () => {
     const { teamId, id, tokenHash } = await makeKey()
     await find(tokenHash, T0 + 5000)
     await other!.deleteApiKey({ teamId, id }, T0)

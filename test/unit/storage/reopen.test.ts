@@ -19,7 +19,7 @@ const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note
 const mode = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
 
 describe('a data directory', () => {
-  test('is created with its parents, accessible by the owner only, as is the database', async () => {
+  test('a data directory is created with its parents, accessible only by the owner, as is the database', async () => {
     const dataDir = join(await makePlace(), 'var', 'posthaste')
     const storage = await openSqlite({ dataDir })
     expect(await mode(dataDir)).toBe('700')
@@ -29,21 +29,21 @@ describe('a data directory', () => {
     await storage.close()
   })
 
-  test('that exists keeps its mode', async () => {
+  test('an existing data directory keeps its mode', async () => {
     const dataDir = join(await makePlace(), 'shared')
     await mkdir(dataDir, { mode: 0o750 })
     await (await openSqlite({ dataDir })).close()
     expect(await mode(dataDir)).toBe('750')
   })
 
-  test('that cannot be created is rejected with its path', async () => {
+  test('a data directory that cannot be created is reported with its path', async () => {
     const dataDir = '/dev/null/posthaste'
     await expect(openSqlite({ dataDir })).rejects.toThrow(`Cannot create the data directory ${dataDir}`)
   })
 })
 
 describe('closing and reopening storage', () => {
-  test('keeps all data', async () => {
+  test('closing and reopening storage keeps all data', async () => {
     const dataDir = await makePlace()
     const before = await openSqlite({ dataDir })
     const { team, user } = await makeTeam(before)
@@ -67,7 +67,7 @@ describe('closing and reopening storage', () => {
     await after.close()
   })
 
-  test('finishes earlier calls, rejects later ones and removes the WAL', async () => {
+  test('closing storage finishes earlier calls, rejects later ones and removes the WAL', async () => {
     const dataDir = await makePlace()
     const storage = await openSqlite({ dataDir })
     const { team } = await makeTeam(storage)
@@ -86,7 +86,7 @@ describe('closing and reopening storage', () => {
     await again.close()
   })
 
-  test("a new directory from two clients at once works, and each sees the other's writes", async () => {
+  test('two clients can open a new directory at once, and each sees the other’s writes', async () => {
     const dataDir = await makePlace()
     const [daemon, command] = await Promise.all([openSqlite({ dataDir }), openSqlite({ dataDir })])
     const { team } = await makeTeam(command)

@@ -2,7 +2,7 @@
 import { watch } from 'node:fs'
 import { join } from 'node:path'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { retain } from '../../../appliance/housekeeping/housekeeping.ts'
+import { runRetention } from '../../../appliance/housekeeping/housekeeping.ts'
 
 const dataDir = process.argv[2]!
 const storage = await openSqlite({ dataDir })
@@ -11,7 +11,7 @@ watch(join(dataDir, 'messages'), { recursive: true }, () => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 })
 const year = { now: () => Date.UTC(2026, 1, 1), after: () => () => undefined }
-await retain(storage, year, {
+await runRetention(storage, year, {
   bodiesDays: 30,
   attemptsDays: 90,
   eventsDays: 90,

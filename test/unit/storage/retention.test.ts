@@ -3,11 +3,15 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { catchUp } from '../../../appliance/events/metrics-tags.ts'
+import { catchUpTagCounts } from '../../../appliance/events/metrics-tags.ts'
 import { firstIdAt, newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { forecast, removeUnkept, retain } from '../../../appliance/housekeeping/housekeeping.ts'
-import type { NewEmail, PurgeArgs, Purged } from '../../../appliance/storage/storage.ts'
+import {
+  forecastDaysUntilFull,
+  removeUnwantedBodies,
+  runRetention,
+} from '../../../appliance/housekeeping/housekeeping.ts'
+import type { NewEmail, PurgeArgs, PurgeResult } from '../../../appliance/storage/storage.ts'
 import {
   change,
   DAY,
@@ -53,7 +57,7 @@ function allRead(dataDir: string): void {
 const fileOf = (dataDir: string, id: string): string => join(dataDir, 'messages', id.slice(-2), id)
 
 describe('retention', () => {
-  test("removes returned messages with the bodies, and frees their share of the team's quota", async () => {
+  test('retention removes returned messages with the bodies, and frees their share of the team’s quota', async () => {
     const { storage, dataDir, teamId } = await open()
     const email = await putEmail(storage, teamId, ['a@x.example'])
     const other = await putEmail(storage, teamId, ['b@x.example'])
@@ -79,17 +83,17 @@ describe('retention', () => {
     await keep(email.id, T0 + 20 * DAY)
     await keep(other.id, T0 + 20 * DAY)
     expect(used()).toBe(3 * 2024)
-    expect(await retain(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ received: 1 })
+    expect(await runRetention(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ received: 1 })
     expect(await storage.listReturned({ teamId, emailId: email.id }, T0)).toHaveLength(1)
     expect(used()).toBe(2 * 2024)
     // Returned mail is removed along with its email, whatever its age.
     const soon = { ...periods, bodiesDays: 400, emailsDays: 31 }
-    expect(await retain(storage, at(T0 + 32 * DAY), soon)).toMatchObject({ emails: 2, received: 0 })
+    expect(await runRetention(storage, at(T0 + 32 * DAY), soon)).toMatchObject({ emails: 2, received: 0 })
     expect(used()).toBe(0)
     await storage.close()
   })
 
-  test('removes each kind of data after its period, and nothing that is queued', async () => {
+  test('retention removes each kind of data after its period, and nothing that is queued', async () => {
     const { storage, dataDir, teamId } = await open()
     const small = await putEmail(storage, teamId, ['a@x.example'])
     const large = await putEmail(storage, teamId, ['b@x.example'], T0, { message: LARGE })
@@ -97,8 +101,8 @@ describe('retention', () => {
     const waits = await putEmail(storage, teamId, ['c@x.example'], T0, { message: LARGE })
     const history = (id: string) => storage.getHistory({ teamId, id }, T0)
 
-    expect(await retain(storage, at(T0 + 29 * DAY), periods)).toMatchObject({ bodies: 0, emails: 0 })
-    expect(await retain(storage, at(T0 + 31 * DAY), periods)).toMatchObject({
+    expect(await runRetention(storage, at(T0 + 29 * DAY), periods)).toMatchObject({ bodies: 0, emails: 0 })
+    expect(await runRetention(storage, at(T0 + 31 * DAY), periods)).toMatchObject({
       bodies: 2,
       attempts: 0,
       emails: 0,
@@ -107,14 +111,15 @@ describe('retention', () => {
     expect(await storage.getMessage({ emailId: large.id }, T0)).toBe(undefined)
     expect(existsSync(fileOf(dataDir, large.id))).toBe(false)
     expect(await storage.getEmail({ teamId, id: small.id }, T0)).toMatchObject({
-      ...{ subject: small.subject, content: { place: 'row', html: null, text: null } },
+      subject: small.subject,
+      content: { place: 'row', html: null, text: null },
     })
     expect(Buffer.from((await storage.getMessage({ emailId: waits.id }, T0))!)).toEqual(LARGE)
 
-    expect(await retain(storage, at(T0 + 91 * DAY), periods)).toMatchObject({ attempts: 2, events: 0 })
+    expect(await runRetention(storage, at(T0 + 91 * DAY), periods)).toMatchObject({ attempts: 2, events: 0 })
     // The event readers haven't read them yet, so they stay until then.
     allRead(dataDir)
-    const later = await retain(storage, at(T0 + 91 * DAY), periods)
+    const later = await runRetention(storage, at(T0 + 91 * DAY), periods)
     expect(later).toMatchObject({ bodies: 0, attempts: 0, events: 4, emails: 0 })
     expect(await history(small.id)).toMatchObject({
       attempts: [],
@@ -122,14 +127,14 @@ describe('retention', () => {
       deliveries: [{ state: 'delivered' }],
     })
 
-    expect(await retain(storage, at(T0 + 366 * DAY), periods)).toMatchObject({ emails: 2 })
+    expect(await runRetention(storage, at(T0 + 366 * DAY), periods)).toMatchObject({ emails: 2 })
     expect(await storage.getEmail({ teamId, id: small.id }, T0)).toBe(undefined)
     expect(await storage.getEmail({ teamId, id: waits.id }, T0)).toMatchObject({ id: waits.id })
     expect(Buffer.from((await storage.getMessage({ emailId: waits.id }, T0))!)).toEqual(LARGE)
     await storage.close()
   })
 
-  test('over the disk budget removes the oldest finished bodies first, and reports if that is not enough', async () => {
+  test('over the disk budget, the oldest bodies of final emails are removed first; reports if that is not enough', async () => {
     const { storage, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 8; count++)
@@ -140,21 +145,21 @@ describe('retention', () => {
     const { database, files } = await storage.diskUse({}, T0)
     expect(files).toBe(8_000_000)
     const budget = { ...periods, diskBudget: database + files - 1_500_000 }
-    await retain(storage, at(T0 + DAY), { ...budget, diskBudget: database + files })
+    await runRetention(storage, at(T0 + DAY), { ...budget, diskBudget: database + files })
     expect((await storage.diskUse({}, T0)).files).toBe(8_000_000)
-    const done = await retain(storage, at(T0 + DAY), budget)
+    const done = await runRetention(storage, at(T0 + DAY), budget)
     expect(done.overBudget).toBe(false)
     const kept = await Promise.all(
       emails.map(async ({ id }) => (await storage.getMessage({ emailId: id }, T0)) !== undefined),
     )
     expect(kept).toEqual([false, false, ...Array<boolean>(6).fill(true)])
-    expect(await retain(storage, at(T0 + DAY), { ...budget, diskBudget: 1000 })).toMatchObject({
+    expect(await runRetention(storage, at(T0 + DAY), { ...budget, diskBudget: 1000 })).toMatchObject({
       overBudget: true,
     })
     await storage.close()
   })
 
-  test('keeps a body while a delivery report still needs it', async () => {
+  test('retention keeps a body while a delivery report still needs it', async () => {
     const { storage, teamId } = await open()
     const more = { reportTo: 'app@example.com' }
     const email = await putEmail(storage, teamId, ['a@x.example'], T0, more)
@@ -164,16 +169,16 @@ describe('retention', () => {
       report: 'failed' as const,
     }
     await storage.settle({ owner: 'one', attempt: null, changes: [bounced] }, T0)
-    expect(await retain(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ bodies: 0 })
+    expect(await runRetention(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ bodies: 0 })
     await storage.dropReports(
       { kind: 'failed', emailId: email.id, deliveryIds: [email.deliveries[0]!.id] },
       T0,
     )
-    expect(await retain(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ bodies: 1 })
+    expect(await runRetention(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ bodies: 1 })
     await storage.close()
   })
 
-  test('returns free pages to the disk', async () => {
+  test('retention returns free pages to the disk', async () => {
     const { storage, dataDir, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 30; count++)
@@ -182,7 +187,7 @@ describe('retention', () => {
       )
     await deliver(storage, emails)
     const before = await storage.diskUse({}, T0)
-    await retain(storage, at(T0 + 31 * DAY), periods)
+    await runRetention(storage, at(T0 + 31 * DAY), periods)
     const after = await storage.diskUse({}, T0)
     expect(after.database).toBeLessThan(before.database - 5_000_000)
     expect(after.free).toBeLessThan(2_000_000)
@@ -192,7 +197,7 @@ describe('retention', () => {
     db.close()
   })
 
-  test('works in bounded steps of rows or 2 MB, so that other writes are not blocked', async () => {
+  test('retention works in bounded steps of rows or 2 MB, so that other writes are not blocked', async () => {
     const { storage, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 300; count++)
@@ -203,11 +208,11 @@ describe('retention', () => {
       )
     for (let round = 0; round < 6; round++) await storage.lease(leaseArgs({ leaseUntil: T0 + MINUTE }), T0)
     await deliver(storage, emails)
-    while ((await catchUp(storage, T0)) !== null);
+    while ((await catchUpTagCounts(storage, T0)) !== null);
     const steps: { rows: number; most: number; bytes: number }[] = []
     const counted =
-      (method: (args: PurgeArgs, now: number) => Promise<Purged>) =>
-      async (args: PurgeArgs, now: number): Promise<Purged> => {
+      (method: (args: PurgeArgs, now: number) => Promise<PurgeResult>) =>
+      async (args: PurgeArgs, now: number): Promise<PurgeResult> => {
         const done = await method(args, now)
         steps.push({ rows: done.count, most: args.most, bytes: done.bytes })
         return done
@@ -219,8 +224,8 @@ describe('retention', () => {
       purgeEvents: counted((args, now) => storage.purgeEvents(args, now)),
       purgeEmails: counted((args, now) => storage.purgeEmails(args, now)),
     }
-    await retain(watched, at(T0 + 100 * DAY), periods)
-    await retain(watched, at(T0 + 400 * DAY), periods)
+    await runRetention(watched, at(T0 + 100 * DAY), periods)
+    await runRetention(watched, at(T0 + 400 * DAY), periods)
     expect(steps.filter(({ rows }) => rows > 0).length).toBeGreaterThan(10)
     for (const { rows, most, bytes } of steps) {
       expect(most).toBeLessThanOrEqual(500)
@@ -231,7 +236,7 @@ describe('retention', () => {
     await storage.close()
   })
 
-  test('that is killed loses no queued mail, and the next run completes it', async () => {
+  test('a killed retention run loses no queued mail, and the next run completes it', async () => {
     const { storage, dataDir, teamId } = await open()
     const emails: NewEmail[] = []
     for (let count = 0; count < 40; count++)
@@ -243,7 +248,7 @@ describe('retention', () => {
     for await (const line of lines) if (line === 'begun') break
     await kill(child)
     const again = await openSqlite({ dataDir })
-    await retain(again, at(T0 + 31 * DAY), periods)
+    await runRetention(again, at(T0 + 31 * DAY), periods)
     for (const { id } of emails) expect(await again.getMessage({ emailId: id }, T0)).toBe(undefined)
     expect(await readFile(fileOf(dataDir, waits.id))).toEqual(LARGE)
     expect(Buffer.from((await again.getMessage({ emailId: waits.id }, T0))!)).toEqual(LARGE)
@@ -252,7 +257,7 @@ describe('retention', () => {
 })
 
 describe('an email of a domain that does not keep bodies', () => {
-  test('loses body, subject and logged request once its last delivery is final', async () => {
+  test('an email of a domain without bodies loses body, subject and logged request once it is final', async () => {
     const { storage, teamId, dataDir } = await open()
     const { domain, keys } = newDomain(teamId, 'secret.example')
     await storage.createDomain({ domain, keys }, T0)
@@ -262,10 +267,22 @@ describe('an email of a domain that does not keep bodies', () => {
     const email = await putEmail(storage, teamId, ['a@x.example', 'b@y.example'], T0, about)
     const other = await putEmail(storage, teamId, ['a@x.example'])
     const log = {
-      ...{ id: newId(T0), teamId, apiKeyId: newId(T0), method: 'POST', endpoint: '/emails', status: 200 },
-      ...{ durationMs: 1, ip: '192.0.2.1', userAgent: null, createdAt: T0 },
-      ...{ query: null, enhanced: null, message: null },
-      ...{ requestBody: '{"html":"secret"}', responseBody: '{}', emailIds: [email.id] },
+      id: newId(T0),
+      teamId,
+      apiKeyId: newId(T0),
+      method: 'POST',
+      endpoint: '/emails',
+      status: 200,
+      durationMs: 1,
+      ip: '192.0.2.1',
+      userAgent: null,
+      createdAt: T0,
+      query: null,
+      enhanced: null,
+      message: null,
+      requestBody: '{"html":"secret"}',
+      responseBody: '{}',
+      emailIds: [email.id],
     }
     await storage.saveLogs({ logs: [log] }, T0)
     await storage.lease(leaseArgs(), T0)
@@ -277,24 +294,27 @@ describe('an email of a domain that does not keep bodies', () => {
       )
     await settled(first!.id)
     await settled(other.deliveries[0]!.id)
-    expect(await removeUnkept(storage, at(T0 + DAY))).toBe(0)
+    expect(await removeUnwantedBodies(storage, at(T0 + DAY))).toBe(0)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBeDefined()
     await storage.voidLeases({ owners: ['one'], cause, firstDueAt: T0 }, T0)
     await storage.dropQueue({ deliveryIds: [second!.id] }, T0)
     // Recent emails wait until their request is logged.
-    expect(await removeUnkept(storage, at(T0 + 1000))).toBe(0)
-    expect(await removeUnkept(storage, at(T0 + 2 * MINUTE))).toBe(1)
+    expect(await removeUnwantedBodies(storage, at(T0 + 1000))).toBe(0)
+    expect(await removeUnwantedBodies(storage, at(T0 + 2 * MINUTE))).toBe(1)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBe(undefined)
     expect(existsSync(fileOf(dataDir, email.id))).toBe(false)
     expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({
-      ...{ subject: '', content: { place: 'row', html: null, text: null }, headers: [], attachments: [] },
+      subject: '',
+      content: { place: 'row', html: null, text: null },
+      headers: [],
+      attachments: [],
     })
     expect(await storage.getLog({ teamId, id: log.id }, T0)).toMatchObject({ requestBody: null })
     expect(await storage.getMessage({ emailId: other.id }, T0)).toBeDefined()
     await storage.close()
   })
 
-  test('loses its body if all recipients are suppressed', async () => {
+  test('an email of a domain without bodies loses its body if all recipients are suppressed', async () => {
     const { storage, teamId } = await open()
     const { domain, keys } = newDomain(teamId, 'secret.example')
     await storage.createDomain({ domain, keys }, T0)
@@ -309,7 +329,7 @@ describe('an email of a domain that does not keep bodies', () => {
     }
     await storage.addSuppressions({ teamId, suppressions: [one] }, T0)
     const email = await putEmail(storage, teamId, ['a@x.example'], T0, { domainId: domain.id })
-    expect(await removeUnkept(storage, at(T0 + 2 * MINUTE))).toBe(1)
+    expect(await removeUnwantedBodies(storage, at(T0 + 2 * MINUTE))).toBe(1)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBe(undefined)
     await storage.close()
   })
@@ -348,7 +368,7 @@ test.each([
   'the days until the disk is full, for %j with %d bytes free: %s',
   (days, room, expected) => {
     expect(
-      forecast(
+      forecastDaysUntilFull(
         days.map(([day, bytes]) => ({ day, bytes })),
         room,
       ),

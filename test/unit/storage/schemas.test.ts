@@ -73,7 +73,7 @@ test.each(kept)('a database of schema %s is migrated and works', async (name) =>
   db.close()
 })
 
-test('audience growth before migration 88 is counted', () => {
+test('counts audience growth from before migration 88', () => {
   const db = new Database(':memory:')
   const until = (number: number) =>
     applyMigrations(

@@ -1,6 +1,6 @@
 import type { Statement } from 'better-sqlite3'
 import { beforeEach, expect, test } from 'vitest'
-import { nouns } from '../../../appliance/storage/nouns.ts'
+import { methodsByNoun } from '../../../appliance/storage/nouns.ts'
 import type { StoredEmail } from '../../../appliance/storage/spool/put.ts'
 import type { Connection } from '../../../appliance/storage/sqlite/connection.ts'
 import { change, leaseArgs, newAttempt, newEmail, T0 } from '../../contract/fixtures.ts'
@@ -38,15 +38,15 @@ function counted(db: Connection): Connection {
   })
 }
 
-let put: ReturnType<typeof nouns.accepting.prepared.put>
-let lease: ReturnType<typeof nouns.leasing.prepared.lease>
-let settle: ReturnType<typeof nouns.settling.prepared.settle>
+let put: ReturnType<typeof methodsByNoun.accepting.prepared.put>
+let lease: ReturnType<typeof methodsByNoun.leasing.prepared.lease>
+let settle: ReturnType<typeof methodsByNoun.settling.prepared.settle>
 
 beforeEach(() => {
   const db = counted(openMemory())
-  put = nouns.accepting.prepared.put(db)
-  lease = nouns.leasing.prepared.lease(db)
-  settle = nouns.settling.prepared.settle(db)
+  put = methodsByNoun.accepting.prepared.put(db)
+  lease = methodsByNoun.leasing.prepared.lease(db)
+  settle = methodsByNoun.settling.prepared.settle(db)
 })
 
 /** Counts the statements that `work` runs. */
@@ -92,7 +92,7 @@ test('a lease takes eight statements, whatever its size', () => {
   ])
 })
 
-test('a lease takes ten statements if the heads of the streams are not all that is due', () => {
+test('a lease takes ten statements if more is due than the heads of the streams', () => {
   for (let at = 0; at < 2000; at += 1) accept(stored([`a${at}@x${at % 300}.example`]))
   for (const limit of [1, 20, 200]) {
     const { result, count } = statements(() => lease(leaseArgs({ limit }), T0))

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import type { Connection } from '../../../appliance/storage/sqlite/connection.ts'
-import { formatQueue, type QueueName } from '../../../appliance/mail/queue.ts'
+import { formatQueueName, type QueueNameParts } from '../../../appliance/mail/queue.ts'
 import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
 
 /** Opens an in-memory database with the schema. Deliveries may be queued without a known team. */
@@ -13,7 +13,7 @@ export function openMemory(): Connection {
 
 /** A queued delivery: a recipient of email `email`, by default one of its own. */
 export interface Waiting {
-  queue: QueueName
+  queue: QueueNameParts
   dueAt: number
   email?: string
   domain?: string
@@ -37,7 +37,7 @@ export function fill(db: Connection, waiting: readonly Waiting[], prefix = ''): 
       const { pool, provider, stream, teamId } = queue
       const of = emailId ?? `${prefix}e${i}`
       email.run(of, teamId)
-      const where = [pool, provider, formatQueue(queue), stream, domain ?? `${provider}.example`]
+      const where = [pool, provider, formatQueueName(queue), stream, domain ?? `${provider}.example`]
       delivery.run(of, id, teamId, ...where, dueAt)
       return id
     }),

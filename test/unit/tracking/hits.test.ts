@@ -4,12 +4,19 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { createTracking, originOf, reachable } from '../../../appliance/tracking/tracking.ts'
-import { signReader, signToken } from '../../../appliance/tracking/tokens.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import {
+  createTracking,
+  chooseLinkOrigin,
+  pickReachableOrigin,
+} from '../../../appliance/tracking/tracking.ts'
+import { signRecipientToken, signToken } from '../../../appliance/tracking/tokens.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 
 const domain = {
-  ...{ name: 'shop.test', openTracking: true, clickTracking: true, trackingSubdomain: 'links' },
+  name: 'shop.test',
+  openTracking: true,
+  clickTracking: true,
+  trackingSubdomain: 'links',
   checks: [
     {
       key: 'Tracking links.shop.test',
@@ -22,13 +29,19 @@ const domain = {
   ],
 }
 
-test('noting a visit succeeds although the storage fails', async () => {
+test('recording a visit succeeds even if the storage fails', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-hits-'))
   const storage = await openSqlite({ dataDir })
   await storage.close()
   const tracking = createTracking({
-    ...{ storage, clock: systemClock, log: silentLogger(), storeIp: true, robots: () => [] },
-    ...{ secret: new Uint8Array(32), origin: () => null, certified: never },
+    storage,
+    clock: systemClock,
+    log: createSilentLogger(),
+    storeIp: true,
+    robots: () => [],
+    secret: new Uint8Array(32),
+    origin: () => null,
+    certified: never,
   })
   const visit = { method: 'GET', ip: '192.0.2.1', userAgent: 'x', purpose: '' }
   const tracked = { emailId: '01980000-0000-7000-8000-000000000001', link: 'https://shop.test/' }
@@ -56,10 +69,16 @@ test('a numbered link resolves through its revision, and invalid numbers do not 
   }
   const secret = new Uint8Array(32)
   const tracking = createTracking({
-    ...{ storage, clock: systemClock, log: silentLogger(), storeIp: true, robots: () => [] },
-    ...{ secret, origin: () => null, certified: never },
+    storage,
+    clock: systemClock,
+    log: createSilentLogger(),
+    storeIp: true,
+    robots: () => [],
+    secret,
+    origin: () => null,
+    certified: never,
   })
-  const token = signReader(secret, { revisionId, emailId })
+  const token = signRecipientToken(secret, { revisionId, emailId })
   const open = (rest: string) => tracking.open('click', rest)
   expect(await open(`${token}/1`)).toEqual({ emailId, link: 'https://shop.test/b' })
   expect(await open(`${token}/0`)).toEqual({ emailId, link: 'https://shop.test/a' })
@@ -68,23 +87,24 @@ test('a numbered link resolves through its revision, and invalid numbers do not 
   expect(asked).toEqual([revisionId])
   expect(await tracking.open('open', token)).toEqual({ emailId, link: '' })
   expect(await tracking.open('open', signToken(secret, 'open', { emailId, link: '' }))).toEqual({
-    ...{ emailId, link: '' },
+    emailId,
+    link: '',
   })
 })
 
-test("tracked links use the domain's own name once verified, with our scheme and port", () => {
+test('tracked links use the domain’s tracking subdomain once verified, with the server’s scheme and port', () => {
   const ours = 'https://mail.test'
-  expect(originOf(domain, 'https://mail.test:8443', always)).toBe('https://links.shop.test:8443')
-  expect(originOf({ ...domain, trackingSubdomain: 'other' }, ours, always)).toBe(ours)
-  expect(originOf({ ...domain, trackingSubdomain: null }, ours, always)).toBe(ours)
-  expect(originOf({ ...domain, checks: [] }, ours, always)).toBe(ours)
+  expect(chooseLinkOrigin(domain, 'https://mail.test:8443', always)).toBe('https://links.shop.test:8443')
+  expect(chooseLinkOrigin({ ...domain, trackingSubdomain: 'other' }, ours, always)).toBe(ours)
+  expect(chooseLinkOrigin({ ...domain, trackingSubdomain: null }, ours, always)).toBe(ours)
+  expect(chooseLinkOrigin({ ...domain, checks: [] }, ours, always)).toBe(ours)
 })
 
-test("tracked https links use the domain's own name only with a certificate for it", () => {
+test('tracked https links use the domain’s tracking subdomain only with a certificate for it', () => {
   const asked: string[] = []
-  const origin = originOf(domain, 'https://mail.test', (host) => asked.push(host) > 1)
+  const origin = chooseLinkOrigin(domain, 'https://mail.test', (host) => asked.push(host) > 1)
   expect([origin, asked]).toEqual(['https://mail.test', ['links.shop.test']])
-  expect(originOf(domain, 'http://mail.test', never)).toBe('http://links.shop.test')
+  expect(chooseLinkOrigin(domain, 'http://mail.test', never)).toBe('http://links.shop.test')
 })
 
 test.each([
@@ -95,5 +115,5 @@ test.each([
   ['http://[::1]:8025', 'http://[::1]:8025'],
   [undefined, null],
 ])('the public origin for %s is %s', (listening, origin) => {
-  expect(reachable(listening)).toBe(origin)
+  expect(pickReachableOrigin(listening)).toBe(origin)
 })

@@ -5,8 +5,12 @@ import { trackHtml, type TrackingPlan } from '../../../appliance/tracking/rewrit
 import { corpus } from './corpus.ts'
 
 const plan: TrackingPlan = {
-  ...{ secret: new Uint8Array(32).fill(9), emailId: '01980000-0000-7000-8000-000000000002' },
-  ...{ origin: 'https://links.shop.test', opens: true, clicks: true, leave: [] },
+  secret: new Uint8Array(32).fill(9),
+  emailId: '01980000-0000-7000-8000-000000000002',
+  origin: 'https://links.shop.test',
+  opens: true,
+  clicks: true,
+  leave: [],
 }
 const HTML = '<html><body><p>Gr\u00fc\u00dfe</p><a href="https://shop.test/?a=1&amp;b=2">x</a></body></html>'
 
@@ -27,12 +31,12 @@ const base64 = (html: string) => Buffer.from(html).toString('base64').replaceAll
 const htmlOf = async (raw: Uint8Array) =>
   (await PostalMime.parse(new Uint8Array(raw))).html!.replace(/\n$/, '')
 
-describe('HTML is tracked within its transfer encoding', () => {
+describe('HTML in a transfer encoding', () => {
   test.each([
     ['8bit', HTML],
     ['Quoted-Printable', escapedQp(HTML)],
     ['BASE64', base64(HTML)],
-  ])('in %s', async (encoding, body) => {
+  ])('tracks HTML in %s', async (encoding, body) => {
     const sent = message('Subject: x', 'MIME-Version: 1.0', ...part(encoding, body), '')
     const tracked = trackMessage(sent, plan)
     expect(await htmlOf(tracked)).toBe(trackHtml(HTML, plan))
@@ -45,7 +49,7 @@ describe('HTML is tracked within its transfer encoding', () => {
     expect(Math.max(...longest)).toBeLessThanOrEqual(encoding === '8bit' ? 998 : 76)
   })
 
-  test('in every corpus template, as in unencoded HTML', async () => {
+  test('tracks encoded HTML like unencoded HTML in every corpus template', async () => {
     for (const html of corpus().filter((one) => !/[\0\r]|\n$/.test(one) && one.isWellFormed())) {
       const lines = html.replaceAll('\n', '\r\n')
       for (const body of [part('base64', base64(lines)), part('quoted-printable', escapedQp(lines))]) {
@@ -55,7 +59,7 @@ describe('HTML is tracked within its transfer encoding', () => {
     }
   })
 
-  test('and quoted-printable text is unchanged except for links', () => {
+  test('quoted-printable text is unchanged except for links', () => {
     const body = '<p>a=20b=\r\nc =3D =C3=BC</p><a href=3D"https://shop=\r\n.test/x">x</a>   \r\nend=20'
     const tracked = Buffer.from(
       trackMessage(message(...part('quoted-printable', body)), { ...plan, opens: false }),
@@ -79,7 +83,7 @@ describe('tracking a multipart message', () => {
       '',
     )
 
-  test('changes only HTML parts at any depth, and adds the pixel to the first', async () => {
+  test('changes only HTML parts of a multipart message at any depth, and adds the pixel to the first', async () => {
     const inner = [
       'Content-Type: multipart/alternative; boundary=inner',
       '',
@@ -118,7 +122,7 @@ describe('tracking a multipart message', () => {
   })
 
   test.each(['signed; protocol="application/pkcs7-signature"', 'encrypted'])(
-    'does not change multipart/%s',
+    'does not track multipart/%s',
     (kind) => {
       const sent = mixed(kind, ...part('7bit', HTML))
       expect(trackMessage(sent, plan)).toBe(sent)
@@ -126,7 +130,7 @@ describe('tracking a multipart message', () => {
   )
 })
 
-describe('tracking does not change', () => {
+describe('untracked content', () => {
   test.each([
     ['a text part', part('7bit', HTML, 'text/plain')],
     [
@@ -143,7 +147,7 @@ describe('tracking does not change', () => {
       ['Content-Type: multipart/mixed; boundary=b', '', '--b', ...part('7bit', HTML)],
     ],
     ['a message without a body', ['Subject: x']],
-  ])('%s', (_, lines) => {
+  ])('tracking does not change %s', (_, lines) => {
     const sent = message(...lines)
     expect(trackMessage(sent, plan)).toBe(sent)
   })

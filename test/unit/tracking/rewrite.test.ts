@@ -1,18 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import {
-  numberedLinks,
-  readLink,
+  listNumberedLinks,
+  normalizeLink,
   trackHtml,
-  unsubscribeLinks,
+  listUnsubscribeLinks,
   type TrackingPlan,
 } from '../../../appliance/tracking/rewrite.ts'
-import { openReader, openToken, signReader } from '../../../appliance/tracking/tokens.ts'
+import { verifyRecipientToken, verifyToken, signRecipientToken } from '../../../appliance/tracking/tokens.ts'
 import { costOf } from '../../world/cost.ts'
 
 const EMAIL = '01980000-0000-7000-8000-00000000abcd'
 const secret = new Uint8Array(32).fill(7)
 const plan = (more: Partial<TrackingPlan> = {}): TrackingPlan => ({
-  ...{ secret, emailId: EMAIL, origin: 'https://links.shop.test', opens: false, clicks: true, leave: [] },
+  secret,
+  emailId: EMAIL,
+  origin: 'https://links.shop.test',
+  opens: false,
+  clicks: true,
+  leave: [],
   ...more,
 })
 
@@ -21,12 +26,12 @@ function shown(html: string, more: Partial<TrackingPlan> = {}): string {
   return trackHtml(html, plan(more))
     .replaceAll(
       /https:\/\/links\.shop\.test\/l\/([\w-]+)/g,
-      (_, token: string) => `<${openToken(secret, 'click', token)?.link ?? 'not ours'}>`,
+      (_, token: string) => `<${verifyToken(secret, 'click', token)?.link ?? 'not ours'}>`,
     )
     .replaceAll(/<img src="https:\/\/links\.shop\.test\/o\/[\w-]+\.gif"[^>]*>/g, '[pixel]')
 }
 
-describe('tracking rewrites links', () => {
+describe('rewritten links', () => {
   const rows: [html: string, shown: string][] = [
     ['<a href="https://a.test/x?y=1#z">go</a>', '<a href="<https://a.test/x?y=1#z>">go</a>'],
     ["<A HREF = 'http://a.test'>go</A>", "<A HREF = '<http://a.test>'>go</A>"],
@@ -47,7 +52,7 @@ describe('tracking rewrites links', () => {
   })
 })
 
-describe('tracking does not change', () => {
+describe('untracked links', () => {
   test.each([
     '<a href="mailto:a@b.test">x</a>',
     '<a href="tel:+123">x</a>',
@@ -87,8 +92,8 @@ describe('tracking does not change', () => {
     expect(trackHtml(html, plan())).toBe(html)
   })
 
-  test('links that are in List-Unsubscribe', () => {
-    const leave = unsubscribeLinks([
+  test('tracking does not change links that are in List-Unsubscribe', () => {
+    const leave = listUnsubscribeLinks([
       { name: 'List-Unsubscribe', value: '<mailto:u@a.test>, <https://a.test/u?id=1&x=2>' },
     ])
     expect(leave).toEqual(['mailto:u@a.test', 'https://a.test/u?id=1&x=2'])
@@ -97,7 +102,7 @@ describe('tracking does not change', () => {
     expect(trackHtml(html, plan())).not.toBe(html)
   })
 
-  test('links that are already tracked', () => {
+  test('tracking does not change links that are already tracked', () => {
     const once = trackHtml('<a href="https://a.test">x</a>', plan())
     expect(trackHtml(once, plan())).toBe(once)
   })
@@ -114,11 +119,11 @@ describe('the tracking pixel', () => {
     ['<p>x</p><!-- not closed', '<p>x</p><!-- not closed'],
     ['<p>x</p><style>a {', '<p>x</p><style>a {'],
     ['<p>x</p><a href="', '<p>x</p><a href="'],
-  ])('is placed correctly in %s', (html, expected) => {
+  ])('places the tracking pixel correctly in %s', (html, expected) => {
     expect(shown(html, opens)).toBe(expected)
   })
 
-  test('is placed correctly between links', () => {
+  test('places the tracking pixel correctly between links', () => {
     const html = '<a href="https://a.test">a</a></body><a href="https://b.test">b</a>'
     expect(shown(html, { opens: true })).toBe(
       '<a href="<https://a.test>">a</a>[pixel]</body><a href="<https://b.test>">b</a>',
@@ -131,24 +136,24 @@ describe('a tracking token', () => {
   const click = /\/l\/([\w-]+)/.exec(html)![1]!
   const open = /\/o\/([\w-]+)\.gif/.exec(html)![1]!
 
-  test('yields the email and link that it was signed for', () => {
-    expect(openToken(secret, 'click', click)).toEqual({ emailId: EMAIL, link: 'https://a.test/x' })
-    expect(openToken(secret, 'open', open)).toEqual({ emailId: EMAIL, link: '' })
+  test('a tracking token is decoded to the email and link that it was signed for', () => {
+    expect(verifyToken(secret, 'click', click)).toEqual({ emailId: EMAIL, link: 'https://a.test/x' })
+    expect(verifyToken(secret, 'open', open)).toEqual({ emailId: EMAIL, link: '' })
     expect(open).toHaveLength(43)
   })
 
-  test('is rejected for another purpose or key, and after any change', () => {
-    expect(openToken(secret, 'open', click)).toBeUndefined()
-    expect(openToken(secret, 'click', open)).toBeUndefined()
-    expect(openToken(new Uint8Array(32), 'click', click)).toBeUndefined()
+  test('a tracking token is rejected for another purpose or key, and after any change', () => {
+    expect(verifyToken(secret, 'open', click)).toBeUndefined()
+    expect(verifyToken(secret, 'click', open)).toBeUndefined()
+    expect(verifyToken(new Uint8Array(32), 'click', click)).toBeUndefined()
     const bytes = Buffer.from(click, 'base64url')
     for (let at = 0; at < bytes.length; at += 1) {
       const changed = Buffer.from(bytes)
       changed[at] = changed[at]! ^ 1
-      expect(openToken(secret, 'click', changed.toString('base64url'))).toBeUndefined()
+      expect(verifyToken(secret, 'click', changed.toString('base64url'))).toBeUndefined()
     }
     for (const token of ['', 'x', click.slice(0, -4), `${click}AAAA`, 'A'.repeat(43)])
-      expect(openToken(secret, 'click', token)).toBeUndefined()
+      expect(verifyToken(secret, 'click', token)).toBeUndefined()
   })
 })
 
@@ -157,50 +162,50 @@ describe('broadcast links', () => {
   const html =
     '<a href="https://a.test/x">x</a><a href="https://a.test/{{{CODE}}}">y</a><a href="https://b.test/?a=1&amp;b=2">z</a><a href="https://a.test/x">x</a>'
 
-  test('are numbered once each if they are the same for all readers', () => {
-    expect(numberedLinks(html)).toEqual(['https://a.test/x', 'https://b.test/?a=1&b=2'])
+  test('broadcast links that are the same for all readers are numbered once each', () => {
+    expect(listNumberedLinks(html)).toEqual(['https://a.test/x', 'https://b.test/?a=1&b=2'])
   })
 
-  test('share one token with the pixel, and links per reader have the URL in their token', () => {
-    const numbers = new Map(numberedLinks(html).map((link, n) => [link, n]))
+  test('broadcast links share one token with the pixel, and links per reader have the URL in their token', () => {
+    const numbers = new Map(listNumberedLinks(html).map((link, n) => [link, n]))
     const mine = html.replace('{{{CODE}}}', '7')
     const tracked = trackHtml(mine, plan({ opens: true, numbered: { revisionId, numbers } }))
     const links = [...tracked.matchAll(/\/l\/([\w-]+)(?:\/(\d+))?"/g)].map(([, token, n]) => [token!, n])
     const token = links[0]![0]!
-    expect(openReader(secret, token)).toEqual({ revisionId, emailId: EMAIL })
+    expect(verifyRecipientToken(secret, token)).toEqual({ revisionId, emailId: EMAIL })
     expect(links).toEqual([
       [token, '0'],
       [expect.any(String), undefined],
       [token, '1'],
       [token, '0'],
     ])
-    expect(openToken(secret, 'click', links[1]![0]!)).toEqual({ emailId: EMAIL, link: 'https://a.test/7' })
+    expect(verifyToken(secret, 'click', links[1]![0]!)).toEqual({ emailId: EMAIL, link: 'https://a.test/7' })
     expect(tracked).toContain(`/o/${token}.gif`)
   })
 
-  test('cannot be forged', () => {
-    const token = signReader(secret, { revisionId, emailId: EMAIL })
+  test('broadcast links cannot be forged', () => {
+    const token = signRecipientToken(secret, { revisionId, emailId: EMAIL })
     expect(token).toHaveLength(64)
-    expect(openReader(new Uint8Array(32), token)).toBeUndefined()
-    expect(openToken(secret, 'click', token)).toBeUndefined()
+    expect(verifyRecipientToken(new Uint8Array(32), token)).toBeUndefined()
+    expect(verifyToken(secret, 'click', token)).toBeUndefined()
     const bytes = Buffer.from(token, 'base64url')
     for (let at = 0; at < bytes.length; at += 1) {
       const changed = Buffer.from(bytes)
       changed[at] = changed[at]! ^ 1
-      expect(openReader(secret, changed.toString('base64url'))).toBeUndefined()
+      expect(verifyRecipientToken(secret, changed.toString('base64url'))).toBeUndefined()
     }
   })
 })
 
-test('readLink reads a URL as browsers do', () => {
-  expect(readLink('\t https://a.test/\n ')).toBe('https://a.test/')
-  expect(readLink('HTTPS://A.test')).toBe('HTTPS://A.test')
-  expect(readLink('ftp://a.test')).toBeUndefined()
-  expect(readLink('https://a.test/\ud800')).toBeUndefined()
-  expect(readLink(undefined)).toBeUndefined()
+test('readLink parses a URL as browsers do', () => {
+  expect(normalizeLink('\t https://a.test/\n ')).toBe('https://a.test/')
+  expect(normalizeLink('HTTPS://A.test')).toBe('HTTPS://A.test')
+  expect(normalizeLink('ftp://a.test')).toBeUndefined()
+  expect(normalizeLink('https://a.test/\ud800')).toBeUndefined()
+  expect(normalizeLink(undefined)).toBeUndefined()
 })
 
-test('tracking cost grows linearly with the number of links', async () => {
+test('the cost of tracking grows linearly with the number of links', async () => {
   const page = (links: number) =>
     Array.from({ length: links }, (_, i) => `<p><a href="https://a.test/${i}">x</a></p>`).join('')
   const cost = (links: number) =>

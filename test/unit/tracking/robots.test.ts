@@ -2,18 +2,18 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadRobots } from '../../../appliance/config/config.ts'
+import { loadBotRules } from '../../../appliance/config/config.ts'
 import { createVisitMemory } from '../../../appliance/tracking/memory.ts'
-import { createBotClassifier, type Moment } from '../../../appliance/tracking/robots.ts'
+import { createBotClassifier, type VisitContext } from '../../../appliance/tracking/robots.ts'
 import type { Visit } from '../../../appliance/tracking/tracking.ts'
 
 const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36'
 const visit: Visit = { method: 'GET', ip: '192.0.2.1', userAgent: BROWSER, purpose: '' }
-const moment: Moment = { now: 60_000, deliveredAt: 0, links: 1 }
+const moment: VisitContext = { now: 60_000, deliveredAt: 0, links: 1 }
 
 describe('bots are distinguished from people', () => {
-  const judge = createBotClassifier(loadRobots())
-  const rows: [Partial<Visit>, Partial<Moment>, boolean, string | null][] = [
+  const judge = createBotClassifier(loadBotRules())
+  const rows: [Partial<Visit>, Partial<VisitContext>, boolean, string | null][] = [
     [{}, {}, false, null],
     [{ method: 'HEAD' }, {}, true, 'sent a HEAD request'],
     [{ userAgent: '' }, {}, true, 'sent no User-Agent'],
@@ -43,11 +43,11 @@ describe('bots are distinguished from people', () => {
     [{}, { links: 3 }, false, null],
     [{}, { links: 4 }, true, 'followed many links at once'],
   ]
-  test.each(rows)('for %j %j', (who, when, robot, seenBy) => {
+  test.each(rows)('classifies a visit as bot or person: %j %j', (who, when, robot, seenBy) => {
     expect(judge({ ...visit, ...who }, { ...moment, ...when })).toEqual({ robot, seenBy })
   })
 
-  test('by network, if a rule names any', () => {
+  test('classifies a visit by network if a rule lists any', () => {
     const scanner = {
       name: 'Scanner',
       is: 'robot' as const,
@@ -68,9 +68,9 @@ describe('custom bot rules', () => {
     return path
   }
 
-  test('are applied first', () => {
+  test('custom bot rules are applied first', () => {
     const path = file('[[rule]]\nname = "Ours"\nis = "proxy"\nagents = ["CURL"]\n')
-    expect(createBotClassifier(loadRobots(path))({ ...visit, userAgent: 'curl/8.0' }, moment)).toEqual({
+    expect(createBotClassifier(loadBotRules(path))({ ...visit, userAgent: 'curl/8.0' }, moment)).toEqual({
       robot: false,
       seenBy: 'Ours',
     })
@@ -82,8 +82,8 @@ describe('custom bot rules', () => {
     ['[[rule]]\nname = "X"\nis = "robot"\nnetworks = ["10.0.0.0/99"]\n', '10.0.0.0/99'],
     ['[robot]\nname = "X"\n', 'unknown key robot'],
     ['rule = 7\n', 'rule must be a list'],
-  ])('are rejected: %j', (text, complaint) => {
-    expect(() => loadRobots(file(text))).toThrow(complaint)
+  ])('rejects the bot rules %j', (text, complaint) => {
+    expect(() => loadBotRules(file(text))).toThrow(complaint)
   })
 })
 
@@ -95,14 +95,14 @@ test('repeated visits within a minute count as one', () => {
   expect(memory.repeated('a', 60_000)).toBe(false)
 })
 
-test('different links followed within five seconds are counted per visitor', () => {
+test('counts different links followed within five seconds per visitor', () => {
   const memory = createVisitMemory()
   expect(['x', 'y', 'x', 'z'].map((link, at) => memory.links('ada', link, at * 1000))).toEqual([1, 2, 2, 3])
   expect(memory.links('bob', 'x', 3000)).toBe(1)
   expect(memory.links('ada', 'w', 5000)).toBe(1)
 })
 
-test('more than 300 visits of an email within a minute are excessive', () => {
+test('more than 300 visits to an email within a minute are excessive', () => {
   const memory = createVisitMemory()
   const seen = Array.from({ length: 301 }, () => memory.excessive('e', 0))
   expect(seen.indexOf(true)).toBe(300)

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { explained, receivedSentences, verdictSentences } from '../../../ui/src/state/authentication.ts'
+import {
+  explainHeaderField,
+  describeReceivedChecks,
+  describeVerdicts,
+} from '../../../ui/src/state/authentication.ts'
 
 describe('explaining a header field', () => {
   test.each([
@@ -19,8 +23,8 @@ describe('explaining a header field', () => {
       'Checked by mx.example: DKIM for shop.example passed; SPF for send.shop.example soft-failed: the sender is not listed, but the domain does not ask for rejection; DMARC for shop.example failed.',
     ],
     ['Received-SPF', 'Pass (mx.example: domain of x)', 'SPF passed.'],
-  ])('describes %s', (name, value, sentence) => {
-    expect(explained({ name, value })).toBe(sentence)
+  ])('describes the header field %s', (name, value, sentence) => {
+    expect(explainHeaderField({ name, value })).toBe(sentence)
   })
 
   test.each([
@@ -30,30 +34,32 @@ describe('explaining a header field', () => {
     ['Authentication-Results', ''],
     ['Received-SPF', 'constructor'],
     ['Authentication-Results', 'mx.example; constructor=pass'],
-  ])('returns null for %s: %s', (name, value) => {
-    expect(explained({ name, value })).toBeNull()
+  ])('returns no description for %s: %s', (name, value) => {
+    expect(explainHeaderField({ name, value })).toBeNull()
   })
 })
 
-test('authentication results of a captured message are described check by check', () => {
+test('describes the authentication results of a captured message check by check', () => {
   const from = 'The shop <hello@shop.example>'
   const message = { from, mail_from: 'bounce+1@send.shop.example', dkim: 'pass', spf: 'pass', dmarc: 'fail' }
-  expect(verdictSentences(message)).toEqual([
+  expect(describeVerdicts(message)).toEqual([
     'DKIM passed: the signed content was not changed in transit.',
     'SPF for send.shop.example passed: the domain lists the sending IP.',
     'DMARC for shop.example failed.',
   ])
 })
 
-test('authentication results of received mail are described with what each check proves', () => {
+test('describes the authentication results of received mail with what each check proves', () => {
   const envelope = { mail_from: 'x@list.example', ip: '192.0.2.9', helo: 'mx', tls: null, size: 1 }
   const told = (spf: string, dkim: string, dmarc: string, arc: string) => {
     const of = (result: string, domain: string | null) => ({ result: result as 'pass', domain })
     const authentication_results = {
-      ...{ spf: of(spf, 'list.example'), dkim: of(dkim, 'shop.example') },
-      ...{ dmarc: of(dmarc, 'shop.example'), arc: of(arc, null) },
+      spf: of(spf, 'list.example'),
+      dkim: of(dkim, 'shop.example'),
+      dmarc: of(dmarc, 'shop.example'),
+      arc: of(arc, null),
     }
-    return receivedSentences({ authentication_results, envelope, spam: null })
+    return describeReceivedChecks({ authentication_results, envelope, spam: null })
   }
   expect(told('pass', 'pass', 'pass', 'none')).toEqual([
     'SPF for list.example passed: it lists 192.0.2.9, which is not the From domain shop.example.',

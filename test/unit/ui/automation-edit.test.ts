@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest'
 import type { AutomationGraph, AutomationStep, ConnectionType } from '../../../appliance/mail/automation.ts'
-import { readGraph } from '../../../appliance/mail/read-automation.ts'
+import { parseGraph } from '../../../appliance/mail/read-automation.ts'
 import {
   addTrigger,
-  blankStep,
+  createBlankStep,
   connectSlot,
   findStep,
-  fits,
+  canInsert,
   insertStep,
   isRemovable,
   moveStep,
   removeStep,
   replaceStep,
-  stepRefusal,
-  targetsFor,
-  withNamedResults,
+  findStepRefusal,
+  listTargets,
+  expandDefaultConnections,
 } from '../../../ui/src/state/automation-edit.ts'
-import { type Flow, flowsOf } from '../../../ui/src/state/automation-flow.ts'
+import { type Flow, buildFlows } from '../../../ui/src/state/automation-flow.ts'
 
 const rule = { type: 'rule', field: 'event.plan', operator: 'eq', value: 'pro' } as const
 const trigger = (key: string): AutomationStep => ({ key, type: 'trigger', config: { event_name: key } })
@@ -37,7 +37,7 @@ const keys = ({ steps, next }: Flow): unknown[] => [
 ]
 /** Returns the shape of a graph that the API accepts. */
 const shape = (graph: AutomationGraph | null): unknown[] | null =>
-  graph && flowsOf(readGraph(graph)).map(keys)
+  graph && buildFlows(parseGraph(graph)).map(keys)
 
 /** a, then x, then the condition y: z if it is met, v if not. */
 const graph: AutomationGraph = {
@@ -51,7 +51,7 @@ const graph: AutomationGraph = {
 }
 const BEFORE = [['a', 'x', 'y', ['z'], ['v']]]
 
-test('a step is inserted between two steps, in a branch or at an end', () => {
+test('inserts a step between two steps, in a branch or at an end', () => {
   const add = (from: string, type: ConnectionType, step = delay('n')) =>
     shape(insertStep(graph, { from, type }, step))
   expect(add('a', 'default')).toEqual([['a', 'n', 'x', 'y', ['z'], ['v']]])
@@ -63,10 +63,10 @@ test('a step is inserted between two steps, in a branch or at an end', () => {
   expect(shape(graph)).toEqual(BEFORE)
 })
 
-test('no step can be added after the deletion of a contact', () => {
-  expect(fits(graph, { from: 'z', type: 'default' }, 'contact_delete')).toBe(true)
-  expect(fits(graph, { from: 'x', type: 'default' }, 'contact_delete')).toBe(false)
-  expect(fits(graph, { from: 'z', type: 'default' }, 'trigger')).toBe(false)
+test('a step that deletes the contact can only be inserted at an end', () => {
+  expect(canInsert(graph, { from: 'z', type: 'default' }, 'contact_delete')).toBe(true)
+  expect(canInsert(graph, { from: 'x', type: 'default' }, 'contact_delete')).toBe(false)
+  expect(canInsert(graph, { from: 'z', type: 'default' }, 'trigger')).toBe(false)
 })
 
 test('removing a step keeps its first branch and removes the steps of the other', () => {
@@ -80,7 +80,7 @@ test('removing a step keeps its first branch and removes the steps of the other'
   expect(shape(removeStep(two, 'a'))).toEqual([['b', 'x', 'y', ['z'], ['v']]])
 })
 
-test('moving a step up and down reaches every place in reading order', () => {
+test('moving a step up and down reaches every position in reading order', () => {
   const path: unknown[] = []
   let now: AutomationGraph | null = graph
   for (let next = now; next; next = moveStep(next, 'x', 1)!) path.push(...shape((now = next))!)
@@ -96,7 +96,7 @@ test('moving a step up and down reaches every place in reading order', () => {
   expect(back.map((one) => shape(one)![0]).reverse()).toEqual(path)
 })
 
-test('a condition moves up past a step, which then goes into its first branch', () => {
+test('a condition moves up past a step, which then moves into its first branch', () => {
   expect(shape(moveStep(graph, 'y', -1))).toEqual([['a', 'y', ['x', 'z'], ['v']]])
   expect(moveStep(graph, 'y', 1)).toBeNull()
   expect(moveStep(graph, 'a', 1)).toBeNull()
@@ -107,12 +107,12 @@ test('a condition moves up past a step, which then goes into its first branch', 
   expect(moveStep(last, 'gone', 1)).toBeNull()
 })
 
-test('a connection leads to another step, or ends', () => {
+test('a connection can lead to another step, or to the end', () => {
   const slot = { from: 'v', type: 'default' } as const
-  expect(targetsFor(graph, slot).map(({ key }) => key)).toEqual(['z'])
+  expect(listTargets(graph, slot).map(({ key }) => key)).toEqual(['z'])
   const joined = connectSlot(graph, slot, 'z')
   expect(shape(joined)).toEqual([['a', 'x', 'y', ['z'], ['v', '>z']]])
-  expect(targetsFor(joined, { from: 'z', type: 'default' })).toEqual([])
+  expect(listTargets(joined, { from: 'z', type: 'default' })).toEqual([])
   expect(shape(connectSlot(joined, { from: 'y', type: 'condition_met' }, null))).toEqual([
     ['a', 'x', 'y', [], ['v', 'z']],
   ])
@@ -122,18 +122,18 @@ test('a connection leads to another step, or ends', () => {
 test('a replaced step keeps its connections, even under a new key', () => {
   const changed = replaceStep(graph, 'y', { ...fork('plan'), key: 'plan' })
   expect(shape(changed)).toEqual([['a', 'x', 'plan', ['z'], ['v']]])
-  const first = blankStep(graph, 'delay')
-  const second = blankStep({ ...graph, steps: [first] }, 'delay')
+  const first = createBlankStep(graph, 'delay')
+  const second = createBlankStep({ ...graph, steps: [first] }, 'delay')
   expect([first.key, second.key]).toEqual(['delay', 'delay_2'])
 })
 
-test('a wait with a timeout branch gets its default branch renamed to event_received', () => {
+test('adding a timeout branch to a wait renames its default branch to event_received', () => {
   const steps = [trigger('a'), wait('w'), delay('x'), delay('y')]
   const given = { steps, connections: [way('a', 'w'), way('w', 'x'), way('w', 'y', 'timeout')] }
-  const named = withNamedResults(given)
+  const named = expandDefaultConnections(given)
   expect(named.connections.slice(1)).toEqual([way('w', 'x', 'event_received'), way('w', 'y', 'timeout')])
   const both = { steps: steps.slice(0, 3), connections: [way('a', 'w'), way('w', 'x')] }
-  expect(withNamedResults(both)).toEqual(both)
+  expect(expandDefaultConnections(both)).toEqual(both)
 })
 
 test.each([
@@ -142,11 +142,11 @@ test.each([
   ['Invalid `steps[2].config` field: x.', 'y', ''],
   ['Invalid `steps[1].key` field: x.', 'x', 'key'],
   ['Invalid `connections[1].to` field: x.', 'x', ''],
-])('an error message points to its step and field: %s', (message, key, field) => {
-  expect(stepRefusal(message, graph)).toEqual({ key, field, message })
+])('an error message refers to its step and field: %s', (message, key, field) => {
+  expect(findStepRefusal(message, graph)).toEqual({ key, field, message })
 })
 
-test('an error message about the whole automation points to no step', () => {
-  expect(stepRefusal('Invalid `steps` field: one trigger for each event.', graph)).toBeNull()
-  expect(stepRefusal('The server does not respond.', graph)).toBeNull()
+test('an error message about the whole automation refers to no step', () => {
+  expect(findStepRefusal('Invalid `steps` field: one trigger for each event.', graph)).toBeNull()
+  expect(findStepRefusal('The server does not respond.', graph)).toBeNull()
 })

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import type { AutomationGraph, AutomationStep } from '../../../appliance/mail/automation.ts'
-import { flowsOf, type Flow } from '../../../ui/src/state/automation-flow.ts'
-import { NO_NAMES, stepLink, stepWords } from '../../../ui/src/state/automation-steps.ts'
+import { buildFlows, type Flow } from '../../../ui/src/state/automation-flow.ts'
+import { NO_NAMES, getStepLink, describeStep } from '../../../ui/src/state/automation-steps.ts'
 import {
-  fieldOf,
+  getRefusedField,
   parseJson,
-  runsInWords,
-  runStepResult,
-  samplePayload,
-  schemaInWords,
-  schemaOf,
-  schemaText,
-  stepCountsInWords,
+  describeRuns,
+  describeRunStepResult,
+  createSamplePayload,
+  describeSchema,
+  parseSchema,
+  formatSchema,
+  describeStepCounts,
 } from '../../../ui/src/state/automation-runs.ts'
 
 const rule = { type: 'rule', field: 'event.plan', operator: 'eq', value: 'pro' } as const
@@ -27,9 +27,9 @@ const keys = ({ steps, next }: Flow): unknown[] => [
   ...steps.flatMap(({ step, branches }) => [step.key, ...branches.map((one) => keys(one.then))]),
   ...(next === null ? [] : [`>${next}`]),
 ]
-const shape = (graph: AutomationGraph) => flowsOf(graph).map(keys)
+const shape = (graph: AutomationGraph) => buildFlows(graph).map(keys)
 
-test('automation steps are shown in order, each once', () => {
+test('shows the steps of an automation in order, each once', () => {
   const steps = [trigger('a'), trigger('b'), delay('x'), fork('y'), delay('z')]
   const connections = [then('a', 'x'), then('b', 'x'), then('x', 'y'), met('y', 'z'), unmet('y', 'z')]
   expect(shape({ steps, connections })).toEqual([
@@ -47,7 +47,7 @@ test('a wait has branches if its results lead to different steps', () => {
   expect(shape({ steps, connections: [start, late] })).toEqual([['a', 'w', [], ['x']]])
 })
 
-test('deep branches are shown as separate flows', () => {
+test('shows deep branches as separate flows', () => {
   const forks = ['1', '2', '3', '4', '5']
   const steps = [trigger('a'), ...forks.map(fork)]
   const connections = [then('a', '1'), ...forks.slice(1).map((to, at) => unmet(forks[at]!, to))]
@@ -63,7 +63,8 @@ test.each<[AutomationStep, string]>([
   [fork('x'), 'Checks whether event.plan is “pro”.'],
   [
     {
-      ...{ key: 'x', type: 'condition' },
+      key: 'x',
+      type: 'condition',
       config: {
         type: 'and',
         rules: [rule, { type: 'or', rules: [rule, { type: 'rule', field: 'event.x', operator: 'exists' }] }],
@@ -77,7 +78,8 @@ test.each<[AutomationStep, string]>([
   ],
   [
     {
-      ...{ key: 'x', type: 'send_email' },
+      key: 'x',
+      type: 'send_email',
       config: { template: { id: 'hi', variables: { PLAN: { var: 'event.plan' } } }, subject: 'Hi' },
     },
     'Sends the template “Hello”, with the subject “Hi”, with PLAN: event.plan.',
@@ -87,21 +89,21 @@ test.each<[AutomationStep, string]>([
     'Sets first name to nothing, plan to 7.',
   ],
   [{ key: 'x', type: 'add_to_segment', config: { segment_id: 's' } }, 'Adds the contact to the segment “s”.'],
-])('a step is described: %j', (step, words) => {
+])('describes a step: %j', (step, words) => {
   const names = { ...NO_NAMES, templates: [{ id: 't', alias: 'hi', name: 'Hello' }] }
-  expect(stepWords(step, names)).toBe(words)
-  expect(stepLink(step, names)?.to).toBe(
+  expect(describeStep(step, names)).toBe(words)
+  expect(getStepLink(step, names)?.to).toBe(
     { send_email: '/templates/t', add_to_segment: '/audience/segments/s' }[step.type as 'send_email'],
   )
 })
 
-test('the result of a step in a run is described', () => {
+test('describes the result of a step in a run', () => {
   const at = '2026-01-01 00:00:00+00'
   const step = { key: 'x', created_at: at, started_at: at, completed_at: at, output: null, error: null }
   const sent = { to: 'ada@customer.test', email_id: '1' }
   const done = { ...step, status: 'completed' } as const
   const result = (type: 'send_email' | 'condition' | 'add_to_segment', output: Record<string, unknown>) =>
-    runStepResult({ ...done, type, output })
+    describeRunStepResult({ ...done, type, output })
   expect(result('send_email', sent)).toMatchObject({ words: 'Sent to ada@customer.test.', email: '1' })
   expect(result('condition', { result: false })).toMatchObject({ words: 'Not met.', json: null })
   expect(result('add_to_segment', { segment_id: 's' })).toMatchObject({
@@ -109,36 +111,36 @@ test('the result of a step in a run is described', () => {
     json: '{\n  "segment_id": "s"\n}',
   })
   expect(
-    runStepResult({ ...step, type: 'delay', status: 'failed', error: { message: 'Gone.' } }),
+    describeRunStepResult({ ...step, type: 'delay', status: 'failed', error: { message: 'Gone.' } }),
   ).toMatchObject({
     words: 'Gone.',
     failed: true,
   })
 })
 
-test('run counts say if they are truncated', () => {
+test('run counts show if they are truncated', () => {
   const counts = { running: 2, completed: 7, failed: 1, cancelled: 0, most: 1000 }
-  expect(runsInWords(counts)).toBe('10 in 30 days · 2 running · 1 failed')
-  expect(runsInWords({ ...counts, completed: 997 })).toBe(
+  expect(describeRuns(counts)).toBe('10 in 30 days · 2 running · 1 failed')
+  expect(describeRuns({ ...counts, completed: 997 })).toBe(
     '1,000+ in 30 days · 2 running · 1 failed of the newest 1,000',
   )
   const step = { waiting: 3, completed: 0, failed: 1, skipped: 0 }
-  expect(stepCountsInWords(step)).toBe('3 waiting · 1 failed')
+  expect(describeStepCounts(step)).toBe('3 waiting · 1 failed')
 })
 
-test('an error message is assigned to its field', () => {
-  expect(fieldOf('Invalid `steps[1].config.duration` field: a duration.')).toBe('steps')
-  expect(fieldOf('Missing `name` field.')).toBe('name')
-  expect(fieldOf('The server does not respond.')).toBeNull()
+test('assigns an error message to its field', () => {
+  expect(getRefusedField('Invalid `steps[1].config.duration` field: a duration.')).toBe('steps')
+  expect(getRefusedField('Missing `name` field.')).toBe('name')
+  expect(getRefusedField('The server does not respond.')).toBeNull()
   expect(() => parseJson('steps', '[')).toThrow(/^Invalid `steps` field: not valid JSON\./)
 })
 
-test('a schema is written and parsed as lines', () => {
+test('formats and parses a schema as lines', () => {
   const schema = { plan: 'string', 'a:b': 'number' } as const
-  expect(schemaOf(schemaText(schema))).toEqual(schema)
-  expect(schemaOf(' \n')).toBeNull()
-  expect(schemaInWords(schema)).toBe('plan: string, a:b: number')
-  expect(samplePayload(schema)).toEqual({ plan: 'text', 'a:b': 1 })
-  expect(() => schemaOf('plan')).toThrow('Invalid `schema` field: “plan” isn’t a name and a type')
-  expect(() => schemaOf('plan: string\nplan: date')).toThrow('“plan” is listed twice')
+  expect(parseSchema(formatSchema(schema))).toEqual(schema)
+  expect(parseSchema(' \n')).toBeNull()
+  expect(describeSchema(schema)).toBe('plan: string, a:b: number')
+  expect(createSamplePayload(schema)).toEqual({ plan: 'text', 'a:b': 1 })
+  expect(() => parseSchema('plan')).toThrow('Invalid `schema` field: “plan” isn’t a name and a type')
+  expect(() => parseSchema('plan: string\nplan: date')).toThrow('“plan” is listed twice')
 })

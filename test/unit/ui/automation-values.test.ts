@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { conditionOf, rulePath } from '../../../ui/src/state/automation-values.ts'
+import { toCondition, rulePath } from '../../../ui/src/state/automation-values.ts'
 import type { RuleRow, RuleRows } from '../../../ui/src/state/rules.ts'
 
 /** Tests where the rules of a condition are in the automation that is saved. */
@@ -27,7 +27,7 @@ test('the path of a rule leads to it in the saved condition, also where a group 
   ]
   for (const [rows, places] of conditions)
     for (const [field, place] of Object.entries(places))
-      expect(valueAt(conditionOf(rows), rulePath(rows, place))).toMatchObject({ type: 'rule', field })
+      expect(valueAt(toCondition(rows), rulePath(rows, place))).toMatchObject({ type: 'rule', field })
   expect(rulePath(group(row('a')), '1')).toBe('')
   expect(rulePath(group(row('a'), group(row('b'), row('c'))), '2.1')).toBe('rules[1].rules[0]')
 })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { hoursInWords, limitWords } from '../../../appliance/mail/forecast-words.ts'
-import { doneWords, rateMistake, rateWords } from '../../../ui/src/state/broadcast-words.ts'
+import { formatHours, explainForecastLimit } from '../../../appliance/mail/forecast-words.ts'
+import { describeFinishTime, findRateError, formatRate } from '../../../ui/src/state/broadcast-words.ts'
 
-test('more than a day is said in days, with what makes it take so long', () => {
-  const words = (hours: number | null) => hoursInWords(hours) + limitWords(hours, 'warm_up')
+test('formats durations over a day in days, with what limits the speed', () => {
+  const words = (hours: number | null) => formatHours(hours) + explainForecastLimit(hours, 'warm_up')
   expect([null, 0.1, 0.5, 6.5, 24, 25, 36, 72].map(words)).toEqual([
     'not known yet',
     'a few minutes',
@@ -14,14 +14,14 @@ test('more than a day is said in days, with what makes it take so long', () => {
     'about 1.5 days, by the warm-up of your IPs',
     'about 3 days, by the warm-up of your IPs',
   ])
-  expect(limitWords(72, 'rate')).toBe(', by the rate of the broadcast')
-  expect(limitWords(72, 'lanes')).toBe(', by the limits of the provider')
+  expect(explainForecastLimit(72, 'rate')).toBe(', by the rate of the broadcast')
+  expect(explainForecastLimit(72, 'lanes')).toBe(', by the limits of the provider')
 })
 
-test('the end is named by time today, by weekday within a week, and by date after that', () => {
+test('formats the end by time today, by weekday within a week, and by date after that', () => {
   const now = new Date(2026, 10, 26, 12, 0).getTime()
   const at = (day: number, hour: number, minute: number) =>
-    doneWords(new Date(2026, 10, day, hour, minute).getTime(), now)
+    describeFinishTime(new Date(2026, 10, day, hour, minute).getTime(), now)
   expect([at(26, 18, 40), at(27, 9, 5), at(33, 8, 0)]).toEqual([
     'Done about 18:40.',
     'Done about Friday 09:05.',
@@ -29,11 +29,11 @@ test('the end is named by time today, by weekday within a week, and by date afte
   ])
 })
 
-test('a rate is a whole number or nothing', () => {
-  expect(['', ' 500 ', '1000000'].map(rateMistake)).toEqual(['', '', ''])
+test('accepts only whole numbers or nothing as a rate', () => {
+  expect(['', ' 500 ', '1000000'].map(findRateError)).toEqual(['', '', ''])
   for (const bad of ['0', '1.5', '-3', 'many', '1000001'])
-    expect(rateMistake(bad)).toBe('Enter a whole number from 1 to 1,000,000, or nothing.')
-  expect([null, 1, 1500].map(rateWords)).toEqual([
+    expect(findRateError(bad)).toBe('Enter a whole number from 1 to 1,000,000, or nothing.')
+  expect([null, 1, 1500].map(formatRate)).toEqual([
     'As fast as the limits of the mailbox providers allow',
     'At most 1 email per hour, spread evenly',
     'At most 1,500 emails per hour, spread evenly',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ContactRun } from '../../../appliance/api/contact-automations.ts'
-import { contactStory } from '../../../ui/src/state/contacts.ts'
-import { runEntries } from '../../../ui/src/state/contact-runs.ts'
+import { buildContactTimeline } from '../../../ui/src/state/contacts.ts'
+import { listRunEntries } from '../../../ui/src/state/contact-runs.ts'
 
 const at = (minute: number): string => `2026-01-02T00:${String(minute).padStart(2, '0')}:00Z`
 
@@ -29,14 +29,14 @@ const run = (more: Partial<ContactRun>): ContactRun => ({
   ...more,
 })
 const told = (given: ContactRun) =>
-  runEntries([given]).map(({ at: when, title, note, went }) => [
+  listRunEntries([given]).map(({ at: when, title, note, went }) => [
     when,
     title,
     note,
     'status' in went ? went.status : went.what,
   ])
 
-test('an automation run is listed with its start, steps and end, newest first', () => {
+test('lists an automation run with its start, steps and end, newest first', () => {
   const output = { email_id: 'e', to: 'ada@customer.example' }
   const failed = { status: 'failed' as const, error: { message: 'The segment is gone.' } }
   const steps = [
@@ -57,7 +57,7 @@ test('an automation run is listed with its start, steps and end, newest first', 
   ])
 })
 
-test('automation runs appear in the contact timeline among emails, with links', () => {
+test('the contact timeline contains automation runs among emails, with links', () => {
   const email = {
     id: 'e',
     subject: 'Hello',
@@ -67,7 +67,7 @@ test('automation runs appear in the contact timeline among emails, with links', 
     clicked: false,
   }
   const done = run({ status: 'completed', completed_at: at(9) })
-  const story = contactStory([email], [], [], [done])
+  const story = buildContactTimeline([email], [], [], [done])
   expect(story.map(({ title, run: of }) => [title, of?.to])).toEqual([
     ['Welcome finished', '/automations/a/runs/r'],
     ['Hello', undefined],

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import type { Email } from '../../../appliance/api/emails.ts'
-import { curlOf } from '../../../ui/src/state/curl.ts'
+import { buildCurlCommand } from '../../../ui/src/state/curl.ts'
 
 const email: Email = {
   object: 'email',
@@ -23,7 +23,7 @@ const email: Email = {
 
 test('a generated curl command passes the exact content through the shell', () => {
   // `curl` is a function that prints its last argument.
-  const script = `curl() { for last; do :; done; printf %s "$last"; }\n${curlOf(email, 'https://mail.acme.example')}`
+  const script = `curl() { for last; do :; done; printf %s "$last"; }\n${buildCurlCommand(email, 'https://mail.acme.example')}`
   const body = JSON.parse(execFileSync('sh', ['-c', script], { encoding: 'utf8' })) as unknown
   expect(body).toEqual({ from: email.from, to: email.to, subject: email.subject, html: email.html })
 })

@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { instantIn, readSearch, tokenOf, tokens, withToken } from '../../../ui/src/state/email-search.ts'
+import {
+  parseSearchInstant,
+  parseSearch,
+  getToken,
+  tokenize,
+  setToken,
+} from '../../../ui/src/state/email-search.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12)
-const read = (text: string) => readSearch(text, NOW, true)
+const read = (text: string) => parseSearch(text, NOW, true)
 
 describe('an email search', () => {
   test.each([
@@ -28,7 +34,7 @@ describe('an email search', () => {
     ['@reader.example', { to_domain: 'reader.example' }],
     ['<x.7@acme.example>', { message_id: '<x.7@acme.example>' }],
     ['0199C0DE-7a10-7c3e-9b6f-000000000001', { id: '0199c0de-7a10-7c3e-9b6f-000000000001' }],
-  ])('is parsed: %s', (text, conditions) => {
+  ])('parses the search %s', (text, conditions) => {
     expect(read(text)).toEqual({ conditions, problem: null })
   })
 
@@ -39,27 +45,27 @@ describe('an email search', () => {
     ['id:7', '“id:7” is not an email ID.'],
     ['to:a@b.example to:c@d.example', '“to:c@d.example” repeats a search condition.'],
     ['constructor:x', 'Unknown search key “constructor:”.'],
-  ])('is rejected: %s', (text, says) => {
+  ])('rejects the search %s', (text, says) => {
     expect(read(text).problem).toContain(says)
   })
 })
 
-test('a search condition is replaced in place, appended or removed', () => {
-  expect(withToken('status:sent order', 'status', 'bounced')).toBe('status:bounced order')
-  expect(withToken('order', 'key', 'Web shop')).toBe('order key:"Web shop"')
-  expect(withToken('order status:sent', 'status', null)).toBe('order')
-  expect(tokenOf('a key:"Web shop"', 'key')).toBe('Web shop')
-  expect(tokenOf('a', 'key')).toBeNull()
+test('replaces a search condition in place, appends it or removes it', () => {
+  expect(setToken('status:sent order', 'status', 'bounced')).toBe('status:bounced order')
+  expect(setToken('order', 'key', 'Web shop')).toBe('order key:"Web shop"')
+  expect(setToken('order status:sent', 'status', null)).toBe('order')
+  expect(getToken('a key:"Web shop"', 'key')).toBe('Web shop')
+  expect(getToken('a', 'key')).toBeNull()
 })
 
 test('an unclosed quotation mark includes the rest of the search', () => {
-  expect(tokens('key:"Web shop')).toEqual([{ key: 'key', value: 'Web shop' }])
+  expect(tokenize('key:"Web shop')).toEqual([{ key: 'key', value: 'Web shop' }])
 })
 
 test('durations count back from now, and dates start at midnight', () => {
-  expect(instantIn('90m', NOW, true)).toBe(NOW - 90 * 60_000)
-  expect(instantIn('2w', NOW, true)).toBe(NOW - 14 * 86_400_000)
-  expect(instantIn('2026-11-20', NOW, true)).toBe(Date.UTC(2026, 10, 20))
-  expect(instantIn('2026-13-01', NOW, true)).toBeUndefined()
-  expect(instantIn('20', NOW, true)).toBeUndefined()
+  expect(parseSearchInstant('90m', NOW, true)).toBe(NOW - 90 * 60_000)
+  expect(parseSearchInstant('2w', NOW, true)).toBe(NOW - 14 * 86_400_000)
+  expect(parseSearchInstant('2026-11-20', NOW, true)).toBe(Date.UTC(2026, 10, 20))
+  expect(parseSearchInstant('2026-13-01', NOW, true)).toBeUndefined()
+  expect(parseSearchInstant('20', NOW, true)).toBeUndefined()
 })

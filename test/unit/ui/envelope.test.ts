@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { envelopeWords } from '../../../ui/src/state/envelope.ts'
+import { formatEnvelope } from '../../../ui/src/state/envelope.ts'
 
 test.each([
   ['shop@a.example', ['b@b.example'], 1, 'shop@a.example → b@b.example'],
@@ -7,8 +7,8 @@ test.each([
   ['', ['b@b.example'], 1, '<> → b@b.example'],
   ['shop@a.example', [], 0, 'shop@a.example → no recipient'],
 ])(
-  'an envelope from “%s” to %j with %i recipients is shown as “%s”',
+  'shows an envelope from “%s” to %j with %i recipients as “%s”',
   (mail_from, rcpt_to, recipients, words) => {
-    expect(envelopeWords({ mail_from, rcpt_to, recipients })).toBe(words)
+    expect(formatEnvelope({ mail_from, rcpt_to, recipients })).toBe(words)
   },
 )

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { withWords } from '../../../ui/src/state/few.ts'
+import { filterByWords } from '../../../ui/src/state/few.ts'
 
-const found = (rows: string[][], text: string) => withWords(rows, text, (row) => row).map(([first]) => first)
+const found = (rows: string[][], text: string) =>
+  filterByWords(rows, text, (row) => row).map(([first]) => first)
 
-test('rows match if they contain all words in any case and order, each within a cell', () => {
+test('rows match if they contain all words in any case and order, each word within one cell', () => {
   const rows = [
     ['Helpdesk', 'Sending access'],
     ['Desk', 'Full access'],

@@ -9,7 +9,7 @@ const packaged = (name: string) =>
     'utf8',
   )
 
-test('an icon becomes a template with the shapes from the package', () => {
+test('creates a template from an icon with the shapes from the package', () => {
   const around = `viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"`
   expect(iconTemplate(packaged('circle-check'))).toBe(
     `<script>let { size = 24 } = $props()</script>

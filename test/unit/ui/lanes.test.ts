@@ -3,13 +3,13 @@ import type { QueueLane } from '../../../appliance/api/queue.ts'
 import type { Lane } from '../../../appliance/api/shaping.ts'
 import type { Delivery } from '../../../appliance/api/timeline.ts'
 import {
-  deliveryLine,
-  deliveryState,
-  deliveryWords,
-  laneState,
-  queueLaneRows,
+  formatDeliveryReason,
+  getDeliveryState,
+  describeDeliveryReason,
+  getLaneState,
+  sortQueueLanes,
 } from '../../../ui/src/state/lanes.ts'
-import { poolsOf, readPlan, worstOf } from '../../../ui/src/state/sources.ts'
+import { listPools, parsePlan, findWorstStatus } from '../../../ui/src/state/sources.ts'
 
 const open: Lane = {
   object: 'lane',
@@ -34,22 +34,36 @@ const open: Lane = {
   updated_at: '2026-11-21 05:00:00.000000+00',
 }
 describe('the state of a lane', () => {
-  test('is idle while nothing is sent, even with open connections allowed', () => {
-    expect([laneState(open), laneState({ ...open, in_flight: 1 })]).toEqual(['idle', 'sending'])
+  test('a lane is idle while nothing is sent, even if connections are allowed', () => {
+    expect([getLaneState(open), getLaneState({ ...open, in_flight: 1 })]).toEqual(['idle', 'sending'])
   })
 
-  test('is paused before warm-up, and warm-up before rate-limited', () => {
+  test('paused takes precedence over warm-up, and warm-up over rate-limited', () => {
     const warm_up = { day: 1, share: 50, sent: 50 }
-    expect(laneState({ ...open, messages_per_minute: 30 })).toBe('rate_limited')
-    expect(laneState({ ...open, warm_up, messages_per_minute: 30 })).toBe('warm_up')
-    expect(laneState({ ...open, warm_up, paused: true })).toBe('paused')
+    expect(getLaneState({ ...open, messages_per_minute: 30 })).toBe('rate_limited')
+    expect(getLaneState({ ...open, warm_up, messages_per_minute: 30 })).toBe('warm_up')
+    expect(getLaneState({ ...open, warm_up, paused: true })).toBe('paused')
   })
 })
 
 const row = (id: string, state: QueueLane['state'], count: number): QueueLane => ({
-  ...{ object: 'queue_lane', id, pool: 'default', provider: id, provider_name: id, state, count },
-  ...{ due: count, later: 0, held: 0, in_flight: 0, oldest_at: null, next_at: null },
-  ...{ reason: null, why: null, until: null, lanes: [] },
+  object: 'queue_lane',
+  id,
+  pool: 'default',
+  provider: id,
+  provider_name: id,
+  state,
+  count,
+  due: count,
+  later: 0,
+  held: 0,
+  in_flight: 0,
+  oldest_at: null,
+  next_at: null,
+  reason: null,
+  why: null,
+  until: null,
+  lanes: [],
 })
 
 test('queue rows that need attention come first, then the largest, and none is omitted', () => {
@@ -60,26 +74,25 @@ test('queue rows that need attention come first, then the largest, and none is o
     row('d', 'paused', 2),
     row('e', 'paused', 0),
   ]
-  expect(queueLaneRows(rows).map(({ id }) => id)).toEqual(['d', 'c', 'b', 'a', 'e'])
+  expect(sortQueueLanes(rows).map(({ id }) => id)).toEqual(['d', 'c', 'b', 'a', 'e'])
 })
 
 const delivery = (more: Partial<Delivery>): Delivery => ({
-  ...{
-    id: 'd',
-    email_id: 'e',
-    recipient: 'a@b.example',
-    field: 'to',
-    pool: 'default',
-    provider: 'b.example',
-  },
-  ...{
-    state: 'waiting',
-    status: 'queued',
-    attempts: 1,
-    created_at: open.updated_at,
-    updated_at: open.updated_at,
-  },
-  ...{ next_attempt_at: null, expires_at: null, cause: null, waiting: null },
+  id: 'd',
+  email_id: 'e',
+  recipient: 'a@b.example',
+  field: 'to',
+  pool: 'default',
+  provider: 'b.example',
+  state: 'waiting',
+  status: 'queued',
+  attempts: 1,
+  created_at: open.updated_at,
+  updated_at: open.updated_at,
+  next_attempt_at: null,
+  expires_at: null,
+  cause: null,
+  waiting: null,
   ...more,
 })
 
@@ -89,34 +102,37 @@ describe('a queued delivery', () => {
   const until = '2026-11-21 14:31:00.000000+00'
   const deferred = { until, why: '', reason: { key: 'deferred' as const, attempt: 2, note, reply } }
 
-  test('has its reason on one line, and as a sentence with the time in the viewer’s zone', () => {
+  test('shows the reason on one line, and as a sentence with the time in the viewer’s zone', () => {
     const put = delivery({ waiting: deferred })
-    expect([deliveryState(put), deliveryLine(put)]).toEqual([
-      ...['retrying', 'mx.b.example wants less mail (421 4.7.28)'],
+    expect([getDeliveryState(put), formatDeliveryReason(put)]).toEqual([
+      'retrying',
+      'mx.b.example wants less mail (421 4.7.28)',
     ])
-    expect(deliveryWords(put, true)).toBe(
+    expect(describeDeliveryReason(put, true)).toBe(
       'Attempt 2 at 2026-11-21 14:31:00 UTC: mx.b.example wants less mail.',
     )
   })
 
-  test('has no route if DNS failed', () => {
+  test('a queued delivery has no route if DNS failed', () => {
     const cause = { phase: 'route', host: null, ip: null, reply: null, note }
-    expect(deliveryState(delivery({ cause, waiting: deferred }))).toBe('no_route')
+    expect(getDeliveryState(delivery({ cause, waiting: deferred }))).toBe('no_route')
   })
 
-  test('is held or being sent', () => {
+  test('shows whether a queued delivery is held or being sent', () => {
     const held = delivery({ state: 'held', waiting: { until: null, why: '', reason: { key: 'held' } } })
-    expect([deliveryState(held), deliveryWords(held, true)]).toEqual([
-      ...['held', 'Held by an operator until released.'],
+    expect([getDeliveryState(held), describeDeliveryReason(held, true)]).toEqual([
+      'held',
+      'Held by an operator until released.',
     ])
-    expect([deliveryState(delivery({})), deliveryLine(delivery({}))]).toEqual([
-      ...['sending', 'An attempt is in progress'],
+    expect([getDeliveryState(delivery({})), formatDeliveryReason(delivery({}))]).toEqual([
+      'sending',
+      'An attempt is in progress',
     ])
   })
 })
 
 describe('a sending IP', () => {
-  test('shows the worst check of each kind', () => {
+  test('a sending IP shows the worst check of each kind', () => {
     const check = (id: string, status: 'failed' | 'warning' | 'ok') => ({
       id,
       title: '',
@@ -129,18 +145,20 @@ describe('a sending IP', () => {
       check('blocklist:a:x', 'ok'),
       check('blocklist:b:x', 'failed'),
     ]
-    expect([worstOf(checks, 'ptr:'), worstOf(checks, 'blocklist'), worstOf(checks, 'spf:')]).toEqual([
-      ...['ok', 'failed', null],
-    ])
+    expect([
+      findWorstStatus(checks, 'ptr:'),
+      findWorstStatus(checks, 'blocklist'),
+      findWorstStatus(checks, 'spf:'),
+    ]).toEqual(['ok', 'failed', null])
   })
 
-  test('may be in any pool, and the default pool is always listed', () => {
-    expect(poolsOf([{ pool: 'news' }, { pool: 'news' }])).toEqual(['default', 'news'])
+  test('a sending IP may be in any pool, and the default pool is always listed', () => {
+    expect(listPools([{ pool: 'news' }, { pool: 'news' }])).toEqual(['default', 'news'])
   })
 })
 
-test('a warm-up plan is parsed as whole numbers separated by spaces or commas', () => {
-  expect([readPlan('50 100,200\n400'), readPlan(''), readPlan('50 many')]).toEqual([
+test('parses a warm-up plan as whole numbers separated by spaces or commas', () => {
+  expect([parsePlan('50 100,200\n400'), parsePlan(''), parsePlan('50 many')]).toEqual([
     [50, 100, 200, 400],
     [],
     null,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { diffLines, tagLines, withGaps } from '../../../ui/src/state/line-diff.ts'
+import { diffLines, splitTagLines, collapseUnchanged } from '../../../ui/src/state/line-diff.ts'
 
 const shown = (before: string, after: string) =>
   diffLines(before, after).map(({ sign, text }) => `${sign}${text}`)
@@ -19,22 +19,29 @@ test('a line diff contains all lines of both texts in order', () => {
   expect([of('-'), of('+')]).toEqual([before, after])
 })
 
-test('texts too long to compare are shown as replaced', () => {
+test('shows texts that are too long to compare as replaced', () => {
   const long = (word: string) => Array.from({ length: 2100 }, (_, at) => `${word}${at}`).join('\n')
   const lines = diffLines(`same\n${long('a')}`, `same\n${long('b')}`)
   expect(lines.map(({ sign }) => sign).join('')).toBe(` ${'-'.repeat(2100)}${'+'.repeat(2100)}`)
 })
 
-test('long unchanged sections are collapsed', () => {
+test('collapses long unchanged sections', () => {
   const text = Array.from({ length: 20 }, (_, at) => String(at))
-  const rows = withGaps(diffLines(text.join('\n'), text.with(10, 'x').join('\n')))
+  const rows = collapseUnchanged(diffLines(text.join('\n'), text.with(10, 'x').join('\n')))
   expect(rows.map((row) => ('gap' in row ? row.gap : row.sign + row.text))).toEqual([
     7,
-    ...[' 7', ' 8', ' 9', '-10', '+x', ' 11', ' 12', ' 13'],
+    ' 7',
+    ' 8',
+    ' 9',
+    '-10',
+    '+x',
+    ' 11',
+    ' 12',
+    ' 13',
     6,
   ])
 })
 
-test('generated HTML is split with one tag per line', () => {
-  expect(tagLines('<p>Hi <b>Ada</b></p><p> </p>')).toBe('<p>Hi <b>Ada</b>\n</p>\n<p>\n</p>')
+test('splits generated HTML into one tag per line', () => {
+  expect(splitTagLines('<p>Hi <b>Ada</b></p><p> </p>')).toBe('<p>Hi <b>Ada</b>\n</p>\n<p>\n</p>')
 })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { whenEmailsChange } from '../../../ui/src/state/live.ts'
+import { onEmailsChange } from '../../../ui/src/state/live.ts'
 
 /** A fake of the browser's EventSource. */
 class Stream extends EventTarget {
@@ -24,7 +24,7 @@ afterEach(() => {
 
 test('a page refreshes once when its event stream opens', () => {
   const act = vi.fn()
-  const stop = whenEmailsChange(act)
+  const stop = onEmailsChange(act)
   vi.advanceTimersByTime(5000)
   expect(act).not.toHaveBeenCalled()
   Stream.last.dispatchEvent(new Event('open'))

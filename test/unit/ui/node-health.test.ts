@@ -1,13 +1,21 @@
 import { expect, test } from 'vitest'
-import type { Doctor } from '../../../appliance/api/doctor.ts'
-import { nodeLook } from '../../../ui/src/state/node-health.ts'
+import type { DoctorReport } from '../../../appliance/api/doctor.ts'
+import { getNodeBadge } from '../../../ui/src/state/node-health.ts'
 
 const health = { object: 'health' as const, status: 'ok' as const, reasons: [] }
 const check = (status: 'failed' | 'warning' | 'ok', title: string) => ({
-  ...{ id: title, title, status, found: `${title} is ${status} at 10.5 %. More words.`, advice: null },
+  id: title,
+  title,
+  status,
+  found: `${title} is ${status} at 10.5 %. More words.`,
+  advice: null,
 })
-const doctor = (status: Doctor['status'], ...checks: Doctor['checks']): Doctor => ({
-  ...{ object: 'doctor', status, complete: true, checked_at: '', checks },
+const doctor = (status: DoctorReport['status'], ...checks: DoctorReport['checks']): DoctorReport => ({
+  object: 'doctor',
+  status,
+  complete: true,
+  checked_at: '',
+  checks,
 })
 
 test.each([
@@ -39,5 +47,5 @@ test.each([
     'SPF: SPF is warning at 10.5 %.',
   ],
 ])('the status dot has the right color and text when %s', (_, known, tone, problem) => {
-  expect(nodeLook({ error: null, doctor: undefined, ...known })).toMatchObject({ tone, problem })
+  expect(getNodeBadge({ error: null, doctor: undefined, ...known })).toMatchObject({ tone, problem })
 })

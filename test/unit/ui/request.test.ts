@@ -1,10 +1,20 @@
 import { expect, test } from 'vitest'
 import type { LogSummary } from '../../../appliance/api/logs.ts'
-import { parametersOf, requestWords } from '../../../ui/src/state/request.ts'
+import { parseParameters, describeRequest } from '../../../ui/src/state/request.ts'
 
 const log = (more: Partial<LogSummary>): LogSummary => ({
-  ...{ id: '', created_at: '', endpoint: '/emails', method: 'GET', response_status: 200, user_agent: null },
-  ...{ api_key_id: '', duration_ms: 1, ip: '', query: null, enhanced_code: null, message: null },
+  id: '',
+  created_at: '',
+  endpoint: '/emails',
+  method: 'GET',
+  response_status: 200,
+  user_agent: null,
+  api_key_id: '',
+  duration_ms: 1,
+  ip: '',
+  query: null,
+  enhanced_code: null,
+  message: null,
   envelope: null,
   ...more,
 })
@@ -31,15 +41,15 @@ test.each<[Partial<LogSummary>, words: string, query: string, port: string | nul
     },
     ...(['a@b.example → c@d.example', '', '587'] as const),
   ],
-])('%j is shown as “%s%s”', (more, words, query, port) => {
-  expect(requestWords(log(more))).toEqual({ method: more.method ?? 'GET', words, query, port })
+])('shows %j as “%s%s”', (more, words, query, port) => {
+  expect(describeRequest(log(more))).toEqual({ method: more.method ?? 'GET', words, query, port })
 })
 
-test('a query string is parsed into names and values in order', () => {
-  expect(parametersOf('b=1&a=x%20y&b=')).toEqual([
+test('parses a query string into names and values in order', () => {
+  expect(parseParameters('b=1&a=x%20y&b=')).toEqual([
     ['b', '1'],
     ['a', 'x y'],
     ['b', ''],
   ])
-  expect(parametersOf(null)).toEqual([])
+  expect(parseParameters(null)).toEqual([])
 })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import {
   countRules,
-  fieldGroups,
-  operatorChoices,
-  rowFor,
-  rowsOf,
-  rulesOf,
-  ruleWords,
+  listFieldGroups,
+  listOperators,
+  createRow,
+  toRows,
+  toRules,
+  describeRule,
 } from '../../../ui/src/state/rules.ts'
 import type { Rules } from '../../../appliance/mail/rules.ts'
 
@@ -25,19 +25,19 @@ const names = {
 }
 
 describe('segment rule rows', () => {
-  test('offer the team’s fields, without segments that have rules', () => {
-    const groups = fieldGroups(names).map(([group, fields]) => [group, fields.map(([, words]) => words)])
+  test('rule rows offer the team’s fields, without segments that have rules', () => {
+    const groups = listFieldGroups(names).map(([group, fields]) => [group, fields.map(([, words]) => words)])
     expect(groups.slice(2)).toEqual([
       ['Properties', ['plan', 'seats']],
       ['Topics', ['News']],
       ['Segments', ['VIP']],
       ['Broadcasts, without bots', ['May']],
     ])
-    expect(fieldGroups({ properties: [], topics: [], segments: [], broadcasts: [] })).toHaveLength(2)
-    expect(operatorChoices('time')[0]).toEqual(['gt', 'after'])
+    expect(listFieldGroups({ properties: [], topics: [], segments: [], broadcasts: [] })).toHaveLength(2)
+    expect(listOperators('time')[0]).toEqual(['gt', 'after'])
   })
 
-  test('convert to rules with values of the field’s type, and back', () => {
+  test('converts rows to rules with values of the field’s type, and back', () => {
     const row = (field: string, operator: 'eq' | 'gte' | 'exists', value: string) => ({
       field,
       operator,
@@ -52,12 +52,18 @@ describe('segment rule rows', () => {
       row('contact.last_clicked_at', 'gte', '30 days ago'),
       row('contact.email', 'exists', 'left over'),
     ]
-    const rules = rulesOf({ join: 'or', rows }, names)
+    const rules = toRules({ join: 'or', rows }, names)
     expect(rules).toMatchObject({ type: 'or', rules: { length: 7 } })
     expect(rules?.type === 'or' && rules.rules.map((one) => one.type === 'rule' && one.value)).toEqual([
-      ...['12', 12, false, true, 'opt_in', '30 days ago', undefined],
+      '12',
+      12,
+      false,
+      true,
+      'opt_in',
+      '30 days ago',
+      undefined,
     ])
-    expect(rules && rowsOf(rules)).toEqual({
+    expect(rules && toRows(rules)).toEqual({
       join: 'or',
       rows: rows.map((one) => ({
         ...one,
@@ -66,23 +72,24 @@ describe('segment rule rows', () => {
     })
   })
 
-  test('do not convert while a value is missing or invalid', () => {
+  test('does not convert rows while a value is missing or invalid', () => {
     const incomplete = (field: string, value: string) =>
-      rulesOf({ join: 'and', rows: [{ field, operator: 'eq', value }] }, names)
+      toRules({ join: 'and', rows: [{ field, operator: 'eq', value }] }, names)
     expect([incomplete('contact.email', ' '), incomplete('contact.properties.seats', 'many')]).toEqual([
-      ...[null, null],
+      null,
+      null,
     ])
     const one = { type: 'rule' as const, field: 'contact.email', operator: 'exists' as const }
-    expect(rowsOf(one)).toEqual({ join: 'and', rows: [{ field: one.field, operator: 'exists', value: '' }] })
+    expect(toRows(one)).toEqual({ join: 'and', rows: [{ field: one.field, operator: 'exists', value: '' }] })
     const blank = {
       join: 'or' as const,
       rows: [{ field: 'contact.email', operator: 'eq' as const, value: '' }],
     }
-    expect(rulesOf({ join: 'and', rows: [...rowsOf(one).rows, blank] }, names)).toBeNull()
-    expect(rowFor(`contact.topics.${id}1`, 'topic')).toMatchObject({ operator: 'eq', value: 'opt_in' })
+    expect(toRules({ join: 'and', rows: [...toRows(one).rows, blank] }, names)).toBeNull()
+    expect(createRow(`contact.topics.${id}1`, 'topic')).toMatchObject({ operator: 'eq', value: 'opt_in' })
   })
 
-  test('preserve nested groups', () => {
+  test('converting rules preserves nested groups', () => {
     const rules: Rules = {
       type: 'or',
       rules: [
@@ -96,13 +103,13 @@ describe('segment rule rows', () => {
         },
       ],
     }
-    expect(rulesOf(rowsOf(rules), names)).toEqual(rules)
-    expect(countRules(rowsOf(rules))).toBe(3)
+    expect(toRules(toRows(rules), names)).toEqual(rules)
+    expect(countRules(toRows(rules))).toBe(3)
   })
 
-  test('are described in words', () => {
+  test('describes rules in words', () => {
     const words = (field: string, operator: 'eq' | 'gte' | 'is_empty', value: string) =>
-      ruleWords({ field, operator, value }, names)
+      describeRule({ field, operator, value }, names)
     expect([
       words('contact.first_name', 'eq', 'Ada'),
       words('contact.properties.seats', 'gte', '5'),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { growthOf } from '../../../ui/src/state/contacts.ts'
+import { computeGrowth } from '../../../ui/src/state/contacts.ts'
 
 const days = (...sizes: (number | null)[]) =>
   sizes.map((contacts, at) => ({ date: `2026-01-0${at + 1}`, contacts }))
@@ -10,6 +10,6 @@ test.each([
   [[4, 9, 4], [4, 9, 4], 'As many contacts as on 2026-01-01'],
   [[null, 8], [0, 8], 'Its growth appears here after a day. Sizes are recorded every hour.'],
   [[null, null], [0, 0], 'Its growth appears here after a day. Sizes are recorded every hour.'],
-])('the growth of a segment with sizes %j', (sizes, values, words) => {
-  expect(growthOf(days(...sizes))).toEqual({ values, words })
+])('describes the growth of a segment with sizes %j', (sizes, values, words) => {
+  expect(computeGrowth(days(...sizes))).toEqual({ values, words })
 })

@@ -1,13 +1,18 @@
 import { describe, expect, test } from 'vitest'
-import { behind, domainOf, stepOf, type Facts } from '../../../ui/src/state/set-up.ts'
+import {
+  countCompletedSteps,
+  pickSetupDomain,
+  getCurrentStep,
+  type SetupFacts,
+} from '../../../ui/src/state/set-up.ts'
 
 const verified = { id: 'v', name: 'good.example', status: 'verified' } as const
 const waiting = { id: 'w', name: 'new.example', status: 'pending' } as const
-const nothing: Facts = { domains: [], keys: 0, email: null }
+const nothing: SetupFacts = { domains: [], keys: 0, email: null }
 const email = (last_event: 'delivered' | 'opened' | 'bounced' | 'sent') => ({ id: 'e', last_event })
 
 describe('the current setup step', () => {
-  test.each<[string, Facts | null, boolean, string]>([
+  test.each<[string, SetupFacts | null, boolean, string]>([
     ['nobody is signed in', null, false, 'owner'],
     ['nothing is set up', nothing, false, 'host'],
     ['the host checks are done', nothing, true, 'domain'],
@@ -18,17 +23,17 @@ describe('the current setup step', () => {
     ['an email bounced', { domains: [verified], keys: 1, email: email('bounced') }, false, 'email'],
     ['an email was delivered', { domains: [verified], keys: 1, email: email('delivered') }, false, 'done'],
     ['an email was opened', { domains: [verified], keys: 1, email: email('opened') }, false, 'done'],
-  ])('is correct when %s', (_, facts, accepted, step) => {
-    expect(stepOf(facts, accepted)).toBe(step)
+  ])('the current setup step is correct when %s', (_, facts, accepted, step) => {
+    expect(getCurrentStep(facts, accepted)).toBe(step)
   })
 
-  test('has the right number of steps before it', () => {
-    expect((['owner', 'host', 'email', 'done'] as const).map(behind)).toEqual([0, 1, 4, 5])
+  test('the current setup step has the right number of steps before it', () => {
+    expect((['owner', 'host', 'email', 'done'] as const).map(countCompletedSteps)).toEqual([0, 1, 4, 5])
   })
 
-  test('is about a verified domain, or else the oldest', () => {
-    expect(domainOf({ ...nothing, domains: [waiting, verified] })).toBe(verified)
-    expect(domainOf({ ...nothing, domains: [{ ...waiting, id: 'newer' }, waiting] })).toBe(waiting)
-    expect(domainOf(nothing)).toBeUndefined()
+  test('the setup step is about a verified domain, or else the oldest one', () => {
+    expect(pickSetupDomain({ ...nothing, domains: [waiting, verified] })).toBe(verified)
+    expect(pickSetupDomain({ ...nothing, domains: [{ ...waiting, id: 'newer' }, waiting] })).toBe(waiting)
+    expect(pickSetupDomain(nothing)).toBeUndefined()
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { summaryOf } from '../../../ui/src/state/sources.ts'
+import { summarizeSources } from '../../../ui/src/state/sources.ts'
 
-type Given = Parameters<typeof summaryOf>[0][number]
+type Given = Parameters<typeof summarizeSources>[0][number]
 
 const source = (state: Given['state'], ...found: Given['checks'][number]['status'][]): Given => ({
   state,
@@ -15,6 +15,6 @@ test.each([
   [[sound, sound], 'All 2 IPs are in use. No problems found.'],
   [[sound, source('active', 'warning')], '1 of 2 IPs needs attention.'],
   [[sound, source('suspended'), source('active', 'ok', 'failed')], '2 of 3 IPs need attention.'],
-])('the sending IPs %o are summarized as %s', (sources, words) => {
-  expect(summaryOf(sources)).toBe(words)
+])('summarizes the sending IPs %o as %s', (sources, words) => {
+  expect(summarizeSources(sources)).toBe(words)
 })

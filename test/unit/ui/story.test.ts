@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { Attempt, Delivery, EmailEvent, Step, Timeline } from '../../../appliance/api/timeline.ts'
-import { outlook, summary, whyWaiting, withCode } from '../../../ui/src/state/outlook.ts'
-import { storyOf } from '../../../ui/src/state/story.ts'
+import {
+  describeOutlook,
+  summarizeDelivery,
+  explainWait,
+  addReplyCode,
+} from '../../../ui/src/state/outlook.ts'
+import { buildTimeline } from '../../../ui/src/state/story.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString()
 const ms = (seconds: number) => Date.UTC(2026, 0, 1) + seconds * 1000
@@ -74,11 +79,11 @@ const timeline = (parts: Partial<Timeline>): Timeline => ({
   returned: [],
   ...parts,
 })
-const told = (story: ReturnType<typeof storyOf>) =>
+const told = (story: ReturnType<typeof buildTimeline>) =>
   story.map((entry) => [entry.kind, entry.title, entry.attempt?.number ?? null])
 
 describe('the timeline of a delivery', () => {
-  test('merges an attempt with the event that it caused', () => {
+  test('the timeline merges an attempt with the event that it caused', () => {
     const seen = timeline({
       attempts: [
         attempt('a2', 60, [step('body', { reply: reply(250) })]),
@@ -90,7 +95,7 @@ describe('the timeline of a delivery', () => {
         event('email.delivery_delayed', 2, 'd1', 'mx.example asked us to wait.'),
       ],
     })
-    expect(told(storyOf(seen, delivery()))).toEqual([
+    expect(told(buildTimeline(seen, delivery()))).toEqual([
       ['accepted', 'Accepted and stored', null],
       ['email.sent', 'Delivery started', null],
       ['email.delivery_delayed', 'mx.example asked us to wait', 1],
@@ -98,29 +103,29 @@ describe('the timeline of a delivery', () => {
     ])
   })
 
-  test('starts when the email was accepted, however late delivery started', () => {
+  test('the timeline starts when the email was accepted, however late delivery started', () => {
     const late = timeline({ accepted_at: at(0), events: [event('email.sent', 35, null)] })
-    expect(storyOf(late, delivery()).map(({ title, at: when }) => [title, when])).toEqual([
+    expect(buildTimeline(late, delivery()).map(({ title, at: when }) => [title, when])).toEqual([
       ['Accepted and stored', Date.parse(at(0))],
       ['Delivery started', Date.parse(at(35))],
     ])
   })
 
-  test('puts a complaint after a delivery of the same millisecond', () => {
+  test('the timeline shows a complaint after a delivery of the same millisecond', () => {
     const seen = timeline({
       attempts: [attempt('a1', 1, [step('body', { reply: reply(250) })])],
       events: [event('email.delivered', 1, 'd1'), event('email.complained', 1, 'd1')],
     })
-    const kinds = storyOf(seen, delivery()).map(({ kind }) => kind)
+    const kinds = buildTimeline(seen, delivery()).map(({ kind }) => kind)
     expect(kinds).toEqual(['accepted', 'email.delivered', 'email.complained'])
   })
 
-  test('excludes what happened to other recipients', () => {
+  test('the timeline excludes events of other recipients', () => {
     const seen = timeline({
       attempts: [attempt('a1', 1, [], ['d2'])],
       events: [event('email.sent', 0, null), event('email.bounced', 2, 'd2', 'No such mailbox.')],
     })
-    expect(told(storyOf(seen, delivery()))).toEqual([
+    expect(told(buildTimeline(seen, delivery()))).toEqual([
       ['accepted', 'Accepted and stored', null],
       ['email.sent', 'Delivery started', null],
     ])
@@ -134,7 +139,7 @@ describe('the timeline of a delivery', () => {
     ]
     const waiting = delivery({ state: 'waiting', attempts: 2 })
     const seen = timeline({ attempts: [attempt('a1', 1, steps), attempt('a2', 60, [])] })
-    const [, first] = storyOf(seen, waiting)
+    const [, first] = buildTimeline(seen, waiting)
     expect([first!.kind, first!.title, first!.reply]).toEqual([
       'email.delivery_delayed',
       'mx.example asked Posthaste to retry later',
@@ -152,11 +157,11 @@ describe('the reply that decided for a recipient', () => {
   const decided = (...steps: Step[]) => {
     const waiting = delivery({ state: 'waiting', attempts: 2 })
     const seen = timeline({ attempts: [attempt('a1', 1, steps), attempt('a2', 60, [])] })
-    const [, first] = storyOf(seen, waiting)
+    const [, first] = buildTimeline(seen, waiting)
     return [first!.title, first!.reply?.text]
   }
 
-  test('is not a reply to commands pipelined after a rejection', () => {
+  test('the decisive reply is not one to commands pipelined after a rejection', () => {
     expect(decided(mail(), rcpt('ada@example.com', 452), data(503))).toEqual([
       'mx.example asked Posthaste to retry later',
       'ada@example.com',
@@ -167,23 +172,27 @@ describe('the reply that decided for a recipient', () => {
     ])
   })
 
-  test('is not the acceptance for other recipients', () => {
+  test('the decisive reply is not the acceptance for other recipients', () => {
     const refused = ['mx.example asked Posthaste to retry later', 'ada@example.com']
     const [ada, bob] = [rcpt('ada@example.com', 450), rcpt('bob@example.com', 250)]
     expect(decided(mail(), ada, bob, data(354), body)).toEqual(refused)
     expect(decided(mail(), ada, data(503), mail(), bob, data(354), body)).toEqual(refused)
   })
 
-  test('is the reply to the message body once the recipient was accepted', () => {
+  test('the decisive reply is that to the message body once the recipient was accepted', () => {
     const late = step('body', { reply: reply(451, 'greylisted') })
     expect(decided(mail(), rcpt('ada@example.com', 250), data(354), late)[1]).toBe('greylisted')
   })
 })
 
 describe('waits in a timeline', () => {
-  test('are listed where they began, with length and reason', () => {
+  test('the timeline lists waits where they began, with length and reason', () => {
     const wait = (from: number, until: number, why: string) => ({
-      ...{ delivery_id: 'd1', from: at(from), until: at(until), reason: 'queue' as const, why },
+      delivery_id: 'd1',
+      from: at(from),
+      until: at(until),
+      reason: 'queue' as const,
+      why,
     })
     const seen = timeline({
       attempts: [attempt('a1', 35, [step('body', { reply: reply(250) })])],
@@ -194,7 +203,7 @@ describe('waits in a timeline', () => {
         { ...wait(0, 35, 'of another'), delivery_id: 'd2' },
       ],
     })
-    expect(told(storyOf(seen, delivery()))).toEqual([
+    expect(told(buildTimeline(seen, delivery()))).toEqual([
       ['accepted', 'Accepted and stored', null],
       ['wait', 'Waited 35 s: held by an operator', null],
       ['email.sent', 'Delivery started', null],
@@ -203,9 +212,9 @@ describe('waits in a timeline', () => {
     ])
   })
 
-  test('are not preceded by an acceptance entry if the email was scheduled', () => {
+  test('the timeline has no acceptance entry if the email was scheduled', () => {
     const seen = timeline({ events: [event('email.scheduled', 0, null)] })
-    expect(told(storyOf(seen, delivery()))).toEqual([
+    expect(told(buildTimeline(seen, delivery()))).toEqual([
       ['email.scheduled', 'Accepted, and scheduled for later', null],
     ])
   })
@@ -213,11 +222,18 @@ describe('waits in a timeline', () => {
 
 describe('the final status of a delivery', () => {
   const cause = (change: Partial<NonNullable<Delivery['cause']>>): Delivery['cause'] => ({
-    ...{ phase: 'route', host: null, ip: null, reply: null, note: 'Why.' },
+    phase: 'route',
+    host: null,
+    ip: null,
+    reply: null,
+    note: 'Why.',
     ...change,
   })
   const ends = (state: 'bounced' | 'expired' | 'failed', change: Partial<NonNullable<Delivery['cause']>>) => {
-    const { final, title, detail } = outlook(delivery({ state, status: state, cause: cause(change) }), 0)
+    const { final, title, detail } = describeOutlook(
+      delivery({ state, status: state, cause: cause(change) }),
+      0,
+    )
     expect(final).toBe(true)
     return `${title}. ${detail}`
   }
@@ -292,35 +308,35 @@ describe('the final status of a delivery', () => {
     expect(ends(state, change)).toBe(words)
   })
 
-  test('is complained for a delivered one that was reported as spam', () => {
-    expect(outlook(delivery({ status: 'complained' }), 0)).toMatchObject({
+  test('the final status of a delivered email that was reported as spam is complained', () => {
+    expect(describeOutlook(delivery({ status: 'complained' }), 0)).toMatchObject({
       final: true,
       title: 'Final status: complained',
       detail: 'It was delivered, and the recipient reported it as spam.',
     })
-    expect(outlook(delivery(), 0).title).toBe('Final status: delivered')
-    expect(outlook(delivery({ state: 'suppressed', status: 'suppressed' }), 0).title).toBe(
+    expect(describeOutlook(delivery(), 0).title).toBe('Final status: delivered')
+    expect(describeOutlook(delivery({ state: 'suppressed', status: 'suppressed' }), 0).title).toBe(
       'Final status: suppressed',
     )
   })
 })
 
 describe('the outlook of a delivery', () => {
-  test('states its next attempt and expiry', () => {
+  test('the outlook contains the next attempt and the expiry', () => {
     const waiting = delivery({ state: 'waiting', next_attempt_at: at(400), expires_at: at(9000) })
-    expect(outlook(waiting, ms(10))).toEqual({
+    expect(describeOutlook(waiting, ms(10))).toEqual({
       final: false,
       title: 'Next attempt in 6 min',
       detail: '',
       next: ms(400),
       givenUp: ms(9000),
     })
-    expect(outlook(waiting, ms(401)).title).toBe('Next attempt is due now')
-    expect(summary(waiting, ms(10))).toBe('Next attempt in 6 min, 1 attempt so far')
+    expect(describeOutlook(waiting, ms(401)).title).toBe('Next attempt is due now')
+    expect(summarizeDelivery(waiting, ms(10))).toBe('Next attempt in 6 min, 1 attempt so far')
   })
 
-  test('states how long delivery took in its summary', () => {
-    expect(summary(delivery(), 0)).toBe('after 2.00 s, 1 attempt')
+  test('the summary contains how long delivery took', () => {
+    expect(summarizeDelivery(delivery(), 0)).toBe('after 2.00 s, 1 attempt')
   })
 })
 
@@ -332,51 +348,53 @@ describe('the reason why a delivery waits', () => {
   } as unknown as Delivery['cause']
   const waiting = (why: string | null, change: Partial<Delivery> = {}) =>
     delivery({
-      ...{ state: 'waiting', cause, waiting: why === null ? null : { until: null, why } },
+      state: 'waiting',
+      cause,
+      waiting: why === null ? null : { until: null, why },
       ...change,
     })
 
-  test('is stated once if the next attempt has the same reason as the last', () => {
+  test('shows the reason once if it is the same for the last and the next attempt', () => {
     const why = 'attempt 2 at 14:31 UTC: mx.example says that the mailbox is full'
-    expect(whyWaiting(waiting(why))).toBe('mx.example says that the mailbox is full.')
-    expect(outlook(waiting(why), 0).detail).toBe('mx.example says that the mailbox is full.')
+    expect(explainWait(waiting(why))).toBe('mx.example says that the mailbox is full.')
+    expect(describeOutlook(waiting(why), 0).detail).toBe('mx.example says that the mailbox is full.')
   })
 
-  test('includes the reply code once', () => {
+  test('the reason includes the reply code once', () => {
     const coded = (note: string) => ({
       ...cause!,
       note,
       reply: { code: 452, enhanced: '4.2.2', text: 'full' },
     })
     const why = 'attempt 2 at 14:31 UTC: mx.example says that the mailbox is full'
-    expect(whyWaiting(waiting(why, { cause: coded('mx.example says that the mailbox is full.') }))).toBe(
+    expect(explainWait(waiting(why, { cause: coded('mx.example says that the mailbox is full.') }))).toBe(
       'mx.example says that the mailbox is full (452 4.2.2).',
     )
-    expect(withCode(coded('mx.example refuses it. It is tried again, as this may pass.'))).toBe(
+    expect(addReplyCode(coded('mx.example refuses it. It is tried again, as this may pass.'))).toBe(
       'mx.example refuses it (452 4.2.2). It is tried again, as this may pass.',
     )
-    expect(withCode(coded('mx.example answered 452.'))).toBe('mx.example answered 452.')
+    expect(addReplyCode(coded('mx.example answered 452.'))).toBe('mx.example answered 452.')
   })
 
-  test('includes the lane if the delivery waits for it', () => {
-    expect(whyWaiting(waiting('waiting for one of 2 connections to Example'))).toBe(
+  test('the reason includes the lane if the delivery waits for it', () => {
+    expect(explainWait(waiting('waiting for one of 2 connections to Example'))).toBe(
       'mx.example says that the mailbox is full. Waiting for one of 2 connections to Example.',
     )
-    expect(whyWaiting(waiting('next in line', { cause: null }))).toBe('Next in line.')
+    expect(explainWait(waiting('next in line', { cause: null }))).toBe('Next in line.')
   })
 
-  test('is the hold alone if held, and empty if unknown', () => {
+  test('the reason is only the hold if held, and empty if unknown', () => {
     const held = 'held by an operator until released'
-    expect(whyWaiting(waiting(held, { state: 'held' }))).toBe('Held by an operator until released.')
-    expect(whyWaiting(waiting(null))).toBe('mx.example says that the mailbox is full.')
-    expect(whyWaiting(waiting(null, { cause: null }))).toBe('')
+    expect(explainWait(waiting(held, { state: 'held' }))).toBe('Held by an operator until released.')
+    expect(explainWait(waiting(null))).toBe('mx.example says that the mailbox is full.')
+    expect(explainWait(waiting(null, { cause: null }))).toBe('')
   })
 })
 
 describe('a delivery without an attempt', () => {
-  test('is final once canceled, and reports no attempt', () => {
+  test('a canceled delivery is final, and shows that no attempt was made', () => {
     const canceled = delivery({ state: 'canceled', status: 'canceled', attempts: 0 })
-    expect(outlook(canceled, 0).title).toBe('Final status: canceled')
-    expect(summary(canceled, 0)).toBe('no attempt was made')
+    expect(describeOutlook(canceled, 0).title).toBe('Final status: canceled')
+    expect(summarizeDelivery(canceled, 0)).toBe('no attempt was made')
   })
 })

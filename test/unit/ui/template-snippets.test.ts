@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { stripTypeScriptTypes } from 'node:module'
 import { describe, expect, test } from 'vitest'
 import { LANGUAGES } from '../../../ui/src/state/snippets.ts'
-import { requestOf, templateSnippet } from '../../../ui/src/state/template-snippets.ts'
+import { buildTemplateRequest, renderTemplateSnippet } from '../../../ui/src/state/template-snippets.ts'
 
 const times = { created_at: '', updated_at: '' }
 const template = {
@@ -19,7 +19,8 @@ const template = {
   ],
 }
 const blanks = { origin: 'https://mail.example.org', domain: 'example.org' }
-const of = (language: (typeof LANGUAGES)[number][0], one = template) => templateSnippet(language, one, blanks)
+const of = (language: (typeof LANGUAGES)[number][0], one = template) =>
+  renderTemplateSnippet(language, one, blanks)
 const variables = { ITEM: `Ada's "tea" \\ $HOME`, NUMBER: 1, '1ST': '[1ST]', EXTRA: '[EXTRA]' }
 const request = {
   from: 'Me <hello@example.org>',
@@ -29,19 +30,19 @@ const request = {
 }
 
 describe('code that sends a template', () => {
-  test('names the alias and gives each variable a value, also those that are not declared', () => {
-    expect(requestOf(template, 'example.org')).toEqual(request)
+  test('the request contains the alias, and a value for each variable, even if not declared', () => {
+    expect(buildTemplateRequest(template, 'example.org')).toEqual(request)
   })
 
-  test('leaves out what the template sets, and names the id without an alias', () => {
+  test('the request omits what the template sets, and contains the ID if there is no alias', () => {
     const whole = { ...template, alias: null, from: 'Shop <shop@example.org>', subject: 'Order' }
-    expect(requestOf({ ...whole, html: '<p>Hi</p>', variables: [] }, 'example.org')).toEqual({
+    expect(buildTemplateRequest({ ...whole, html: '<p>Hi</p>', variables: [] }, 'example.org')).toEqual({
       to: 'someone@example.com',
       template: { id: template.id },
     })
   })
 
-  test('curl: the shell hands over a body that is JSON, whatever the values contain', () => {
+  test('the curl example passes a valid JSON body, whatever the values contain', () => {
     const printer = 'export POSTHASTE_API_KEY=re_1; curl() { printf "%s\\0" "$@"; }'
     const { stdout } = spawnSync('bash', ['-c', `${printer}\n${of('curl')}`], { encoding: 'utf8' })
     const [url, , key, , , , body] = stdout.split('\0')
@@ -49,7 +50,7 @@ describe('code that sends a template', () => {
     expect(JSON.parse(body!)).toEqual(request)
   })
 
-  test('Node: it parses, and the call gets the same request', () => {
+  test('the Node example is valid, and sends the same request', () => {
     expect(() => stripTypeScriptTypes(of('node'))).not.toThrow()
     const [, call] = /emails\.send\((\{.*\})\)\n/s.exec(of('node'))!
     expect(spawnSync(process.execPath, ['-p', `JSON.stringify(${call!})`], { encoding: 'utf8' }).stdout).toBe(
@@ -70,7 +71,7 @@ describe('code that sends a template', () => {
     expect(JSON.parse(stdout)).toEqual(request)
   })
 
-  test('every language has the origin and reads the key from the environment', () => {
+  test('every language contains the origin and reads the key from the environment', () => {
     for (const [language] of LANGUAGES) {
       expect(of(language)).toContain(blanks.origin)
       expect(of(language)).toContain('POSTHASTE_API_KEY')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withVariableFallbacks } from '../../../ui/src/state/template-start.ts'
+import { addVariableFallbacks } from '../../../ui/src/state/template-start.ts'
 
 const variables = [
   { key: 'NAME', fallback_value: 'friend' },
@@ -7,18 +7,18 @@ const variables = [
   { key: 'BARE', fallback_value: null },
   { key: 'ODD', fallback_value: 'a|b' },
 ]
-const filled = (html: string) => withVariableFallbacks({ html, text: null, document: null }, variables).html
+const filled = (html: string) => addVariableFallbacks({ html, text: null, document: null }, variables).html
 
 test.each([
   ['Hi {{{NAME}}} and {{{ COUNT }}}', 'Hi {{{NAME|friend}}} and {{{COUNT|3}}}'],
   ['Hi {{{NAME|you}}}', 'Hi {{{NAME|you}}}'],
   ['{{{BARE}}} {{{ODD}}} {{{contact.first_name}}} {{{UNSUBSCRIBE_URL}}}', null],
   ['{{NAME}} NAME', null],
-])('variable fallbacks are added where missing: %s', (html, expected) => {
+])('adds missing variable fallbacks: %s', (html, expected) => {
   expect(filled(html)).toBe(expected ?? html)
 })
 
-test('document variables get their fallbacks, including those in links', () => {
+test('adds the fallbacks of document variables, including those in links', () => {
   const variable = (key: string, fallback: string) => ({ type: 'variable', attrs: { key, fallback } })
   const documentOf = (...content: object[]) => ({ version: 1, content: [{ type: 'paragraph', content }] })
   const link = (href: string) => ({ type: 'text', text: 'x', marks: [{ type: 'link', attrs: { href } }] })
@@ -32,7 +32,7 @@ test('document variables get their fallbacks, including those in links', () => {
       link('https://a.test/{{{COUNT}}}'),
     ),
   }
-  expect(withVariableFallbacks(start, variables)).toEqual({
+  expect(addVariableFallbacks(start, variables)).toEqual({
     html: '',
     text: '{{{NAME|friend}}}',
     document: documentOf(

@@ -1,31 +1,38 @@
 import { describe, expect, test } from 'vitest'
-import { aroundTime, duration, exact, instant, relative, span } from '../../../ui/src/state/time.ts'
+import {
+  splitAroundTime,
+  formatDuration,
+  formatExactTime,
+  parseInstant,
+  formatRelativeTime,
+  formatSpan,
+} from '../../../ui/src/state/time.ts'
 
 describe('timestamps', () => {
-  test('in the format of the REST API are parsed to the millisecond', () => {
-    expect(instant('2026-11-20 20:39:59.540771+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 540))
-    expect(instant('2026-11-20 20:39:59.5+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 500))
-    expect(instant('2026-11-20 20:39:59+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59))
-    expect(instant('2026-11-20T20:39:59.540Z')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 540))
-    expect(instant('yesterday')).toBeNaN()
+  test('parses timestamps in the format of the REST API to the millisecond', () => {
+    expect(parseInstant('2026-11-20 20:39:59.540771+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 540))
+    expect(parseInstant('2026-11-20 20:39:59.5+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 500))
+    expect(parseInstant('2026-11-20 20:39:59+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59))
+    expect(parseInstant('2026-11-20T20:39:59.540Z')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 540))
+    expect(parseInstant('yesterday')).toBeNaN()
   })
 
-  test('in UTC are formatted without an offset', () => {
-    expect(exact(Date.UTC(2026, 0, 2, 3, 4, 5), true)).toBe('2026-01-02 03:04:05')
+  test('formats timestamps in UTC without an offset', () => {
+    expect(formatExactTime(Date.UTC(2026, 0, 2, 3, 4, 5), true)).toBe('2026-01-02 03:04:05')
   })
 })
 
 describe('time differences', () => {
-  test('use the largest whole unit, in both directions', () => {
-    expect(span(59_999)).toBe('59 s')
-    expect(span(60_000)).toBe('1 min')
-    expect(relative(0, 7_200_000)).toBe('2 h ago')
-    expect(relative(3 * 86_400_000, 0)).toBe('in 3 d')
-    expect(relative(500, 0)).toBe('now')
+  test('time differences use the largest whole unit, in both directions', () => {
+    expect(formatSpan(59_999)).toBe('59 s')
+    expect(formatSpan(60_000)).toBe('1 min')
+    expect(formatRelativeTime(0, 7_200_000)).toBe('2 h ago')
+    expect(formatRelativeTime(3 * 86_400_000, 0)).toBe('in 3 d')
+    expect(formatRelativeTime(500, 0)).toBe('now')
   })
 
-  test('as durations keep a useful precision', () => {
-    expect([0.44, 12.6, 1240, 185_900, 7_500_000].map(duration)).toEqual([
+  test('durations keep a useful precision', () => {
+    expect([0.44, 12.6, 1240, 185_900, 7_500_000].map(formatDuration)).toEqual([
       '0.4 ms',
       '13 ms',
       '1.24 s',
@@ -46,11 +53,11 @@ describe('a server sentence with a time', () => {
     [`waits until 15:01 UTC${why}`, ['waits until ', why]],
     ['waits until 2026-11-19 15:01 UTC', ['waits until 2026-11-19 15:01 UTC']],
     ['next in line', ['next in line']],
-  ])('is split at the time: %s', (sentence, pieces) => {
-    expect(aroundTime(sentence, at)).toEqual(pieces)
+  ])('splits a server sentence at the time: %s', (sentence, pieces) => {
+    expect(splitAroundTime(sentence, at)).toEqual(pieces)
   })
 
-  test('is not split if the time is invalid', () => {
-    expect(aroundTime('waits until 15:01 UTC', NaN)).toEqual(['waits until 15:01 UTC'])
+  test('does not split a server sentence if the time is invalid', () => {
+    expect(splitAroundTime('waits until 15:01 UTC', NaN)).toEqual(['waits until 15:01 UTC'])
   })
 })

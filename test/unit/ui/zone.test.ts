@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DomainRecord } from '../../../appliance/api/domains.ts'
-import { zoneText } from '../../../ui/src/state/zone.ts'
+import { formatZoneFile } from '../../../ui/src/state/zone.ts'
 
 const record = (change: Partial<DomainRecord>): DomainRecord => ({
   record: 'SPF',
@@ -20,22 +20,22 @@ const record = (change: Partial<DomainRecord>): DomainRecord => ({
   ...change,
 })
 
-test('names and targets in the zone text are absolute', () => {
+test('names and targets in the zone file are absolute', () => {
   const mx = record({ type: 'MX', value: 'mail.example.net', priority: 10 })
-  expect(zoneText([mx, record({})])).toBe(
+  expect(formatZoneFile([mx, record({})])).toBe(
     'send.example.com. 3600 IN MX 10 mail.example.net.\nsend.example.com. 3600 IN TXT "v=spf1 -all"\n',
   )
 })
 
-test('a key longer than a character-string is split, and nothing of it is lost', () => {
+test('splits a key longer than a character-string without losing any of it', () => {
   const value = `v=DKIM1; p=${'A'.repeat(400)}`
-  const line = zoneText([record({ value })])
+  const line = formatZoneFile([record({ value })])
   const pieces = [...line.matchAll(/"([^"]*)"/g)].map((match) => match[1]!)
   expect(pieces.map((piece) => piece.length)).toEqual([255, 156])
   expect(pieces.join('')).toBe(value)
   expect(line).toMatch(/ TXT \( ".*" ".*" \)\n$/)
 })
 
-test('quotes and backslashes are escaped', () => {
-  expect(zoneText([record({ value: 'a"b\\c' })])).toContain('TXT "a\\"b\\\\c"')
+test('escapes quotes and backslashes', () => {
+  expect(formatZoneFile([record({ value: 'a"b\\c' })])).toContain('TXT "a\\"b\\\\c"')
 })

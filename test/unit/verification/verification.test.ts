@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Resolver } from '../../../appliance/dns/dns.ts'
 import type { Authentication } from '../../../appliance/mail/inbound.ts'
 import { createSigner, type SigningKey } from '../../../appliance/signing/signing.ts'
-import { verify, type VerifyArgs } from '../../../appliance/verification/verification.ts'
+import { verifyMessage, type VerifyArgs } from '../../../appliance/verification/verification.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 /** Tests with real signatures and records: what passes, and the effect of a single change. */
@@ -13,7 +13,10 @@ const IP = '192.0.2.9'
 const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
 const key = (domain: string): SigningKey => ({
-  ...{ id: domain, domain, selector: 's1', algorithm: 'rsa-sha256' },
+  id: domain,
+  domain,
+  selector: 's1',
+  algorithm: 'rsa-sha256',
   privateKey: pair.privateKey.export({ type: 'pkcs8', format: 'der' }),
 })
 const TEXTS: Record<string, string> = {
@@ -39,15 +42,21 @@ const resolver = {
 
 const MESSAGE = Buffer.from(
   [
-    ...['From: Shop <hello@shop.example>', 'To: box@acme.example', 'Subject: Hello'],
-    ...['Date: Wed, 25 Nov 2026 10:00:00 +0000', 'Message-ID: <1@shop.example>', '', 'Your order.', ''],
+    'From: Shop <hello@shop.example>',
+    'To: box@acme.example',
+    'Subject: Hello',
+    'Date: Wed, 25 Nov 2026 10:00:00 +0000',
+    'Message-ID: <1@shop.example>',
+    '',
+    'Your order.',
+    '',
   ].join('\r\n'),
 )
 const signed = async (domain = 'shop.example'): Promise<Buffer> =>
   Buffer.concat([await createSigner().sign(MESSAGE, [key(domain)], Date.now()), MESSAGE])
 
 const check = (bytes: Uint8Array, more: Partial<VerifyArgs> = {}): Promise<Authentication> =>
-  verify(
+  verifyMessage(
     { bytes, ip: IP, helo: 'mx.shop.example', mailFrom: 'bounce@shop.example', ...more },
     { resolver, clock: createTestClock(), hostname: 'mail.acme.example' },
   )
@@ -56,7 +65,9 @@ const verdict = (result: string, domain: string | null = 'shop.example') => ({ r
 
 test('a message sent by its domain passes SPF, DKIM and DMARC', async () => {
   expect(await check(await signed())).toEqual({
-    ...{ spf: verdict('pass'), dkim: verdict('pass'), dmarc: verdict('pass') },
+    spf: verdict('pass'),
+    dkim: verdict('pass'),
+    dmarc: verdict('pass'),
     arc: verdict('none', null),
   })
 })
@@ -64,16 +75,21 @@ test('a message sent by its domain passes SPF, DKIM and DMARC', async () => {
 test('DMARC passes with an aligned signature or aligned SPF alone', async () => {
   const away = { ip: '198.51.100.1' }
   expect(await check(await signed(), away)).toMatchObject({
-    ...{ spf: verdict('fail'), dkim: verdict('pass'), dmarc: verdict('pass') },
+    spf: verdict('fail'),
+    dkim: verdict('pass'),
+    dmarc: verdict('pass'),
   })
   expect(await check(MESSAGE)).toMatchObject({
-    ...{ spf: verdict('pass'), dkim: verdict('none', null), dmarc: verdict('pass') },
+    spf: verdict('pass'),
+    dkim: verdict('none', null),
+    dmarc: verdict('pass'),
   })
 })
 
 test('a signature and SPF of another domain do not pass DMARC', async () => {
   expect(await check(await signed('list.example'), { mailFrom: 'bounce@list.example' })).toMatchObject({
-    ...{ spf: verdict('pass', 'list.example'), dkim: verdict('pass', 'list.example') },
+    spf: verdict('pass', 'list.example'),
+    dkim: verdict('pass', 'list.example'),
     dmarc: verdict('fail'),
   })
 })
@@ -95,7 +111,8 @@ test('a changed body, field or From fails DKIM and DMARC', async () => {
 test('an ARC chain is verified, and a broken one fails', async () => {
   const message = await signed()
   const seal = await sealMessage(message, {
-    ...{ signingDomain: 'list.example', selector: 's1' },
+    signingDomain: 'list.example',
+    selector: 's1',
     privateKey: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }),
     authResults: 'list.example; dkim=pass header.d=shop.example',
     cv: 'none',
@@ -107,7 +124,7 @@ test('an ARC chain is verified, and a broken one fails', async () => {
   expect(await check(Buffer.from(broken, 'latin1'))).toMatchObject({ arc: verdict('fail', null) })
 })
 
-test('of 500 signatures at most ten are checked, those of the From domain first', async () => {
+test('checks at most ten of 500 signatures, those of the From domain first', async () => {
   const good = (await signed()).subarray(0, -MESSAGE.length).toString('latin1')
   const wrong = Array.from({ length: 500 }, (_, n) => good.replaceAll('shop.example', `d${n}.example`))
   asked = 0

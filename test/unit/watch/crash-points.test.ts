@@ -10,7 +10,7 @@ import {
   CRASH_POINT_VARIABLE,
   CRASH_POINTS,
   crashPoint,
-  SCRATCH_MARK,
+  SCRATCH_MARKER,
 } from '../../../appliance/watch/crash-points.ts'
 import { PROGRAM } from '../../world/program.ts'
 
@@ -25,21 +25,24 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 describe('arming a crash point', () => {
-  test('does nothing without the environment variable, and the point is passed', () => {
+  test('without the environment variable, no crash point is armed, and passing one does nothing', () => {
     expect(armCrashPoint({}, folder)).toBeUndefined()
     expect(crashPoint('data')).toBeUndefined()
   })
 
-  test('is rejected for a data directory that crashtest did not create, with its path', () => {
+  test('rejects a crash point for a data directory that crashtest did not create, with its path', () => {
     const refused = armCrashPoint({ [CRASH_POINT_VARIABLE]: 'data:1' }, folder)
     expect(refused).toBe(
       `POSTHASTE_CRASH_POINT is set, but ${folder} was not created by posthaste crashtest. The daemon would kill itself. Unset it.`,
     )
   })
 
-  test.each(['nowhere:1', 'data', 'data:0', 'data:-1', 'toString:1'])('rejects "%s"', (text) => {
-    expect(armCrashPoint({ [CRASH_POINT_VARIABLE]: text }, folder)).toContain(`it is "${text}"`)
-  })
+  test.each(['nowhere:1', 'data', 'data:0', 'data:-1', 'toString:1'])(
+    'rejects the crash point "%s"',
+    (text) => {
+      expect(armCrashPoint({ [CRASH_POINT_VARIABLE]: text }, folder)).toContain(`it is "${text}"`)
+    },
+  )
 })
 
 /** Runs a line of TypeScript with access to the crash points. Returns the signal that ended the process. */
@@ -53,7 +56,7 @@ async function end(line: string, env: NodeJS.ProcessEnv): Promise<NodeJS.Signals
 }
 
 test('a process is killed when it passes its armed crash point the given number of times', async () => {
-  await writeFile(join(folder, SCRATCH_MARK), '')
+  await writeFile(join(folder, SCRATCH_MARKER), '')
   const arm = `if (armCrashPoint(process.env, ${JSON.stringify(folder)})) process.exit(3)`
   const twice = `${arm}\ncrashPoint('data'); crashPoint('body'); crashPoint('data')`
   const env = { [CRASH_POINT_VARIABLE]: 'data:2' }
@@ -78,7 +81,7 @@ test('a daemon with a crash point refuses to start on an ordinary data directory
   expect(said).toContain('was not created by posthaste crashtest')
 })
 
-test('every crash point is passed at one place in the code, and is in docs/reliability.md', async () => {
+test('every crash point occurs at one place in the code, and is in docs/reliability.md', async () => {
   const files = globSync('**/*.ts', { cwd: join(root, 'appliance') }).filter(
     (file) => !file.startsWith('crashtest'),
   )

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createOutbox } from '../../../appliance/events/outbox.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createDuties } from '../../../appliance/watch/duties.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
@@ -37,14 +37,14 @@ test('a node keeps a duty while active, and another takes over two minutes after
   expect([await two(), await one()]).toEqual([true, false])
 })
 
-test('duties are assigned one by one', async () => {
+test('duties are assigned independently of each other', async () => {
   const one = createDuties({ storage: here, clock: still, owner: 'here/1' })
   const two = createDuties({ storage: there, clock: still, owner: 'there/1' })
   expect([await one.of('outbox')(), await two.of('reports')()]).toEqual([true, true])
   expect([await two.of('outbox')(), await one.of('reports')()]).toEqual([false, false])
 })
 
-test('a restarted node keeps its duties, and after a clean stop another node may take them', async () => {
+test('a restarted node keeps its duties, and after a clean stop another node may acquire them', async () => {
   await createDuties({ storage: here, clock: still, owner: 'here/1' }).of('outbox')()
   const run = createDuties({ storage: here, clock: still, owner: 'here/2' })
   expect(await run.of('outbox')()).toBe(true)
@@ -68,7 +68,11 @@ test('an idle node writes nothing, and only one of two nodes drains the outbox',
   const { team } = await makeTeam(here)
   const outbox = (storage: SqliteStorage, owner: string) =>
     createOutbox({
-      ...{ storage, clock, log: silentLogger(), pollMs: 1000, onStored: () => undefined },
+      storage,
+      clock,
+      log: createSilentLogger(),
+      pollMs: 1000,
+      onStored: () => undefined,
       duties: createDuties({ storage, clock, owner }),
     })
   const [one, two] = [outbox(here, 'here/1'), outbox(there, 'there/1')]

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { createHealth, type HealthDeps } from '../../../appliance/watch/health.ts'
+import { createHealthChecks, type HealthDeps } from '../../../appliance/watch/health.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
 
@@ -13,7 +13,7 @@ async function health(more: Partial<HealthDeps> = {}) {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
   const clock = createTestClock()
   const freeBytes = () => Promise.resolve(GIGABYTE)
-  const checks = createHealth({
+  const checks = createHealthChecks({
     storage,
     clock,
     freeBytes,
@@ -29,21 +29,21 @@ const never = () => new Promise<never>(() => undefined)
 const soon = () => Promise.resolve(0)
 
 describe('a health check', () => {
-  test('passes while the storage responds and the disk has space', async () => {
+  test('a health check passes while the storage responds and the disk has space', async () => {
     const { checks, storage } = await health()
     expect(await checks.alive()).toEqual({ ok: true, reasons: [] })
     expect(await checks.ready()).toEqual({ ok: true, reasons: [] })
     await storage.close()
   })
 
-  test('reports neither alive nor ready when the storage rejects calls', async () => {
+  test('a health check reports neither alive nor ready when the storage rejects calls', async () => {
     const { checks, storage } = await health()
     await storage.close()
     expect(await checks.alive()).toEqual({ ok: false, reasons: [NO_READ] })
     expect(await checks.ready()).toEqual({ ok: false, reasons: [NO_READ, NO_WRITE] })
   })
 
-  test('times out a hanging read after five seconds', async () => {
+  test('a health check times out a hanging read after five seconds', async () => {
     const { checks, clock, storage } = await health({
       storage: { nextDue: never, purgeReceipts: soon },
     })
@@ -57,7 +57,7 @@ describe('a health check', () => {
     await storage.close()
   })
 
-  test('reports alive but not ready while writes hang', async () => {
+  test('a health check reports alive but not ready while writes hang', async () => {
     const { checks, clock, storage } = await health({
       storage: { nextDue: soon, purgeReceipts: never },
     })
@@ -68,7 +68,7 @@ describe('a health check', () => {
     await storage.close()
   })
 
-  test('reports not ready after a failed write, even if an empty write succeeds', async () => {
+  test('a health check reports not ready after a failed write, even if an empty write succeeds', async () => {
     const { checks, storage } = await health({ lastFailure: () => 'database or disk is full' })
     expect(await checks.ready()).toEqual({
       ok: false,
@@ -80,7 +80,7 @@ describe('a health check', () => {
     await storage.close()
   })
 
-  test('reports not ready below storage.min_free_mb, and ignores unknown disk space', async () => {
+  test('a health check reports not ready below storage.min_free_mb, and ignores unknown disk space', async () => {
     let free: number | null = 100_000_000 - 1
     const { checks, storage } = await health({ freeBytes: () => Promise.resolve(free) })
     expect(await checks.ready()).toEqual({
@@ -96,7 +96,7 @@ describe('a health check', () => {
     await storage.close()
   })
 
-  test('reports alive but not ready once the node is stopping', async () => {
+  test('a health check reports alive but not ready once the node is stopping', async () => {
     const { checks, storage } = await health()
     checks.stopping()
     expect(await checks.alive()).toEqual({ ok: true, reasons: [] })

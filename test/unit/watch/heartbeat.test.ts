@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Clock } from '../../../appliance/clock/clock.ts'
 import { LOST_MS } from '../../../appliance/mail/node.ts'
-import { viewNodes, type KnownNode } from '../../../appliance/mail/node-view.ts'
+import { toNodeViews, type KnownNode } from '../../../appliance/mail/node-view.ts'
 import { createHeartbeat, type HeartbeatStorage } from '../../../appliance/watch/heartbeat.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 
 const node = { id: 'aa', run: '1', name: 'mail1' }
 
@@ -59,7 +59,7 @@ function open(change: Partial<HeartbeatStorage> = {}) {
   const heartbeat = createHeartbeat({
     storage,
     clock,
-    log: silentLogger(),
+    log: createSilentLogger(),
     node,
     facts: () => '{}',
     lostAfter: LOST_MS,
@@ -138,7 +138,7 @@ test('leases of a lost node are freed', async () => {
 test.each([
   [1001, 'The clock of this machine is 1.0 s behind that of the database server.'],
   [-75_000, 'The clock of this machine is 75.0 s ahead of that of the database server.'],
-])('a clock skew of %d ms keeps a node from starting: %s', async (skew, message) => {
+])('a clock skew of %d ms prevents a node from starting: %s', async (skew, message) => {
   const { heartbeat, clock, calls } = open({ joinNode: async () => clock.now() + skew })
   await expect(heartbeat.start()).rejects.toThrow(message)
   expect(calls).toEqual(['stopped'])
@@ -155,11 +155,16 @@ test('a clock difference within the round trip is not counted as skew', async ()
   await heartbeat.stop()
 })
 
-test('nodes are listed with their state and why they are not ready', () => {
+test('lists nodes with their state and why they are not ready', () => {
   const facts = { hostname: 'mx1.example', version: '1.0.0', runtime: 'v24', sandbox: false, startedAt: 1 }
   const storage = { engine: 'postgres', dataDir: '/var/lib/posthaste', database: 'db/posthaste' }
   const known = (id: string, more: Partial<KnownNode>): KnownNode => ({
-    ...{ id, name: `mail${id}`, state: 'active', startedAt: 0, heartbeatAt: 100_000, sources: [] },
+    id,
+    name: `mail${id}`,
+    state: 'active',
+    startedAt: 0,
+    heartbeatAt: 100_000,
+    sources: [],
     facts: JSON.stringify({ ...facts, listeners: [], storage }),
     ...more,
   })
@@ -169,16 +174,12 @@ test('nodes are listed with their state and why they are not ready', () => {
     known('3', { state: 'stopped', facts: null }),
     known('4', { state: 'leaving' }),
   ]
-  const seen = viewNodes(nodes, '1', 100_000)
+  const seen = toNodeViews(nodes, '1', 100_000)
   expect(seen.map(({ state, ready, current }) => [state, ready, current])).toEqual([
-    ...[
-      ['active', true, true],
-      ['lost', false, false],
-    ],
-    ...[
-      ['stopped', false, false],
-      ['leaving', false, false],
-    ],
+    ['active', true, true],
+    ['lost', false, false],
+    ['stopped', false, false],
+    ['leaving', false, false],
   ])
   expect(seen[0]).toMatchObject({ ...facts, startedAt: 0, storage })
   expect(seen[1]!.reasons[0]).toMatch(/^It last renewed its entry in the database 15 s ago\./)

@@ -42,7 +42,7 @@ test('logged errors keep message and stack, without secret fields', () => {
   expect((err as { stack: string }).stack).toContain('log.test.ts')
 })
 
-test('circular objects are logged', () => {
+test('logs circular objects', () => {
   const self: Record<string, unknown> = { id: 'a' }
   self.self = self
   expect(logged({ self }).self).toMatchObject({ id: 'a' })

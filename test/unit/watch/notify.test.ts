@@ -5,25 +5,25 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import type { Health } from '../../../appliance/watch/health.ts'
-import { silentLogger } from '../../../appliance/watch/log.ts'
-import { createNotifier, watchdogPause } from '../../../appliance/watch/notify.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
+import { createNotifier, getWatchdogInterval } from '../../../appliance/watch/notify.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const well: Health = { ok: true, reasons: [] }
 const ill: Health = { ok: false, reasons: ['The database does not answer.'] }
-const log = silentLogger()
+const log = createSilentLogger()
 
 /** Waits until work started by a clock tick has finished. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the watchdog interval', () => {
-  test('is a third of the period', () => {
-    expect(watchdogPause({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '7' }, 7)).toBe(20_000)
+  test('the watchdog interval is a third of the period', () => {
+    expect(getWatchdogInterval({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '7' }, 7)).toBe(20_000)
   })
-  test('is null if the period is invalid or for another process', () => {
-    expect(watchdogPause({}, 7)).toBeNull()
-    expect(watchdogPause({ WATCHDOG_USEC: 'soon' }, 7)).toBeNull()
-    expect(watchdogPause({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '8' }, 7)).toBeNull()
+  test('the watchdog interval is null if the period is invalid or for another process', () => {
+    expect(getWatchdogInterval({}, 7)).toBeNull()
+    expect(getWatchdogInterval({ WATCHDOG_USEC: 'soon' }, 7)).toBeNull()
+    expect(getWatchdogInterval({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '8' }, 7)).toBeNull()
   })
 })
 
@@ -38,7 +38,7 @@ describe('notifying the service manager', () => {
     expect(sent).toEqual([])
   })
 
-  test('feeds the watchdog while the daemon is healthy and while it stops, not while it is unhealthy', async () => {
+  test('notifies the watchdog while the daemon is healthy or stopping, but not while it is unhealthy', async () => {
     const clock = createTestClock()
     const sent: string[] = []
     let health = well
@@ -63,7 +63,7 @@ describe('notifying the service manager', () => {
     expect(sent).toHaveLength(4)
   })
 
-  test('does not stop the daemon if a notice cannot be sent', async () => {
+  test('a notice that cannot be sent does not stop the daemon', async () => {
     const send = () => Promise.reject(new Error('no such program'))
     const notifier = createNotifier({
       clock: systemClock,

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import { compileFunction } from 'node:vm'
 import { expect, test } from 'vitest'
-import { giveMemoryBack, worthCollecting } from '../../../appliance/watch/spare-memory.ts'
+import { releaseMemory, shouldCollectGarbage } from '../../../appliance/watch/spare-memory.ts'
 
 const MEGABYTE = 2 ** 20
 const MINUTE = 60_000
@@ -21,11 +21,11 @@ test.each([
   ],
   ['collected a moment ago, after a burst', { ...rested, held: 90 * MEGABYTE, since: MINUTE - 1 }, false],
   ['idle, and has grown little', { ...rested, held: 27 * MEGABYTE }, false],
-])('worthCollecting judges a thread that is %s', (_, look, expected) => {
-  expect(worthCollecting(look)).toBe(expected)
+])('worthCollecting evaluates a thread that is %s', (_, look, expected) => {
+  expect(shouldCollectGarbage(look)).toBe(expected)
 })
 
-test('giving memory back releases unreferenced memory to the system', () => {
+test('releasing spare memory returns unreferenced memory to the system', () => {
   const held = (): number => getHeapStatistics().total_heap_size
   let garbage: number[][] | null = Array.from({ length: 100 }, () =>
     new Array<number>(MEGABYTE / 8).fill(0.5),
@@ -33,11 +33,11 @@ test('giving memory back releases unreferenced memory to the system', () => {
   const before = held()
   expect(garbage.length).toBe(100)
   garbage = null
-  giveMemoryBack()
+  releaseMemory()
   expect(before - held()).toBeGreaterThan(90 * MEGABYTE)
 })
 
-test('giving memory back frees the bytecode of functions, which still work', () => {
+test('releasing spare memory frees the bytecode of functions, which still work', () => {
   const bytecode = (): number =>
     getHeapSpaceStatistics().find(({ space_name }) => space_name === 'trusted_space')!.space_used_size
   const before = bytecode()
@@ -49,7 +49,7 @@ test('giving memory back frees the bytecode of functions, which still work', () 
   const sums = functions.map((one) => one(1))
   const called = bytecode()
   expect(called - before).toBeGreaterThan(0.5 * MEGABYTE)
-  giveMemoryBack()
+  releaseMemory()
   expect(bytecode() - before).toBeLessThan((called - before) / 10)
   expect(functions.map((one) => one(1))).toEqual(sums)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { createWorker } from '../../../appliance/watch/worker.ts'
 import { createTestClock } from '../../world/clock.ts'
 
@@ -13,13 +13,17 @@ function begin(next: () => Promise<number | undefined>, step?: () => Promise<boo
       return (await step?.()) ?? false
     },
     next,
-    ...{ clock, log: silentLogger(), pollMs: 60_000, troubleMs: 1000, trouble: 'trouble' },
+    clock,
+    log: createSilentLogger(),
+    pollMs: 60_000,
+    troubleMs: 1000,
+    trouble: 'trouble',
   })
   worker.start()
   return { clock, worker, steps: () => steps }
 }
 
-test('work announced while the next due time is looked up is done at once', async () => {
+test('work announced during the lookup of the next due time is done at once', async () => {
   const asked = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<undefined>()
   const { worker, steps } = begin(() => (asked.resolve(), answer.promise))

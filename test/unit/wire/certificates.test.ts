@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Clock } from '../../../appliance/clock/clock.ts'
 import { openCertificates, type Certificates } from '../../../appliance/wire/certificates.ts'
-import { selfSignedPair } from '../../../appliance/wire/self-signed.ts'
+import { createSelfSignedPair } from '../../../appliance/wire/self-signed.ts'
 
 const NOW = Date.UTC(2026, 10, 20)
 const clock: Clock = { now: () => NOW, after: () => () => undefined }
@@ -13,7 +13,7 @@ let opened: Certificates | undefined
 afterEach(() => opened?.close())
 
 async function fileOf(folder: string, name: string, at: number) {
-  const pair = await selfSignedPair([name], at)
+  const pair = await createSelfSignedPair([name], at)
   const files = { cert: join(folder, `${name}.cert`), key: join(folder, `${name}.key`) }
   await writeFile(files.cert, pair.cert)
   await writeFile(files.key, pair.key)
@@ -27,7 +27,7 @@ test('a name counts as covered by a configured or issued certificate, but not by
   expect(opened.covers('links.shop.test')).toBe(true)
   expect(opened.covers('mail.test')).toBe(false)
   expect(opened.covers('links.other.test')).toBe(false)
-  opened.use([await selfSignedPair(['links.other.test'], NOW)])
+  opened.use([await createSelfSignedPair(['links.other.test'], NOW)])
   expect(opened.covers('links.other.test')).toBe(true)
   opened.use([])
   expect(opened.covers('links.other.test')).toBe(false)

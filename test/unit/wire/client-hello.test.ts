@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 import { describe, expect, test } from 'vitest'
-import { offeredProtocols } from '../../../appliance/wire/client-hello.ts'
+import { parseOfferedProtocols } from '../../../appliance/wire/client-hello.ts'
 
 /** Returns the first bytes that a real client sends. */
 async function helloOf(protocols: string[]): Promise<Buffer> {
@@ -19,26 +19,29 @@ async function helloOf(protocols: string[]): Promise<Buffer> {
 }
 
 describe('the ALPN protocols of a client hello', () => {
-  test('are read from the first TLS message', async () => {
+  test('reads the ALPN protocols from the first TLS message', async () => {
     const hello = await helloOf(['acme-tls/1', 'http/1.1'])
-    expect(offeredProtocols(hello)).toEqual(['acme-tls/1', 'http/1.1'])
-    expect(offeredProtocols(Buffer.concat([hello, Buffer.from('more')]))).toEqual(['acme-tls/1', 'http/1.1'])
+    expect(parseOfferedProtocols(hello)).toEqual(['acme-tls/1', 'http/1.1'])
+    expect(parseOfferedProtocols(Buffer.concat([hello, Buffer.from('more')]))).toEqual([
+      'acme-tls/1',
+      'http/1.1',
+    ])
   })
-  test('are unknown until the message is complete', async () => {
+  test('the ALPN protocols are unknown until the message is complete', async () => {
     const hello = await helloOf(['acme-tls/1'])
     for (const length of [0, 1, 4, 5, 40, hello.length - 1])
-      expect(offeredProtocols(hello.subarray(0, length))).toBe(undefined)
+      expect(parseOfferedProtocols(hello.subarray(0, length))).toBe(undefined)
   })
-  test('are empty if none are offered or the client does not speak TLS', async () => {
-    expect(offeredProtocols(await helloOf([]))).toEqual([])
-    expect(offeredProtocols(Buffer.from('GET / HTTP/1.1\r\n'))).toEqual([])
+  test('the ALPN protocols are empty if none are offered or the client does not use TLS', async () => {
+    expect(parseOfferedProtocols(await helloOf([]))).toEqual([])
+    expect(parseOfferedProtocols(Buffer.from('GET / HTTP/1.1\r\n'))).toEqual([])
   })
-  test('are a list, even if any byte of the message is corrupted', async () => {
+  test('returns a list of ALPN protocols even if any byte of the message is corrupted', async () => {
     const hello = await helloOf(['acme-tls/1'])
     for (let at = 5; at < hello.length; at++) {
       const broken = Buffer.from(hello)
       broken[at] = 0xff
-      expect(Array.isArray(offeredProtocols(broken))).toBe(true)
+      expect(Array.isArray(parseOfferedProtocols(broken))).toBe(true)
     }
   })
 })

@@ -51,7 +51,7 @@ const get = (url: string, more?: Partial<FetchDeps>, count: (bytes: number) => v
   fetchWith(more)(new URL(url), count)
 
 describe('fetching a file', () => {
-  test('returns content, type and disposition, and sends only the expected headers', async () => {
+  test('fetching returns content, type and disposition, and sends only the expected headers', async () => {
     let asked: Record<string, unknown> = {}
     const { port } = await serve(({ headers, url, method }, response) => {
       asked = { ...headers, url, method }
@@ -76,7 +76,7 @@ describe('fetching a file', () => {
     })
   })
 
-  test('follows up to three redirects, including relative ones', async () => {
+  test('fetching follows up to three redirects, including relative ones', async () => {
     const { port } = await serve(({ url }, response) => {
       const left = Number(url!.slice(1))
       if (left === 0) response.end('there')
@@ -89,7 +89,7 @@ describe('fetching a file', () => {
     })
   })
 
-  test('tries the next address when one refuses the connection', async () => {
+  test('fetching tries the next address when one refuses the connection', async () => {
     const { port } = await serve((_, response) => response.end('there'))
     const fetched = await get(`http://two.example:${port}/`, {
       lookup: async () => ['127.0.0.78', PUBLIC],
@@ -98,7 +98,7 @@ describe('fetching a file', () => {
     expect(fetched).toMatchObject({ kind: 'fetched' })
   })
 
-  test('verifies the TLS certificate for the host name', async () => {
+  test('fetching verifies the TLS certificate for the host name', async () => {
     const server = createTlsServer(tlsOptions('trusted'), (_, response) => response.end('safe'))
     const port = await listen(server, PUBLIC)
     const lookup = async () => [PUBLIC]
@@ -114,7 +114,7 @@ describe('fetching a file', () => {
   })
 })
 
-describe('fetching never connects to an internal host', () => {
+describe('internal hosts', () => {
   test.each([
     '127.0.0.1',
     '0x7f.1',
@@ -136,7 +136,7 @@ describe('fetching never connects to an internal host', () => {
     '100.64.0.1',
     '①②⑦.⓪.⓪.①',
     '127.0.0.1.',
-  ])('by an address in the URL: %s', async (host) => {
+  ])('does not fetch an internal address in the URL: %s', async (host) => {
     const { port, seen } = await serve((_, response) => response.end('secret'), PRIVATE)
     const lookup = async () => {
       throw new Error('nothing is to be looked up')
@@ -151,13 +151,18 @@ describe('fetching never connects to an internal host', () => {
     [['::ffff:127.0.0.1']],
     [['10.1.2.3', 'fd00::1', '169.254.169.254']],
     [[]],
-  ])('by a name that resolves to %j, and reports it like an unknown host', async (addresses) => {
-    const { port, seen } = await serve((_, response) => response.end('secret'), PRIVATE)
-    expect(await get(`http://inside.example:${port}/`, { lookup: async () => addresses })).toEqual(notPublic)
-    expect(seen.connections).toBe(0)
-  })
+  ])(
+    'does not fetch from a name that resolves to %j, and reports it like an unknown host',
+    async (addresses) => {
+      const { port, seen } = await serve((_, response) => response.end('secret'), PRIVATE)
+      expect(await get(`http://inside.example:${port}/`, { lookup: async () => addresses })).toEqual(
+        notPublic,
+      )
+      expect(seen.connections).toBe(0)
+    },
+  )
 
-  test('by a name with a public and an internal address: only the public one is tried', async () => {
+  test('for a name with a public and an internal address, tries only the public one', async () => {
     const inside = await serve((_, response) => response.end('secret'), PRIVATE)
     const lookup = async () => [PRIVATE, PUBLIC]
     expect(await get(`http://both.example:${inside.port}/`, { lookup })).toEqual({
@@ -167,7 +172,7 @@ describe('fetching never connects to an internal host', () => {
     expect(inside.seen.connections).toBe(0)
   })
 
-  test('by DNS rebinding: the address of a single lookup is used', async () => {
+  test('DNS rebinding has no effect: the address of a single lookup is used', async () => {
     const { port, seen } = await serve((_, response) => response.end('public'))
     const inside = await serve((_, response) => response.end('secret'), PRIVATE)
     let looks = 0
@@ -179,7 +184,7 @@ describe('fetching never connects to an internal host', () => {
   })
 
   test.each(['http://127.0.0.1', 'http://0x7f.1', 'http://inside.example', '//[::1]'])(
-    'by a redirect to the internal URL %s',
+    'does not follow a redirect to the internal URL %s',
     async (target) => {
       const inside = await serve((_, response) => response.end('secret'), PRIVATE)
       const location = `${target}:${inside.port}/`
@@ -190,7 +195,7 @@ describe('fetching never connects to an internal host', () => {
     },
   )
 
-  test('by a redirect to the same name that now resolves internally', async () => {
+  test('does not follow a redirect to the same name that now resolves to an internal address', async () => {
     const { port } = await serve((_, response) => response.writeHead(307, { location: '/again' }).end())
     let looks = 0
     const lookup = async () => [looks++ === 0 ? PUBLIC : PRIVATE]
@@ -203,14 +208,14 @@ describe('fetching never connects to an internal host', () => {
     ['ftp://files.example/', 'must be an http:// or https:// URL'],
     ['http://me:secret@files.example/', 'must not contain a user name or a password'],
     ['http://files.example:25/', 'must use port 80, 443 or one above 1023'],
-  ])('by a redirect to the disallowed URL %s', async (location, note) => {
+  ])('does not follow a redirect to the disallowed URL %s', async (location, note) => {
     const { port } = await serve((_, response) => response.writeHead(302, { location }).end())
     expect(await get(`http://files.example:${port}/`)).toEqual({ kind: 'failed', note })
   })
 })
 
-describe('fetching reports', () => {
-  test.each([404, 500, 206, 304])('status %i', async (status) => {
+describe('failures to fetch', () => {
+  test.each([404, 500, 206, 304])('reports status %i', async (status) => {
     const { port } = await serve((_, response) => response.writeHead(status).end())
     expect(await get(`http://files.example:${port}/`)).toEqual({
       kind: 'failed',
@@ -219,7 +224,7 @@ describe('fetching reports', () => {
   })
 
   test.each([`${'x'.repeat(64)}.example`, `${'a.'.repeat(126)}example`, 'files..example'])(
-    'an invalid host name, without looking it up: %s',
+    'reports an invalid host name, without looking it up: %s',
     async (name) => {
       const asked: string[] = []
       const lookup = async (host: string) => {
@@ -231,7 +236,7 @@ describe('fetching reports', () => {
     },
   )
 
-  test('a failed DNS lookup, without naming the resolver', async () => {
+  test('reports a failed DNS lookup, without naming the resolver', async () => {
     const lookup = async () => {
       throw new Error('10.0.0.53 does not answer')
     }
@@ -241,7 +246,7 @@ describe('fetching reports', () => {
     })
   })
 
-  test('compressed content, without counting it', async () => {
+  test('reports compressed content, without counting it', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000))
     const { port } = await serve((_, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
@@ -255,7 +260,7 @@ describe('fetching reports', () => {
     expect(counted).toBe(0)
   })
 
-  test('the error of the byte counter for an endless body, and closes the connection', async () => {
+  test('reports the error of the byte counter for an endless body, and closes the connection', async () => {
     let open = 0
     const { port } = await serve((_, response) => {
       open++
@@ -276,7 +281,7 @@ describe('fetching reports', () => {
     await expect.poll(() => open).toBe(0)
   })
 
-  test('a body shorter than its Content-Length', async () => {
+  test('reports a body shorter than its Content-Length', async () => {
     const { port } = await serve((_, response) => {
       response.writeHead(200, { 'content-length': 100 })
       response.write('half')
@@ -304,7 +309,7 @@ describe('fetching reports', () => {
     ['the end of the body', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')],
     ['anything after 100 Continue', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
   ]
-  test.each(silent)('a timeout when the server does not send %s', async (_what, talk) => {
+  test.each(silent)('reports a timeout when the server does not send %s', async (_what, talk) => {
     const { port, open } = await raw(talk)
     const fetched = get(`http://files.example:${port}/`)
     await expect.poll(() => open.size).toBe(1)
@@ -314,7 +319,7 @@ describe('fetching reports', () => {
     await expect.poll(() => open.size).toBe(0)
   })
 
-  test('a timeout when the DNS lookup takes too long', async () => {
+  test('reports a timeout when the DNS lookup takes too long', async () => {
     const fetched = get('http://files.example/', { lookup: () => new Promise(free) })
     await clock.advance(10_000)
     expect(await fetched).toEqual({ kind: 'failed', note: 'did not arrive within 10 seconds' })
@@ -323,7 +328,7 @@ describe('fetching reports', () => {
   test.each([
     '220 mail.example ESMTP\r\n',
     'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
-  ])('an invalid HTTP response: %j', async (bytes) => {
+  ])('reports an invalid HTTP response: %j', async (bytes) => {
     const { port } = await raw((socket) => socket.end(bytes))
     expect(await get(`http://files.example:${port}/`)).toEqual({
       kind: 'failed',

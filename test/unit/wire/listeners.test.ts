@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import { parseHostPort } from '../../../appliance/wire/listeners.ts'
-import { sourceNetwork } from '../../../appliance/wire/networks.ts'
+import { getSourceNetwork } from '../../../appliance/wire/networks.ts'
 
 test.each([
   ['0.0.0.0:8025', { host: '0.0.0.0', port: 8025 }],
   ['[::]:8025', { host: '::', port: 8025 }],
   ['localhost:0', { host: 'localhost', port: 0 }],
-])('the listen address %s is parsed', (text, parsed) => {
+])('parses the listen address %s', (text, parsed) => {
   expect(parseHostPort(text)).toEqual(parsed)
 })
 
 test.each(['', '8025', 'localhost', 'localhost:99999', ':::8025', '[x]:1'])(
-  'the listen address %j is rejected with an example',
+  'rejects the listen address %j with an example',
   (text) => {
     expect(() => parseHostPort(text)).toThrow('use host:port, such as 0.0.0.0:587')
   },
@@ -25,5 +25,5 @@ test.each([
   ['::1', '0:0:0:0'],
   ['fe80::1%eth0', 'fe80:0:0:0'],
 ])('%s belongs to the network %s', (ip, network) => {
-  expect(sourceNetwork(ip)).toBe(network)
+  expect(getSourceNetwork(ip)).toBe(network)
 })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import {
-  inNetworks,
+  isInNetworks,
   isForbiddenTarget,
   parseNetworks,
-  whyForbidden,
+  explainForbiddenTarget,
 } from '../../../appliance/wire/networks.ts'
 
 describe('target addresses', () => {
@@ -43,8 +43,8 @@ describe('target addresses', () => {
     ['0x7f.1', 'not an IP address'],
     ['127.1', 'not an IP address'],
     ['', 'not an IP address'],
-  ])('%s is forbidden: %s', (ip, why) => {
-    expect(whyForbidden(ip, [])).toBe(why)
+  ])('the address %s is forbidden: %s', (ip, why) => {
+    expect(explainForbiddenTarget(ip, [])).toBe(why)
     expect(isForbiddenTarget(ip, [])).toBe(true)
   })
 
@@ -57,7 +57,7 @@ describe('target addresses', () => {
     '::ffff:8.8.8.8',
     '64:ff9b::8.8.8.8',
     '2002:808:808::1',
-  ])('%s is allowed', (ip) => {
+  ])('the address %s is allowed', (ip) => {
     expect(isForbiddenTarget(ip, [])).toBe(false)
   })
 
@@ -71,11 +71,11 @@ describe('target addresses', () => {
     ['93.184.1.2', undefined],
   ])('on a host with 93.184.1.1 and 2a00:1450::1, the reason to forbid %s is: %s', (ip, why) => {
     const own = ['93.184.1.1', '2a00:1450::1']
-    expect(whyForbidden(ip, [], own)).toBe(why)
-    expect(whyForbidden(ip, parseNetworks(['93.184.1.1', '2a00:1450::1']), own)).toBeUndefined()
+    expect(explainForbiddenTarget(ip, [], own)).toBe(why)
+    expect(explainForbiddenTarget(ip, parseNetworks(['93.184.1.1', '2a00:1450::1']), own)).toBeUndefined()
   })
 
-  test('an allowed network permits only what it contains', () => {
+  test('an allowed network permits only its own addresses', () => {
     const networks = parseNetworks(['127.0.0.0/8', 'fd00::/8', '10.0.0.5'])
     for (const ip of ['127.9.9.9', '::ffff:127.0.0.1', 'fd12::1', '10.0.0.5']) {
       expect(isForbiddenTarget(ip, networks)).toBe(false)
@@ -87,7 +87,7 @@ describe('target addresses', () => {
 })
 
 describe('networks', () => {
-  test('contain addresses, including IPv4-mapped ones', () => {
+  test('networks contain addresses, including IPv4-mapped ones', () => {
     const networks = parseNetworks([' 10.0.0.0/8 ', '::ffff:192.168.0.0/112', '2001:db8::/32', '0.0.0.0/0'])
     expect(networks.map(({ text }) => text)).toEqual([
       '10.0.0.0/8',
@@ -95,14 +95,14 @@ describe('networks', () => {
       '2001:db8::/32',
       '0.0.0.0/0',
     ])
-    expect(inNetworks('192.168.7.7', networks.slice(1, 2))).toBe(true)
-    expect(inNetworks('192.169.7.7', networks.slice(1, 2))).toBe(false)
-    expect(inNetworks('2001:db8:ffff::1', networks)).toBe(true)
-    expect(inNetworks('2001:db9::1', networks)).toBe(false)
-    expect(inNetworks('not an address', networks)).toBe(false)
+    expect(isInNetworks('192.168.7.7', networks.slice(1, 2))).toBe(true)
+    expect(isInNetworks('192.169.7.7', networks.slice(1, 2))).toBe(false)
+    expect(isInNetworks('2001:db8:ffff::1', networks)).toBe(true)
+    expect(isInNetworks('2001:db9::1', networks)).toBe(false)
+    expect(isInNetworks('not an address', networks)).toBe(false)
   })
 
-  test('that are invalid are all reported at once, with a hint', () => {
+  test('invalid networks are all reported at once, with a hint', () => {
     expect(() =>
       parseNetworks([
         '10.0.0.0/8',

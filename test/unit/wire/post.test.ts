@@ -2,14 +2,14 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
-import { createPoster, type Poster, type PosterDeps } from '../../../appliance/wire/post.ts'
+import { createPostClient, type PostClient, type PostClientDeps } from '../../../appliance/wire/post.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { startReceiver, type Receiver } from '../../world/receiver.ts'
 
 let receiver: Receiver
-let poster: Poster
-const open = (change: Partial<PosterDeps> = {}): Poster =>
-  (poster = createPoster({
+let poster: PostClient
+const open = (change: Partial<PostClientDeps> = {}): PostClient =>
+  (poster = createPostClient({
     lookup: () => Promise.resolve([]),
     clock: systemClock,
     allowNetworks: parseNetworks(['127.0.0.0/8']),
@@ -19,7 +19,7 @@ const open = (change: Partial<PosterDeps> = {}): Poster =>
     keepBytes: 4096,
     ...change,
   }))
-const post = (url = receiver.url, change: Partial<PosterDeps> = {}) =>
+const post = (url = receiver.url, change: Partial<PostClientDeps> = {}) =>
   open(change).post({ url, owner: 'a', headers: { 'x-a': 'b' }, body: '{"ü":1}' })
 
 beforeAll(async () => void (receiver = await startReceiver()))
@@ -31,14 +31,14 @@ afterEach(() => {
 })
 
 describe('an outgoing POST request', () => {
-  test('has the given header fields and exactly the given body', async () => {
+  test('a request has the given header fields and exactly the given body', async () => {
     expect(await post()).toMatchObject({ status: 200, error: null, ip: '127.0.0.1', response: 'ok' })
     expect(receiver.received).toMatchObject([
       { body: '{"ü":1}', headers: { 'x-a': 'b', 'content-length': '8' } },
     ])
   })
 
-  test('reuses a connection of the same owner', async () => {
+  test('a request reuses a connection of the same owner', async () => {
     const ports: (number | undefined)[] = []
     receiver.behave((_, response, raw) => {
       ports.push(raw.socket.remotePort)
@@ -51,7 +51,7 @@ describe('an outgoing POST request', () => {
     expect(ports[2]).not.toBe(ports[0])
   })
 
-  test('is repeated on a new connection if the reused one was closed', async () => {
+  test('a request is repeated on a new connection if the reused one was closed', async () => {
     let count = 0
     const server = createServer((socket) => {
       socket.on('error', () => undefined)
@@ -73,7 +73,7 @@ describe('an outgoing POST request', () => {
 })
 
 describe('an endpoint', () => {
-  test('that returns status 500 is reported with its response', async () => {
+  test('an endpoint that returns status 500 is reported with its response', async () => {
     receiver.behave((_, response) => response.writeHead(500, { 'x-why': 'broken' }).end('no\0pe'))
     expect(await post()).toMatchObject({
       status: 500,
@@ -83,7 +83,7 @@ describe('an endpoint', () => {
     })
   })
 
-  test('that hangs is dropped at the deadline', async () => {
+  test('a request to an endpoint that hangs is ended at the deadline', async () => {
     receiver.behave(() => undefined)
     expect(await post(receiver.url, { deadlineMs: 200 })).toMatchObject({
       status: null,
@@ -91,14 +91,14 @@ describe('an endpoint', () => {
     })
   })
 
-  test('whose response does not end is dropped at the deadline', async () => {
+  test('a request with a response that does not end is ended at the deadline', async () => {
     receiver.behave((_, response) => void response.writeHead(200).write('part'))
     const posted = await post(receiver.url, { deadlineMs: 300 })
     expect(posted).toMatchObject({ status: 200, response: 'part' })
     expect(posted.error).toMatch(/^The endpoint did not respond within/)
   })
 
-  test('that redirects is not followed', async () => {
+  test('a redirect of an endpoint is not followed', async () => {
     receiver.behave((_, response) => response.writeHead(302, { location: receiver.url }).end())
     expect(await post()).toMatchObject({
       status: 302,
@@ -107,7 +107,7 @@ describe('an endpoint', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('that sends a gigabyte succeeds, and is read only in part', async () => {
+  test('a response of one gigabyte succeeds, and is read only in part', async () => {
     let sent = 0
     receiver.behave((_, response) => {
       const more = (): void => {
@@ -125,7 +125,7 @@ describe('an endpoint', () => {
     expect(sent).toBeLessThan(2 ** 26)
   })
 
-  test('that closes without a response is reported', async () => {
+  test('an endpoint that closes without a response is reported', async () => {
     receiver.behave((_, _response, raw) => void raw.socket.destroy())
     expect(await post()).toMatchObject({
       status: null,
@@ -133,7 +133,7 @@ describe('an endpoint', () => {
     })
   })
 
-  test('that ends its response early is reported', async () => {
+  test('an endpoint that ends its response early is reported', async () => {
     receiver.behave((_, response, raw) => {
       response.writeHead(200, { 'content-length': '100' }).write('part')
       setTimeout(() => raw.socket.destroy(), 50)
@@ -145,7 +145,7 @@ describe('an endpoint', () => {
     })
   })
 
-  test('that refuses the connection is reported', async () => {
+  test('an endpoint that refuses the connection is reported', async () => {
     expect(await post('http://127.0.0.1:9999/')).toMatchObject({
       status: null,
       error: 'The endpoint refused the connection.',
@@ -163,12 +163,12 @@ describe('an endpoint address', () => {
     ['https://2130706433/', []],
     ['https://inside.test/', ['169.254.169.254', '::ffff:10.0.0.1']],
     ['https://nowhere.test/', []],
-  ])('that is not public is rejected: %s', async (url, addresses) => {
+  ])('rejects an endpoint address that is not public: %s', async (url, addresses) => {
     const deps = { allowNetworks: [], lookup: () => Promise.resolve(addresses) }
     expect(await post(url, deps)).toMatchObject({ status: null, ip: null, error: refused })
   })
 
-  test('is resolved once, and that address is connected to even if the name changes', async () => {
+  test('resolves the host once, and connects to that address even if DNS changes', async () => {
     const answers = [['127.0.0.1'], ['10.0.0.1']]
     const { port } = new URL(receiver.url)
     const lookup = () => Promise.resolve(answers.shift() ?? [])
@@ -178,7 +178,7 @@ describe('an endpoint address', () => {
     ).toMatchObject({ error: refused })
   })
 
-  test('that is public requires https', async () => {
+  test('a public endpoint requires https', async () => {
     expect(await post('http://app.test/', { lookup: () => Promise.resolve(['8.8.8.8']) })).toMatchObject({
       error: 'The endpoint must use https:// (http:// only for networks in webhooks.allow_networks).',
     })

@@ -1,6 +1,6 @@
 import { createSecureContext } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { trustedUntil } from '../../../appliance/wire/trial.ts'
+import { checkTrustExpiry } from '../../../appliance/wire/trial.ts'
 import { createCertificates, type Made } from '../../world/certificates.ts'
 
 const NAME = 'mail.example.test'
@@ -16,7 +16,7 @@ afterAll(() => certificates.close())
 const make = (hosts: string[], days: number) =>
   certificates.make({ name: 'A certificate', hosts, days, by: ca })
 const tried = ({ cert, key }: Made, authority?: string) =>
-  trustedUntil(createSecureContext({ cert, key }), NAME, authority)
+  checkTrustExpiry(createSecureContext({ cert, key }), NAME, authority)
 
 test('a certificate from a trusted authority counts until it expires', async () => {
   const good = await make([NAME], 20)
@@ -25,7 +25,7 @@ test('a certificate from a trusted authority counts until it expires', async () 
   expect(await tried(good)).toBe(0)
 })
 
-test('a self-signed, an expired one, and one for another name do not count', async () => {
+test('a self-signed certificate, an expired one, and one for another name do not count', async () => {
   const own = await certificates.make({ name: NAME, hosts: [NAME] })
   expect(await tried(own)).toBe(0)
   expect(await tried(await make([NAME], -1), ca.cert)).toBe(0)

@@ -77,7 +77,7 @@ test('set runs timers when it jumps forward, and not when it jumps back', async 
   expect(fired).toBe(1)
 })
 
-test('two concurrent advances add up', async () => {
+test('two concurrent advances of the test clock add up', async () => {
   const clock = createTestClock()
   const start = clock.now()
   await Promise.all([clock.advance(hour), clock.advance(hour)])

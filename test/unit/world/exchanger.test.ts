@@ -98,7 +98,7 @@ async function send(
 }
 
 describe('a test exchanger', () => {
-  test('receives a message and records envelope, bytes and session', async () => {
+  test('a test exchanger receives a message and records envelope, bytes and session', async () => {
     const exchanger = await exchangerThat()
     const client = await greeted(exchanger)
     expect(await client.say('EHLO out.test')).not.toMatch(/STARTTLS|AUTH/)
@@ -121,7 +121,7 @@ describe('a test exchanger', () => {
     expect(exchanger.open()).toBe(1)
   })
 
-  test('rejects some recipients with the given code and text', async () => {
+  test('a test exchanger rejects some recipients with the given code and text', async () => {
     const exchanger = await exchangerThat({
       behave: on('rcpt', '550 5.1.1 no such user', { address: /^no@/ }),
     })
@@ -132,7 +132,7 @@ describe('a test exchanger', () => {
     expect(await client.say('RCPT TO:<yes@y.test>')).toMatch(/^250 /)
   })
 
-  test('rejects the first attempts, then accepts', async () => {
+  test('a test exchanger rejects the first attempts, then accepts', async () => {
     const exchanger = await exchangerThat({ behave: on('message', '451 4.7.1 later', { times: 2 }) })
     const client = await greeted(exchanger)
     await client.say('EHLO out.test')
@@ -142,7 +142,7 @@ describe('a test exchanger', () => {
     expect(exchanger.mailbox).toHaveLength(1)
   })
 
-  test('can greet with 421, customize its 250, and change behavior while running', async () => {
+  test('a test exchanger can greet with 421, customize its 250, and change its behavior while running', async () => {
     const exchanger = await exchangerThat({ behave: on('connect', '421 4.3.2 go away', { times: 1 }) })
     const refused = new Client(exchanger)
     expect(await refused.reply()).toBe('421 4.3.2 go away')
@@ -156,7 +156,7 @@ describe('a test exchanger', () => {
     expect(await send(client)).toBe('250 2.0.0 queued as 42')
   })
 
-  test('drops the connection in or after the body, and stores no message', async () => {
+  test('a test exchanger drops the connection in or after the body, and stores no message', async () => {
     const exchanger = await exchangerThat({
       behave: firstOf(on('data', 'drop', { times: 1 }), on('message', 'drop', { times: 1 })),
     })
@@ -168,7 +168,7 @@ describe('a test exchanger', () => {
     expect(exchanger.mailbox).toHaveLength(0)
   })
 
-  test('pauses before a reply', async () => {
+  test('a test exchanger pauses before a reply', async () => {
     const exchanger = await exchangerThat({ behave: on('mail', { pauseMs: 60, then: '450 4.2.0 slow' }) })
     const client = await greeted(exchanger)
     await client.say('EHLO out.test')
@@ -192,7 +192,7 @@ describe('a test exchanger', () => {
     expect(exchanger.mailbox[0]!.tls).toMatchObject({ version: 'TLSv1.3' })
   })
 
-  test('can break the TLS handshake, and accepts plain text on the next connection', async () => {
+  test('a test exchanger can break the TLS handshake, and accepts plain text on the next connection', async () => {
     const exchanger = await exchangerThat({ tls: 'broken' })
     const client = await greeted(exchanger)
     await client.say('EHLO out.test')
@@ -203,14 +203,14 @@ describe('a test exchanger', () => {
     expect(await send(second)).toMatch(/^250 /)
   })
 
-  test('reports how many messages are missing after a timeout', async () => {
+  test('a test exchanger reports how many messages are missing after a timeout', async () => {
     const exchanger = await exchangerThat()
     await expect(exchanger.mailbox.waitFor(1, 20)).rejects.toThrow('0 of 1 messages arrived within 20 ms')
   })
 })
 
 describe('a scripted test server', () => {
-  test('sends exactly the scripted bytes, and records what it received', async () => {
+  test('a scripted server sends exactly the scripted bytes, and records what it received', async () => {
     const server = await scriptedThat([
       { send: '220-a\r\n220 b\r\n' },
       { expect: 'EHLO x' },
@@ -230,7 +230,7 @@ describe('a scripted test server', () => {
     ])
   })
 
-  test('stops at the first line that does not match the script', async () => {
+  test('a scripted server stops at the first line that does not match the script', async () => {
     const server = await scriptedThat([{ send: '220 hi\r\n' }, { expect: 'EHLO x' }])
     const client = new Client(server)
     await client.reply()
@@ -241,7 +241,7 @@ describe('a scripted test server', () => {
     })
   })
 
-  test('plays a dialog per connection, including resets', async () => {
+  test('a scripted server plays a dialog per connection, including resets', async () => {
     const server = await scriptedThat((connection) =>
       connection === 1
         ? dialog('S: 220 one\n S: <reset>')
@@ -263,7 +263,7 @@ describe('a scripted test server', () => {
     expect(() => dialog('X: what')).toThrow('a line of a dialog begins')
   })
 
-  test('continues within TLS', async () => {
+  test('a scripted server continues within TLS', async () => {
     const server = await scriptedThat([
       { send: '220 go\r\n' },
       { startTls: 'self-signed' },

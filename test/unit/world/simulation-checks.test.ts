@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Stream } from '../../../appliance/mail/source.ts'
-import { freshLane, freshPace, type LaneState } from '../../../appliance/shaping/shaping.ts'
+import { createLaneState, createPace, type LaneState } from '../../../appliance/shaping/shaping.ts'
 import { checkMoments } from '../../world/simulation/check.ts'
 import { checkPromptness, checkStreams, checkTeams, type Day } from '../../world/simulation/fairness.ts'
 import { LaneHistory, type LaneSample } from '../../world/simulation/lane-log.ts'
@@ -17,14 +17,14 @@ describe('checking a simulated lane', () => {
     at,
     source: '127.1.1.1',
     provider: 'google',
-    state: { ...freshLane(provider.limits), ...change },
+    state: { ...createLaneState(provider.limits), ...change },
   })
   const pause = { at: 10 * MINUTE, until: 20 * MINUTE, by: 'reply' as const }
   const slow = { until: 40 * MINUTE, messagesPerMinute: 10, connections: 1 }
   const history = new LaneHistory(
     [
-      lane(10 * MINUTE, { pause, slow, pace: freshPace(30), connections: 2 }),
-      lane(50 * MINUTE, { pace: freshPace(90) }),
+      lane(10 * MINUTE, { pause, slow, pace: createPace(30), connections: 2 }),
+      lane(50 * MINUTE, { pace: createPace(90) }),
     ],
     provider.limits,
   )
@@ -44,19 +44,19 @@ describe('checking a simulated lane', () => {
   const every = (ms: number, from: number, count: number) =>
     Array.from({ length: count }, (_, n) => from + n * ms)
 
-  test('reads its limits over time, which widen after narrow limits end', () => {
+  test('reads the limits of a lane over time, which widen after narrow limits end', () => {
     const rates = [0, 15, 25, 45, 55].map((minute) => history.at(minute * MINUTE).rate)
     expect(rates).toEqual([1200, 0, 10, 30, 90])
     expect(history.most(21 * MINUTE, 30 * MINUTE)).toEqual({ connections: 5, rate: 90 })
     expect(history.silences).toEqual([{ from: 10 * MINUTE, to: 20 * MINUTE }])
   })
 
-  test('passes if the limits are kept', () => {
+  test('a simulated lane passes if it stays within its limits', () => {
     const slowly = every(6000, 21 * MINUTE, 30)
     expect(check(connection({ abreast: 5 }), connection({ transactions: slowly }))).toEqual([])
   })
 
-  test('reports too many connections, too many messages a minute and mail during a pause', () => {
+  test('reports too many connections, too many messages a minute, and mail during a pause', () => {
     expect(check(connection({ abreast: 6 }))).toEqual([
       '127.1.1.1 had 6 connections to gmail when its lane allowed 5',
     ])

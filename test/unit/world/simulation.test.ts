@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { drawChart, ticks } from '../../../appliance/simulation/chart.ts'
+import { drawChart, computeTicks } from '../../../appliance/simulation/chart.ts'
 import { checkLimits, compareStories, mostInAMinute } from '../../world/simulation/check.ts'
 import { PERSONALITIES } from '../../world/simulation/personalities.ts'
 import { planCampaign } from '../../world/simulation/plan.ts'
@@ -15,8 +15,8 @@ import { PATIENCE } from '../../world/patience.ts'
 
 const MINUTE = 60_000
 
-describe('timers by a clock that is moved', () => {
-  test('fire in the order of their instants, those of one instant in the order in which they were set', () => {
+describe('timers of an adjustable clock', () => {
+  test('timers fire in order of their due times, and in the order they were set if due at the same time', () => {
     let now = 0
     const timers = new Timers(() => now)
     const fired: string[] = []
@@ -36,7 +36,7 @@ describe('timers by a clock that is moved', () => {
     expect(timers.nextDue).toBe(9_000_000)
   })
 
-  test('a timer that was taken back is not waited for', () => {
+  test('a canceled timer does not count as due next', () => {
     const timers = new Timers(() => 0)
     timers.after(5, () => undefined)()
     expect(timers.nextDue).toBe(Infinity)
@@ -68,15 +68,15 @@ const moment = (change: Partial<Moment>): Moment => ({
   ...change,
 })
 
-describe('rules', () => {
-  test('a rate counts each source by itself, and forgets with the minute', () => {
+describe('rules of simulated receivers', () => {
+  test('a rate rule counts each source separately, and resets after a minute', () => {
     const rule = rate({ perMinute: 2, reply: '451 slow' })
     const acts = [0, 1, 2, 30_000, MINUTE].map((now) => rule(moment({ now })) !== undefined)
     expect(acts).toEqual([false, false, true, true, false])
     expect(rule(moment({ now: 2, ip: '127.1.1.2' }))).toBeUndefined()
   })
 
-  test('a penalty outlasts the minute, and a rate that grows has doubled after a day', () => {
+  test('a penalty lasts longer than the minute, and a growing rate doubles after a day', () => {
     const rule = rate({ perMinute: 1, growth: 2, penalty: 10 * MINUTE, reply: '451 slow' })
     const at = (now: number) => rule(moment({ now })) !== undefined
     expect([at(0), at(1), at(5 * MINUTE), at(10 * MINUTE + 1)]).toEqual([false, true, true, false])
@@ -84,21 +84,21 @@ describe('rules', () => {
     expect([at(tomorrow), at(tomorrow + 1), at(tomorrow + 2)]).toEqual([false, false, true])
   })
 
-  test('a greylister lets in who comes back late enough', () => {
+  test('greylisting accepts a recipient that is retried after the wait', () => {
     const rule = greylist({ wait: MINUTE, reply: '450 later' })
     const at = (now: number, recipient = 'a@x.test') =>
       rule(moment({ at: 'rcpt', now, recipient })) !== undefined
     expect([at(0), at(59_999), at(MINUTE), at(MINUTE, 'b@x.test')]).toEqual([true, true, false, true])
   })
 
-  test('the transaction after the last one is refused', () => {
+  test('rejects a transaction beyond the maximum', () => {
     const rule = mostTransactions(5, '421 enough')
     expect(rule(moment({ transactions: 5 }))).toBeUndefined()
     expect(rule(moment({ transactions: 6 }))).toEqual({ say: '421 enough', then: 'close' })
   })
 })
 
-describe('receivers', () => {
+describe('simulated receivers', () => {
   let receivers: Receivers
   beforeAll(async () => {
     receivers = await startReceivers(new SharedTime())
@@ -111,7 +111,7 @@ describe('receivers', () => {
     return new Promise((resolve) => socket.once('connect', () => resolve(new Client(socket))))
   }
 
-  test('take a pipelined message, and remember it', async () => {
+  test('a receiver accepts a pipelined message, and records it', async () => {
     const client = await dial('mx.plain.test')
     expect(await client.until('220 mx.plain.test ESMTP\r\n')).toBeTruthy()
     client.say('EHLO client.test')
@@ -135,7 +135,7 @@ describe('receivers', () => {
     ])
   })
 
-  test('count who is there at once, and not who has said goodbye', async () => {
+  test('a receiver counts concurrent connections, without those that sent QUIT', async () => {
     for (let n = 0; n < 3; n++) {
       const client = await dial('mx.one-at-a-time.test')
       await client.until('220 mx.one-at-a-time.test ESMTP\r\n')
@@ -152,7 +152,7 @@ describe('receivers', () => {
     expect(seen.map(({ abreast }) => abreast)).toEqual([1, 1, 1, 1, 2])
   })
 
-  test('tell a large ClientHello from a small one', async () => {
+  test('a receiver distinguishes a large ClientHello from a small one', async () => {
     const handshake = async (groups: string): Promise<string> => {
       const client = await dial('mx.tls-small-hello.test')
       await client.until('220 mx.tls-small-hello.test ESMTP\r\n')
@@ -201,8 +201,8 @@ class Client {
   }
 }
 
-describe('a plan', () => {
-  test('is the same for the same seed, and gives every personality something', () => {
+describe('planned campaigns', () => {
+  test('a plan is the same for the same seed, and has mail for every personality', () => {
     const plan = planCampaign(500, 7)
     expect(planCampaign(500, 7).emails).toEqual(plan.emails)
     expect(planCampaign(500, 8).emails).not.toEqual(plan.emails)
@@ -213,7 +213,7 @@ describe('a plan', () => {
   })
 })
 
-describe('checks', () => {
+describe('checks of a simulation', () => {
   const plan = planCampaign(100, 1)
   const [recipient] = [...plan.deliveries.values()]
     .filter(({ personality, mailbox }) => personality.name === 'plain' && mailbox === 'ok')
@@ -238,11 +238,11 @@ describe('checks', () => {
   const compare = (states: string[], verdicts: Answer['verdict'][]) =>
     compareStories(only, states.map(outcome), { answers: verdicts.map(answer), connections: [] })
 
-  test('agree when a message was taken once and counts as delivered', () => {
+  test('the checks pass if a message was accepted once and counts as delivered', () => {
     expect(compare(['delivered'], ['deferred', 'said'])).toEqual([])
   })
 
-  test('notice what is lost, untold, imagined, doubled or not ended', () => {
+  test('the checks report lost, unreported, invented, duplicate and unfinished deliveries', () => {
     expect(compare([], [])).toEqual([`${recipient} is not in the spool`])
     expect(compare(['delivered'], [])).toEqual([
       `${recipient} counts as delivered, its receiver never said so`,
@@ -273,7 +273,7 @@ describe('checks', () => {
     ...change,
   })
 
-  test('a minute is any minute', () => {
+  test('the maximum per minute is over any 60 seconds', () => {
     expect(
       mostInAMinute([
         connection({ transactions: [0, 50_000] }),
@@ -283,7 +283,7 @@ describe('checks', () => {
     expect(mostInAMinute([])).toBe(0)
   })
 
-  test('notice a lane that goes over its limits', () => {
+  test('the checks report a lane that exceeds its limits', () => {
     const limits = { connections: 2, messagesPerConnection: 3, messagesPerMinute: 4 }
     const connections = [
       connection({ abreast: 3 }),
@@ -301,13 +301,13 @@ describe('checks', () => {
 })
 
 describe('charts', () => {
-  test('ticks are round and take in all values', () => {
-    expect(ticks(0, 47)).toEqual([0, 10, 20, 30, 40, 50])
-    expect(ticks(0, 1)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1])
-    expect(ticks(3, 12)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+  test('the ticks of a chart are round numbers that cover all values', () => {
+    expect(computeTicks(0, 47)).toEqual([0, 10, 20, 30, 40, 50])
+    expect(computeTicks(0, 1)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1])
+    expect(computeTicks(3, 12)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
   })
 
-  test('a chart is one SVG with its names escaped', () => {
+  test('a chart is a single SVG with its names escaped', () => {
     const svg = drawChart({
       title: 'A < B',
       caption: 'counted',

@@ -23,12 +23,12 @@ async function setUp(zone: ZoneServerOptions['zone'], more: Partial<ZoneServerOp
 }
 
 describe('the test zone server', () => {
-  test('answers SERVFAIL when the zone function fails', async () => {
+  test('the zone server answers SERVFAIL when the zone function fails', async () => {
     const { codeOf } = await setUp(() => Promise.reject(new Error('The storage is closed.')))
     expect(await codeOf('x.test')).toBe('ESERVFAIL')
   })
 
-  test('is read correctly by another resolver for every record type', async () => {
+  test('another resolver reads the answers of the zone server correctly for every record type', async () => {
     const { resolver } = await setUp({
       'x.test': {
         A: ['192.0.2.1', '192.0.2.2'],
@@ -55,7 +55,7 @@ describe('the test zone server', () => {
     expect(Buffer.from(tlsa!.data)).toEqual(Buffer.from('0102', 'hex'))
   })
 
-  test('distinguishes NXDOMAIN from NODATA, also for empty non-terminals', async () => {
+  test('the zone server distinguishes NXDOMAIN from NODATA, also for empty non-terminals', async () => {
     const { codeOf } = await setUp({ 'a.b.test': { A: '192.0.2.1' } })
     expect(await codeOf('nope.test')).toBe('ENOTFOUND')
     expect(await codeOf('x.a.b.test')).toBe('ENOTFOUND')
@@ -63,7 +63,7 @@ describe('the test zone server', () => {
     expect(await codeOf('a.b.test', 'MX')).toBe('ENODATA')
   })
 
-  test('matches wildcards, but not for existing names and below them', async () => {
+  test('the zone server matches wildcards, but not for existing names and below them', async () => {
     const { codeOf } = await setUp({
       '*.x.test': { A: '192.0.2.1' },
       'host.x.test': { TXT: 'here' },
@@ -76,7 +76,7 @@ describe('the test zone server', () => {
     expect(await codeOf('x.test')).toBe('ENODATA')
   })
 
-  test('fails as configured for a name or one record type', async () => {
+  test('the zone server fails as configured for a name or one record type', async () => {
     const { codeOf } = await setUp({
       'servfail.test': 'SERVFAIL',
       'refused.test': 'REFUSED',
@@ -96,7 +96,7 @@ describe('the test zone server', () => {
     expect(await codeOf('half.test', 'MX')).toBe('ESERVFAIL')
   })
 
-  test('answers long texts over TCP on the same port, and logs queries', async () => {
+  test('the zone server answers long texts over TCP on the same port, and logs queries', async () => {
     const { resolver, server } = await setUp({ 'long.test': { TXT: 'x'.repeat(4000) } })
     expect((await resolver.resolveTxt('long.test'))[0]!.join('')).toBe('x'.repeat(4000))
     expect(server.queries).toEqual([
@@ -105,7 +105,7 @@ describe('the test zone server', () => {
     ])
   })
 
-  test('can be changed while running', async () => {
+  test('the zone can be changed while the server is running', async () => {
     const { resolver, server, codeOf } = await setUp({})
     server.set('New.test.', { A: '192.0.2.1' })
     expect(await resolver.resolve4('new.test')).toEqual(['192.0.2.1'])
@@ -117,7 +117,7 @@ describe('the test zone server', () => {
     expect(() => server.set('x.test', 'SERVFAIL')).toThrow('this zone is a function: use replace()')
   })
 
-  test('can act as the name server of every existing name', async () => {
+  test('the zone server can act as the name server of every existing name', async () => {
     const nameServer = { host: 'ns.world.test', address: '127.9.9.9' }
     const zone = { 'x.test': { A: '192.0.2.1' }, 'alias.test': { CNAME: 'x.test' } }
     const { resolver } = await setUp(zone, { nameServer })
@@ -127,7 +127,7 @@ describe('the test zone server', () => {
     await expect(resolver.resolveNs('nope.test')).rejects.toMatchObject({ code: 'ENOTFOUND' })
   })
 
-  test('listens on a given address and port, and reports when it cannot', async () => {
+  test('the zone server listens on a given address and port, and reports when it cannot', async () => {
     const address = freeAddress()
     const { server } = await setUp({}, { address })
     expect(server.address).toBe(address)
@@ -136,12 +136,12 @@ describe('the test zone server', () => {
     })
   })
 
-  test('serves over IPv6', async () => {
+  test('the zone server answers over IPv6', async () => {
     const { resolver } = await setUp({ 'x.test': { A: '192.0.2.1' } }, { address: '::1' })
     expect(await resolver.resolve4('x.test')).toEqual(['192.0.2.1'])
   })
 
-  test('survives malformed packets, and closes with open connections', async () => {
+  test('the zone server survives malformed packets, and closes with open connections', async () => {
     const { resolver, server } = await setUp({ 'x.test': { A: '192.0.2.1' } })
     const client = connect(server.port, server.address)
     client.on('error', () => undefined)

@@ -1,4 +1,10 @@
-import { allowed, freshLane, isPaused, readLane, type LaneState } from '../../../appliance/shaping/shaping.ts'
+import {
+  getCurrentLimits,
+  createLaneState,
+  isPaused,
+  parseLane,
+  type LaneState,
+} from '../../../appliance/shaping/shaping.ts'
 import type { Limits } from '../../../appliance/shaping/shaping.ts'
 import type { LaneRecord, Storage } from '../../../appliance/storage/storage.ts'
 
@@ -37,7 +43,7 @@ const sampleOf = (
   { source, provider, state }: LaneRecord,
   limitsOf: (provider: string) => Limits,
   at: number,
-): LaneSample => ({ at, source, provider, state: readLane(state, limitsOf(provider)) })
+): LaneSample => ({ at, source, provider, state: parseLane(state, limitsOf(provider)) })
 
 /** One lane's history. Pure. */
 export class LaneHistory {
@@ -53,7 +59,7 @@ export class LaneHistory {
   /** Returns what the lane allowed at an instant. While it was paused, that is 0 messages per minute. */
   at(instant: number): { connections: number; rate: number } {
     const state = this.#stateAt(instant)
-    const now = allowed(state, this.#limits, instant)
+    const now = getCurrentLimits(state, this.#limits, instant)
     return isPaused(state, instant) ? { ...now, rate: 0 } : now
   }
 
@@ -65,12 +71,12 @@ export class LaneHistory {
     const last = this.#after(to)
     const most = { connections: 0, rate: 0 }
     for (let at = this.#after(from) - 1; at <= last; at++) {
-      const state = at < 0 ? freshLane(this.#limits) : this.#samples[at]?.state
+      const state = at < 0 ? createLaneState(this.#limits) : this.#samples[at]?.state
       if (state === undefined) break
       const ends = this.#samples[at + 1]?.at ?? to
       // A reduced limit may end between two samples.
       for (const instant of [from, Math.min(ends, to)]) {
-        const { connections, rate } = allowed(state, this.#limits, instant)
+        const { connections, rate } = getCurrentLimits(state, this.#limits, instant)
         most.connections = Math.max(most.connections, connections)
         most.rate = Math.max(most.rate, rate)
       }
@@ -93,7 +99,7 @@ export class LaneHistory {
   }
 
   #stateAt(instant: number): LaneState {
-    return this.#samples[this.#after(instant) - 1]?.state ?? freshLane(this.#limits)
+    return this.#samples[this.#after(instant) - 1]?.state ?? createLaneState(this.#limits)
   }
 
   /** Returns the index of the first sample after an instant. */

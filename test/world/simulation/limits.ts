@@ -1,7 +1,7 @@
 import { loadConfig, loadProviders } from '../../../appliance/config/config.ts'
 import {
   Providers,
-  providerOf,
+  determineProvider,
   type Exchanger,
   type Limits as LaneLimits,
 } from '../../../appliance/shaping/shaping.ts'
@@ -32,7 +32,7 @@ export function shippedLimits(): Map<string, KnownAs> {
   const providers = shippedProviders()
   return new Map(
     PERSONALITIES.filter(({ mx }) => mx.length > 0).map((personality) => {
-      const provider = providerOf(hostsOf(personality), providers.table)
+      const provider = determineProvider(hostsOf(personality), providers.table)
       const { limits, warmUp, origin } = providers.get(provider)
       return [personality.name, { provider, limits, listed: origin === 'table', warmUp }]
     }),

@@ -1,5 +1,5 @@
 import type { Stream } from '../../../appliance/mail/source.ts'
-import { dice } from '../../../appliance/simulation/recipients.ts'
+import { createRandom } from '../../../appliance/simulation/recipients.ts'
 import { PERSONALITIES } from './personalities.ts'
 import { domainsOf, type Mailbox, type Personality } from './personality.ts'
 
@@ -37,7 +37,7 @@ export const TEAMS = TEAM_SHARES.length
 
 /** Plans a campaign with this many deliveries. The same seed gives the same plan. */
 export function planCampaign(count: number, seed: number): Plan {
-  const random = dice(seed)
+  const random = createRandom(seed)
   const plan: Plan = { emails: [], deliveries: new Map() }
   while (plan.deliveries.size < count) {
     const team = pick(TEAM_SHARES, random)

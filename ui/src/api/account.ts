@@ -3,11 +3,11 @@ import type { Static } from 'typebox'
 import type {
   AccountSessionList,
   AccountSessionsEnded,
-  AskReset,
+  RequestReset,
   ChangePassword,
   ConfirmReset,
-  ResetAsked,
-  ResetDone,
+  ResetRequested,
+  ResetConfirmed,
 } from '../../../appliance/api/account.ts'
 import { change, read } from './client.ts'
 
@@ -17,12 +17,12 @@ export const changePassword = (body: Static<typeof ChangePassword>) =>
   change('POST', '/account/password', body)
 
 /** Requests a password reset link by email. The response is the same whether or not the account exists. */
-export const askReset = (body: Static<typeof AskReset>) =>
-  change<Static<typeof ResetAsked>>('POST', '/session/reset', body)
+export const requestReset = (body: Static<typeof RequestReset>) =>
+  change<Static<typeof ResetRequested>>('POST', '/session/reset', body)
 
-/** Sets a password with the token of a reset link. */
+/** Sets a new password, authorized by the token of a reset link. */
 export const confirmReset = (body: Static<typeof ConfirmReset>) =>
-  change<Static<typeof ResetDone>>('POST', '/session/reset/confirm', body)
+  change<Static<typeof ResetConfirmed>>('POST', '/session/reset/confirm', body)
 
 export const listSessions = (signal?: AbortSignal) =>
   read<Static<typeof AccountSessionList>>('/account/sessions', signal)

@@ -1,4 +1,4 @@
-/** API calls for contacts, segments, topics and properties. */
+/** API calls for contacts, segments, topics and contact properties. */
 import type { ContactBroadcasts } from '../../../appliance/api/broadcast-review.ts'
 import type { Static } from 'typebox'
 import type {
@@ -7,7 +7,7 @@ import type {
   ContactsChanged,
   ContactsChecked,
   ContactsCounted,
-  ContactsFilter,
+  ContactBatchFilter,
 } from '../../../appliance/api/contact-batches.ts'
 import type {
   ContactConsentList,
@@ -31,28 +31,28 @@ import type {
 } from '../../../appliance/api/segments.ts'
 import type { CreateTopic, TopicList, UpdateTopic } from '../../../appliance/api/topics.ts'
 import type { Subscription } from '../../../appliance/mail/audience.ts'
-import { startedBroadcasts } from './broadcasts.ts'
-import { change, question, read, withParameters } from './client.ts'
+import { listStartedBroadcasts } from './broadcasts.ts'
+import { change, postQuery, read, addQueryString } from './client.ts'
 
-export type { ContactsFilter }
+export type { ContactBatchFilter }
 
 const id = encodeURIComponent
 
 /** Loads a chunk of search results; `after` is the `next` of the previous chunk. */
 export const searchContacts = (
-  { rules, ...filter }: ContactsFilter,
+  { rules, ...filter }: ContactBatchFilter,
   after: string | null,
   limit: number,
   signal?: AbortSignal,
 ) =>
   read<ContactSearch>(
-    withParameters('/contacts/search', { ...filter, rules: rules && JSON.stringify(rules), after, limit }),
+    addQueryString('/contacts/search', { ...filter, rules: rules && JSON.stringify(rules), after, limit }),
     signal,
   )
 
-/** Downloads: all contacts as CSV, and all data about one contact as JSON. */
-export const CONTACTS_FILE = '/contacts/export.csv'
-export const personUrl = (contact: string): string => `/contacts/${id(contact)}/export.json`
+/** URLs of downloads: all contacts as CSV, and all data about one contact as JSON. */
+export const CONTACTS_EXPORT_PATH = '/contacts/export.csv'
+export const contactExportUrl = (contact: string): string => `/contacts/${id(contact)}/export.json`
 
 export const countContacts = (signal?: AbortSignal) => read<ContactCounts>('/contacts/counts', signal)
 
@@ -70,37 +70,37 @@ export const listContactSegments = (contact: string, signal?: AbortSignal) =>
 export const listContactBroadcasts = (contact: string, signal?: AbortSignal) =>
   read<ContactBroadcasts>(`/contacts/${id(contact)}/broadcasts`, signal)
 
-export const setInSegment = (contact: string, segment: string, member: boolean) =>
+export const setSegmentMembership = (contact: string, segment: string, member: boolean) =>
   change(member ? 'POST' : 'DELETE', `/contacts/${id(contact)}/segments/${id(segment)}`)
 
 export const listContactTopics = (contact: string, signal?: AbortSignal) =>
   read<Static<typeof ContactTopicList>>(`/contacts/${id(contact)}/topics`, signal)
 
-export const chooseTopic = (contact: string, topic: string, subscription: Subscription) =>
+export const setTopicSubscription = (contact: string, topic: string, subscription: Subscription) =>
   change('PATCH', `/contacts/${id(contact)}/topics`, [{ id: topic, subscription }])
 
 export const listConsents = (contact: string, signal?: AbortSignal) =>
   read<Static<typeof ContactConsentList>>(`/contacts/${id(contact)}/consents?limit=100`, signal)
 
-/** Looks up at most 500 addresses. */
+/** Looks up addresses, at most 500 per call. */
 export const checkContacts = (emails: readonly string[]) =>
-  question<ContactsChecked>('/contacts/batch/check', { emails })
+  postQuery<ContactsChecked>('/contacts/batch/check', { emails })
 
-/** Adds at most 500 addresses. */
+/** Adds contacts by address, at most 500 per call. */
 export const addContacts = (emails: readonly string[], segmentIds: readonly string[]) =>
   change<ContactsAdded>('POST', '/contacts/batch/add', { emails, segment_ids: segmentIds })
 
 /**
- * Counts all matches, chunk by chunk. A million contacts take a second or two.
+ * Counts all matching contacts, chunk by chunk. A million contacts take a second or two.
  * @param onpart called with the count so far; returns false to stop
  */
-export async function countMatching(
-  filter: ContactsFilter,
+export async function countMatchingContacts(
+  filter: ContactBatchFilter,
   onpart: (contacts: number) => boolean = () => true,
 ): Promise<Pick<ContactsCounted, 'contacts' | 'sample'>> {
   const sum = { contacts: 0, sample: [] as string[] }
   for (let after: string | null = null; ;) {
-    const part: ContactsCounted = await question('/contacts/batch/count', { filter, after })
+    const part: ContactsCounted = await postQuery('/contacts/batch/count', { filter, after })
     sum.contacts += part.contacts
     if (sum.sample.length === 0) sum.sample = part.sample
     after = part.next
@@ -109,24 +109,24 @@ export async function countMatching(
 }
 
 /** Counts the contacts of a segment that broadcasts can reach: neither unsubscribed nor suppressed. */
-export const countMailable = async (segment: string, signal: AbortSignal): Promise<number> =>
+export const countMailableContacts = async (segment: string, signal: AbortSignal): Promise<number> =>
   (
-    await countMatching(
+    await countMatchingContacts(
       { segment_id: segment, unsubscribed: false, suppressed: false },
       () => !signal.aborted,
     )
   ).contacts
 
 /** Counts the contacts that have a value for a property. */
-export const countHolders = async (key: string, signal: AbortSignal): Promise<number> =>
+export const countContactsWithProperty = async (key: string, signal: AbortSignal): Promise<number> =>
   (
-    await countMatching(
+    await countMatchingContacts(
       { rules: { type: 'rule', field: `contact.properties.${key}`, operator: 'exists' } },
       () => !signal.aborted,
     )
   ).contacts
 
-/** Changes at most 500 contacts. */
+/** Changes contacts, at most 500 per call. */
 export const changeContacts = (body: ChangeContacts) =>
   change<ContactsChanged>('POST', '/contacts/batch/change', body)
 
@@ -167,13 +167,13 @@ export const deleteTopic = (topic: string) => change('DELETE', `/topics/${id(top
 export const listProperties = (signal?: AbortSignal) =>
   read<Static<typeof ContactPropertyList>>('/contact-properties', signal)
 
-/** Lists the names that rules can refer to. */
+/** Lists the properties, topics, segments and broadcasts that rules can refer to. */
 export async function listRuleNames(signal?: AbortSignal) {
   const [properties, topics, segments, broadcasts] = await Promise.all([
     listProperties(signal),
     listTopics(signal),
     listSegments(signal),
-    startedBroadcasts(signal),
+    listStartedBroadcasts(signal),
   ])
   return { properties: properties.data, topics: topics.data, segments: segments.data, broadcasts }
 }

@@ -2,7 +2,7 @@
 import type { Static } from 'typebox'
 import type { AuditConditions, AuditEntry, AuditList } from '../../../appliance/api/audit.ts'
 import type { Cursor } from './calls.ts'
-import { ApiError, read, withParameters } from './client.ts'
+import { ApiError, read, addQueryString } from './client.ts'
 
 export type { AuditEntry }
 
@@ -11,7 +11,7 @@ export const listAudit = (
   { after, before }: Cursor,
   limit: number,
   signal?: AbortSignal,
-) => read<Static<typeof AuditList>>(withParameters('/audit', { ...conditions, after, before, limit }), signal)
+) => read<Static<typeof AuditList>>(addQueryString('/audit', { ...conditions, after, before, limit }), signal)
 
 /** Returns an audit entry; null if it doesn't exist or was deleted. */
 export async function findAuditEntry(id: string, signal?: AbortSignal): Promise<AuditEntry | null> {
@@ -24,4 +24,4 @@ export async function findAuditEntry(id: string, signal?: AbortSignal): Promise<
 }
 
 /** URL of a download with all matching entries. */
-export const auditFile = (conditions: AuditConditions) => withParameters('/audit/export', conditions)
+export const auditExportUrl = (conditions: AuditConditions) => addQueryString('/audit/export', conditions)

@@ -15,7 +15,7 @@ import type { ContactRunList } from '../../../appliance/api/contact-automations.
 import type { AutomationTestRun, TestAutomation } from '../../../appliance/api/automation-tests.ts'
 import { listProperties, listSegments, listTopics } from './audience.ts'
 import type { Cursor } from './calls.ts'
-import { change, question, read, withParameters } from './client.ts'
+import { change, postQuery, read, addQueryString } from './client.ts'
 import { listEvents } from './custom-events.ts'
 import { listTemplates } from './templates.ts'
 
@@ -26,11 +26,11 @@ const at = (id: string) => `/automations/${encodeURIComponent(id)}`
 
 /**
  * Lists one page of automations, with numbers of their runs.
- * @param status empty: all
+ * @param status empty for all
  */
 export const listAutomations = (status: string, { after, before }: Cursor, signal?: AbortSignal) =>
   read<Static<typeof AutomationList>>(
-    withParameters('/automations', { status, after, before, limit: 50, counts: true }),
+    addQueryString('/automations', { status, after, before, limit: 50, counts: true }),
     signal,
   )
 
@@ -52,17 +52,17 @@ export const stopAutomation = (id: string) => change('POST', `${at(id)}/stop`)
 
 /** Simulates a run. */
 export const testAutomation = (id: string, body: TestAutomation) =>
-  question<AutomationTestRun>(`${at(id)}/test`, body)
+  postQuery<AutomationTestRun>(`${at(id)}/test`, body)
 
 /**
  * Lists one page of runs.
- * @param status empty: all
+ * @param status empty for all
  */
 export const listRuns = (id: string, status: string, { after, before }: Cursor, signal?: AbortSignal) =>
-  read<RunList>(withParameters(`${at(id)}/runs`, { status, after, before, limit: 50 }), signal)
+  read<RunList>(addQueryString(`${at(id)}/runs`, { status, after, before, limit: 50 }), signal)
 
-/** Counts the runs of the last 30 days, and the results of each step. */
-export const countAutomation = (id: string, signal?: AbortSignal) =>
+/** Counts the runs of the last 30 days and the results of each step. */
+export const countAutomationRuns = (id: string, signal?: AbortSignal) =>
   read<Static<typeof AutomationCounts>>(`${at(id)}/counts`, signal)
 
 export const getRun = (id: string, run: string, signal?: AbortSignal) =>
@@ -72,7 +72,7 @@ export const getRun = (id: string, run: string, signal?: AbortSignal) =>
 export const listContactRuns = (contact: string, signal?: AbortSignal) =>
   read<Static<typeof ContactRunList>>(`/contacts/${encodeURIComponent(contact)}/automations`, signal)
 
-/** Repeats the failed step of a run, and continues from there. */
+/** Repeats the failed step of a run, and continues the run from there. */
 export const retryRun = (id: string, run: string) =>
   change('POST', `${at(id)}/runs/${encodeURIComponent(run)}/retry`)
 
@@ -89,7 +89,7 @@ async function allOf<T extends { id: string }>(
   }
 }
 
-/** Lists the names that steps can refer to. */
+/** Lists the objects that steps can refer to, with their names. */
 export async function listStepNames(signal?: AbortSignal) {
   const [templates, segments, topics] = await Promise.all([
     allOf((cursor) => listTemplates({ text: '', status: 'published' }, cursor, signal)),

@@ -21,7 +21,7 @@ import type {
   BroadcastReview as Review,
   TestBroadcast,
 } from '../../../appliance/api/broadcast-review.ts'
-import { onTheWire } from '../../../appliance/mail/broadcast.ts'
+import { describeInFlight } from '../../../appliance/mail/broadcast.ts'
 import { change, read } from './client.ts'
 
 export type { Broadcast, BroadcastSummary }
@@ -31,7 +31,10 @@ type Ref = Static<typeof BroadcastRef>
 
 const at = (id: string) => `/broadcasts/${encodeURIComponent(id)}`
 
-/** Lists one page of broadcasts. @param filter empty strings are ignored */
+/**
+ * Lists one page of broadcasts.
+ * @param filter empty strings are ignored
+ */
 export function listBroadcasts(
   filter: {
     text: string
@@ -48,16 +51,16 @@ export function listBroadcasts(
   return read<Static<typeof BroadcastList>>(`/broadcasts?${query}`, signal)
 }
 
-/** Lists the broadcasts that are being sent or are paused meanwhile, at most 20. */
-export const sendingBroadcasts = async (signal?: AbortSignal) =>
+/** Lists the broadcasts that are being sent or are paused, at most 20. */
+export const listSendingBroadcasts = async (signal?: AbortSignal) =>
   (await read<Static<typeof BroadcastList>>('/broadcasts?limit=20&status=queued', signal)).data
 
 /** Lists the last 100 broadcasts that were sent, newest first. */
-export const lastBroadcasts = async (signal?: AbortSignal) =>
+export const listLastBroadcasts = async (signal?: AbortSignal) =>
   (await read<Static<typeof BroadcastList>>('/broadcasts?limit=100&status=sent', signal)).data
 
-/** Lists those of the last 100 broadcasts whose sending has begun, newest first. */
-export const startedBroadcasts = async (signal?: AbortSignal) =>
+/** Lists recent broadcasts whose sending has begun, newest first. */
+export const listStartedBroadcasts = async (signal?: AbortSignal) =>
   (await read<Static<typeof BroadcastList>>('/broadcasts?limit=100', signal)).data.filter(
     ({ status }) => status !== 'draft' && status !== 'scheduled',
   )
@@ -71,7 +74,7 @@ export const updateBroadcast = (id: string, body: UpdateBroadcast) => change<Ref
 
 export const deleteBroadcast = (id: string) => change('DELETE', at(id))
 
-/** @param without leaves out those who clicked or opened the original */
+/** @param without excludes contacts who opened or clicked the original */
 export const duplicateBroadcast = (id: string, without?: Static<typeof DuplicateBroadcast>['without']) =>
   change<Ref>('POST', `${at(id)}/duplicate`, without && { without })
 
@@ -82,8 +85,8 @@ export const testBroadcast = (id: string, body: Static<typeof TestBroadcast>) =>
 export const reviewBroadcast = (id: string, signal?: AbortSignal) =>
   read<BroadcastReview>(`${at(id)}/review`, signal)
 
-/** Counts who would get a draft. */
-export const countEligible = (id: string, signal?: AbortSignal) =>
+/** Counts the contacts that would get a draft. */
+export const countEligibleContacts = (id: string, signal?: AbortSignal) =>
   read<Static<typeof BroadcastEligible>>(`${at(id)}/eligible`, signal)
 
 export const listBroadcastVersions = (id: string, signal?: AbortSignal) =>
@@ -92,21 +95,26 @@ export const listBroadcastVersions = (id: string, signal?: AbortSignal) =>
 export const getBroadcastVersion = (id: string, version: string, signal?: AbortSignal) =>
   read<BroadcastVersion>(`${at(id)}/versions/${encodeURIComponent(version)}`, signal)
 
-/** @param edits of the draft that was read: refused if somebody changed it since */
+/**
+ * @param edits number of edits of the draft that was read; the server refuses the request if the draft has changed since
+ */
 export const restoreBroadcastVersion = (id: string, version: string, edits: number) =>
   change<Ref>('POST', `${at(id)}/versions/${encodeURIComponent(version)}/restore`, { edits })
 
-/** Sends a broadcast, at once if no time is given. @param body with the `edits` number that was reviewed */
+/**
+ * Sends a broadcast, immediately if no time is given.
+ * @param body includes the number of `edits` that was reviewed
+ */
 export const sendBroadcast = (id: string, body: { scheduled_at?: string; edits?: number }) =>
   change('POST', `${at(id)}/send`, body)
 
-/** Pauses a broadcast. Returns what to tell: how many emails are on the wire and finish. */
+/** Pauses a broadcast. Returns a message for the user, which says how many emails are in flight and will still be sent. */
 export async function pauseBroadcast(id: string): Promise<string> {
   const { in_flight: count } = await change<Static<typeof BroadcastPaused>>('POST', `${at(id)}/pause`)
-  return count === 0 ? 'Broadcast paused.' : `Broadcast paused. ${onTheWire(count)}`
+  return count === 0 ? 'Broadcast paused.' : `Broadcast paused. ${describeInFlight(count)}`
 }
 
-/** @param provider only the part that waits for this provider */
+/** @param provider resumes only the part for this provider */
 export const resumeBroadcast = (id: string, provider?: string) =>
   change('POST', `${at(id)}/resume`, provider === undefined ? undefined : { provider })
 
@@ -116,8 +124,8 @@ export const chooseVariant = (id: string, variant: string) =>
 
 export const cancelBroadcast = (id: string) => change('POST', `${at(id)}/cancel`)
 
-/** The address of a CSV file with all recipients. */
-export const recipientsFile = (id: string) => `${at(id)}/recipients/export.csv`
+/** URL of a CSV file with all recipients. */
+export const recipientsExportUrl = (id: string) => `${at(id)}/recipients/export.csv`
 
 export const getResults = (id: string, signal?: AbortSignal) =>
   read<BroadcastResults>(`${at(id)}/results`, signal)
@@ -125,7 +133,10 @@ export const getResults = (id: string, signal?: AbortSignal) =>
 export const listLinks = (id: string, signal?: AbortSignal) =>
   read<Static<typeof ClickedLinkList>>(`${at(id)}/clicked-links?limit=100`, signal)
 
-/** Lists one page of recipients. @param filter empty strings are ignored */
+/**
+ * Lists one page of recipients.
+ * @param filter empty strings are ignored
+ */
 export function listRecipients(
   id: string,
   filter: { type: string; email: string; after: string | null; before: string | null },

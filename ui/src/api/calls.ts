@@ -1,4 +1,4 @@
-/** API calls for emails, domains, suppressions, requests and webhooks. The types are the server's own. */
+/** API calls for emails, domains, suppressions, requests and webhooks. The types are defined by the server. */
 import type { Static } from 'typebox'
 import type { ApiKeyCreated, ApiKeyList, CreateApiKey } from '../../../appliance/api/api-keys.ts'
 import type { CreateDomain, Domain, DomainList, UpdateDomain } from '../../../appliance/api/domains.ts'
@@ -31,7 +31,7 @@ import type {
   WebhookEvent,
   WebhookPinged,
 } from '../../../appliance/api/webhook-events.ts'
-import { ApiError, change, read, request, withParameters } from './client.ts'
+import { ApiError, change, read, request, addQueryString } from './client.ts'
 
 const id = encodeURIComponent
 
@@ -39,14 +39,14 @@ export const signOut = async (): Promise<void> => void (await request('/session'
 
 export const getSession = () => read<Session>('/session')
 
-/** Where a page of a list starts: after or before an id (exclusive); by default at the newest row. */
+/** Start of a list's page: after or before an ID (exclusive). By default, the page starts with the newest row. */
 export interface Cursor {
   after?: string | null
   before?: string | null
 }
 
 export const listEmails = ({ after, before }: Cursor, limit: number, signal?: AbortSignal) =>
-  read<EmailList>(withParameters('/emails', { limit, after, before }), signal)
+  read<EmailList>(addQueryString('/emails', { limit, after, before }), signal)
 
 export const getEmail = (email: string, signal?: AbortSignal) => read<Email>(`/emails/${id(email)}`, signal)
 
@@ -61,13 +61,13 @@ export const getSource = async (email: string, signal?: AbortSignal): Promise<Ui
   return new Uint8Array(await answer.arrayBuffer())
 }
 
-/** Reschedules an email. `at` is in ISO 8601. */
+/** Reschedules an email to `at`, in ISO 8601. */
 export const rescheduleEmail = (email: string, at: string) =>
   change('PATCH', `/emails/${id(email)}`, { scheduled_at: at })
 
 export const cancelEmail = (email: string) => change('POST', `/emails/${id(email)}/cancel`)
 
-/** Creates a public link to the email that works for `span` (`1h`). */
+/** Creates a public link to the email that works for `span`, such as `1h`. */
 export const shareEmail = (email: string, span: string) =>
   change<Static<typeof EmailShared>>('POST', `/emails/${id(email)}/share`, { expires_in: span })
 
@@ -110,7 +110,7 @@ export const listSuppressions = (
   query: Cursor & { origin: string; search: string },
   limit: number,
   signal?: AbortSignal,
-) => read<Static<typeof SuppressionList>>(withParameters('/suppressions', { limit, ...query }), signal)
+) => read<Static<typeof SuppressionList>>(addQueryString('/suppressions', { limit, ...query }), signal)
 
 /** Returns the suppression of an address or with an id; null if there is none. */
 export async function findSuppression(which: string, signal?: AbortSignal): Promise<Suppression | null> {
@@ -123,18 +123,18 @@ export async function findSuppression(which: string, signal?: AbortSignal): Prom
 }
 
 /** URL of a download of the suppression list. */
-export const suppressionsFile = (query: { origin: string; search: string }) =>
-  withParameters('/suppressions/export', query)
+export const suppressionsExportUrl = (query: { origin: string; search: string }) =>
+  addQueryString('/suppressions/export', query)
 
-/** Imports a CSV list; with `preview`, changes nothing. */
+/** Imports a CSV list. With `preview`, returns what would be imported and changes nothing. */
 export const importSuppressions = async (body: Static<typeof ImportSuppressions>) =>
   (await (await request('/suppressions/import', { method: 'POST', body })).json()) as SuppressionImport
 
-/** Suppresses at most 100 addresses. */
+/** Adds addresses to the suppression list, at most 100 per call. */
 export const addSuppressions = (emails: readonly string[]) =>
   change('POST', '/suppressions/batch/add', { emails })
 
-/** Removes at most 100 suppressions. */
+/** Removes suppressions, at most 100 per call. */
 export const removeSuppressions = (ids: readonly string[]) =>
   change('POST', '/suppressions/batch/remove', { ids })
 
@@ -142,7 +142,7 @@ export const removeSuppression = (suppression: string) => change('DELETE', `/sup
 
 /** Lists requests; with `email_id`, only those that created the email. */
 export const listLogs = (query: Cursor & { email_id: string }, limit: number, signal?: AbortSignal) =>
-  read<LogList>(withParameters('/logs', { limit, ...query }), signal)
+  read<LogList>(addQueryString('/logs', { limit, ...query }), signal)
 
 /** Loads a chunk of search results; `after` is the `next` of the previous chunk. */
 export const searchLogs = (
@@ -150,7 +150,7 @@ export const searchLogs = (
   after: string | null,
   limit: number,
   signal?: AbortSignal,
-) => read<LogSearch>(withParameters('/logs/search', { ...conditions, limit, after }), signal)
+) => read<LogSearch>(addQueryString('/logs/search', { ...conditions, limit, after }), signal)
 
 export const getLog = (log: string, signal?: AbortSignal) => read<Log>(`/logs/${id(log)}`, signal)
 
@@ -177,7 +177,7 @@ export const updateWebhook = (webhook: string, body: Static<typeof UpdateWebhook
 
 export const deleteWebhook = (webhook: string) => change('DELETE', `/webhooks/${id(webhook)}`)
 
-export const rotateWebhook = (webhook: string) =>
+export const rotateWebhookSecret = (webhook: string) =>
   change('POST', `/webhooks/${id(webhook)}/signing-secret/rotate`)
 
 /** Sends a test event. Resolves when the endpoint has responded or timed out. */
@@ -194,7 +194,7 @@ export const listWebhookEvents = (
   signal?: AbortSignal,
 ) =>
   read<Static<typeof WebhookEventList>>(
-    withParameters(`/webhooks/${id(webhook)}/events`, { limit, ...query }),
+    addQueryString(`/webhooks/${id(webhook)}/events`, { limit, ...query }),
     signal,
   )
 

@@ -1,11 +1,11 @@
 import type { Static } from 'typebox'
 import type { ErrorBody } from '../../../appliance/api/shared.ts'
-import { dropAhead } from '../state/ahead.ts'
-import { heardDate } from '../state/clock.svelte.ts'
+import { clearPreloadedData } from '../state/ahead.ts'
+import { syncClock } from '../state/clock.svelte.ts'
 
-/** A failed request. The message is the server's, or the dashboard's if there was no response. */
+/** A failed request. The message is from the server or, if there was no response, from the dashboard. */
 export class ApiError extends Error {
-  /** HTTP status; 0 without a response. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
 
   constructor(status: number, message: string) {
@@ -15,9 +15,9 @@ export class ApiError extends Error {
   }
 }
 
-/** Called on every 401 except when signing in: the session has ended. */
+/** Called on every 401 response except when signing in, because it means that the session has ended. */
 let sessionEnded: () => void = () => undefined
-export function whenSessionEnds(act: () => void): void {
+export function onSessionEnd(act: () => void): void {
   sessionEnded = act
 }
 
@@ -29,7 +29,7 @@ interface Options {
   alsoTaken?: number
   /** Whether the request is safe to repeat if its outcome is unknown. GET requests always are. */
   repeatable?: boolean
-  /** Called while the body is being sent, with the share sent so far, from 0 to 1. */
+  /** Called while the body is being sent, with the share of the body sent so far, from 0 to 1. */
   onsent?: ((share: number) => void) | undefined
 }
 
@@ -41,7 +41,7 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   // all changes.
   if (method !== 'GET') headers['X-Requested-With'] = 'dashboard'
   // Data that was preloaded before a change is outdated.
-  if (method !== 'GET') dropAhead()
+  if (method !== 'GET') clearPreloadedData()
   const { body } = options
   const form = body instanceof FormData || body instanceof Blob ? body : undefined
   if (options.body !== undefined && !form) headers['Content-Type'] = 'application/json'
@@ -55,7 +55,7 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   } as const
   const repeatable = options.repeatable ?? method === 'GET'
   const answer = await reachSignedIn(path, init, repeatable, options.onsent)
-  heardDate(answer.headers.get('Date'))
+  syncClock(answer.headers.get('Date'))
   if (answer.ok || answer.status === options.alsoTaken) return answer
   if (answer.status === 401) sessionEnded()
   throw new ApiError(answer.status, await sentence(answer))
@@ -64,12 +64,12 @@ export async function request(path: string, options: Options = {}): Promise<Resp
 /** How long to wait for a new session cookie that another tab's request may set, in milliseconds. */
 const COOKIE_ON_ITS_WAY = 250
 
-/** Changes in progress. Some of them replace the session cookie, and the old one becomes invalid. */
+/** Requests in progress that change something. Some of them replace the session cookie, and the old one becomes invalid. */
 const changing = new Set<Promise<unknown>>()
 
 /**
- * Like `reach`, but repeats a GET once after a 401, since the session cookie may just have changed. `/session` isn't
- * repeated: there may be no session yet.
+ * Like `reach`, but repeats a GET once after a 401, since the session cookie may just have changed. Doesn't repeat
+ * `/session`, because there may be no session yet.
  */
 async function reachSignedIn(
   path: string,
@@ -90,7 +90,7 @@ async function reachSignedIn(
 }
 
 /** Returns a path with a query string, without parameters that are empty, null or undefined. */
-export function withParameters(
+export function addQueryString(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | null | undefined>>,
 ): string {
@@ -103,12 +103,12 @@ export function withParameters(
 let underWay = 0
 
 /** Whether any request is in progress. */
-export const isAsking = (): boolean => underWay > 0
+export const isRequestInProgress = (): boolean => underWay > 0
 
 const NO_ANSWER = 'The server does not respond. Check that it is running and that this browser can reach it.'
 const UNKNOWN = ' The change may or may not have been made. Check before you try again.'
 
-/** Method, headers and body of a request. */
+/** Method, headers and body of a request, among others. */
 interface Init {
   method: string
   headers: Record<string, string>
@@ -135,7 +135,7 @@ async function reach(
   }
 }
 
-/** Sends a request like `fetch`, but reports how much of the body was sent, which `fetch` can't. */
+/** Sends a request like `fetch`, but reports how much of the body was sent, which `fetch` can't do. */
 function sendTelling(path: string, init: Init, onsent: (share: number) => void): Promise<Response> {
   const { method, headers, body, signal } = init
   return new Promise((resolve, reject) => {
@@ -159,7 +159,7 @@ async function sentence(answer: Response): Promise<string> {
   try {
     return ((await answer.json()) as Static<typeof ErrorBody>).message
   } catch {
-    // The response doesn't have the API's error format, so it is from a proxy.
+    // The response isn't in the API's error format, so it comes from a proxy.
     return `Unexpected response ${answer.status} ${answer.statusText}`.trim()
   }
 }
@@ -171,7 +171,7 @@ export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 }
 
 /** Returns the JSON response to a POST that is safe to repeat. */
-export async function question<T>(path: string, body?: unknown): Promise<T> {
+export async function postQuery<T>(path: string, body?: unknown): Promise<T> {
   const answer = await request(path, {
     method: 'POST',
     repeatable: true,
@@ -182,7 +182,7 @@ export async function question<T>(path: string, body?: unknown): Promise<T> {
 
 /**
  * Sends a file in a POST that is safe to repeat, and returns the JSON response.
- * @param onsent called with the share sent so far, from 0 to 1
+ * @param onsent called with the share of the file sent so far, from 0 to 1
  */
 export async function upload<T>(
   path: string,

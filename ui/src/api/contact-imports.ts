@@ -9,19 +9,19 @@ import type {
   ContactImportUndone,
   ImportSettings,
 } from '../../../appliance/api/contact-imports.ts'
-import { change, question, read, upload } from './client.ts'
+import { change, postQuery, read, upload } from './client.ts'
 
 export type { ContactImportPreview, ContactImportSummary }
 
 export const listImports = (signal?: AbortSignal) =>
   read<Static<typeof ContactImportList>>('/contacts/imports?limit=50', signal)
 
-/** Maximum size of a file in bytes; the server checks it again. */
+/** Maximum size of a file in bytes. The server enforces it, too. */
 const MAX_FILE = 200 * 1024 * 1024
 
 /**
- * Uploads a file, which is kept for a day, and returns a guess for each column. Throws an error for the user if the file
- * is too large.
+ * Uploads a file, which the server keeps for a day. Returns a guess for each column. Throws an error that is shown to the
+ * user if the file is too large.
  */
 export async function previewImport(file: File, options: Parameters<typeof upload>[2]) {
   if (file.size > MAX_FILE)
@@ -33,7 +33,7 @@ export async function previewImport(file: File, options: Parameters<typeof uploa
 
 /** Returns the effects that an import would have. */
 export const summarizeImport = (id: string, settings: ImportSettings) =>
-  question<ContactImportSummary>(`/contacts/imports/${id}/summary`, settings)
+  postQuery<ContactImportSummary>(`/contacts/imports/${id}/summary`, settings)
 
 export const startImport = (id: string, settings: ImportSettings) =>
   change('POST', `/contacts/imports/${id}/start`, settings)
@@ -42,7 +42,7 @@ export const discardImport = (id: string) => change('DELETE', `/contacts/imports
 
 /**
  * Removes all contacts that an import created, in several requests.
- * @param onpart called with the number removed so far
+ * @param onpart called with the number of contacts removed so far
  */
 export async function undoImport(id: string, onpart: (contacts: number) => void): Promise<number> {
   let contacts = 0
@@ -55,5 +55,5 @@ export async function undoImport(id: string, onpart: (contacts: number) => void)
   return contacts
 }
 
-/** URL of the rows that couldn't be imported. */
+/** URL of a download with the rows that couldn't be imported. */
 export const rejectsUrl = (id: string): string => `/contacts/imports/${id}/rejects.csv`

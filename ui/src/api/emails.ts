@@ -7,7 +7,7 @@ import type { ReturnedMessageList } from '../../../appliance/api/received.ts'
 import type { EmailCreated } from '../../../appliance/api/sending.ts'
 import type { QueueChange } from '../../../appliance/api/queue-changes.ts'
 import type { SuppressionList } from '../../../appliance/api/suppressions.ts'
-import { change, read, withParameters } from './client.ts'
+import { change, read, addQueryString } from './client.ts'
 
 export type { EmailSearch, FoundEmail }
 
@@ -19,10 +19,11 @@ export const searchEmails = (
   after: string | null,
   limit: number,
   signal?: AbortSignal,
-) => read<EmailSearch>(withParameters('/emails/search', { ...conditions, limit, after }), signal)
+) => read<EmailSearch>(addQueryString('/emails/search', { ...conditions, limit, after }), signal)
 
 /** URL of a download with all results of a search. */
-export const emailsFile = (conditions: EmailConditions) => withParameters('/emails/export.csv', conditions)
+export const emailsExportUrl = (conditions: EmailConditions) =>
+  addQueryString('/emails/export.csv', conditions)
 
 export const listEmailWebhooks = (email: string, signal?: AbortSignal) =>
   read<EmailWebhookEvents>(`/emails/${id(email)}/webhooks`, signal)
@@ -31,14 +32,14 @@ export const listEmailWebhooks = (email: string, signal?: AbortSignal) =>
 export const listEmailSuppressions = (email: string, signal?: AbortSignal) =>
   read<Static<typeof SuppressionList>>(`/emails/${id(email)}/suppressions`, signal)
 
-/** Loads advice on an email. */
+/** Loads the results of an email's checks. */
 export const getInsights = (email: string, signal?: AbortSignal) =>
   read<Insights>(`/emails/${id(email)}/insights`, signal)
 
 /** Creates a new email with the same content. */
 export const resendEmail = (email: string) => change<EmailCreated>('POST', `/emails/${id(email)}/resend`)
 
-/** Retries all deferred recipients now. */
+/** Retries all deferred recipients of an email now. */
 export const retryEmail = (email: string) =>
   change<QueueChange>('POST', '/queue/retry', { filter: { email_id: email }, all: false })
 
@@ -48,8 +49,9 @@ export const recordPath = (email: string) => `/emails/${id(email)}/record.html`
 /** Path of the email's HTML with remote images. */
 export const previewPath = (email: string) => `/emails/${id(email)}/preview`
 
-export const listReturned = (email: string, signal?: AbortSignal) =>
+export const listReturnedMessages = (email: string, signal?: AbortSignal) =>
   read<Static<typeof ReturnedMessageList>>(`/emails/${id(email)}/returned`, signal)
 
 /** Path of a returned message, to download. */
-export const returnedPath = (email: string, message: string) => `/emails/${id(email)}/returned/${id(message)}`
+export const returnedMessagePath = (email: string, message: string) =>
+  `/emails/${id(email)}/returned/${id(message)}`

@@ -1,4 +1,4 @@
-/** API calls for two-step sign-in: the second step, and the factors of an account. */
+/** API calls for two-step sign-in: completing the second step, and managing the second steps of an account. */
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -15,16 +15,16 @@ import type {
   TotpStarted,
 } from '../../../appliance/api/factors.ts'
 import type { Session, SignIn, SignInStep } from '../../../appliance/api/session.ts'
-import { ApiError, change, question, read } from './client.ts'
+import { ApiError, change, postQuery, read } from './client.ts'
 
 export type { Factors, Passkey } from '../../../appliance/api/factors.ts'
 export type { SignInStep } from '../../../appliance/api/session.ts'
 
 /** Signs in with a password. Returns a session, or the second step that is required. */
-export const signIn = (body: Static<typeof SignIn>) => question<Session | SignInStep>('/session', body)
+export const signIn = (body: Static<typeof SignIn>) => postQuery<Session | SignInStep>('/session', body)
 
-/** Returns the second step required after signing in elsewhere; null if there is none. */
-export async function getStep(): Promise<SignInStep | null> {
+/** Returns the second step that is required after a sign-in at an identity provider; null if there is none. */
+export async function getSignInStep(): Promise<SignInStep | null> {
   try {
     return await read<SignInStep>('/session/step')
   } catch (error) {
@@ -33,13 +33,14 @@ export async function getStep(): Promise<SignInStep | null> {
   }
 }
 
-export const cancelStep = () => change('DELETE', '/session/step')
+export const cancelSignInStep = () => change('DELETE', '/session/step')
 
-export const giveTotp = (code: string) => change<Session>('POST', '/session/totp', { code })
+export const submitTotp = (code: string) => change<Session>('POST', '/session/totp', { code })
 
-export const giveRecoveryCode = (code: string) => change<Session>('POST', '/session/recovery-code', { code })
+export const submitRecoveryCode = (code: string) =>
+  change<Session>('POST', '/session/recovery-code', { code })
 
-/** Converts the browser's passkey error to a message for people. */
+/** Converts the browser's passkey error to one with a message for the user. */
 function whyNot(error: unknown): Error {
   const name = error instanceof Error ? error.name : ''
   if (name === 'NotAllowedError' || name === 'AbortError')
@@ -50,9 +51,9 @@ function whyNot(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
 
-/** Asks the browser for a passkey. */
+/** Asks the browser to sign in with a passkey. */
 async function answer(path: string): Promise<AuthenticationResponseJSON> {
-  const { options } = await question<Static<typeof PasskeyOptions>>(path)
+  const { options } = await postQuery<Static<typeof PasskeyOptions>>(path)
   const { startAuthentication } = await import('@simplewebauthn/browser')
   try {
     return await startAuthentication({ optionsJSON: options as PublicKeyCredentialRequestOptionsJSON })
@@ -61,22 +62,22 @@ async function answer(path: string): Promise<AuthenticationResponseJSON> {
   }
 }
 
-/** Completes the second step with a passkey. Without a first step, the passkey alone signs in. */
-export async function givePasskey(): Promise<Session> {
+/** Completes the second step with a passkey. A passkey can also sign in on its own, without a first step. */
+export async function signInWithPasskey(): Promise<Session> {
   const response = await answer('/session/passkey/options')
   return change<Session>('POST', '/session/passkey', { response })
 }
 
 export const getFactors = (signal?: AbortSignal) => read<Factors>('/account/factors', signal)
 
-/** Confirms the person's identity, which changing factors requires. */
-export const prove = (proof: Static<typeof Proof>) => change('POST', '/account/proof', proof)
+/** Confirms the person's identity, which is required to change second steps. */
+export const confirmIdentity = (proof: Static<typeof Proof>) => change('POST', '/account/proof', proof)
 
-export async function proveByPasskey(): Promise<void> {
-  await prove({ response: await answer('/account/proof/options') })
+export async function confirmIdentityWithPasskey(): Promise<void> {
+  await confirmIdentity({ response: await answer('/account/proof/options') })
 }
 
-export const startTotp = () => question<Static<typeof TotpStarted>>('/account/totp')
+export const startTotp = () => postQuery<Static<typeof TotpStarted>>('/account/totp')
 
 export const confirmTotp = (code: string) => change<FactorAdded>('POST', '/account/totp/confirm', { code })
 
@@ -87,7 +88,7 @@ export const renewRecoveryCodes = () =>
 
 /** Asks the browser to create a passkey, and stores it. */
 export async function addPasskey(name: string): Promise<FactorAdded> {
-  const { options } = await question<Static<typeof PasskeyOptions>>('/account/passkeys/options')
+  const { options } = await postQuery<Static<typeof PasskeyOptions>>('/account/passkeys/options')
   const { startRegistration } = await import('@simplewebauthn/browser')
   try {
     const response = await startRegistration({

@@ -1,7 +1,7 @@
-/** API calls for sign-up forms, and a form's settings as the values of the editor. */
+/** API calls for sign-up forms, and conversion of a form's settings to and from the values of the editor. */
 import type { Static } from 'typebox'
 import type { Form, FormList, UpdateForm } from '../../../appliance/api/forms.ts'
-import type { FormField, FormWords } from '../../../appliance/mail/form.ts'
+import type { FormField, FormTexts } from '../../../appliance/mail/form.ts'
 import { PAGE_LANGUAGES, type PageLanguage } from '../../../appliance/mail/unsubscribe-page.ts'
 import { change, read } from './client.ts'
 
@@ -17,8 +17,8 @@ export const updateForm = (id: string, body: UpdateForm) => change<Form>('PATCH'
 
 export const deleteForm = (id: string) => change('DELETE', at(id))
 
-/** The texts of one language; empty for the default ones. */
-export interface WordsDraft {
+/** The texts of one language. An empty text stands for the default. */
+export interface FormTextsDraft {
   title: string
   text: string
   consent: string
@@ -28,7 +28,7 @@ export interface WordsDraft {
   labels: Record<string, string>
 }
 
-/** Values of the editor. */
+/** Values of the form editor. */
 export interface FormDraft {
   name: string
   from: string
@@ -37,16 +37,16 @@ export interface FormDraft {
   fields: FormField[]
   /** Languages of the form, at least one; the first is the default. */
   languages: PageLanguage[]
-  words: Record<PageLanguage, WordsDraft>
+  words: Record<PageLanguage, FormTextsDraft>
   submittedUrl: string
   confirmedUrl: string
-  /** Allowed sites, one per line. */
+  /** Sites that may embed the form, one per line. */
   origins: string
 }
 
 const TEXTS = ['title', 'text', 'consent', 'button', 'subject', 'message'] as const
 
-export function draftOf(form: Form): FormDraft {
+export function toFormDraft(form: Form): FormDraft {
   const words = PAGE_LANGUAGES.map((language) => {
     const own = form.words[language]
     const texts = TEXTS.map((name) => [name, own?.[name] ?? ''] as const)
@@ -68,23 +68,23 @@ export function draftOf(form: Form): FormDraft {
 
 const orNull = (text: string): string | null => (text.trim() === '' ? null : text)
 
-/** Returns the team's own texts of a language; null for none. */
-function wordsOf(draft: FormDraft, language: PageLanguage): FormWords | null {
+/** Returns the team's own texts in a language; null if there are none. */
+function wordsOf(draft: FormDraft, language: PageLanguage): FormTexts | null {
   const own = draft.words[language]
   const labels = Object.entries(own.labels).filter(([, label]) => label.trim() !== '')
   const texts = TEXTS.map((name) => [name, orNull(own[name])] as const)
   if (labels.length === 0 && texts.every(([, text]) => text === null)) return null
-  return { ...Object.fromEntries(texts), labels: Object.fromEntries(labels) } as unknown as FormWords
+  return { ...Object.fromEntries(texts), labels: Object.fromEntries(labels) } as unknown as FormTexts
 }
 
 /** Returns the texts by language, for the preview. */
-export function previewWords(draft: FormDraft): Partial<Record<PageLanguage, FormWords>> {
+export function toPreviewTexts(draft: FormDraft): Partial<Record<PageLanguage, FormTexts>> {
   const all = draft.languages.map((language) => [language, wordsOf(draft, language)] as const)
   return Object.fromEntries(all.filter(([, own]) => own !== null))
 }
 
 /** Returns the request body for saving. */
-export const bodyOf = (draft: FormDraft): UpdateForm => ({
+export const toRequestBody = (draft: FormDraft): UpdateForm => ({
   name: draft.name,
   from: draft.from,
   segment_ids: draft.segments,

@@ -2,7 +2,7 @@
 import type {
   IdentityList,
   IdentityUnlinked,
-  ProviderDeparture,
+  ProviderRedirect,
   SignInProviderList,
 } from '../../../appliance/api/identities.ts'
 import { change, read } from './client.ts'
@@ -14,15 +14,15 @@ export const listProviders = (signal?: AbortSignal) => read<SignInProviderList>(
 
 /** Returns the provider's URL to sign in. `next`: the page to return to. */
 export const startSignIn = (provider: string, next: string | null) =>
-  change<ProviderDeparture>('POST', `/session/oidc/${id(provider)}`, next === null ? {} : { next })
+  change<ProviderRedirect>('POST', `/session/oidc/${id(provider)}`, next === null ? {} : { next })
 
 /** Lists the person's linked accounts. */
 export const listIdentities = (signal?: AbortSignal) => read<IdentityList>('/account/identities', signal)
 
 /** Returns the provider's URL to link an account. */
-export const startLink = (provider: string) =>
-  change<ProviderDeparture>('POST', '/account/identities', { provider })
+export const startIdentityLink = (provider: string) =>
+  change<ProviderRedirect>('POST', '/account/identities', { provider })
 
-/** Removes a linked account, which can't sign in anymore. */
+/** Removes a linked account, which then can't be used to sign in anymore. */
 export const unlinkIdentity = (identity: string) =>
   change<IdentityUnlinked>('DELETE', `/account/identities/${id(identity)}`)

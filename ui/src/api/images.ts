@@ -7,8 +7,11 @@ export async function uploadImage(file: Blob): Promise<Image> {
   return (await (await request('/images', { method: 'POST', body: file })).json()) as Image
 }
 
-/** Loads an image of this server as a `data:` URL. @param path `/i/…` */
-export async function readImage(path: string): Promise<string> {
+/**
+ * Loads an image of this server as a `data:` URL.
+ * @param path path of the form `/i/…`
+ */
+export async function loadImage(path: string): Promise<string> {
   const blob = await (await request(path)).blob()
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const reader = new FileReader()

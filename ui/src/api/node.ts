@@ -5,7 +5,7 @@ import type { Erasure, ErasureList } from '../../../appliance/api/erasures.ts'
 import type { Limits, NodeList } from '../../../appliance/api/nodes.ts'
 import type { PostmasterMessageList } from '../../../appliance/api/received.ts'
 import type { Retention } from '../../../appliance/api/retention.ts'
-import { change, question, read } from './client.ts'
+import { change, postQuery, read } from './client.ts'
 
 export type { Erasure }
 
@@ -19,7 +19,7 @@ export const getLimits = (signal?: AbortSignal) => read<Limits>('/limits', signa
 export const listCertificates = (signal?: AbortSignal) =>
   read<Static<typeof CertificateList>>('/certificates', signal)
 
-export const listPostmaster = (signal?: AbortSignal) =>
+export const listPostmasterMessages = (signal?: AbortSignal) =>
   read<Static<typeof PostmasterMessageList>>('/postmaster', signal)
 
 /** Path of a message to postmaster, to download. */
@@ -31,7 +31,7 @@ export const listErasures = (signal?: AbortSignal) =>
   read<Static<typeof ErasureList>>('/erasures?limit=20', signal)
 
 /** Counts what an erasure would delete, without changing anything. */
-export const surveyErasure = (address: string) => question<Erasure>('/erasures', { address, dry_run: true })
+export const previewErasure = (address: string) => postQuery<Erasure>('/erasures', { address, dry_run: true })
 
 /** Starts an erasure, which runs in the background and can't be undone. */
 export const beginErasure = (address: string) => change<Erasure>('POST', '/erasures', { address })

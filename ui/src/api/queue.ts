@@ -14,7 +14,7 @@ import type {
   QueuePreview,
 } from '../../../appliance/api/queue-changes.ts'
 import type { Lane, LaneList } from '../../../appliance/api/shaping.ts'
-import { ApiError, change, question, read, withParameters } from './client.ts'
+import { ApiError, change, postQuery, read, addQueryString } from './client.ts'
 
 export type { Lane, QueueLane, QueueSummary }
 
@@ -23,12 +23,12 @@ export const listQueue = (
   after: string | null,
   limit: number,
   signal?: AbortSignal,
-) => read<Static<typeof QueueList>>(withParameters('/queue', { ...conditions, limit, after }), signal)
+) => read<Static<typeof QueueList>>(addQueryString('/queue', { ...conditions, limit, after }), signal)
 
 export const getQueueSummary = (conditions: QueueConditions, signal?: AbortSignal) =>
-  read<QueueSummary>(withParameters('/queue/summary', conditions), signal)
+  read<QueueSummary>(addQueryString('/queue/summary', conditions), signal)
 
-export const previewQueue = (ask: PreviewQueue) => question<QueuePreview>('/queue/preview', ask)
+export const previewQueue = (ask: PreviewQueue) => postQuery<QueuePreview>('/queue/preview', ask)
 
 /** Performs an action, unless it would change more than `expected` deliveries. */
 export const changeQueue = ({ action, ...ask }: PreviewQueue, expected: number) =>
@@ -41,9 +41,9 @@ export const listHoldRules = (signal?: AbortSignal) => read<HoldRuleList>('/queu
 
 /** Lists the queue by pool and provider; each delivery is in one row. */
 export const listQueueLanes = (conditions: QueueConditions, signal?: AbortSignal) =>
-  read<QueueLaneList>(withParameters('/queue/lanes', conditions), signal)
+  read<QueueLaneList>(addQueryString('/queue/lanes', conditions), signal)
 
-/** Lists the lanes; null for teams that don't run the server. */
+/** Returns the lanes; null for teams that don't run the server. */
 export async function listLanes(signal?: AbortSignal): Promise<Static<typeof LaneList> | null> {
   try {
     return await read<Static<typeof LaneList>>('/lanes', signal)
@@ -53,7 +53,10 @@ export async function listLanes(signal?: AbortSignal): Promise<Static<typeof Lan
   }
 }
 
-/** Pauses a lane. @param minutes null: until it is resumed */
+/**
+ * Pauses a lane.
+ * @param minutes null to pause it until it is resumed
+ */
 export const pauseLane = (lane: string, minutes: number | null) =>
   change<Lane>('POST', `/lanes/${encodeURIComponent(lane)}/pause`, minutes === null ? {} : { minutes })
 

@@ -8,7 +8,7 @@ import { change, read, request } from './client.ts'
 
 const at = (id: string) => `/emails/receiving/${encodeURIComponent(id)}`
 
-/** Filters of a list and where its page starts; empty strings and null are ignored. */
+/** Filters of the list and the start of a page. Empty strings and null are ignored. */
 export type ReceivedQuery = Partial<
   Record<
     | 'search'
@@ -24,14 +24,14 @@ export type ReceivedQuery = Partial<
   >
 >
 
-export function listReceived(asked: ReceivedQuery, signal?: AbortSignal) {
+export function listReceivedEmails(asked: ReceivedQuery, signal?: AbortSignal) {
   const query = new URLSearchParams({ limit: '50' })
   for (const [name, value] of Object.entries(asked)) if (value) query.set(name, value)
   return read<{ data: ReceivedEmailSummary[]; has_more: boolean }>(`/emails/receiving?${query}`, signal)
 }
 
 /** Returns a received email. Inline images keep their `cid:` URLs; the preview takes them from the source. */
-export const getReceived = (id: string, signal?: AbortSignal) =>
+export const getReceivedEmail = (id: string, signal?: AbortSignal) =>
   read<ReceivedEmail>(`${at(id)}?html_format=cid`, signal)
 
 /** Path of the message as received, to show or download. */

@@ -4,7 +4,7 @@ import type { AlertList, AlertSettings } from '../../../appliance/api/alerts.ts'
 import type { DomainReputation, SourceReputation } from '../../../appliance/api/reputation.ts'
 import type { DomainInsights } from '../../../appliance/api/insight-counts.ts'
 import type { Cursor } from './calls.ts'
-import { change, read, withParameters } from './client.ts'
+import { change, read, addQueryString } from './client.ts'
 
 export type { DomainReputation, SourceReputation }
 
@@ -22,14 +22,14 @@ const MOST_COUNTED = 100
 
 /**
  * Lists one page of alerts.
- * @param status empty: all
+ * @param status empty for all
  */
 export const listAlerts = (status: string, { after, before }: Cursor, signal?: AbortSignal) =>
-  read<Static<typeof AlertList>>(withParameters('/alerts', { status, after, before, limit: 50 }), signal)
+  read<Static<typeof AlertList>>(addQueryString('/alerts', { status, after, before, limit: 50 }), signal)
 
-/** Lists open alerts, to count them. */
-export const openAlerts = (signal?: AbortSignal) =>
-  read<Static<typeof AlertList>>(withParameters('/alerts', { status: 'open', limit: MOST_COUNTED }), signal)
+/** Lists open alerts for the count in the navigation, at most `MOST_COUNTED`. */
+export const listOpenAlerts = (signal?: AbortSignal) =>
+  read<Static<typeof AlertList>>(addQueryString('/alerts', { status: 'open', limit: MOST_COUNTED }), signal)
 
 export const getAlertSettings = (signal?: AbortSignal) => read<AlertSettings>('/alert-settings', signal)
 

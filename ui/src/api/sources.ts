@@ -28,14 +28,15 @@ export const removeSource = (ip: string) => change('DELETE', `/sources/${id(ip)}
 export const listAssignments = (signal?: AbortSignal) =>
   read<Static<typeof PoolAssignmentList>>('/sources/assignments', signal)
 
-export const assign = (body: Static<typeof CreatePoolAssignment>) =>
+export const createAssignment = (body: Static<typeof CreatePoolAssignment>) =>
   change('POST', '/sources/assignments', body)
 
-export const unassign = (assignment: string) => change('DELETE', `/sources/assignments/${id(assignment)}`)
+export const deleteAssignment = (assignment: string) =>
+  change('DELETE', `/sources/assignments/${id(assignment)}`)
 
 export const listProviders = (signal?: AbortSignal) => read<Static<typeof ProviderList>>('/providers', signal)
 
-/** Updates a provider. A null value restores the one from providers.toml. */
+/** Updates a provider. A null value restores the setting from providers.toml. */
 export const updateProvider = (provider: string, body: Static<typeof UpdateProvider>) =>
   change<Provider>('PATCH', `/providers/${id(provider)}`, body)
 

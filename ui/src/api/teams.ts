@@ -4,13 +4,13 @@ import type {
   CreateInvitation,
   InvitationCreated,
   InvitationList,
-  InvitationSeen,
+  InvitationView,
   MemberList,
   UpdateMember,
 } from '../../../appliance/api/members.ts'
 import type { Session, SignInStep } from '../../../appliance/api/session.ts'
 import type { OwnTeam, Team } from '../../../appliance/api/teams.ts'
-import { change, question, read } from './client.ts'
+import { change, postQuery, read } from './client.ts'
 
 const id = encodeURIComponent
 
@@ -37,13 +37,13 @@ export const removeMember = (member: string) => change<unknown>('DELETE', `/memb
 export const listInvitations = (signal?: AbortSignal) =>
   read<Static<typeof InvitationList>>('/invitations', signal)
 
-export const invite = (body: Static<typeof CreateInvitation>) =>
+export const createInvitation = (body: Static<typeof CreateInvitation>) =>
   change<InvitationCreated>('POST', '/invitations', body)
 
 export const revokeInvitation = (invitation: string) =>
   change<unknown>('DELETE', `/invitations/${id(invitation)}`)
 
-export const lookAtInvitation = (token: string) => question<InvitationSeen>('/invitations/look', { token })
+export const viewInvitation = (token: string) => postQuery<InvitationView>('/invitations/look', { token })
 
 export const acceptInvitation = (token: string, password: string) =>
   change<Session | SignInStep>('POST', '/invitations/accept', { token, password })

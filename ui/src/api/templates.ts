@@ -12,19 +12,22 @@ import type {
 } from '../../../appliance/api/templates.ts'
 import type { EmailCreated } from '../../../appliance/api/sending.ts'
 import type { Cursor } from './calls.ts'
-import { change, read, withParameters } from './client.ts'
+import { change, read, addQueryString } from './client.ts'
 
 export type { Template }
 type Ref = Static<typeof TemplateRef>
 
 const at = (id: string) => `/templates/${encodeURIComponent(id)}`
 
-/** Lists one page of templates. @param filter empty strings are ignored */
+/**
+ * Lists one page of templates.
+ * @param filter empty strings are ignored
+ */
 export const listTemplates = (
   filter: { text: string; status: string },
   { after, before }: Cursor,
   signal?: AbortSignal,
-) => read<TemplateList>(withParameters('/templates', { ...filter, after, before, limit: 50 }), signal)
+) => read<TemplateList>(addQueryString('/templates', { ...filter, after, before, limit: 50 }), signal)
 
 export const getTemplate = (id: string, signal?: AbortSignal) => read<Template>(at(id), signal)
 

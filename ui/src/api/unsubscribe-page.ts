@@ -1,4 +1,4 @@
-/** API calls for the design of the preference page, and its settings as a form. */
+/** API calls for the design of the preference page, and conversion of its settings to a form. */
 import type { UnsubscribePage, UpdateUnsubscribePage } from '../../../appliance/api/unsubscribe-page.ts'
 import {
   PAGE_LANGUAGES,
@@ -9,19 +9,19 @@ import { change, read } from './client.ts'
 
 export const getUnsubscribePage = (signal?: AbortSignal) => read<UnsubscribePage>('/unsubscribe-page', signal)
 
-/** Values of the form. Texts are empty for the defaults. */
+/** Values of the form. An empty text stands for the default. */
 export interface PageForm {
   words: Record<PageLanguage, { title: string; text: string }>
   defaultLanguage: PageLanguage
   background: string
   text: string
   accent: string
-  /** A `data:` URL; null shows the team's name instead. */
+  /** The logo as a `data:` URL; null to show the team's name instead. */
   logo: string | null
   postalAddress: string
 }
 
-export function formOf(page: UnsubscribePage): PageForm {
+export function toPageForm(page: UnsubscribePage): PageForm {
   const words = PAGE_LANGUAGES.map((language) => {
     const own = page.words[language]
     return [language, { title: own?.title ?? '', text: own?.text ?? '' }] as const
@@ -39,7 +39,7 @@ export function formOf(page: UnsubscribePage): PageForm {
 
 const orNull = (text: string): string | null => (text.trim() === '' ? null : text)
 
-/** Returns the team's own texts; null for each language without any. */
+/** Returns the team's own texts by language; null for a language without any. */
 const wordsOf = ({ words }: PageForm) =>
   Object.fromEntries(
     PAGE_LANGUAGES.map((language) => {
@@ -48,8 +48,8 @@ const wordsOf = ({ words }: PageForm) =>
     }),
   )
 
-/** Returns the page that a form describes, to preview it. */
-export function pageOf(form: PageForm): Page {
+/** Returns the preference page that a form describes, for the preview. */
+export function toPage(form: PageForm): Page {
   const words = Object.entries(wordsOf(form)).flatMap(([name, own]) => (own === null ? [] : [[name, own]]))
   return {
     ...form,

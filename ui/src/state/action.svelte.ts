@@ -1,8 +1,8 @@
 /** A user action that may fail, such as submitting a form or clicking a button. */
 export interface Action<A extends unknown[]> {
-  /** Whether the action is running; running it again meanwhile does nothing. */
+  /** Whether the action is running. Calls of `run` do nothing meanwhile. */
   readonly busy: boolean
-  /** The error of the last run, from the server; empty if it succeeded. */
+  /** The server's error for the last run; empty if it succeeded. */
   readonly refusal: string
   /** Runs the action. Resolves to whether it succeeded. */
   run(...args: A): Promise<boolean>

@@ -1,9 +1,9 @@
 /**
- * Preloads the data of a page that someone is about to open. It loads in parallel with the page's script. The page uses
- * it once, under the same key.
+ * Preloads the data of a page that someone is about to open, in parallel with the page's script. The page uses the data
+ * once, under the same key.
  */
 
-/** Maximum age in milliseconds. Older data is requested again, because it may lack recent changes. */
+/** Maximum age of preloaded data in milliseconds. Older data is requested again, because it may lack recent changes. */
 const FRESH = 2000
 
 interface Asked {
@@ -12,7 +12,7 @@ interface Asked {
 }
 
 /** A request that a page will make, with its cache key. */
-export interface Read {
+export interface PreloadRequest {
   key: string
   load: () => Promise<unknown>
 }
@@ -20,20 +20,20 @@ export interface Read {
 const asked = new Map<string, Asked>()
 
 /** Drops all preloaded data. */
-export const dropAhead = (): void => asked.clear()
+export const clearPreloadedData = (): void => asked.clear()
 
 const isFresh = ({ at }: Asked): boolean => performance.now() - at < FRESH
 
-function ask({ key, load }: Read): void {
+function ask({ key, load }: PreloadRequest): void {
   const one = { at: performance.now(), answer: load() }
   asked.set(key, one)
-  // A caller that took the response handles the error. Otherwise, drop the request, and let the page request the data
+  // If a caller took the response, it handles the error. Otherwise, drop the request, so that the page requests the data
   // itself.
   one.answer.catch(() => asked.get(key) === one && asked.delete(key))
 }
 
 /** Preloads data, unless it is already loading or fresh. Drops outdated data. */
-export function readAhead(reads: readonly Read[]): void {
+export function preload(reads: readonly PreloadRequest[]): void {
   for (const [key, one] of asked) if (!isFresh(one)) asked.delete(key)
   for (const read of reads) if (!asked.has(read.key)) ask(read)
 }

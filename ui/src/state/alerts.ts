@@ -2,9 +2,9 @@
 import Check from '@lucide/svelte/icons/check'
 import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import type { Alert } from '../../../appliance/api/alerts.ts'
-import type { Look } from './status.ts'
+import type { StatusBadge } from './status.ts'
 
-/** The choices of the filter. */
+/** Values and labels of the status filter. */
 export const ALERT_CHOICES = [
   ['open', 'Open'],
   ['closed', 'Closed'],
@@ -28,7 +28,7 @@ export const ALERT_KIND_CHOICES: readonly { value: Alert['kind']; words: string;
 ]
 
 /** Returns the status of an alert. */
-export const ofAlert = ({ status }: Pick<Alert, 'status'>): Look =>
+export const getAlertBadge = ({ status }: Pick<Alert, 'status'>): StatusBadge =>
   status === 'open'
     ? { word: 'open', tone: 'amber', icon: TriangleAlert }
     : { word: 'closed', tone: 'slate', icon: Check }
@@ -43,7 +43,7 @@ const DOMAIN_TABS: Partial<Record<Alert['kind'], string>> = {
 }
 
 /** Returns the path of the page that explains an alert. */
-export function pathOfAlert({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): string {
+export function getAlertPath({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): string {
   switch (subject.type) {
     case 'domain':
       return `/domains/${encodeURIComponent(subject.id)}${DOMAIN_TABS[kind] ?? ''}`
@@ -59,6 +59,6 @@ export function pathOfAlert({ kind, subject }: Pick<Alert, 'kind' | 'subject'>):
 
 /**
  * Formats a count for the navigation.
- * @param more whether there are more alerts than that
+ * @param more whether there are more alerts than `count`
  */
-export const countedAlerts = (count: number, more: boolean): string => `${count}${more ? '+' : ''}`
+export const formatAlertCount = (count: number, more: boolean): string => `${count}${more ? '+' : ''}`

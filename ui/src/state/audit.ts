@@ -4,21 +4,21 @@ import CircleQuestionMark from '@lucide/svelte/icons/circle-question-mark'
 import X from '@lucide/svelte/icons/x'
 import type { AuditEntry } from '../../../appliance/api/audit.ts'
 import type { AuditAction } from '../../../appliance/mail/audit.ts'
-import type { Look } from './status.ts'
+import type { StatusBadge } from './status.ts'
 import type { Suggestion } from './suggestions.ts'
 
-/** A value before and after a change; undefined if there was none. */
+/** A value before and after a change; undefined where there is none. */
 export interface Change {
-  /** `capabilities.sending` */
+  /** Path of the value, such as `capabilities.sending`. */
   name: string
   before: string | undefined
   after: string | undefined
   changed: boolean
 }
 
-/** Returns all values before and after, changed ones first, otherwise in the recorded order. */
-export function changesOf({ before, after }: Pick<AuditEntry, 'before' | 'after'>): Change[] {
-  const [left, right] = [flat(before), flat(after)]
+/** Returns all values before and after the change. Changed values come first, otherwise they are in the recorded order. */
+export function listChanges({ before, after }: Pick<AuditEntry, 'before' | 'after'>): Change[] {
+  const [left, right] = [flatten(before), flatten(after)]
   const names = [...new Set([...left.keys(), ...right.keys()])]
   const all = names.map((name) => {
     const [was, is] = [left.get(name), right.get(name)]
@@ -28,14 +28,14 @@ export function changesOf({ before, after }: Pick<AuditEntry, 'before' | 'after'
 }
 
 /** Flattens JSON into names and values: `{"a": {"b": 1}}` becomes `a.b` and `1`. */
-export function flat(value: unknown, name = ''): Map<string, string> {
+export function flatten(value: unknown, name = ''): Map<string, string> {
   if (value === null || value === undefined)
     return name === '' ? new Map<string, string>() : new Map([[name, 'none']])
   if (typeof value !== 'object')
     return new Map([[name, typeof value === 'string' ? value : JSON.stringify(value)]])
   const entries = Object.entries(value)
   if (entries.length === 0) return name === '' ? new Map<string, string>() : new Map([[name, 'empty']])
-  return new Map(entries.flatMap(([key, one]) => [...flat(one, name === '' ? key : `${name}.${key}`)]))
+  return new Map(entries.flatMap(([key, one]) => [...flatten(one, name === '' ? key : `${name}.${key}`)]))
 }
 
 type Noun<Action = AuditAction> = Action extends `${infer N}.${string}` ? N : never
@@ -83,14 +83,14 @@ const KINDS: Record<Noun, string> = {
 export const AUDIT_KINDS: readonly Suggestion[] = Object.entries(KINDS)
 
 /** Labels of outcomes. */
-export const OUTCOME: Record<AuditEntry['outcome'], Look> = {
+export const OUTCOME_BADGES: Record<AuditEntry['outcome'], StatusBadge> = {
   done: { word: 'done', tone: 'green', icon: Check },
   refused: { word: 'refused', tone: 'red', icon: X },
   unknown: { word: 'outcome unknown', tone: 'amber', icon: CircleQuestionMark },
 }
 
 /** Labels of actor types. */
-export const ACTOR_WORDS: Record<AuditEntry['actor_kind'], string> = {
+export const ACTOR_LABELS: Record<AuditEntry['actor_kind'], string> = {
   user: 'in the dashboard',
   api_key: 'with an API key',
   command: 'on the command line',

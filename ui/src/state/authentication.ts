@@ -4,7 +4,7 @@ import type { Attempt } from '../../../appliance/api/timeline.ts'
 
 /** Explains header fields about the authentication of the sender. */
 
-/** Results of a check (RFC 8601 §2.7), to end a sentence. */
+/** Results of a check (RFC 8601 §2.7), worded as the end of a sentence. */
 const RESULTS = new Map(
   Object.entries({
     pass: 'passed',
@@ -25,7 +25,7 @@ const ALGORITHMS = new Map([
 ])
 
 /** Explains a header field; returns null if the field is unrelated or malformed. */
-export function explained({ name, value }: { name: string; value: string }): string | null {
+export function explainHeaderField({ name, value }: { name: string; value: string }): string | null {
   const field = name.toLowerCase()
   if (field === 'dkim-signature') return signature(value)
   if (field === 'authentication-results') return results(value)
@@ -68,8 +68,8 @@ function results(value: string): string | null {
     : `Checked by ${who}: ${found.join('; ')}.`
 }
 
-/** Explains who signed a sent email. The stored message has no signature, so this uses the attempts. */
-export function signedSentences(attempts: readonly Pick<Attempt, 'signatures'>[]): string[] {
+/** Explains who signed a sent email. The stored message has no signature, so this reads the attempts. */
+export function describeSignatures(attempts: readonly Pick<Attempt, 'signatures'>[]): string[] {
   const stored = 'This is the stored message. DKIM signatures are added when it is sent.'
   const signed = attempts.flatMap(({ signatures }) =>
     signatures.map(
@@ -86,7 +86,7 @@ type Verdicts = Pick<SandboxMessage, 'dkim' | 'spf' | 'dmarc' | 'from' | 'mail_f
 const domainOf = (address: string) => /@([^\s<>]+)>?\s*$/.exec(address)?.[1] ?? address
 
 /** Explains each check of a message in the sandbox. */
-export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: Verdicts): string[] {
+export function describeVerdicts({ dkim, spf, dmarc, from, mail_from: sender }: Verdicts): string[] {
   const of = (result: string) => RESULTS.get(result) ?? result
   return [
     `DKIM ${of(dkim)}${dkim === 'pass' ? ': the signed content was not changed in transit' : ''}.`,
@@ -95,8 +95,8 @@ export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: 
   ]
 }
 
-/** Explains each check of a received email (RFC 8601), what it proves, and the spam filter's verdict. */
-export function receivedSentences({
+/** Explains each check of a received email (RFC 8601), what the check proves, and the spam filter's verdict. */
+export function describeReceivedChecks({
   authentication_results: checks,
   envelope,
   spam,

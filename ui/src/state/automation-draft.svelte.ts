@@ -1,20 +1,22 @@
-/** The unsaved changes of an automation. They are kept after leaving the page, until they are saved or discarded. */
+/**
+ * The unsaved changes of an automation. They are kept after the person leaves the page, until they are saved or discarded.
+ */
 import type { Static } from 'typebox'
 import type { Automation } from '../../../appliance/api/automations.ts'
 import type { AutomationGraph } from '../../../appliance/mail/automation.ts'
 import { getAutomation, updateAutomation } from '../api/automations.ts'
 import { ApiError } from '../api/client.ts'
-import { findStep, type StepRefusal, stepRefusal, withNamedResults } from './automation-edit.ts'
-import { alsoForget } from './resource.svelte.ts'
+import { findStep, type StepRefusal, findStepRefusal, expandDefaultConnections } from './automation-edit.ts'
+import { onCacheClear } from './resource.svelte.ts'
 
 type Saved = Static<typeof Automation>
 
 /** HTTP status returned if another person has changed the steps (RFC 9110 §15.5.10). */
 const CONFLICT = 409
 
-// The server has checked the settings of each step.
+// Returns the graph of a saved automation. The server has validated the settings of each step.
 const graphOf = ({ steps, connections }: Saved): AutomationGraph =>
-  withNamedResults({ steps, connections } as AutomationGraph)
+  expandDefaultConnections({ steps, connections } as AutomationGraph)
 
 /** An automation in the editor. */
 export class AutomationDraft {
@@ -59,13 +61,13 @@ export class AutomationDraft {
     return this.#conflict
   }
   /**
-   * The refusal of the last save, and the step that it is about; null if there is none. Kept until that step is
+   * The server's error for the last save, and the step that it concerns; null if there is none. Kept until that step is
    * changed.
    */
   get refused(): { refusal: string; step: StepRefusal | null } | null {
     if (!this.#refused) return null
     const { refusal, graph } = this.#refused
-    const step = stepRefusal(refusal, graph)
+    const step = findStepRefusal(refusal, graph)
     if (!step) return { refusal, step }
     const isUnchanged = findStep(graph, step.key) === findStep(this.#graph, step.key)
     return isUnchanged ? { refusal, step } : null
@@ -91,7 +93,7 @@ export class AutomationDraft {
     const { revision } = this.#saved
     this.#refused = null
     try {
-      // The server checks the settings of the steps.
+      // The server validates the settings of the steps.
       const steps = graph.steps as unknown as Saved['steps']
       const saved = await updateAutomation(this.id, {
         name,
@@ -109,7 +111,7 @@ export class AutomationDraft {
     }
   }
 
-  /** Resolves a conflict with the other version, or by saving this one. */
+  /** Resolves a conflict by loading the other version or by saving this one. */
   async settle(keep: 'theirs' | 'mine'): Promise<boolean> {
     const theirs = await getAutomation(this.id)
     if (keep === 'theirs') {
@@ -132,17 +134,17 @@ export class AutomationDraft {
 }
 
 const kept = new Map<string, AutomationDraft>()
-alsoForget(() => kept.clear())
+onCacheClear(() => kept.clear())
 
 /** Returns the unsaved changes of an automation, or a draft without changes. */
-export function draftOf(saved: Saved): AutomationDraft {
+export function getDraft(saved: Saved): AutomationDraft {
   const draft = kept.get(saved.id) ?? new AutomationDraft(saved)
   kept.set(saved.id, draft)
   return draft
 }
 
 /** Drops a draft without changes when the person leaves its page. Returns whether the draft has changes and is kept. */
-export function leaveDraft(draft: AutomationDraft): boolean {
+export function discardUnchangedDraft(draft: AutomationDraft): boolean {
   if (!draft.changed) kept.delete(draft.id)
   return draft.changed
 }

@@ -7,7 +7,7 @@ import type {
   StepConfig,
   StepType,
 } from '../../../appliance/mail/automation.ts'
-import { flowsOf, resultsOf, type Flow } from './automation-flow.ts'
+import { buildFlows, listResults, type Flow } from './automation-flow.ts'
 
 /** A place where a step can be added: after a specific result of a step. */
 export interface Slot {
@@ -15,7 +15,7 @@ export interface Slot {
   type: ConnectionType
 }
 
-/** The result of an added step after which the following steps continue, for steps with several results. */
+/** For steps with several results: the result of a new step that the following steps are connected to. */
 const FIRST_RESULT: Partial<Record<StepType, ConnectionType>> = {
   condition: 'condition_met',
   wait_for_event: 'event_received',
@@ -35,8 +35,8 @@ const KEYS: Record<StepType, string> = {
 export const findStep = ({ steps }: AutomationGraph, key: string): AutomationStep | undefined =>
   steps.find((one) => one.key === key)
 
-/** Returns the key of the step that follows a slot; undefined: the run ends there. */
-export const targetOf = ({ connections }: AutomationGraph, slot: Slot): string | undefined =>
+/** Returns the key of the step that follows a slot; undefined if the run ends there. */
+export const getTarget = ({ connections }: AutomationGraph, slot: Slot): string | undefined =>
   connections.find((one) => one.from === slot.from && one.type === slot.type)?.to
 
 /** Returns an unused key for a step of this type, such as `email_2`. */
@@ -59,22 +59,22 @@ const BLANK: { [T in StepType]: StepConfig<T> } = {
   add_to_segment: { segment_id: '' },
 }
 
-/** Returns a new step, whose settings are to be filled in. */
-export const blankStep = (graph: AutomationGraph, type: StepType): AutomationStep =>
+/** Returns a new step whose settings are still empty. */
+export const createBlankStep = (graph: AutomationGraph, type: StepType): AutomationStep =>
   ({ key: newKey(graph, type), type, config: BLANK[type] }) as AutomationStep
 
 /**
  * Replaces each `default` connection from a step with several results by a connection per result, so that each result
  * can be edited separately.
  */
-export function withNamedResults(graph: AutomationGraph): AutomationGraph {
+export function expandDefaultConnections(graph: AutomationGraph): AutomationGraph {
   const named = graph.connections.flatMap((one): AutomationConnection[] => {
     const step = findStep(graph, one.from)
     if (!step || one.type !== 'default') return [one]
-    const free = resultsOf(graph, step).filter(
-      (type) => targetOf(graph, { from: one.from, type }) === undefined,
+    const free = listResults(graph, step).filter(
+      (type) => getTarget(graph, { from: one.from, type }) === undefined,
     )
-    return resultsOf(graph, step).length === 0 ? [one] : free.map((type) => ({ ...one, type }))
+    return listResults(graph, step).length === 0 ? [one] : free.map((type) => ({ ...one, type }))
   })
   return { ...graph, connections: named }
 }
@@ -89,14 +89,14 @@ function pruned({ steps, connections }: AutomationGraph): AutomationGraph {
   }
 }
 
-/** Whether a step of this type can be added in a slot. Nothing can follow the deletion of the contact. */
-export const fits = (graph: AutomationGraph, slot: Slot, type: StepType): boolean =>
-  type !== 'trigger' && (type !== 'contact_delete' || targetOf(graph, slot) === undefined)
+/** Whether a step of this type can be added in a slot. No step can follow the deletion of the contact. */
+export const canInsert = (graph: AutomationGraph, slot: Slot, type: StepType): boolean =>
+  type !== 'trigger' && (type !== 'contact_delete' || getTarget(graph, slot) === undefined)
 
 /** Adds a step in a slot. The steps that followed the slot then follow the first result of the new step. */
 export function insertStep(graph: AutomationGraph, slot: Slot, step: AutomationStep): AutomationGraph {
   const { steps, connections } = graph
-  const after = targetOf(graph, slot)
+  const after = getTarget(graph, slot)
   const others = connections.filter((one) => one.from !== slot.from || one.type !== slot.type)
   const type = FIRST_RESULT[step.type] ?? 'default'
   const at = steps.findIndex(({ key }) => key === slot.from) + 1
@@ -114,7 +114,7 @@ export function insertStep(graph: AutomationGraph, slot: Slot, step: AutomationS
 export function addTrigger(graph: AutomationGraph, step: AutomationStep): AutomationGraph {
   const at = graph.steps.findLastIndex(({ type }) => type === 'trigger')
   const first = graph.steps.find(({ type }) => type === 'trigger')
-  const to = first && targetOf(graph, { from: first.key, type: 'default' })
+  const to = first && getTarget(graph, { from: first.key, type: 'default' })
   const way: AutomationConnection[] = to === undefined ? [] : [{ from: step.key, to, type: 'default' }]
   return { steps: graph.steps.toSpliced(at + 1, 0, step), connections: [...graph.connections, ...way] }
 }
@@ -139,8 +139,8 @@ export const isRemovable = ({ steps }: AutomationGraph, { type }: AutomationStep
 export function removeStep(graph: AutomationGraph, key: string): AutomationGraph {
   const step = findStep(graph, key)
   if (!step || !isRemovable(graph, step)) return graph
-  const types = [...resultsOf(graph, step), 'default' as const]
-  const next = types.map((type) => targetOf(graph, { from: key, type })).find((to) => to !== undefined)
+  const types = [...listResults(graph, step), 'default' as const]
+  const next = types.map((type) => getTarget(graph, { from: key, type })).find((to) => to !== undefined)
   const connections = graph.connections.flatMap((one) => {
     if (one.from === key) return []
     if (one.to !== key) return [one]
@@ -156,7 +156,7 @@ export function connectSlot(graph: AutomationGraph, slot: Slot, to: string | nul
 }
 
 /** Lists the steps that a slot can lead to without a cycle. */
-export function targetsFor({ steps, connections }: AutomationGraph, { from }: Slot): AutomationStep[] {
+export function listTargets({ steps, connections }: AutomationGraph, { from }: Slot): AutomationStep[] {
   const before = new Set([from])
   for (const key of before) for (const one of connections) if (one.to === key) before.add(one.from)
   return steps.filter(({ key, type }) => type !== 'trigger' && !before.has(key))
@@ -181,31 +181,31 @@ function slotsOf(flows: readonly Flow[]): Slot[] {
 export function moveStep(graph: AutomationGraph, key: string, by: -1 | 1): AutomationGraph | null {
   const step = findStep(graph, key)
   if (!step || step.type === 'trigger') return null
-  const own = slotsOf(flowsOf(graph)).find((slot) => targetOf(graph, slot) === key)
+  const own = slotsOf(buildFlows(graph)).find((slot) => getTarget(graph, slot) === key)
   if (!own) return null
-  if (resultsOf(graph, step).length > 0) {
+  if (listResults(graph, step).length > 0) {
     const above = findStep(graph, own.from)!
-    return by === 1 || resultsOf(graph, above).length > 0 ? null : moveStep(graph, above.key, 1)
+    return by === 1 || listResults(graph, above).length > 0 ? null : moveStep(graph, above.key, 1)
   }
   const others = removeStep(graph, key)
-  const slots = slotsOf(flowsOf(others))
+  const slots = slotsOf(buildFlows(others))
   const at = slots.findIndex(({ from, type }) => from === own.from && type === own.type)
   if (at === -1) return null
   for (let next = at + by; next >= 0 && next < slots.length; next += by)
-    if (fits(others, slots[next]!, step.type)) return insertStep(others, slots[next]!, step)
+    if (canInsert(others, slots[next]!, step.type)) return insertStep(others, slots[next]!, step)
   return null
 }
 
-/** The step and the setting that a refusal of the API is about. */
+/** The step and the setting that an error of the API concerns. */
 export interface StepRefusal {
   key: string
-  /** The setting in `config`, such as `template.id`; `key` or empty if the refusal is about the step itself. */
+  /** The setting in `config`, such as `template.id`; `key` or empty if the error concerns the step itself. */
   field: string
   message: string
 }
 
-/** Finds the step that a refusal is about, such as one for `steps[1].config.duration`; null if there is none. */
-export function stepRefusal(refusal: string, graph: AutomationGraph): StepRefusal | null {
+/** Finds the step that an API error concerns, such as `steps[1].config.duration`; null if there is none. */
+export function findStepRefusal(refusal: string, graph: AutomationGraph): StepRefusal | null {
   const [, list, at, rest = ''] =
     /^(?:Invalid|Missing) `(steps|connections)\[(\d+)\](?:\.([^`]*))?`/.exec(refusal) ?? []
   if (list === undefined) return null

@@ -3,14 +3,14 @@ import {
   type AutomationGraph,
   type AutomationStep,
   type ConnectionType,
-  stepAfter,
+  findNextStep,
 } from '../../../appliance/mail/automation.ts'
 
 /** A sequence of steps. The last one may have branches. */
 export interface Flow {
   steps: FlowStep[]
   /**
-   * The key of the step, shown in another flow, that follows the last step. Null if the last step has branches, or the
+   * The key of the step that follows the last step and is shown in another flow. Null if the last step has branches, or the
    * run ends.
    */
   next: string | null
@@ -21,7 +21,7 @@ export interface FlowStep {
   branches: Branch[]
 }
 
-/** The steps that follow one result of a step. */
+/** The steps that follow one of the results of a step. */
 export interface Branch {
   type: ConnectionType
   then: Flow
@@ -31,10 +31,13 @@ export interface Branch {
 const MOST_DEPTH = 3
 
 /**
- * Returns the results that have their own connections: none for a wait whose single `default` connection covers both
+ * Returns the results that have their own connections. A wait has none if its single `default` connection covers both
  * results.
  */
-export function resultsOf({ connections }: AutomationGraph, { key, type }: AutomationStep): ConnectionType[] {
+export function listResults(
+  { connections }: AutomationGraph,
+  { key, type }: AutomationStep,
+): ConnectionType[] {
   if (type === 'condition') return ['condition_met', 'condition_not_met']
   if (type !== 'wait_for_event') return []
   const ways = connections.filter(({ from }) => from === key)
@@ -42,7 +45,7 @@ export function resultsOf({ connections }: AutomationGraph, { key, type }: Autom
 }
 
 /** Arranges a graph: one flow for each trigger, then deeply nested branches. Each step is shown once. */
-export function flowsOf(graph: AutomationGraph): Flow[] {
+export function buildFlows(graph: AutomationGraph): Flow[] {
   const shown = new Set<string>()
   const starts = graph.steps.filter(({ type }) => type === 'trigger')
 
@@ -52,12 +55,15 @@ export function flowsOf(graph: AutomationGraph): Flow[] {
       starts.push(start)
       return { ...flow, next: start.key }
     }
-    for (let step = start; step; step = stepAfter(graph, step.key)) {
+    for (let step = start; step; step = findNextStep(graph, step.key)) {
       const { key } = step
       if (shown.has(key)) return { ...flow, next: key }
       shown.add(key)
-      const results = resultsOf(graph, step)
-      const branches = results.map((type) => ({ type, then: follow(stepAfter(graph, key, type), depth + 1) }))
+      const results = listResults(graph, step)
+      const branches = results.map((type) => ({
+        type,
+        then: follow(findNextStep(graph, key, type), depth + 1),
+      }))
       flow.steps.push({ step, branches })
       if (results.length > 0) return flow
     }

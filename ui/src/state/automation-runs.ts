@@ -1,4 +1,4 @@
-/** Describes runs, schemas and refusals of automations and custom events. Pure. */
+/** Describes runs, event schemas and API errors of automations and custom events. Pure. */
 import type { Static } from 'typebox'
 import type {
   AutomationCounts,
@@ -12,18 +12,18 @@ export type StepCounts = Static<typeof AutomationCounts>['steps'][number]
 type RunCounts = Static<typeof AutomationRunCounts>
 
 /**
- * Describes numbers of runs, such as `100 in 30 days · 2 running · 1 failed`. If there are many runs, only the newest
- * are counted.
+ * Summarizes the runs of an automation, such as `100 in 30 days · 2 running · 1 failed`. If there are many runs, only the
+ * newest are counted.
  */
-export function runsInWords({ running, completed, failed, cancelled, most }: RunCounts): string {
+export function describeRuns({ running, completed, failed, cancelled, most }: RunCounts): string {
   const isCut = completed + failed + cancelled + running >= most
   const all = isCut ? `${most.toLocaleString('en')}+` : String(running + completed + failed + cancelled)
   const rest = isCut ? ` of the newest ${most.toLocaleString('en')}` : ''
   return `${all} in 30 days · ${running}${running >= most ? '+' : ''} running · ${failed} failed${rest}`
 }
 
-/** Describes the results of a step, such as `3 waiting · 20 completed · 1 failed`. Empty without runs. */
-export function stepCountsInWords({ waiting, completed, failed, skipped }: Omit<StepCounts, 'key'>): string {
+/** Summarizes the results of a step, such as `3 waiting · 20 completed · 1 failed`. Empty if there are no runs. */
+export function describeStepCounts({ waiting, completed, failed, skipped }: Omit<StepCounts, 'key'>): string {
   const parts: [number, string][] = [
     [waiting, 'waiting'],
     [completed, 'completed'],
@@ -33,11 +33,11 @@ export function stepCountsInWords({ waiting, completed, failed, skipped }: Omit<
   return parts.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : [])).join(' · ')
 }
 
-/** Returns the name of the field that a server error concerns, without the path in it: `steps` of `steps[1].key`. */
-export const fieldOf = (refusal: string): string | null =>
+/** Returns the name of the field that a server error concerns, without its path: `steps` for `steps[1].key`. */
+export const getRefusedField = (refusal: string): string | null =>
   /^(?:Invalid|Missing) `(\w+)/.exec(refusal)?.[1] ?? null
 
-/** Parses the JSON of a field. Throws an error for the user that names the field. */
+/** Parses the JSON of a field. Throws an error that names the field and is shown to the user. */
 export function parseJson(field: string, text: string): unknown {
   try {
     return JSON.parse(text)
@@ -46,7 +46,7 @@ export function parseJson(field: string, text: string): unknown {
   }
 }
 
-/** The result of a step in a run. `json`: output for which there is no description. */
+/** The result of a step in a run. `json`: output that has no description. */
 interface StepResult {
   words: string
   failed: boolean
@@ -60,7 +60,7 @@ const NOTHING: StepResult = { words: '', failed: false, email: null, json: null 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** Describes the output or error of a step of a run. */
-export function runStepResult({
+export function describeRunStepResult({
   status,
   type,
   started_at: started,
@@ -89,17 +89,17 @@ const fields = (schema: EventSchema | null): string[] =>
   Object.entries(schema ?? {}).map(([name, type]) => `${name}: ${type}`)
 
 /** Lists the fields of a schema on one line. */
-export const schemaInWords = (schema: EventSchema | null): string =>
+export const describeSchema = (schema: EventSchema | null): string =>
   schema === null ? 'any values' : fields(schema).join(', ')
 
 /** Formats a schema as lines of names and types. */
-export const schemaText = (schema: EventSchema | null): string => fields(schema).join('\n')
+export const formatSchema = (schema: EventSchema | null): string => fields(schema).join('\n')
 
 /**
- * Parses lines of names and types; null if there are none. The server validates the types. Throws an error for the
- * user.
+ * Parses lines of names and types; null if there are none. The server validates the types. Throws an error that is shown to
+ * the user.
  */
-export function schemaOf(text: string): Record<string, string> | null {
+export function parseSchema(text: string): Record<string, string> | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const entries = lines.map((line): [string, string] => {
     const at = line.lastIndexOf(':')
@@ -126,5 +126,5 @@ const SAMPLES: Record<EventFieldType, unknown> = {
 export const FIELD_TYPES = Object.keys(SAMPLES)
 
 /** Returns sample values for a schema. */
-export const samplePayload = (schema: EventSchema | null): Record<string, unknown> =>
+export const createSamplePayload = (schema: EventSchema | null): Record<string, unknown> =>
   Object.fromEntries(Object.entries(schema ?? {}).map(([name, type]) => [name, SAMPLES[type]]))

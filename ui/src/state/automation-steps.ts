@@ -7,7 +7,7 @@ import type {
 } from '../../../appliance/mail/automation.ts'
 import type { EventSchema } from '../../../appliance/mail/custom-event.ts'
 import type { Rules } from '../../../appliance/mail/rules.ts'
-import { OPERATOR_WORDS, takesValue } from './rules.ts'
+import { OPERATOR_LABELS, needsValue } from './rules.ts'
 
 /** Names that steps can refer to. */
 export interface StepNames {
@@ -29,7 +29,7 @@ export const STEP_TITLES: Record<StepType, string> = {
   add_to_segment: 'Add to segment',
 }
 
-/** Descriptions of each kind of step, for choosing one. */
+/** Descriptions of the types of steps, shown when a person chooses one. */
 export const STEP_HINTS: Record<Exclude<StepType, 'trigger'>, string> = {
   send_email: 'Sends a published template.',
   delay: 'Waits for minutes, hours or days.',
@@ -54,7 +54,7 @@ const nameOf = (list: StepNames['segments'], id: string): string =>
 const findTemplate = ({ templates }: StepNames, id: string) =>
   templates.find((one) => one.id === id.toLowerCase() || one.alias === id)
 
-/** Describes a value: a text in quotes, or the name of a field. */
+/** Describes a value: text in quotation marks, or the name of a field. */
 function valueWords(value: unknown): string {
   if (typeof value === 'string') return `“${value}”`
   if (value === null) return 'nothing'
@@ -65,8 +65,8 @@ function valueWords(value: unknown): string {
 function ruleWords(rules: Rules, nested = false): string {
   if (rules.type === 'rule') {
     const { field, operator, value } = rules
-    const words = `${field} ${OPERATOR_WORDS[operator]}`
-    return takesValue(operator) ? `${words} ${valueWords(value)}` : words
+    const words = `${field} ${OPERATOR_LABELS[operator]}`
+    return needsValue(operator) ? `${words} ${valueWords(value)}` : words
   }
   const all = rules.rules.map((one) => ruleWords(one, true)).join(` ${rules.type} `)
   return nested && rules.rules.length > 1 ? `(${all})` : all
@@ -106,7 +106,7 @@ function updateWords(config: StepConfig<'contact_update'>): string {
 }
 
 /** Describes what a step does, with its settings. */
-export function stepWords(step: AutomationStep, names: StepNames): string {
+export function describeStep(step: AutomationStep, names: StepNames): string {
   switch (step.type) {
     case 'trigger':
       return `Starts when the event ${step.config.event_name} arrives.`
@@ -128,7 +128,7 @@ export function stepWords(step: AutomationStep, names: StepNames): string {
 }
 
 /** Returns the dashboard page of the object that a step refers to; null if there is none. */
-export function stepLink(step: AutomationStep, names: StepNames): { to: string; words: string } | null {
+export function getStepLink(step: AutomationStep, names: StepNames): { to: string; words: string } | null {
   if (step.type === 'add_to_segment')
     return { to: `/audience/segments/${step.config.segment_id}`, words: 'Open segment' }
   const template = step.type === 'send_email' ? findTemplate(names, step.config.template.id) : undefined

@@ -2,7 +2,7 @@
 import type { StepValue } from '../../../appliance/mail/automation.ts'
 import type { Rule, Rules } from '../../../appliance/mail/rules.ts'
 import type { EventSchema } from '../../../appliance/mail/custom-event.ts'
-import { isGroup, type RuleRow, type RuleRows, takesValue } from './rules.ts'
+import { isGroup, type RuleRow, type RuleRows, needsValue } from './rules.ts'
 
 /** The source of a value. `none`: not set. `json`: any value that isn't text, such as a number. */
 export type ValueSource = 'none' | 'text' | 'json' | 'field' | 'empty'
@@ -15,7 +15,7 @@ export interface ValueForm {
 
 export const NO_VALUE: ValueForm = { source: 'none', text: '' }
 
-export const SOURCE_WORDS: Record<ValueSource, string> = {
+export const SOURCE_LABELS: Record<ValueSource, string> = {
   none: 'Not set',
   text: 'Text',
   json: 'Number, true or false',
@@ -24,7 +24,7 @@ export const SOURCE_WORDS: Record<ValueSource, string> = {
 }
 
 /** Converts a value into a form. */
-export function valueForm(value: unknown): ValueForm {
+export function toValueForm(value: unknown): ValueForm {
   if (value === undefined) return NO_VALUE
   if (value === null) return { source: 'empty', text: '' }
   if (typeof value === 'string') return { source: 'text', text: value }
@@ -34,8 +34,7 @@ export function valueForm(value: unknown): ValueForm {
 }
 
 /**
- * Converts a form to a value; undefined if it isn't set. Text that isn't valid JSON stays text, and the server reports
- * the error.
+ * Converts a form to a value; undefined if no value is set. Invalid JSON is kept as text, and the server reports the error.
  */
 function valueOf({ source, text }: ValueForm): StepValue | undefined {
   if (source === 'none') return undefined
@@ -49,8 +48,8 @@ function valueOf({ source, text }: ValueForm): StepValue | undefined {
   }
 }
 
-/** Returns the values that are set, by name. */
-export const valuesOf = (forms: Readonly<Record<string, ValueForm>>): Record<string, StepValue> =>
+/** Returns the values of all forms that have one, by name. */
+export const toValues = (forms: Readonly<Record<string, ValueForm>>): Record<string, StepValue> =>
   Object.fromEntries(
     Object.entries(forms).flatMap(([name, form]) => {
       const value = valueOf(form)
@@ -73,19 +72,19 @@ function ruleRow({ field, operator, value }: Rule): RuleRow {
 }
 
 /** Converts a condition into rows and groups. */
-export function conditionRows(rules: Rules): RuleRows {
+export function toRuleRows(rules: Rules): RuleRows {
   if (rules.type === 'rule') return { join: 'and', rows: [ruleRow(rules)] }
-  const rows = rules.rules.map((one) => (one.type === 'rule' ? ruleRow(one) : conditionRows(one)))
+  const rows = rules.rules.map((one) => (one.type === 'rule' ? ruleRow(one) : toRuleRows(one)))
   return { join: rules.type, rows }
 }
 
 /** Converts rows and groups into a condition. A single rule needs no group. */
-export function conditionOf({ join, rows }: RuleRows): Rules {
+export function toCondition({ join, rows }: RuleRows): Rules {
   const rules = rows.map((one): Rules => {
-    if (isGroup(one)) return conditionOf(one)
+    if (isGroup(one)) return toCondition(one)
     const { field, operator, value } = one
     const rule = { type: 'rule', field: field.trim(), operator } as const
-    return takesValue(operator) ? { ...rule, value: ruleValue(value) } : rule
+    return needsValue(operator) ? { ...rule, value: ruleValue(value) } : rule
   })
   return rules.length === 1 ? rules[0]! : { type: join, rules }
 }
@@ -113,7 +112,7 @@ export const BLANK_RULE: RuleRow = { field: '', operator: 'eq', value: '' }
  * Lists the fields that values and conditions can refer to.
  * @param waits the events that the automation waits for
  */
-export function fieldNames(
+export function listFieldNames(
   events: readonly { name: string; schema: EventSchema | null }[],
   { triggers, waits }: { triggers: readonly string[]; waits: readonly string[] },
   properties: readonly { key: string }[],

@@ -16,13 +16,13 @@ import UserX from '@lucide/svelte/icons/user-x'
 import Zap from '@lucide/svelte/icons/zap'
 import type { AutomationRun, AutomationSummary } from '../../../appliance/api/automations.ts'
 import type { RunStatus, StepType } from '../../../appliance/mail/automation.ts'
-import type { Look } from './status.ts'
+import type { StatusBadge } from './status.ts'
 
 /** Returns the label of an automation's status. */
-export function ofAutomation({
+export function getAutomationBadge({
   status,
   stop_reason: reason,
-}: Pick<AutomationSummary, 'status' | 'stop_reason'>): Look {
+}: Pick<AutomationSummary, 'status' | 'stop_reason'>): StatusBadge {
   if (status === 'enabled') return { word: 'enabled', tone: 'green', icon: Check }
   return reason === null
     ? { word: 'disabled', tone: 'slate', icon: Pause }
@@ -30,7 +30,7 @@ export function ofAutomation({
 }
 
 /** Icons of steps. */
-export const STEP_ICONS: Record<StepType, Look['icon']> = {
+export const STEP_ICONS: Record<StepType, StatusBadge['icon']> = {
   trigger: Zap,
   send_email: Mail,
   delay: Clock,
@@ -46,12 +46,12 @@ export const AUTOMATION_CHOICES = [
   ['disabled', 'Disabled'],
 ] as const
 
-const FAILED: Look = { word: 'failed', tone: 'red', icon: TriangleAlert }
-const COMPLETED: Look = { word: 'completed', tone: 'green', icon: Check }
-const RUNNING: Look = { word: 'running', tone: 'blue', icon: Play }
+const FAILED: StatusBadge = { word: 'failed', tone: 'red', icon: TriangleAlert }
+const COMPLETED: StatusBadge = { word: 'completed', tone: 'green', icon: Check }
+const RUNNING: StatusBadge = { word: 'running', tone: 'blue', icon: Play }
 
 /** Labels of runs. */
-export const RUN: Record<RunStatus, Look> = {
+export const RUN_BADGES: Record<RunStatus, StatusBadge> = {
   running: RUNNING,
   completed: COMPLETED,
   failed: FAILED,
@@ -68,7 +68,7 @@ export const RUN_CHOICES = [
 ] as const
 
 /** Labels of the steps of a run. */
-export const RUN_STEP: Record<AutomationRun['steps'][number]['status'], Look> = {
+export const RUN_STEP_BADGES: Record<AutomationRun['steps'][number]['status'], StatusBadge> = {
   pending: { word: 'pending', tone: 'slate', icon: CircleDashed },
   waiting: { word: 'waiting', tone: 'blue', icon: Clock },
   running: RUNNING,

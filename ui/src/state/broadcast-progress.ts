@@ -20,8 +20,8 @@ const WAITING = ['queued', 'scheduled']
 /** Last events of emails that were delivered. */
 const RECEIVED = ['delivered', 'opened', 'clicked', 'complained']
 
-/** Calculates progress from the last events of the emails. Suppressed addresses don't count as emails. */
-export function progressOf({
+/** Calculates the progress from the last events of the emails. Suppressed recipients don't count as emails. */
+export function computeProgress({
   recipients,
   counts,
   opened,
@@ -43,34 +43,34 @@ export function progressOf({
   }
 }
 
-/** Number of emails that had been attempted at a given time (Unix milliseconds). */
+/** Number of emails that had been attempted by a given time (Unix milliseconds). */
 export interface Sample {
   at: number
   tried: number
 }
-/** How long samples are kept, and the minimum time that a rate is calculated from, in milliseconds. */
+/** How long samples are kept, and the shortest time from which a rate is calculated, in milliseconds. */
 const KEPT_MS = 60_000
 const LEAST_MS = 10_000
 
 /** Adds a sample, and drops outdated ones. */
-export const withSample = (samples: readonly Sample[], last: Sample): Sample[] => [
+export const addSample = (samples: readonly Sample[], last: Sample): Sample[] => [
   ...samples.filter(({ at }) => last.at - at < KEPT_MS),
   last,
 ]
 
-/** Calculates emails per minute since the oldest sample; null if it is too early to tell, or nothing is sent. */
-export function rateOf(samples: readonly Sample[], now: number): number | null {
+/** Calculates emails per minute since the oldest sample; null if the time is too short, or if nothing is being sent. */
+export function computeRate(samples: readonly Sample[], now: number): number | null {
   const [first, last] = [samples[0], samples.at(-1)]
   if (!first || !last || now - first.at < LEAST_MS) return null
   const rate = ((last.tried - first.tried) * 60_000) / (now - first.at)
   return rate > 0 ? rate : null
 }
 
-/** The share of complaints that receivers tolerate. */
+/** The complaint rate that mailbox providers tolerate. */
 export const COMPLAINT_LIMIT = 0.001
 
 /** Formats a share as `12%`, with a decimal below 10% and two below 1%; `–` if the whole is 0. */
-export function percent(part: number, whole: number): string {
+export function formatPercent(part: number, whole: number): string {
   if (whole === 0) return '–'
   const share = (100 * part) / whole
   if (share >= 10) return `${Math.round(share)}%`
@@ -78,5 +78,5 @@ export function percent(part: number, whole: number): string {
 }
 
 /** Formats a share of a whole as `12% of sent`; empty if the whole is 0. */
-export const shareWords = (part: number, whole: number, name: string): string =>
-  whole === 0 ? '' : `${percent(part, whole)} of ${name}`
+export const formatShare = (part: number, whole: number, name: string): string =>
+  whole === 0 ? '' : `${formatPercent(part, whole)} of ${name}`

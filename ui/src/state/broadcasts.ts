@@ -5,18 +5,18 @@ import Pause from '@lucide/svelte/icons/pause'
 import Send from '@lucide/svelte/icons/send'
 import { BROADCAST_STATUSES } from '../../../appliance/mail/broadcast.ts'
 import type { BroadcastSummary } from '../api/broadcasts.ts'
-import { STATUS, type Look } from './status.ts'
+import { STATUS_BADGES, type StatusBadge } from './status.ts'
 
 type Standing = Pick<BroadcastSummary, 'status' | 'paused_at'>
 
 /** Returns the label of a broadcast's status. */
-export function ofBroadcast({ status, paused_at: paused }: Standing): Look {
+export function getBroadcastBadge({ status, paused_at: paused }: Standing): StatusBadge {
   if (paused !== null && (status === 'queued' || status === 'scheduled'))
     return { word: 'paused', tone: 'amber', icon: Pause }
   if (status === 'draft') return { word: 'draft', tone: 'slate', icon: CircleDashed }
   if (status === 'scheduled') return { word: 'scheduled', tone: 'blue', icon: CalendarClock }
   if (status === 'queued') return { word: 'sending', tone: 'blue', icon: Send }
-  return status === 'sent' ? { word: 'sent', tone: 'slate', icon: Send } : STATUS[status]
+  return status === 'sent' ? { word: 'sent', tone: 'slate', icon: Send } : STATUS_BADGES[status]
 }
 
 const WORDS: Record<(typeof BROADCAST_STATUSES)[number], string> = {
@@ -34,12 +34,12 @@ export const BROADCAST_CHOICES = BROADCAST_STATUSES.map((status) => [status, WOR
 export const isDraft = ({ status }: Pick<BroadcastSummary, 'status'>): boolean =>
   status === 'draft' || status === 'scheduled'
 
-/** From this number of recipients on, people must type the number to send. */
-export const MANY = 1000
-/** The scheduled time of "Send now", so that it can be undone. */
-export const UNDO = 'in 30 seconds'
-/** Milliseconds. An earlier start shows a countdown. */
-export const NEAR = 35_000
+/** Minimum number of recipients for which people must type the number to confirm sending. */
+export const LARGE_BROADCAST = 1000
+/** How far "Send now" schedules a broadcast ahead, so that it can be undone. */
+export const SEND_NOW_DELAY = 'in 30 seconds'
+/** A start within this time shows a countdown, in milliseconds. */
+export const COUNTDOWN_MS = 35_000
 
 const OUT: Record<string, string> = {
   unsubscribed: 'unsubscribed from everything',
@@ -50,8 +50,8 @@ const OUT: Record<string, string> = {
   canceled: 'left out because it was canceled',
 }
 
-/** Lists why contacts are excluded, such as `12 unsubscribed from everything`. */
-export const leftOut = (numbers: Readonly<Record<string, number>>): string[] =>
+/** Lists the reasons for which contacts are excluded, such as `12 unsubscribed from everything`. */
+export const describeExclusions = (numbers: Readonly<Record<string, number>>): string[] =>
   Object.entries(numbers).flatMap(([reason, n]) =>
     n > 0 ? [`${n.toLocaleString('en')} ${OUT[reason] ?? reason}`] : [],
   )

@@ -1,6 +1,6 @@
 import type { Attempt } from '../../../appliance/api/timeline.ts'
 
-/** Certificate errors, by their names in OpenSSL and Node. */
+/** Descriptions of certificate errors, by their names in OpenSSL and Node. */
 const FAULTS: Record<string, string> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'from an unknown authority',
@@ -13,14 +13,14 @@ const FAULTS: Record<string, string> = {
   CERT_REVOKED: 'revoked',
 }
 
-/** Describes the validity of a certificate, to follow the word "certificate". */
-export function certificate(tls: NonNullable<Attempt['tls']>): string {
+/** Describes the validity of a certificate in words that follow "certificate". */
+export function describeCertificate(tls: NonNullable<Attempt['tls']>): string {
   if (tls.verified) return tls.by === 'dane' ? 'valid by DANE' : 'valid'
   return FAULTS[tls.error ?? ''] ?? 'not valid'
 }
 
-/** Describes the TLS connection and the certificate's subject; the verdict follows. */
-export function agreed(tls: NonNullable<Attempt['tls']>): string {
+/** Describes the TLS connection and the certificate. Its validity is appended by the caller. */
+export function describeTlsConnection(tls: NonNullable<Attempt['tls']>): string {
   const how = [tls.version, tls.cipher, tls.group].filter(Boolean).join(' ')
   const valid = [tls.validFrom && `from ${tls.validFrom.slice(0, 10)}`, `until ${tls.validTo.slice(0, 10)}`]
   const certificate = `Certificate of ${tls.subject || '(no name)'}, issued by ${tls.issuer || '(no name)'}`

@@ -1,8 +1,8 @@
 /** Colors of the charts. A canvas can't use custom properties, so the browser computes them. */
-import type { Colours } from './chart.ts'
+import type { ChartColors } from './chart.ts'
 import type { Tone } from './status.ts'
 
-/** Computed styles by theme. Reading them forces a style recalculation, and there are many charts. */
+/** Computed styles by theme. Cached because reading them forces a style recalculation, and there are many charts. */
 const known = new Map<string, string>()
 
 /**
@@ -10,7 +10,7 @@ const known = new Map<string, string>()
  * @param probe a hidden element on the page
  * @param theme the cache key
  */
-export function coloursOf(probe: HTMLElement, tone: Tone, theme: string): Colours {
+export function getColors(probe: HTMLElement, tone: Tone, theme: string): ChartColors {
   const kept = (name: string, tell: () => string): string => {
     const key = `${theme} ${name}`
     const text = known.get(key) ?? tell()

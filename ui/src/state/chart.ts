@@ -1,10 +1,10 @@
-/** A metrics chart, drawn by uPlot on a canvas. The page adds title, keyboard support and description. */
+/** A metrics chart, drawn by uPlot on a canvas. The page adds the title, keyboard support and a description. */
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { figure, type Limit } from './metrics.ts'
+import { formatFigure, type Limit } from './metrics.ts'
 
 /** Data of a chart. Instants are Unix milliseconds; all lists have the length of `times`. */
-export interface Drawing {
+export interface ChartData {
   times: readonly number[]
   now: readonly (number | null)[]
   before: readonly (number | null)[]
@@ -16,7 +16,7 @@ export interface Drawing {
 }
 
 /** Colors of the current theme, in canvas syntax. */
-export interface Colours {
+export interface ChartColors {
   line: string
   fill: string
   ghost: string
@@ -26,7 +26,7 @@ export interface Colours {
   font: string
 }
 
-/** With more points, dots would overlap. */
+/** Maximum number of points with dots; with more, the dots would overlap. */
 const MOST_DOTS = 40
 /** Synchronizes the cursors of all charts. */
 const SYNC = 'metrics'
@@ -42,12 +42,12 @@ const HOURS = formats({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 const DAYS = formats({ day: 'numeric', month: 'short' })
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-/** Formats an axis label: an hour if the chart shows one day, otherwise a day. */
-const tick = (at: number, { hourly, utc }: Drawing, step: number): string =>
+/** Formats an axis label: the hour if the chart shows one day, otherwise the day. */
+const tick = (at: number, { hourly, utc }: ChartData, step: number): string =>
   (hourly && step < 86_400_000 ? HOURS : DAYS)[utc ? 'utc' : 'local'].format(at)
 
 /** Draws limit lines with labels. The labels of two limits are on opposite sides, since the lines may be close. */
-function drawLimits(u: uPlot, limits: readonly Limit[], colours: Colours): void {
+function drawLimits(u: uPlot, limits: readonly Limit[], colours: ChartColors): void {
   const { ctx, bbox } = u
   ctx.save()
   ctx.strokeStyle = ctx.fillStyle = colours.limit
@@ -73,27 +73,30 @@ function drawLimits(u: uPlot, limits: readonly Limit[], colours: Colours): void 
 const scaled = (font: string): string =>
   font.replace(/(\d+)px/, (_, size: string) => `${Number(size) * devicePixelRatio}px`)
 
-/** Starts at zero, includes limits, and leaves space above a line that is zero throughout. */
+/**
+ * Returns the range of the value axis. It starts at zero, includes limits, and leaves space above a line that is zero
+ * throughout.
+ */
 const range =
-  ({ limits, share }: Drawing) =>
+  ({ limits, share }: ChartData) =>
   (_: uPlot, _min: number, max: number): uPlot.Range.MinMax => {
     const top = Math.max(max || 0, ...limits.map(({ at }) => at))
     return [0, top === 0 ? (share ? 0.01 : 4) : top * 1.15]
   }
 
-function series(drawing: Drawing, colours: Colours): uPlot.Series[] {
+function series(drawing: ChartData, colours: ChartColors): uPlot.Series[] {
   const dots = { show: drawing.times.length <= MOST_DOTS, size: 5, fill: colours.line }
   const thin = { width: 1, points: { show: drawing.times.length === 1 } }
   return [
     {},
-    // Drawn first, so that its fill doesn't cover the thin lines.
+    // Draw the filled series first, so that its fill doesn't cover the thin lines.
     { stroke: colours.line, fill: colours.fill, width: 2, points: dots },
     { stroke: colours.ghost, dash: [5, 4], ...thin },
     ...(drawing.robots ? [{ stroke: colours.ink, dash: [1, 3], ...thin }] : []),
   ]
 }
 
-function axes(drawing: Drawing, colours: Colours): uPlot.Axis[] {
+function axes(drawing: ChartData, colours: ChartColors): uPlot.Axis[] {
   const look = { stroke: colours.ink, font: colours.font, ticks: { show: false } }
   return [
     {
@@ -110,10 +113,10 @@ function axes(drawing: Drawing, colours: Colours): uPlot.Axis[] {
       space: 36,
       size: 52,
       gap: 4,
-      // Counts have no fractional labels.
+      // Counts need no fractional labels.
       incrs: drawing.share ? SHARES : WHOLE,
       values: (_, splits) =>
-        splits.map((value) => (drawing.share ? figure(value, true) : COMPACT.format(value))),
+        splits.map((value) => (drawing.share ? formatFigure(value, true) : COMPACT.format(value))),
     },
   ]
 }
@@ -121,7 +124,7 @@ function axes(drawing: Drawing, colours: Colours): uPlot.Axis[] {
 const WHOLE = Array.from({ length: 13 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** n)).flat()
 const SHARES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5]
 
-const dataOf = ({ times, now, before, robots }: Drawing): uPlot.AlignedData => [
+const dataOf = ({ times, now, before, robots }: ChartData): uPlot.AlignedData => [
   [...times],
   [...now],
   [...before],
@@ -132,11 +135,11 @@ const dataOf = ({ times, now, before, robots }: Drawing): uPlot.AlignedData => [
  * Draws a chart into `target` until it is destroyed.
  * @param onpoint called with the point under the cursor, or null
  */
-export function draw(
+export function drawChart(
   target: HTMLElement,
   width: number,
-  drawing: Drawing,
-  colours: Colours,
+  drawing: ChartData,
+  colours: ChartColors,
   onpoint: (index: number | null) => void,
 ): uPlot {
   return new uPlot(
@@ -145,7 +148,7 @@ export function draw(
       height: HEIGHT,
       ms: 1,
       ...(drawing.utc && { tzDate: (at: number) => uPlot.tzDate(new Date(at), 'Etc/UTC') }),
-      // Half of the last label is to the right of the last point.
+      // The second half of the last label is to the right of the last point.
       padding: [8, 22, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: SYNC, setSeries: false } },
@@ -162,16 +165,16 @@ export function draw(
   )
 }
 
-/** A chart as drawn, with the text above it. */
-export interface Pictured {
+/** A drawn chart, and the text above it in the image. */
+export interface ChartImage {
   title: string
   words: string
   canvas: HTMLCanvasElement
 }
 
 /** Draws all charts into one PNG, two per row. */
-export function picture(
-  charts: readonly Pictured[],
+export function renderChartsPng(
+  charts: readonly ChartImage[],
   head: string,
   colours: { ground: string; ink: string; font: string },
 ): HTMLCanvasElement {

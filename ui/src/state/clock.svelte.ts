@@ -1,11 +1,11 @@
 /**
- * A shared clock for all relative times. It corrects for a wrong browser clock, so that "next attempt in 6 min" matches
- * the server's clock.
+ * A shared clock for all relative times. It corrects for a wrong browser clock, so that times such as "in 6 min" match the
+ * server's clock.
  */
 
 /**
- * Tolerated difference in milliseconds. Smaller differences come from the Date header's resolution of one second and
- * network latency.
+ * Clock difference that isn't corrected, in milliseconds. Network latency and the Date header's resolution of one second
+ * cause smaller differences.
  */
 const TOLERATED_SKEW = 3000
 
@@ -17,7 +17,7 @@ setInterval(() => {
 }, 1000)
 document.addEventListener('visibilitychange', () => (ticked = Date.now() + skew))
 
-/** Unix milliseconds as of the last tick. Reading `now` in a template makes it update. */
+/** Unix milliseconds at the last tick. Templates that read `now` are updated each second. */
 export const clock = {
   get now(): number {
     return ticked
@@ -25,7 +25,7 @@ export const clock = {
 }
 
 /** Adjusts the clock to the Date header of a response (RFC 9110 §6.6.1). */
-export function heardDate(header: string | null): void {
+export function syncClock(header: string | null): void {
   const there = header === null ? NaN : Date.parse(header)
   if (Number.isNaN(there)) return
   const difference = there - Date.now()

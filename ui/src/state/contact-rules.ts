@@ -1,17 +1,17 @@
-/** Filters of contacts by time and property, which are sent to the server as rules. Pure. */
-import { OPERATORS_OF, type Rule, type RuleOperator, type Rules } from '../../../appliance/mail/rules.ts'
-import { takesValue } from './rules.ts'
+/** Filters of contacts by time and property. They are sent to the server as rules. Pure. */
+import { OPERATORS_BY_KIND, type Rule, type RuleOperator, type Rules } from '../../../appliance/mail/rules.ts'
+import { needsValue } from './rules.ts'
 
-/** Choices for when contacts were added, by the value in the query string. */
-export const ADDED = [
+/** Choices of when contacts were added, by their value in the query string. */
+export const ADDED_CHOICES = [
   ['7', 'Last 7 days'],
   ['30', 'Last 30 days'],
   ['90', 'Last 90 days'],
   ['before-365', 'Over a year ago'],
 ] as const
 
-/** Choices for when a person last opened or clicked. */
-export const ENGAGED = [
+/** Choices of when a person last opened or clicked, by their value in the query string. */
+export const OPEN_OR_CLICK_CHOICES = [
   ['30', 'Last 30 days'],
   ['90', 'Last 90 days'],
   ['before-90', 'Not in 90 days'],
@@ -55,20 +55,20 @@ function engagedRule(text: string): Rules[] {
   return [group('and', silent)]
 }
 
-/** A rule about a property needs a value, unless its operator takes none. */
+/** Returns the rule about a property; none if its value is missing or invalid. */
 function propertyRule(query: URLSearchParams): Rules[] {
   const [key, value] = [query.get('property') ?? '', query.get('value') ?? '']
   const kind = query.get('kind') === 'number' ? 'number' : 'text'
-  const operator = OPERATORS_OF[kind].find((one) => one === query.get('is')) ?? 'exists'
+  const operator = OPERATORS_BY_KIND[kind].find((one) => one === query.get('is')) ?? 'exists'
   if (key === '') return []
   const field = `contact.properties.${key}`
-  if (!takesValue(operator)) return [rule(field, operator)]
+  if (!needsValue(operator)) return [rule(field, operator)]
   if (value === '' || (kind === 'number' && !Number.isFinite(Number(value)))) return []
   return [rule(field, operator, kind === 'number' ? Number(value) : value)]
 }
 
-/** Returns the rules of the filters in the query string; undefined: there are none. */
-export function contactRules(query: URLSearchParams): Rules | undefined {
+/** Returns the rules for the filters in the query string; undefined if there are none. */
+export function parseContactRules(query: URLSearchParams): Rules | undefined {
   const all = [
     ...addedRule(query.get('added') ?? ''),
     ...engagedRule(query.get('engaged') ?? ''),

@@ -1,10 +1,10 @@
 /** Describes the automation runs of a contact as entries of its timeline. Pure. */
 import type { ContactRun } from '../../../appliance/api/contact-automations.ts'
-import { runStepResult } from './automation-runs.ts'
+import { describeRunStepResult } from './automation-runs.ts'
 import { STEP_TITLES } from './automation-steps.ts'
-import { instant } from './time.ts'
+import { parseInstant } from './time.ts'
 
-/** An event of a run at one time. */
+/** An event in a run, at a specific time. */
 export interface RunEntry {
   key: string
   /** API timestamp. */
@@ -12,7 +12,7 @@ export interface RunEntry {
   title: string
   /** Text beside the title; may be empty. */
   note: string
-  /** The page of the run. */
+  /** Path of the run's page. */
   to: string
   /** Type of the event: `started`, the result of a step, or the end of the run. */
   went:
@@ -24,7 +24,7 @@ export interface RunEntry {
 const ENDS = { running: 'is running', completed: 'finished', failed: 'failed', cancelled: 'was canceled' }
 
 /** Returns the events of runs: their start, each step, and their end; newest first. */
-export const runEntries = (runs: readonly ContactRun[]): RunEntry[] => runs.flatMap(entriesOf)
+export const listRunEntries = (runs: readonly ContactRun[]): RunEntry[] => runs.flatMap(entriesOf)
 
 function entriesOf(run: ContactRun): RunEntry[] {
   const { automation_name: name, event_name: event, completed_at: ended } = run
@@ -45,7 +45,7 @@ function entriesOf(run: ContactRun): RunEntry[] {
         key: `${run.id} ${key}`,
         at: done ?? begun ?? made,
         title: `${name}: ${STEP_TITLES[type]}`,
-        note: runStepResult(step).words,
+        note: describeRunStepResult(step).words,
         to,
         went: { what: 'step', status },
       }
@@ -63,5 +63,5 @@ function entriesOf(run: ContactRun): RunEntry[] {
             went: { what: 'ended', status: run.status },
           },
         ]
-  return [...end, ...steps.toSorted((a, b) => instant(b.at) - instant(a.at)), started]
+  return [...end, ...steps.toSorted((a, b) => parseInstant(b.at) - parseInstant(a.at)), started]
 }

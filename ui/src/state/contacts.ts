@@ -1,6 +1,6 @@
 /** Texts about contacts: consent and bulk actions. Pure. */
 import type { ContactBroadcasts } from '../../../appliance/api/broadcast-review.ts'
-import type { ContactsAction, ContactsFilter } from '../../../appliance/api/contact-batches.ts'
+import type { ContactBatchAction, ContactBatchFilter } from '../../../appliance/api/contact-batches.ts'
 import type { ContactConsent, ContactTopicSummary } from '../../../appliance/api/contact-details.ts'
 import type { Static } from 'typebox'
 import type { ContactProperty, ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
@@ -8,15 +8,15 @@ import type { FoundContact } from '../../../appliance/api/contacts.ts'
 import type { FoundEmail } from '../../../appliance/api/email-search.ts'
 import type { ContactRun } from '../../../appliance/api/contact-automations.ts'
 import type { SegmentDays } from '../../../appliance/api/segment-reach.ts'
-import { contactRules } from './contact-rules.ts'
-import { runEntries, type RunEntry } from './contact-runs.ts'
-import { instant } from './time.ts'
+import { parseContactRules } from './contact-rules.ts'
+import { listRunEntries, type RunEntry } from './contact-runs.ts'
+import { parseInstant } from './time.ts'
 
 type PropertyExamples = Static<typeof ContactProperty>['examples']
 type PropertyUses = Static<typeof ContactProperty>['used_in']
 
-/** Origin of a decision, to follow “by”. */
-export const BY: Record<ContactConsent['origin'], string> = {
+/** The origin of a decision, in words that follow “by”. */
+export const CONSENT_ORIGIN_LABELS: Record<ContactConsent['origin'], string> = {
   person: 'the contact',
   api: 'an app',
   import: 'an import',
@@ -24,8 +24,8 @@ export const BY: Record<ContactConsent['origin'], string> = {
   operator: 'a team member',
 }
 
-/** Whether a contact would get a broadcast. */
-export const PROSPECT_WORDS: Record<ContactBroadcasts['data'][number]['prospect'], string> = {
+/** Descriptions of whether a contact would get a broadcast. */
+export const PROSPECT_LABELS: Record<ContactBroadcasts['data'][number]['prospect'], string> = {
   eligible: 'would get it',
   not_in_segment: 'not in its segment',
   excluded: 'in an excluded segment',
@@ -34,17 +34,17 @@ export const PROSPECT_WORDS: Record<ContactBroadcasts['data'][number]['prospect'
   suppressed: 'address suppressed',
 }
 
-/** When a person last opened or clicked, whichever is later; null: never. */
-export function lastEngaged({
+/** When a person last opened or clicked, whichever is later; null if never. */
+export function getLastOpenOrClick({
   last_opened_at: opened,
   last_clicked_at: clicked,
 }: Pick<FoundContact, 'last_opened_at' | 'last_clicked_at'>): { did: string; at: string } | null {
-  if (clicked !== null && (opened === null || instant(clicked) >= instant(opened)))
+  if (clicked !== null && (opened === null || parseInstant(clicked) >= parseInstant(opened)))
     return { did: 'Clicked', at: clicked }
   return opened === null ? null : { did: 'Opened', at: opened }
 }
 
-/** How a change was made, if that adds information. */
+/** Descriptions of how a change was made, if that adds information. */
 const VIA: Record<string, string> = {
   one_click: ' with one click in their mail app',
   preferences: ' on the preference page',
@@ -52,29 +52,29 @@ const VIA: Record<string, string> = {
 
 /**
  * Describes a change of a subscription.
- * @param topic its name; undefined: a deleted topic
+ * @param topic the topic's name; undefined if it was deleted
  */
-export function consentSentence(
+export function describeConsent(
   { topic_id: about, subscription, origin, via }: ContactConsent,
   topic: string | undefined,
 ): string {
   const what =
     about === null ? '' : ` ${subscription === 'opt_in' ? 'to' : 'from'} ${topic ?? 'a deleted topic'}`
   const did = subscription === 'opt_in' ? 'Subscribed' : 'Unsubscribed'
-  return `${did}${what} by ${BY[origin]}${VIA[via] ?? ''}`
+  return `${did}${what} by ${CONSENT_ORIGIN_LABELS[origin]}${VIA[via] ?? ''}`
 }
 
 /**
  * Explains why a contact receives a topic or not.
  * @param fallback the topic's default
  */
-export function whyTopic({ chosen_by: by, subscription }: ContactTopicSummary): string {
+export function explainTopic({ chosen_by: by, subscription }: ContactTopicSummary): string {
   if (by === null) return subscription === 'opt_in' ? 'Topic default: everyone' : 'Topic default: nobody'
-  return by === 'person' ? 'Their own choice' : `Set by ${BY[by]}`
+  return by === 'person' ? 'Their own choice' : `Set by ${CONSENT_ORIGIN_LABELS[by]}`
 }
 
 /** Formats a number of contacts. */
-export const manyContacts = (count: number): string =>
+export const formatContactCount = (count: number): string =>
   count === 1 ? '1 contact' : `${count.toLocaleString('en')} contacts`
 
 /** Maximum number of uses of each kind that the server lists. */
@@ -89,7 +89,7 @@ const USES = [
 ] as const
 
 /** Counts the objects that use a property, such as `2 templates, 1 draft`. */
-export function usesSentence(uses: readonly Pick<PropertyUses[number], 'object'>[]): string {
+export function describeUses(uses: readonly Pick<PropertyUses[number], 'object'>[]): string {
   const parts = USES.flatMap(([kind, one, many]) => {
     const n = uses.filter(({ object }) => object === kind).length
     if (n === 0) return []
@@ -99,26 +99,26 @@ export function usesSentence(uses: readonly Pick<PropertyUses[number], 'object'>
 }
 
 /** Lists examples of a property, such as `pro, free`. */
-export const examplesOf = (examples: PropertyExamples): string =>
+export const formatExamples = (examples: PropertyExamples): string =>
   examples.length === 0 ? 'none' : examples.join(', ')
 
-/** A bulk action on contacts. */
-export interface ContactsActLook {
-  action: ContactsAction
-  /** The label of its button. */
+/** A bulk action on contacts, with its texts. */
+export interface ContactActionItem {
+  action: ContactBatchAction
+  /** The label of the action's button. */
   words: string
-  /** The title of its dialog. */
+  /** The title of the action's dialog. */
   title: string
-  /** The confirmation, to follow `12 contacts`. */
+  /** The confirmation, worded to follow `12 contacts`. */
   done: string
-  /** The object that must be selected first. */
+  /** The type of object that must be selected first. */
   needs?: 'segment' | 'topic'
-  /** The effect, as a sentence. */
+  /** The effect of the action, as a sentence. */
   effect: string
   danger?: true
 }
 
-export const CONTACTS_ACTIONS: readonly ContactsActLook[] = [
+export const CONTACT_ACTIONS: readonly ContactActionItem[] = [
   {
     action: 'add_to_segment',
     words: 'Add to segment',
@@ -171,13 +171,13 @@ export const CONTACTS_ACTIONS: readonly ContactsActLook[] = [
 
 /** Growth of a segment. */
 export interface Growth {
-  /** Sizes by day, oldest first. A day without a size has that of the previous day. */
+  /** Sizes by day, oldest first. A day without a recorded size has the size of the previous day. */
   values: number[]
   words: string
 }
 
-/** Describes the sizes of a segment by day, such as `120 contacts more than on 2026-01-02`. */
-export function growthOf(days: SegmentDays['days']): Growth {
+/** Describes the growth of a segment, such as `120 contacts more than on 2026-01-02`. */
+export function computeGrowth(days: SegmentDays['days']): Growth {
   const values: number[] = []
   for (const { contacts } of days) values.push(contacts ?? values.at(-1) ?? 0)
   const known = days.filter(({ contacts }) => contacts !== null)
@@ -187,18 +187,18 @@ export function growthOf(days: SegmentDays['days']): Growth {
   const more = (last.contacts ?? 0) - (first.contacts ?? 0)
   if (more === 0) return { values, words: `As many contacts as on ${first.date}` }
   const compared = more > 0 ? 'more' : 'fewer'
-  return { values, words: `${manyContacts(Math.abs(more))} ${compared} than on ${first.date}` }
+  return { values, words: `${formatContactCount(Math.abs(more))} ${compared} than on ${first.date}` }
 }
 
 /**
  * Returns the filter in the query string.
- * @param segment limits it to this segment
+ * @param segment limits the filter to this segment
  */
-export function filterOf(query: URLSearchParams, segment?: string): ContactsFilter {
+export function parseContactFilter(query: URLSearchParams, segment?: string): ContactBatchFilter {
   const value = (name: string) => query.get(name) ?? ''
   const [text, status, topic] = [value('q'), value('status'), value('topic')]
   const within = segment ?? value('segment')
-  const rules = contactRules(query)
+  const rules = parseContactRules(query)
   return {
     ...(text !== '' && { text }),
     ...(within !== '' && { segment_id: within }),
@@ -215,7 +215,7 @@ export function filterOf(query: URLSearchParams, segment?: string): ContactsFilt
 }
 
 /** Parses a typed property value. Throws an error with a message if the type is wrong. */
-export function readProperty(
+export function parsePropertyValue(
   { key, type }: Pick<ContactPropertySummary, 'key' | 'type'>,
   text: string,
 ): string | number | null {
@@ -228,7 +228,7 @@ export function readProperty(
 }
 
 /** Returns the full name; empty if unknown. */
-export const nameOf = ({
+export const getFullName = ({
   first_name: first,
   last_name: last,
 }: Pick<FoundContact, 'first_name' | 'last_name'>) => [first, last].filter(Boolean).join(' ')
@@ -241,20 +241,20 @@ export interface ContactEntry {
   title: string
   /** Text beside the title; may be empty. */
   note: string
-  /** The email of this entry; null if it is about something else. */
+  /** The email of this entry; null if the entry isn't about an email. */
   email: { id: string; event: FoundEmail['last_event'] } | null
   optedIn: boolean
-  /** The run of this entry; null if it is about something else. */
+  /** The automation run of this entry; null if the entry isn't about a run. */
   run: Pick<RunEntry, 'to' | 'went'> | null
 }
 
 type StoryEmail = Pick<FoundEmail, 'id' | 'subject' | 'created_at' | 'last_event' | 'opened' | 'clicked'>
 
 /**
- * Merges emails, changes of subscriptions and automations, newest first.
+ * Merges emails, subscription changes and automation runs, newest first.
  * @param topics names of existing topics
  */
-export function contactStory(
+export function buildContactTimeline(
   emails: readonly StoryEmail[],
   consents: readonly ContactConsent[],
   topics: readonly { id: string; name: string }[],
@@ -273,17 +273,17 @@ export function contactStory(
   const changes = consents.map((one) => ({
     key: one.id,
     at: one.created_at,
-    title: consentSentence(one, names.get(one.topic_id ?? '')),
+    title: describeConsent(one, names.get(one.topic_id ?? '')),
     note: '',
     email: null,
     optedIn: one.subscription === 'opt_in',
     run: null,
   }))
-  const automated = runEntries(runs).map(({ to, went, ...entry }) => ({
+  const automated = listRunEntries(runs).map(({ to, went, ...entry }) => ({
     ...entry,
     email: null,
     optedIn: false,
     run: { to, went },
   }))
-  return [...mail, ...changes, ...automated].sort((a, b) => instant(b.at) - instant(a.at))
+  return [...mail, ...changes, ...automated].sort((a, b) => parseInstant(b.at) - parseInstant(a.at))
 }

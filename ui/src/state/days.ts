@@ -17,26 +17,26 @@ export function isDay(text: string): boolean {
 }
 
 /** Returns the day `count` days later. The text must be a valid day. */
-export const daysLater = (day: string, count: number): string =>
+export const addDays = (day: string, count: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + count * DAY).toISOString().slice(0, 10)
 
 /** Formats a range. */
-export const daysWords = ({ from, to }: Days): string => (from === to ? from : `${from} to ${to}`)
+export const formatDays = ({ from, to }: Days): string => (from === to ? from : `${from} to ${to}`)
 
 /**
  * Returns the start of a day as an API timestamp, in the viewer's time zone or UTC. Invalid text is returned unchanged.
  */
-export function beginOf(text: string, utc: boolean): string {
+export function startOfDay(text: string, utc: boolean): string {
   if (!isDay(text)) return text
   return new Date(`${text}T00:00:00${utc ? 'Z' : ''}`).toISOString()
 }
 
-/** A time range as selected. */
-export interface Stretch {
+/** A time range, either as a preset or as days. */
+export interface TimeRange {
   words: string
   /** The selected preset; null for none. */
   preset: string | null
-  /** Whole days; `to` is empty for an open range. Null if the range has parts of days. */
+  /** The range as whole days; `to` is empty for an open range. Null if the range isn't in whole days. */
   days: Days | null
 }
 
@@ -46,12 +46,12 @@ export interface Stretch {
  * @param before the day after the last day of the range
  * @param presets presets by start; they have no end
  */
-export function stretchOf(after: string, before: string, presets: readonly Suggestion[]): Stretch {
+export function parseTimeRange(after: string, before: string, presets: readonly Suggestion[]): TimeRange {
   const named = presets.find(([begin]) => begin === after)
   if (before === '' && named) return { words: named[1], preset: after, days: null }
   if (isDay(after) && isDay(before) && after < before) {
-    const days = { from: after, to: daysLater(before, -1) }
-    return { words: daysWords(days), preset: null, days }
+    const days = { from: after, to: addDays(before, -1) }
+    return { words: formatDays(days), preset: null, days }
   }
   const words = [after && `after ${after}`, before && `before ${before}`].filter((part) => part !== '')
   return { words: words.join(', '), preset: null, days: isDay(after) ? { from: after, to: '' } : null }

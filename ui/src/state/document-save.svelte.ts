@@ -1,7 +1,7 @@
 /** Saves a document while it is edited, without overwriting other people's changes. */
 import { ApiError } from '../api/client.ts'
 
-/** Milliseconds without a change before saving. */
+/** Time without a change before a document is saved, in milliseconds. */
 const PAUSE = 800
 
 export type SaveState = 'saved' | 'changed' | 'saving' | 'conflict' | 'failed'
@@ -12,7 +12,7 @@ export interface DocumentSave<T> {
   readonly refusal: string
   /** Records a change of the document. */
   changed(document: T): void
-  /** Records that the latest change can't be stored. The next valid change ends that. */
+  /** Records that the latest change can't be stored, until the next valid change. */
   hold(): void
   /** Saves unsaved changes now. */
   flush(): Promise<void>
@@ -24,7 +24,7 @@ export interface DocumentSave<T> {
  * Creates an automatic save.
  * @param save rejects with the status 409 if another person has changed the document
  */
-export function documentSave<T>(save: (document: T) => Promise<void>): DocumentSave<T> {
+export function createDocumentSave<T>(save: (document: T) => Promise<void>): DocumentSave<T> {
   let state = $state<SaveState>('saved')
   let refusal = $state('')
   let held = $state(false)

@@ -25,7 +25,7 @@ export interface DraftForm {
 }
 
 /** Returns the form of a saved draft. */
-export const formOf = (draft: Broadcast): DraftForm => ({
+export const toDraftForm = (draft: Broadcast): DraftForm => ({
   name: draft.name,
   segment: draft.segment_id,
   exclude: draft.exclude_segment_ids,
@@ -54,7 +54,7 @@ const bodyOf = (form: DraftForm): UpdateBroadcast => ({
 })
 
 /** Returns the changed fields for an update request; null if there are none. */
-export function changesOf(now: DraftForm, stored: DraftForm): UpdateBroadcast | null {
+export function getChanges(now: DraftForm, stored: DraftForm): UpdateBroadcast | null {
   const before = new Map(Object.entries(bodyOf(stored)))
   const changed = Object.entries(bodyOf(now)).filter(
     ([field, value]) => JSON.stringify(value) !== JSON.stringify(before.get(field)),
@@ -63,5 +63,5 @@ export function changesOf(now: DraftForm, stored: DraftForm): UpdateBroadcast | 
 }
 
 /** Returns how many edits the server counts for `changes`. A new name isn't counted. */
-export const editsOf = (changes: UpdateBroadcast): number =>
+export const countEdits = (changes: UpdateBroadcast): number =>
   Object.keys(changes).some((field) => field !== 'name') ? 1 : 0

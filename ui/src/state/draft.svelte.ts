@@ -1,8 +1,8 @@
 import { ApiError } from '../api/client.ts'
 import { type Broadcast, getBroadcast, updateBroadcast } from '../api/broadcasts.ts'
-import { changesOf, type DraftForm, editsOf, formOf } from './draft-form.ts'
+import { getChanges, type DraftForm, countEdits, toDraftForm } from './draft-form.ts'
 
-/** Milliseconds without a change before saving. */
+/** Time without a change before a draft is saved, in milliseconds. */
 const PAUSE = 800
 /** HTTP status returned if another person has changed the draft (RFC 9110 §15.5.10). */
 const CONFLICT = 409
@@ -11,23 +11,23 @@ const CONFLICT = 409
  * The save state of a draft. `conflict`: another person has changed the draft, and nothing is saved until the conflict
  * is resolved.
  */
-export type Saved = 'saved' | 'unsaved' | 'saving' | 'refused' | 'conflict'
+export type DraftSaveState = 'saved' | 'unsaved' | 'saving' | 'refused' | 'conflict'
 
 /** A draft that is saved while it is edited. */
 export interface Draft {
   readonly form: DraftForm
-  readonly saved: Saved
+  readonly saved: DraftSaveState
   /** The error of the last save; empty if it succeeded. */
   readonly refusal: string
-  /** The number of the saved edit. */
+  /** The number of the last edit that was saved. */
   readonly edits: number
   /** Increases when the form is replaced by another person's version. */
   readonly taken: number
-  /** Records why the form lacks the latest changes, such as blocks that are too large; empty: it has them. */
+  /** Records why the latest changes can't be stored in the form, such as blocks that are too large; empty if they can. */
   readonly report: (problem: string) => void
   /** Saves unsaved changes. Resolves to whether everything is saved. */
   flush(): Promise<boolean>
-  /** Resolves a conflict with the other version, or with the form. */
+  /** Resolves a conflict with the other person's version or with the form. */
   settle(keep: 'theirs' | 'mine'): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export interface Draft {
  * Saves the draft of `broadcast` automatically while the calling component exists.
  * @param locked whether saving is disabled
  */
-export function autosaved(
+export function createAutosavedDraft(
   broadcast: Broadcast,
   { locked, onsaved }: { locked: boolean; onsaved: () => void },
 ): Draft {
@@ -81,8 +81,8 @@ class Autosave implements Draft {
   }
 
   #take(broadcast: Broadcast): void {
-    this.form = formOf(broadcast)
-    this.#stored = formOf(broadcast)
+    this.form = toDraftForm(broadcast)
+    this.#stored = toDraftForm(broadcast)
     this.#edits = broadcast.edits
     this.taken += 1
     this.#conflict = false
@@ -100,7 +100,7 @@ class Autosave implements Draft {
   get refusal() {
     return this.#problem || this.#refusal
   }
-  get saved(): Saved {
+  get saved(): DraftSaveState {
     if (this.#conflict) return 'conflict'
     if (this.#saving) return 'saving'
     if (this.#problem !== '') return 'refused'
@@ -109,7 +109,7 @@ class Autosave implements Draft {
     return JSON.stringify(changes) === this.#refused ? 'refused' : 'unsaved'
   }
 
-  #changes = () => changesOf($state.snapshot(this.form), this.#stored)
+  #changes = () => getChanges($state.snapshot(this.form), this.#stored)
 
   /** Whether there are unsaved changes that weren't already rejected. Depends on every field of the form. */
   changed(): boolean {
@@ -118,7 +118,7 @@ class Autosave implements Draft {
   }
 
   async flush(): Promise<boolean> {
-    // Edits during a save are saved after it.
+    // Edits that are made during a save are saved after it.
     while (this.#saving) await this.#saving
     if (this.#conflict) return false
     const changes = this.#changes()
@@ -128,11 +128,11 @@ class Autosave implements Draft {
     return done && this.#changes() === null && this.#problem === ''
   }
 
-  async #save(changes: ReturnType<typeof changesOf> & object, form: DraftForm): Promise<boolean> {
+  async #save(changes: ReturnType<typeof getChanges> & object, form: DraftForm): Promise<boolean> {
     try {
       await updateBroadcast(this.#id, { ...changes, edits: this.#edits })
       this.#stored = form
-      this.#edits += editsOf(changes)
+      this.#edits += countEdits(changes)
       this.#refusal = ''
       this.#refused = ''
       this.#onsaved()
@@ -150,7 +150,7 @@ class Autosave implements Draft {
   async settle(keep: 'theirs' | 'mine'): Promise<void> {
     const theirs = await getBroadcast(this.#id)
     if (keep === 'theirs') return this.#take(theirs)
-    this.#stored = formOf(theirs)
+    this.#stored = toDraftForm(theirs)
     this.#edits = theirs.edits
     this.#conflict = false
     await this.flush()

@@ -5,7 +5,7 @@ import { type EditorState, NodeSelection, TextSelection } from '@tiptap/pm/state
 
 export interface Insertable {
   words: string
-  /** Additional search terms. */
+  /** Additional search terms for the block. */
   also: string
   node: { type: string; attrs?: object; content?: object[] }
 }
@@ -42,7 +42,7 @@ const INSERTABLE: Insertable[] = [
 ]
 
 /** Returns the blocks that match a search. A document can have one footer only. */
-export function insertable(query: string, state: EditorState): Insertable[] {
+export function findInsertableBlocks(query: string, state: EditorState): Insertable[] {
   let hasFooter = false
   state.doc.forEach((node) => (hasFooter ||= node.type.name === 'footer'))
   const wanted = query.toLowerCase()
@@ -86,16 +86,20 @@ export function insertBlock(editor: Editor, json: Insertable['node']): void {
   editor.commands.focus()
 }
 
-/** A block around the cursor. */
-export interface Place {
+/** A block that contains the cursor. */
+export interface BlockPosition {
   type: string
   attrs: Record<string, unknown>
   pos: number
 }
 
 /** Returns the block at the cursor and its ancestors, innermost first. */
-export function placesOf({ selection }: EditorState): Place[] {
-  const place = (node: Block, pos: number): Place => ({ type: node.type.name, attrs: node.attrs, pos })
+export function listBlockAncestors({ selection }: EditorState): BlockPosition[] {
+  const place = (node: Block, pos: number): BlockPosition => ({
+    type: node.type.name,
+    attrs: node.attrs,
+    pos,
+  })
   const { $from } = selection
   const found = selection instanceof NodeSelection ? [place(selection.node, selection.from)] : []
   for (let depth = $from.depth; depth > 0; depth--) found.push(place($from.node(depth), $from.before(depth)))

@@ -6,10 +6,10 @@ const ACTIVE =
 const READ = new Set(['href', 'src', 'alt'])
 
 /**
- * Removes content that documents can't contain. The schema would drop it, too, but the browser would first report event
+ * Removes content that documents can't contain. The schema would drop it too, but the browser would first report event
  * handlers and styles as violations of the content security policy.
  */
-export function cleanPasted(html: string): string {
+export function cleanPastedHtml(html: string): string {
   // A parsed document runs no scripts and loads nothing.
   const { body } = new DOMParser().parseFromString(html, 'text/html')
   for (const element of body.querySelectorAll(ACTIVE)) element.remove()

@@ -6,12 +6,12 @@ import { history, redo, undo } from '@tiptap/pm/history'
 
 const run = (command: typeof undo, { state, view }: Editor): boolean => command(state, view.dispatch)
 
-export const undoIn = (editor: Editor): boolean => run(undo, editor)
-export const redoIn = (editor: Editor): boolean => run(redo, editor)
+export const undoEdit = (editor: Editor): boolean => run(undo, editor)
+export const redoEdit = (editor: Editor): boolean => run(redo, editor)
 
 const MARK_KEYS = { b: 'bold', i: 'italic', u: 'underline', e: 'code', 'Shift-s': 'strike' }
 
-export const RULES = Extension.create({
+export const EDITOR_RULES = Extension.create({
   name: 'rules',
   addProseMirrorPlugins: () => [history(), dropCursor({ class: 'drop-cursor' }), gapCursor()],
   addKeyboardShortcuts() {
@@ -22,9 +22,9 @@ export const RULES = Extension.create({
     ])
     return {
       ...(Object.fromEntries(marks) as Record<string, () => boolean>),
-      'Mod-z': () => undoIn(editor),
-      'Mod-Shift-z': () => redoIn(editor),
-      'Mod-y': () => redoIn(editor),
+      'Mod-z': () => undoEdit(editor),
+      'Mod-Shift-z': () => redoEdit(editor),
+      'Mod-y': () => redoEdit(editor),
       Enter: () => editor.commands.splitListItem('listItem'),
       Tab: () => editor.commands.sinkListItem('listItem'),
       'Shift-Tab': () => editor.commands.liftListItem('listItem'),

@@ -1,10 +1,10 @@
 /**
- * The TipTap schema of documents (`grammar.ts`). It rejects all content that documents can't contain, also when
- * pasting.
+ * The TipTap schema of documents (`grammar.ts`). It rejects all content that documents can't contain, also in pasted
+ * content.
  */
 import { type AnyExtension, Mark, Node } from '@tiptap/core'
 import { type Attribute, BLOCKS, MARKS, NODES } from '../../../appliance/document/grammar.ts'
-import { VIEWS } from './editor-views.ts'
+import { NODE_VIEWS } from './editor-views.ts'
 
 /** The HTML element of each block, for rendering and for parsing pasted HTML. */
 const ELEMENTS: Record<string, string> = {
@@ -29,7 +29,7 @@ const MARK_ELEMENTS: Record<string, string[]> = {
 const INLINE = new Set(['text', 'variable', 'hardBreak'])
 const BASE = { divider: 'div', image: 'div', heading: 'h2' } as Record<string, string>
 
-/** Reads and writes attributes in copied HTML as JSON. Pasted values are validated as untrusted. */
+/** Defines attributes, which are JSON in copied HTML. Pasted values are validated, because they are untrusted. */
 function attributesOf(rules: Record<string, Attribute>) {
   const entries = Object.entries(rules).map(([name, { reader, initial }]) => {
     const called = `data-${name.toLowerCase()}`
@@ -39,7 +39,7 @@ function attributesOf(rules: Record<string, Attribute>) {
       try {
         return reader.read(JSON.parse(written) as unknown)
       } catch {
-        // The HTML is from another program.
+        // The attribute isn't JSON: the HTML is from another program.
         return undefined
       }
     }
@@ -49,7 +49,7 @@ function attributesOf(rules: Record<string, Attribute>) {
   return Object.fromEntries(entries)
 }
 
-/** Reads attributes from HTML of other programs. */
+/** Parsers of attributes in HTML from other programs. */
 const FOREIGN: Record<string, (element: HTMLElement) => Record<string, unknown> | false> = {
   image: (element) => {
     const src = read(NODES.image!.attrs.src!, element.getAttribute('src'))
@@ -107,7 +107,7 @@ function nodeOf(type: string): AnyExtension {
       if (type === 'hardBreak') return ['br']
       return leaf ? [INLINE.has(type) ? 'span' : tag, attributes] : [tag, attributes, 0]
     },
-    ...(VIEWS[type] && { addNodeView: () => VIEWS[type]! }),
+    ...(NODE_VIEWS[type] && { addNodeView: () => NODE_VIEWS[type]! }),
   })
 }
 

@@ -4,7 +4,7 @@
  */
 import type { NodeViewRenderer } from '@tiptap/core'
 import { NETWORKS } from '../../../appliance/document/grammar.ts'
-import { ownImage } from './own-images.svelte.ts'
+import { getServerImagePath } from './own-images.svelte.ts'
 
 type Attrs = Record<string, unknown>
 interface View {
@@ -21,7 +21,7 @@ function make(name: string, className: string, text = ''): HTMLElement {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 const flow: Record<string, string> = { left: 'flex-start', center: 'center', right: 'flex-end' }
 
-/** A block whose outer element the renderer creates. */
+/** Creates the renderer of a block from a function that draws its outer element. */
 const view =
   (type: string, draw: (attrs: Attrs) => View): NodeViewRenderer =>
   ({ node }) => {
@@ -34,7 +34,7 @@ function image(attrs: Attrs): View {
   const dom = make('figure', 'block-image')
   dom.style.alignItems = flow[textOf(attrs.align)] ?? 'center'
   const [src, alt] = [textOf(attrs.src), textOf(attrs.alt)]
-  const own = ownImage(src)
+  const own = getServerImagePath(src)
   if (own === null) {
     const words = src === '' ? 'No image chosen yet' : `Image from ${new URL(src).host}`
     dom.append(make('span', 'block-empty', words))
@@ -130,7 +130,7 @@ const aligned =
     return { dom, contentDOM: dom }
   }
 
-export const VIEWS: Record<string, NodeViewRenderer> = Object.fromEntries(
+export const NODE_VIEWS: Record<string, NodeViewRenderer> = Object.fromEntries(
   Object.entries({
     image,
     button,

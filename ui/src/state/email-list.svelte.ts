@@ -1,10 +1,19 @@
 import { tick, untrack } from 'svelte'
 import { searchEmails, type EmailSearch, type FoundEmail } from '../api/emails.ts'
 import { takePreloaded } from './ahead.ts'
-import { afterPart, merged, MOST_ROWS, PART, placeOf, renewed, rowOf, type Loaded } from './email-rows.ts'
+import {
+  appendChunk,
+  prependRows,
+  MAX_ROWS,
+  CHUNK_ROWS,
+  findRowIndex,
+  refreshRows,
+  findRow,
+  type LoadedRows,
+} from './email-rows.ts'
 import type { EmailConditions } from '../../../appliance/api/email-search.ts'
-import { alsoForget } from './resource.svelte.ts'
-import { restore } from './router.svelte.ts'
+import { onCacheClear } from './resource.svelte.ts'
+import { restoreScroll } from './router.svelte.ts'
 
 /** Number of cached lists, so that "Back" returns to the same row. */
 const REMEMBERED = 8
@@ -13,10 +22,10 @@ const RECENT = 3_600_000
 /** Maximum number of older emails requested at a time. */
 const MOST_CHANGED = 10
 
-const memory = new Map<string, Loaded>()
-alsoForget(() => memory.clear())
+const memory = new Map<string, LoadedRows>()
+onCacheClear(() => memory.clear())
 
-function keep(key: string, loaded: Loaded): void {
+function keep(key: string, loaded: LoadedRows): void {
   memory.delete(key)
   memory.set(key, loaded)
   const oldest = memory.size > REMEMBERED ? memory.keys().next().value : undefined
@@ -31,8 +40,8 @@ export interface EmailList {
   /** Whether more rows can be loaded. */
   readonly more: boolean
   /**
-   * Time when the last email of the list was accepted (API timestamp), if the list has reached its maximum length and
-   * there are more rows; otherwise null.
+   * Time at which the last email of the list was accepted (API timestamp), if the list has reached its maximum length and
+   * more emails match; otherwise null.
    */
   readonly cutAt: string | null
   readonly lookedBackTo: string | null
@@ -41,23 +50,23 @@ export interface EmailList {
   readonly error: string | null
   /** Loads the next chunk. */
   load(): Promise<void>
-  /** Loads new rows, and updates the rows with these IDs. `hold`: whether to hide new rows for now. */
+  /** Loads new rows, and updates the rows with these IDs. `hold`: whether to keep new rows hidden for now. */
   refresh(ids: ReadonlySet<string>, hold: boolean): Promise<void>
   show(): void
 }
 
 interface Plan {
-  /** Identifies the list. */
+  /** Returns the key that identifies the list. */
   key: () => string
-  /** Returns the conditions; null to search for nothing. */
+  /** Returns the search conditions; null to search for nothing. */
   conditions: () => EmailConditions | null
   now: () => number
 }
 
 /** Lists the emails of a search, chunk by chunk, while the calling component exists. */
-export function emailList(plan: Plan): EmailList {
+export function createEmailList(plan: Plan): EmailList {
   const list = new List(plan)
-  // Runs before the first render, so that cached rows are in it.
+  // Start before the first render, so that it already shows cached rows.
   let begun: string | null = untrack(plan.key)
   list.begin(begun)
   $effect(() => {
@@ -71,9 +80,9 @@ export function emailList(plan: Plan): EmailList {
 
 class List implements EmailList {
   readonly #plan: Plan
-  #list = $state.raw<Loaded | null>(null)
-  /** The list with new rows that aren't shown yet. */
-  #held = $state.raw<Loaded | null>(null)
+  #list = $state.raw<LoadedRows | null>(null)
+  /** The list including new rows that aren't shown yet. */
+  #held = $state.raw<LoadedRows | null>(null)
   #error = $state<string | null>(null)
   #busy = $state(false)
   #round = new AbortController()
@@ -90,7 +99,7 @@ class List implements EmailList {
     this.#busy = false
     if (this.#list === null) void this.load()
     else {
-      void tick().then(restore)
+      void tick().then(restoreScroll)
       void this.refresh(new Set(), true)
     }
   }
@@ -109,7 +118,7 @@ class List implements EmailList {
     return this.#busy
   }
   get more() {
-    return this.#list !== null && this.#list.next !== null && this.rows.length < MOST_ROWS
+    return this.#list !== null && this.#list.next !== null && this.rows.length < MAX_ROWS
   }
   get cutAt() {
     const cut = this.#list !== null && this.#list.next !== null && !this.more
@@ -123,7 +132,7 @@ class List implements EmailList {
   }
   get waiting() {
     const first = this.#list?.rows[0]?.id
-    return this.#held && first !== undefined ? placeOf(this.#held.rows, first) : 0
+    return this.#held && first !== undefined ? findRowIndex(this.#held.rows, first) : 0
   }
 
   async load(): Promise<void> {
@@ -134,8 +143,8 @@ class List implements EmailList {
     await this.#attempt(async (signal) => {
       const next = this.#list?.next ?? null
       const ahead = this.#list === null ? this.#ahead() : undefined
-      const part = await (ahead ?? searchEmails(conditions, next, PART, signal))
-      if (!signal.aborted) this.#set(afterPart(this.#list?.rows ?? [], part))
+      const part = await (ahead ?? searchEmails(conditions, next, CHUNK_ROWS, signal))
+      if (!signal.aborted) this.#set(appendChunk(this.#list?.rows ?? [], part))
     })
     if (mine === this.#round) this.#busy = false
   }
@@ -146,11 +155,11 @@ class List implements EmailList {
     const floor = new Date(this.#plan.now() - RECENT).toISOString()
     const since = conditions.since !== undefined && conditions.since > floor ? conditions.since : floor
     await this.#attempt(async (signal) => {
-      const fresh = await (this.#ahead() ?? searchEmails({ ...conditions, since }, null, PART, signal))
+      const fresh = await (this.#ahead() ?? searchEmails({ ...conditions, since }, null, CHUNK_ROWS, signal))
       const changed = await this.#changed(ids, fresh, signal)
       if (signal.aborted || this.#list === null) return
-      const known = { ...this.#list, rows: renewed(this.#list.rows, [...fresh.data, ...changed]) }
-      const all = merged(known, fresh)
+      const known = { ...this.#list, rows: refreshRows(this.#list.rows, [...fresh.data, ...changed]) }
+      const all = prependRows(known, fresh)
       const wait = hold && known.rows.length > 0 && all.rows[0]?.id !== known.rows[0]?.id
       this.#set(wait ? known : all)
       this.#held = wait ? all : null
@@ -167,19 +176,19 @@ class List implements EmailList {
     this.#held = null
   }
 
-  /** Updates rows with these ids that are older than the refreshed chunk. */
+  /** Returns updated rows for those of these IDs that are older than the refreshed chunk. */
   async #changed(ids: ReadonlySet<string>, fresh: EmailSearch, signal: AbortSignal): Promise<FoundEmail[]> {
     const seen = new Set(fresh.data.map(({ id }) => id))
-    const older = [...ids].filter((id) => !seen.has(id) && rowOf(this.rows, id)).slice(0, MOST_CHANGED)
+    const older = [...ids].filter((id) => !seen.has(id) && findRow(this.rows, id)).slice(0, MOST_CHANGED)
     const answers = await Promise.all(older.map((id) => searchEmails({ id }, null, 1, signal)))
     return answers.flatMap(({ data }) => data)
   }
 
-  #set(loaded: Loaded): void {
+  #set(loaded: LoadedRows): void {
     const first = this.#list === null
     this.#list = loaded
     keep(this.#plan.key(), loaded)
-    if (first) void tick().then(restore)
+    if (first) void tick().then(restoreScroll)
   }
 
   async #attempt(work: (signal: AbortSignal) => Promise<void>): Promise<void> {

@@ -1,6 +1,6 @@
 /** The time range of an email search: `after:` and `before:`. Pure. */
-import { daysLater, stretchOf, type Days, type Stretch } from './days.ts'
-import { tokenOf, withToken } from './email-search.ts'
+import { addDays, parseTimeRange, type Days, type TimeRange } from './days.ts'
+import { getToken, setToken } from './email-search.ts'
 import type { Suggestion } from './suggestions.ts'
 
 /** Time ranges up to now, by the value of `after:`. */
@@ -12,14 +12,14 @@ export const EMAIL_TIMES: readonly Suggestion[] = [
   ['30d', 'Last 30 days'],
 ]
 
-/** Returns the time range of a search. */
-export const emailTime = (search: string): Stretch =>
-  stretchOf(tokenOf(search, 'after') ?? '', tokenOf(search, 'before') ?? '', EMAIL_TIMES)
+/** Returns the time range in a search. */
+export const parseEmailTime = (search: string): TimeRange =>
+  parseTimeRange(getToken(search, 'after') ?? '', getToken(search, 'before') ?? '', EMAIL_TIMES)
 
 /** Sets one of `EMAIL_TIMES` in a search. */
-export const withPreset = (search: string, preset: string): string =>
-  withToken(withToken(search, 'before', null), 'after', preset || null)
+export const setPreset = (search: string, preset: string): string =>
+  setToken(setToken(search, 'before', null), 'after', preset || null)
 
 /** Sets a range of days in a search; the last day is inclusive. */
-export const withDays = (search: string, { from, to }: Days): string =>
-  withToken(withToken(search, 'after', from), 'before', daysLater(to, 1))
+export const setDays = (search: string, { from, to }: Days): string =>
+  setToken(setToken(search, 'after', from), 'before', addDays(to, 1))

@@ -1,7 +1,7 @@
 import type { LogSummary } from '../../../appliance/api/logs.ts'
 
 /** Formats an SMTP envelope: `shop@example.com → ada@example.net +2`. */
-export function envelopeWords({
+export function formatEnvelope({
   mail_from: from,
   rcpt_to: [first],
   recipients,

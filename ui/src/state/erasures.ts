@@ -21,7 +21,7 @@ const WORDS: Record<keyof Erasure['counts'], readonly [one: string, many: string
 }
 
 /** Describes what an erasure deletes, such as `2 emails`, `1 body`. Omits zero counts. Pure. */
-export const erasedWords = (counts: Erasure['counts']): string[] =>
+export const describeErasure = (counts: Erasure['counts']): string[] =>
   Object.entries(counts).flatMap(([name, count]) => {
     const [one, several] = WORDS[name as keyof Erasure['counts']]
     return count === 0 ? [] : [`${count.toLocaleString('en')} ${count === 1 ? one : several}`]

@@ -1,14 +1,14 @@
 import { listApiKeys, listDomains, listEmails } from '../api/calls.ts'
-import { hasArrived, type Facts } from './set-up.ts'
+import { hasArrived, type SetupFacts } from './set-up.ts'
 
 /**
- * Number of recent emails that are considered. A bounce after a delivered email doesn't make the setup step incomplete
- * again.
+ * Number of recent emails to check for a delivered one. A bounce after a delivered email must not make the setup step
+ * incomplete again.
  */
 const LOOKED_AT = 20
 
 /** Loads the state that the setup steps depend on. */
-export async function loadFacts(signal: AbortSignal): Promise<Facts> {
+export async function loadSetupFacts(signal: AbortSignal): Promise<SetupFacts> {
   const [domains, keys, emails] = await Promise.all([
     listDomains(signal),
     listApiKeys(signal),

@@ -13,11 +13,11 @@ const GREETING = [
   { type: 'paragraph' },
 ]
 
-/** For templates. No unsubscribe link, since template emails are usually transactional. */
-export const FIRST_TEMPLATE = { version: 1, content: GREETING }
+/** Initial content of templates. It has no unsubscribe link, since template emails are usually transactional. */
+export const INITIAL_TEMPLATE = { version: 1, content: GREETING }
 
-/** For broadcasts, which require an unsubscribe link. */
-export const FIRST_BROADCAST = {
+/** Initial content of broadcasts, which require an unsubscribe link. */
+export const INITIAL_BROADCAST = {
   version: 1,
   content: [
     ...GREETING,

@@ -1,7 +1,7 @@
 /** Schedules work relative to animation frames. Each function returns a cancel function. */
 
 /** Runs `act` before the next frame, after the current work. */
-export function soon(act: () => void): () => void {
+export function runBeforeNextFrame(act: () => void): () => void {
   let left = false
   queueMicrotask(() => {
     if (!left) act()
@@ -10,7 +10,7 @@ export function soon(act: () => void): () => void {
 }
 
 /** Runs `act` after the next frame is painted. */
-export function afterFrame(act: () => void): () => void {
+export function runAfterNextFrame(act: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const frame = requestAnimationFrame(() => (timer = setTimeout(act)))
   return () => {

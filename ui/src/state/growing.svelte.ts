@@ -1,4 +1,4 @@
-import { afterFrame } from './frames.ts'
+import { runAfterNextFrame } from './frames.ts'
 import { scrollToRestore } from './router.svelte.ts'
 
 /** Minimum height of a row, in pixels. */
@@ -6,8 +6,8 @@ const LEAST = 32
 /** Number of rows added per frame. */
 const STEP = 30
 
-/** A long list that renders its visible rows first, and adds all others frame by frame. */
-export interface Growing<T> {
+/** The rows to render of a long list: the visible ones first, then all others frame by frame. */
+export interface IncrementalList<T> {
   readonly shown: readonly T[]
 }
 
@@ -15,9 +15,9 @@ export interface Growing<T> {
  * Renders the rows of a list while the calling component exists: visible ones in the first frame, the others in later
  * ones.
  */
-export function growing<T>(rows: () => readonly T[]): Growing<T> {
+export function createIncrementalList<T>(rows: () => readonly T[]): IncrementalList<T> {
   let count = $state(Math.ceil((scrollToRestore() + innerHeight) / LEAST))
-  $effect(() => (count < rows().length ? afterFrame(() => (count += STEP)) : undefined))
+  $effect(() => (count < rows().length ? runAfterNextFrame(() => (count += STEP)) : undefined))
   return {
     get shown() {
       const all = rows()

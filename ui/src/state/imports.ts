@@ -5,25 +5,25 @@ import LoaderCircle from '@lucide/svelte/icons/loader-circle'
 import X from '@lucide/svelte/icons/x'
 import type { ContactImportPreview } from '../../../appliance/api/contact-import-previews.ts'
 import type { ContactImport, ImportSettings } from '../../../appliance/api/contact-imports.ts'
-import type { Look } from './status.ts'
+import type { StatusBadge } from './status.ts'
 
-export const IMPORT_LOOKS: Record<ContactImport['status'], Look> = {
+export const IMPORT_BADGES: Record<ContactImport['status'], StatusBadge> = {
   queued: { word: 'queued', tone: 'blue', icon: Clock },
   in_progress: { word: 'importing', tone: 'blue', icon: LoaderCircle },
   completed: { word: 'completed', tone: 'green', icon: Check },
   failed: { word: 'failed', tone: 'red', icon: X },
 }
 
-/** Whether some rows haven't been imported yet. */
-export const isOpen = ({ status }: Pick<ContactImport, 'status'>): boolean =>
+/** Whether the import still has rows to import. */
+export const isUnfinished = ({ status }: Pick<ContactImport, 'status'>): boolean =>
   status === 'queued' || status === 'in_progress'
 
 /** Returns the progress in percent, 0 to 100. */
-export const percentOf = ({ processed_bytes: done, file_bytes: all }: ContactImport): number =>
+export const computePercent = ({ processed_bytes: done, file_bytes: all }: ContactImport): number =>
   all === 0 ? 100 : Math.floor((100 * done) / all)
 
 /** Targets of a column. `property` needs the property's key. */
-export const FIELDS = [
+export const COLUMN_TARGETS = [
   ['', 'Don’t import'],
   ['email', 'Address'],
   ['first_name', 'First name'],
@@ -32,15 +32,15 @@ export const FIELDS = [
   ['property', 'Property'],
 ] as const
 
-export interface Mapped {
+export interface MappedColumn {
   name: string
-  field: (typeof FIELDS)[number][0]
+  field: (typeof COLUMN_TARGETS)[number][0]
   key: string
   type: 'string' | 'number' | 'boolean'
 }
 
-/** Returns the guessed mapping of a file. */
-export const guessed = ({ columns }: Pick<ContactImportPreview, 'columns'>): Mapped[] =>
+/** Returns the column mapping that the server guessed for a file. */
+export const getGuessedMapping = ({ columns }: Pick<ContactImportPreview, 'columns'>): MappedColumn[] =>
   columns.map(({ name, field, key, type }) => ({
     name,
     field: field ?? '',
@@ -57,7 +57,7 @@ const EXPORTS = {
 } as const
 
 /** Describes how a file was read: the service that exported it, the encoding and the separator. */
-export const fileWords = ({
+export const describeFile = ({
   service,
   encoding,
   separator,
@@ -65,8 +65,8 @@ export const fileWords = ({
   `${service === null ? '' : EXPORTS[service]}Read as ${encoding.toUpperCase()}, separated by ${MARKS[separator]}.`
 
 /** Returns the column mapping for the API. */
-export function columnMap(columns: readonly Mapped[]): ImportSettings['column_map'] {
-  const named = (field: Mapped['field']) => columns.find((one) => one.field === field)?.name ?? null
+export function toColumnMap(columns: readonly MappedColumn[]): ImportSettings['column_map'] {
+  const named = (field: MappedColumn['field']) => columns.find((one) => one.field === field)?.name ?? null
   const properties = columns.filter(({ field, key }) => field === 'property' && key.trim() !== '')
   return {
     email: named('email'),

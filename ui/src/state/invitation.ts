@@ -1,4 +1,4 @@
-import { parked, unparked } from './parked.ts'
+import { serializeInvitation, parseInvitation } from './parked.ts'
 
 /**
  * The token of an invitation while the person signs in. Kept in memory, or in session storage while the tab is at an
@@ -6,14 +6,14 @@ import { parked, unparked } from './parked.ts'
  */
 let kept = ''
 
-/** Key in session storage, which other tabs and shown emails can't read. */
+/** Key in session storage, which neither other tabs nor the emails shown here can read. */
 const PARKED = 'posthaste.invitation'
 
-/** Stores the invitation for the return from an identity provider, if this page has one. `now`: Unix milliseconds. */
-export function parkInvitation(now: number): void {
+/** Stores the invitation, if this page has one, for the return from an identity provider. `now`: Unix milliseconds. */
+export function storeInvitation(now: number): void {
   if (kept === '') return
   try {
-    sessionStorage.setItem(PARKED, parked(kept, now))
+    sessionStorage.setItem(PARKED, serializeInvitation(kept, now))
   } catch {
     // Storage is disabled. The invitation page asks the person to open the link again.
   }
@@ -24,7 +24,7 @@ function takeParked(now: number): string {
   try {
     const text = sessionStorage.getItem(PARKED)
     sessionStorage.removeItem(PARKED)
-    return unparked(text, now)
+    return parseInvitation(text, now)
   } catch {
     // Storage is disabled, so nothing was stored.
     return ''
@@ -32,8 +32,8 @@ function takeParked(now: number): string {
 }
 
 /**
- * Takes the token from the address's fragment and removes it from the history. Falls back to a token taken earlier, by
- * this page or before going to an identity provider. Empty if there is none. `now`: Unix milliseconds.
+ * Reads the token from the address's fragment and removes it from the history. Falls back to a token read earlier, by this
+ * page or before the person went to an identity provider. Empty if there is none. `now`: Unix milliseconds.
  */
 export function takeInvitation(now: number): string {
   const left = takeParked(now)

@@ -1,6 +1,8 @@
-import { go, pathOfLink } from './router.svelte.ts'
+import { go, getLinkPath } from './router.svelte.ts'
 
-/** Keyboard shortcuts, as listed by `?`. Defined beside their code so that the list stays correct. */
+/**
+ * Keyboard shortcuts that `?` lists. They are defined beside the code that handles them, so that the list stays correct.
+ */
 export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['j', 'Next row'],
   ['k', 'Previous row'],
@@ -20,7 +22,7 @@ type Commands = Record<string, () => unknown>
 const layers: Commands[] = []
 
 /** Adds commands while the calling component exists. The newest layer takes precedence. */
-export function commands(layer: Commands): void {
+export function addCommands(layer: Commands): void {
   $effect(() => {
     layers.push(layer)
     return () => void layers.splice(layers.indexOf(layer), 1)
@@ -41,12 +43,12 @@ export function moveRow(step: 1 | -1): void {
   const row = rows[Math.min(Math.max(next, 0), rows.length - 1)]
   row?.focus({ preventScroll: true })
   row?.closest('tr')?.scrollIntoView({ block: 'nearest' })
-  const to = open === -1 || !row ? null : pathOfLink(row)
+  const to = open === -1 || !row ? null : getLinkPath(row)
   if (to !== null) go(to, { replace: true })
 }
 
 /** Returns the `data-row` of the row that has the focus; undefined if none has. */
-export function focusedRow(): string | undefined {
+export function getFocusedRow(): string | undefined {
   const focused = document.activeElement
   const row = [...document.querySelectorAll<HTMLElement>('main [data-row]')].find(
     (one) => one === focused || one.closest('tr')?.contains(focused),

@@ -1,7 +1,7 @@
 import { toast } from './toasts.svelte.ts'
 
 /** A component that is loaded on demand, for features that few people open. */
-export interface Late<Part> {
+export interface LazyComponent<Part> {
   /** The component; undefined until it is loaded. */
   readonly part: Part | undefined
   /** Loads the component, unless it is loaded or loading. */
@@ -10,9 +10,9 @@ export interface Late<Part> {
 
 /**
  * Creates a component that loads on demand.
- * @param load its `import()`
+ * @param load imports the component
  */
-export function late<Part>(load: () => Promise<{ default: Part }>): Late<Part> {
+export function createLazyComponent<Part>(load: () => Promise<{ default: Part }>): LazyComponent<Part> {
   let part = $state.raw<Part>()
   let loading = false
   return {

@@ -5,20 +5,21 @@ export interface DiffLine {
   sign: ' ' | '+' | '-'
   text: string
 }
-/** A gap stands for lines that are in both texts. */
+/** A line, or a gap in place of lines that are in both texts. */
 export type DiffRow = DiffLine | { gap: number }
 
 /**
- * Limit on the product of the texts' lengths, which determines the time. Larger texts are shown as completely replaced.
+ * Maximum product of the texts' numbers of lines, which determines the time needed. Larger texts are shown as completely
+ * replaced.
  */
 const MOST_STEPS = 4_000_000
 /** Number of unchanged lines shown around a change. */
 const CONTEXT = 3
 
-/** Puts each tag of HTML on a line of its own, because generated HTML has few line breaks. */
-export const tagLines = (html: string): string => html.replaceAll(/>[ \t]*</g, '>\n<')
+/** Puts each HTML tag on its own line, because generated HTML has few line breaks. */
+export const splitTagLines = (html: string): string => html.replaceAll(/>[ \t]*</g, '>\n<')
 
-/** Lists the lines of both texts in order, with a longest common subsequence as the unchanged ones. */
+/** Lists the lines of both texts in order. The unchanged lines are a longest common subsequence. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const [a, b] = [before.split('\n'), after.split('\n')]
   let start = 0
@@ -34,7 +35,7 @@ function between(a: string[], b: string[]): DiffLine[] {
   const minus = (text: string): DiffLine => ({ sign: '-', text })
   const plus = (text: string): DiffLine => ({ sign: '+', text })
   if (a.length * b.length > MOST_STEPS) return [...a.map(minus), ...b.map(plus)]
-  // common[i][j]: length of the longest common subsequence of a from i on and b from j on.
+  // common[i][j]: length of the longest common subsequence of a[i…] and b[j…].
   const common = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1))
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)
@@ -54,8 +55,8 @@ function between(a: string[], b: string[]): DiffLine[] {
   return lines
 }
 
-/** Replaces long stretches of unchanged lines with gaps. */
-export function withGaps(lines: readonly DiffLine[]): DiffRow[] {
+/** Replaces long runs of unchanged lines with gaps. */
+export function collapseUnchanged(lines: readonly DiffLine[]): DiffRow[] {
   const near = lines.map((_, at) =>
     lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some(({ sign }) => sign !== ' '),
   )

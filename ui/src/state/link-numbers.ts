@@ -1,4 +1,4 @@
-/** Clicks on a link, shown in the email itself. */
+/** Number of clicks on a link, shown in the email itself. */
 
 export interface LinkClicks {
   url: string
@@ -12,11 +12,11 @@ const BADGE =
   'font:600 12px/18px system-ui,sans-serif;text-decoration:none;text-transform:none;letter-spacing:0;white-space:nowrap'
 
 /**
- * Adds a number beside each counted link. Links with the same URL have the same number, because clicks don't
+ * Adds the number of clicks beside each tracked link. Links with the same URL show the same number, because clicks don't
  * distinguish them.
  * @param html as readers see it, with merge tags filled in
  */
-export function withLinkNumbers(html: string, links: readonly LinkClicks[]): string {
+export function addLinkNumbers(html: string, links: readonly LinkClicks[]): string {
   if (links.length === 0) return html
   const clicks = new Map(links.map(({ url, unique_clicks: contacts }) => [url, contacts]))
   const message = new DOMParser().parseFromString(html, 'text/html')

@@ -2,9 +2,9 @@
 export interface MessageLink {
   /** The visible text; empty for an image without alt text. */
   words: string
-  /** The target as the app wrote it. */
+  /** The target in the HTML that the app sent. */
   href: string
-  /** The tracking URL in the sent message; null if the link wasn't changed, or if this is unknown. */
+  /** The tracking URL in the sent message; null if the link wasn't changed, or if the URL is unknown. */
   sent: string | null
 }
 
@@ -22,7 +22,7 @@ function linksIn(html: string): { words: string; href: string }[] {
  * Pairs the links of the app's HTML with those of the sent HTML, since click tracking keeps their order and number.
  * @param sent null if the source has no HTML
  */
-export function messageLinks(given: string, sent: string | null): MessageLink[] {
+export function pairLinks(given: string, sent: string | null): MessageLink[] {
   const [links, others] = [linksIn(given), sent === null ? [] : linksIn(sent)]
   return links.map((link, at) => {
     const other = others.length === links.length ? others[at]?.href : undefined

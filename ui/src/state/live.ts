@@ -25,7 +25,7 @@ function open(): void {
   source.addEventListener('lanes', () => {
     for (const listener of laneListeners) listener()
   })
-  // Refresh, because events between the page's request and the connection were missed.
+  // Refresh now, because events between the page's request and the connection were missed.
   for (const type of ['open', 'reset'])
     source.addEventListener(type, () => {
       for (const listener of listeners) listener(null)
@@ -44,11 +44,11 @@ function close(): void {
 }
 
 /**
- * Calls `act` soon after events, at most once a second, with the ids of the emails.
- * @param only the id of one email; undefined for all
- * @returns a function to stop
+ * Calls `act` soon after events, at most once a second, with the IDs of the emails.
+ * @param only the ID of one email; undefined for all emails
+ * @returns a function that stops the calls
  */
-export function whenEmailsChange(act: (ids: ReadonlySet<string>) => void, only?: string): () => void {
+export function onEmailsChange(act: (ids: ReadonlySet<string>) => void, only?: string): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let ids = new Set<string>()
   const listener: Listener = (id) => {
@@ -71,7 +71,7 @@ export function whenEmailsChange(act: (ids: ReadonlySet<string>) => void, only?:
 }
 
 /** Calls `act` when the pace, pause or reason of a lane changes. Only operators receive these events. */
-export function whenLanesChange(act: () => void): () => void {
+export function onLanesChange(act: () => void): () => void {
   laneListeners.add(act)
   if (listeners.size + laneListeners.size === 1) open()
   return () => {

@@ -6,9 +6,9 @@ import ShieldOff from '@lucide/svelte/icons/shield-off'
 import Webhook from '@lucide/svelte/icons/webhook'
 import { listApiKeys, listDomains, listSuppressions, listWebhooks } from '../api/calls.ts'
 import { searchEmails } from '../api/emails.ts'
-import { readSearch, soughtIn } from './email-search.ts'
-import { holding } from './find.ts'
-import type { Place } from './places.ts'
+import { parseSearch, detectCondition } from './email-search.ts'
+import { filterByText } from './find.ts'
+import type { NavigationEntry } from './places.ts'
 import { resource } from './resource.svelte.ts'
 
 /** Minimum number of characters to search for. */
@@ -16,14 +16,14 @@ const ENOUGH = 2
 /** Maximum number of results of each kind. */
 const SHOWN = 5
 
-export interface LookUp {
-  readonly entries: readonly Place[]
+export interface PaletteSearch {
+  readonly entries: readonly NavigationEntry[]
   /** A message if nothing was found or the search failed. */
   readonly said: string
 }
 
 /** Searches for the typed text while the calling component exists. */
-export function lookUp(text: () => string): LookUp {
+export function createPaletteSearch(text: () => string): PaletteSearch {
   const named = namedLike(text)
   const emails = emailsLike(text)
   const said = $derived(named.busy || named.entries.length > 0 ? '' : emails.said)
@@ -37,10 +37,10 @@ export function lookUp(text: () => string): LookUp {
   }
 }
 
-/** Milliseconds without a keystroke before suppressions are searched. */
+/** Time without a keystroke before suppressions are searched, in milliseconds. */
 const REST = 150
 
-/** Loads a list once, when first needed. It can be outdated, since it only links to pages. */
+/** Loads a list once, when first needed. It may become outdated, which is harmless because it only links to pages. */
 function listOnce<Row>(
   needed: () => boolean,
   load: (signal: AbortSignal) => Promise<{ data: Row[] }>,
@@ -67,7 +67,10 @@ function listOnce<Row>(
   }
 }
 
-function namedLike(text: () => string): { readonly entries: readonly Place[]; readonly busy: boolean } {
+function namedLike(text: () => string): {
+  readonly entries: readonly NavigationEntry[]
+  readonly busy: boolean
+} {
   const wanted = $derived(text().trim().toLowerCase())
   const enough = $derived(wanted.length >= ENOUGH)
   const domains = listOnce(() => enough, listDomains)
@@ -84,8 +87,8 @@ function namedLike(text: () => string): { readonly entries: readonly Place[]; re
     load: (signal) => listSuppressions({ origin: '', search: rested }, SHOWN, signal),
   })
   const found = <Row>(rows: readonly Row[], words: (row: Row) => string[]): Row[] =>
-    enough ? holding(rows, wanted, words).slice(0, SHOWN) : []
-  const entries = $derived<Place[]>([
+    enough ? filterByText(rows, wanted, words).slice(0, SHOWN) : []
+  const entries = $derived<NavigationEntry[]>([
     ...found(domains.rows, ({ name }) => [name]).map(({ id, name }) => ({
       path: `/domains/${id}`,
       label: `Domain: ${name}`,
@@ -120,21 +123,21 @@ function namedLike(text: () => string): { readonly entries: readonly Place[]; re
   }
 }
 
-/** Searches for text that looks like an email's id, a (partial) address, a Message-ID, or a remote queue id. */
-function emailsLike(text: () => string): LookUp {
-  const wanted = $derived(soughtIn(text()))
+/** Searches for text that looks like an email's ID, a (partial) address, a Message-ID or a remote queue ID. */
+function emailsLike(text: () => string): PaletteSearch {
+  const wanted = $derived(detectCondition(text()))
   const email = resource({
     key: () => (wanted === null ? null : `palette ${JSON.stringify(wanted)}`),
     load: (signal) => searchEmails(wanted ?? {}, null, SHOWN, signal),
   })
-  const entries = $derived.by((): Place[] => {
+  const entries = $derived.by((): NavigationEntry[] => {
     const q = text().trim()
     const emails = (email.data?.data ?? []).map(({ id, subject, to }) => ({
       path: `/emails/${id}`,
       label: `${subject || '(no subject)'} to ${to[0] ?? 'no recipient'}`,
       icon: MailSearch,
     }))
-    if (q === '' || readSearch(q, 0, true).problem !== null) return emails
+    if (q === '' || parseSearch(q, 0, true).problem !== null) return emails
     const all = {
       path: `/emails?${new URLSearchParams({ q })}`,
       label: `Search emails for ${q}`,

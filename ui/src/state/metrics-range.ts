@@ -14,35 +14,35 @@ const HOUR = 3_600_000
 /** Maximum number of days of a custom range that is shown by the hour. */
 const BY_HOUR = 3
 /** Maximum number of days of a custom range, because a screen can't show more points. */
-export const MOST_DAYS = 400
+export const MAX_DAYS = 400
 
 export interface Span {
   start: number
-  /** End, exclusive; may be in the future. */
+  /** End of the period, exclusive; may be in the future. */
   end: number
   /** Start of the previous period. */
   before: number
   granularity: 'hourly' | 'daily'
-  /** Name of the period, such as `7 days`, to complete "the … before". */
+  /** Name of the period, such as `7 days`, that completes "the … before". */
   words: string
 }
 
 /** Range parameters in the address. */
-export interface Asked {
+export interface RangeParameters {
   range: string | null
-  /** First day of a custom range; both ends (`2026-11-20`) are inclusive. */
+  /** First day of a custom range, such as `2026-11-20`. `from` and `to` are both inclusive. */
   from: string | null
   to: string | null
 }
 
-/** Returns the start of a day in the time zone, `plus` days later. */
+/** Returns the start of the day that contains `at`, `plus` days later. */
 function dayOf(at: number, plus: number, utc: boolean): number {
   const date = new Date(at)
   if (utc) return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + plus)
   return new Date(date.getFullYear(), date.getMonth(), date.getDate() + plus).getTime()
 }
 
-/** Returns the start of an hour in the time zone, since some zones are offset by half an hour. */
+/** Returns the start of the hour that contains `at`. Some time zones are offset by half an hour. */
 function hourOf(at: number, utc: boolean): number {
   const date = new Date(at)
   if (utc) return at - (at % HOUR)
@@ -59,15 +59,15 @@ function dayIn(text: string | null, utc: boolean): number | undefined {
 }
 
 /** Returns the range in the address; the last seven days by default. */
-export const rangeOf = ({ range }: Asked): Range =>
+export const getRange = ({ range }: RangeParameters): Range =>
   range === 'custom' ? range : (RANGES.find(([name]) => name === range)?.[0] ?? '7d')
 
 /**
  * Returns the period, in whole hours or days of the viewer's time zone, or an error message for a custom range.
  * @param utc whether days are in UTC
  */
-export function spanOf(asked: Asked, now: number, utc: boolean): Span | string {
-  const range = rangeOf(asked)
+export function computeSpan(asked: RangeParameters, now: number, utc: boolean): Span | string {
+  const range = getRange(asked)
   if (range === '24h') {
     const start = hourOf(now, utc) - 23 * HOUR
     const end = start + 24 * HOUR
@@ -81,7 +81,7 @@ export function spanOf(asked: Asked, now: number, utc: boolean): Span | string {
   if (from > now) return 'The first day is in the future.'
   // Rounded, since some days have 23 or 25 hours.
   const count = Math.round((to - from) / (24 * HOUR)) + 1
-  if (count > MOST_DAYS) return `The range is longer than ${MOST_DAYS} days. Choose a shorter one.`
+  if (count > MAX_DAYS) return `The range is longer than ${MAX_DAYS} days. Choose a shorter one.`
   return ofDays(from, count, utc, count <= BY_HOUR ? 'hourly' : 'daily')
 }
 
@@ -94,7 +94,7 @@ const ofDays = (start: number, days: number, utc: boolean, granularity: Span['gr
 })
 
 /** Formats the day of an instant for the address. */
-export function dayText(at: number, utc: boolean): string {
+export function formatDay(at: number, utc: boolean): string {
   const date = new Date(at)
   if (utc) return date.toISOString().slice(0, 10)
   const two = (value: number) => String(value).padStart(2, '0')
@@ -102,10 +102,13 @@ export function dayText(at: number, utc: boolean): string {
 }
 
 /**
- * Returns the periods to request. The previous one is cut off at the same point as the current one, so that the
- * comparison is fair.
+ * Returns the periods to request. The previous one ends at the same point as the current one, so that the comparison is
+ * fair.
  */
-export function bounds(span: Span, now: number): Record<'now' | 'before', { start: string; end: string }> {
+export function computeBounds(
+  span: Span,
+  now: number,
+): Record<'now' | 'before', { start: string; end: string }> {
   const iso = (at: number) => new Date(at).toISOString()
   const end = Math.min(span.end, now)
   const shift = span.start - span.before

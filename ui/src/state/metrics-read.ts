@@ -1,9 +1,9 @@
-/** Requests of the metrics page, derived from its address so that they can start before its script has loaded. */
-import { breakDown, type MetricsBreakdown } from '../api/metrics.ts'
-import { bounds, type Span } from './metrics-range.ts'
+/** Requests of the metrics page. They depend only on its address, so that they can start before its script has loaded. */
+import { getMetricsBreakdown, type MetricsBreakdown } from '../api/metrics.ts'
+import { computeBounds, type Span } from './metrics-range.ts'
 
 /** Filters of the metrics. */
-export interface MetricsOf {
+export interface MetricsFilter {
   domain: string | null
   provider: string | null
   /** Whether days are in UTC. */
@@ -11,24 +11,24 @@ export interface MetricsOf {
 }
 
 const BREAKDOWNS = ['domain', 'provider', 'tag', 'broadcast', 'bounce_category'] as const
-export type BrokenDownBy = (typeof BREAKDOWNS)[number]
+export type MetricsDimension = (typeof BREAKDOWNS)[number]
 
 /** Returns the breakdown in the address. */
-export const byIn = (query: URLSearchParams): BrokenDownBy =>
+export const parseDimension = (query: URLSearchParams): MetricsDimension =>
   BREAKDOWNS.find((one) => one === query.get('by')) ?? 'domain'
 
-/** Returns a cache key, which stays the same as time passes within the period. */
-export const aboutOf = (span: Span, { domain, provider, utc }: MetricsOf): string =>
+/** Returns a cache key, which doesn't change as time passes within the period. */
+export const getCacheKey = (span: Span, { domain, provider, utc }: MetricsFilter): string =>
   [span.start, span.end, span.granularity, utc, domain, provider].join(' ')
 
 /** Returns the API parameters of the period or the previous one. */
-export function questionOf(
+export function buildMetricsQuery(
   span: Span,
-  { domain, provider, utc }: MetricsOf,
+  { domain, provider, utc }: MetricsFilter,
   now: number,
   which: 'now' | 'before',
 ): Record<string, string> {
-  const { start, end } = bounds(span, now)[which]
+  const { start, end } = computeBounds(span, now)[which]
   return {
     start_date: start,
     end_date: end,
@@ -40,14 +40,14 @@ export function questionOf(
 }
 
 /** Loads the data of the charts for the current and the previous period. */
-export async function readCharts(
+export async function loadCharts(
   span: Span,
-  of: MetricsOf,
+  of: MetricsFilter,
   now: number,
   signal?: AbortSignal,
 ): Promise<Record<'now' | 'before', MetricsBreakdown>> {
   const ask = (which: 'now' | 'before') =>
-    breakDown({ ...questionOf(span, of, now, which), by: 'period' }, signal)
+    getMetricsBreakdown({ ...buildMetricsQuery(span, of, now, which), by: 'period' }, signal)
   const [charts, before] = await Promise.all([ask('now'), ask('before')])
   return { now: charts, before }
 }

@@ -1,8 +1,8 @@
 /** Numbers and texts of the metrics page, and searches for the emails behind them. Pure. */
-import { withUnicodeDomains } from '../../../appliance/mail/idn.ts'
+import { toUnicodeDomains } from '../../../appliance/mail/idn.ts'
 import type { MetricsBreakdown } from '../../../appliance/api/metrics.ts'
 import type { Status } from './status.ts'
-import { written } from './email-search.ts'
+import { formatToken } from './email-search.ts'
 
 export type Counts = Record<string, number>
 
@@ -16,18 +16,18 @@ export interface Limit {
 export interface Measure {
   id: string
   title: string
-  /** Unit of the number, or the whole of a rate. */
+  /** Unit of the number, or what the rate is a share of. */
   words: string
-  /** Determines color and icon. */
+  /** The status that determines the color and icon. */
   status: Status
-  /** Returns the value; null if it can't be calculated from these counts. */
+  /** Calculates the value; null if these counts don't contain it. */
   of: (counts: Counts) => number | null
   /** Whether the value is a share, from 0 to 1. */
   share: boolean
   limits: readonly Limit[]
   /** The event to search for to find the counted emails. */
   event: string
-  /** The same event by bots, which aren't included in rates. */
+  /** The same event caused by bots, which rates don't include. */
   robots?: { of: (counts: Counts) => number; event: string }
 }
 
@@ -51,17 +51,17 @@ const count = (
 
 const byRobots = (event: string): Measure['robots'] => ({ event, of: (counts) => counts[event] ?? 0 })
 
-/** Emails sent or, if the breakdown doesn't count these, emails that are final. */
-export const handled = (counts: Counts): number =>
+/** Returns the number of sent emails or, if the breakdown doesn't count these, of final emails. */
+export const countSentOrFinal = (counts: Counts): number =>
   counts.sent ?? (counts.delivered ?? 0) + (counts.bounced ?? 0) + (counts.failed ?? 0)
 
-/** Returns a share of at most 1: emails sent in one period may bounce in the next. */
-export const share = (part: number, whole: number): number | null =>
+/** Returns a share of at most 1. Emails that were sent in one period may bounce in the next. */
+export const computeShare = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.min(1, part / whole)
 
 /**
- * Above these rates, mailbox providers start to reject mail or file it as spam. The bounce rate is a common limit; the
- * complaint rate is Gmail's and Yahoo's.
+ * Rates above which mailbox providers start to reject mail or file it as spam. The bounce rate is a common limit; the
+ * complaint rates are those of Gmail and Yahoo.
  */
 const BOUNCES_BAD = 0.04
 const COMPLAINTS_WARNING = 0.001
@@ -73,17 +73,17 @@ export interface Total {
   count: number
   /** The rate; null if there is none. */
   rate: number | null
-  /** Unit of the number, or the whole of the rate. */
+  /** Unit of the number, or what the rate is a share of. */
   of: string
   /** Whether the rate exceeds a limit. */
   over: 'no' | 'warning' | 'bad'
 }
 
 /** Returns the headline numbers, which count recipients. */
-export function totalsOf(counts: Counts): Total[] {
+export function computeTotals(counts: Counts): Total[] {
   const { delivered = 0, bounced = 0, complained = 0 } = counts
-  const sent = handled(counts)
-  const [bounces, complaints] = [share(bounced, sent), share(complained, delivered)]
+  const sent = countSentOrFinal(counts)
+  const [bounces, complaints] = [computeShare(bounced, sent), computeShare(complained, delivered)]
   const over = (rate: number | null, warning: number, bad: number): Total['over'] =>
     rate === null || rate < warning ? 'no' : rate < bad ? 'warning' : 'bad'
   const total = (event: Total['event'], count: number, rate: number | null, of: string): Total => ({
@@ -95,7 +95,7 @@ export function totalsOf(counts: Counts): Total[] {
   })
   return [
     total('sent', sent, null, 'recipients'),
-    total('delivered', delivered, share(delivered, sent), 'of sent'),
+    total('delivered', delivered, computeShare(delivered, sent), 'of sent'),
     { ...total('bounced', bounced, bounces, 'of sent'), over: over(bounces, BOUNCES_BAD, BOUNCES_BAD) },
     {
       ...total('complained', complained, complaints, 'of delivered'),
@@ -119,7 +119,7 @@ export const MEASURES: readonly Measure[] = [
     share: true,
     event: 'bounced',
     words: 'of sent',
-    of: (counts) => share(counts.bounced ?? 0, handled(counts)),
+    of: (counts) => computeShare(counts.bounced ?? 0, countSentOrFinal(counts)),
     limits: [{ at: BOUNCES_BAD, words: '4%: providers start to reject' }],
   },
   {
@@ -129,7 +129,7 @@ export const MEASURES: readonly Measure[] = [
     share: true,
     event: 'complained',
     words: 'of delivered',
-    of: (counts) => share(counts.complained ?? 0, counts.delivered ?? 0),
+    of: (counts) => computeShare(counts.complained ?? 0, counts.delivered ?? 0),
     limits: [
       { at: COMPLAINTS_WARNING, words: '0.1%: stay below' },
       { at: COMPLAINTS_BAD, words: '0.3%: mail goes to junk' },
@@ -143,16 +143,16 @@ const [WHOLE, TENTHS, HUNDREDTHS] = [0, 1, 2].map(
 ) as [Intl.NumberFormat, Intl.NumberFormat, Intl.NumberFormat]
 
 /** Formats a number with thousands separators, or a share in percent. */
-export function figure(value: number | null, asShare: boolean): string {
+export function formatFigure(value: number | null, asShare: boolean): string {
   if (value === null) return '–'
   if (!asShare) return WHOLE.format(value)
   return `${(value < 0.01 ? HUNDREDTHS : TENTHS).format(value * 100)}%`
 }
 
 /** Compares a number with the previous period: `↑ 19% vs. 821`. */
-export function compared(now: number | null, before: number | null, asShare: boolean): string {
+export function formatComparison(now: number | null, before: number | null, asShare: boolean): string {
   if (now === null || before === null) return before === null ? 'no previous data' : 'none'
-  const was = figure(before, asShare)
+  const was = formatFigure(before, asShare)
   if (now === before) return `same as previous period (${was})`
   if (before === 0 && !asShare) return 'none in the previous period'
   const arrow = now > before ? '↑' : '↓'
@@ -166,8 +166,8 @@ export function compared(now: number | null, before: number | null, asShare: boo
   return `${arrow} ${percent < 1 ? 'under 1' : percent}% vs. ${was}`
 }
 
-/** Filters of the page. */
-export interface Narrowed {
+/** Filters of the metrics page. */
+export interface PageFilters {
   domain?: string | null
   provider?: string | null
   tag?: string | null
@@ -175,8 +175,8 @@ export interface Narrowed {
   bounce?: string | null
 }
 
-/** Returns the URL of the emails with an `event` in a period: exactly those that were counted. */
-export function emailsOf(event: string, span: { start: number; end: number }, of: Narrowed): string {
+/** Returns the URL of exactly the emails whose `event` was counted in a period. */
+export function getEmailsUrl(event: string, span: { start: number; end: number }, of: PageFilters): string {
   const iso = (at: number) => new Date(at).toISOString().replace(/:00\.000Z$/, 'Z')
   const words = [
     { key: 'event', value: event },
@@ -185,7 +185,7 @@ export function emailsOf(event: string, span: { start: number; end: number }, of
       of[key] ? [{ key, value: of[key] }] : [],
     ),
   ]
-  return `/emails?${new URLSearchParams({ q: words.map(written).join(' ') })}`
+  return `/emails?${new URLSearchParams({ q: words.map(formatToken).join(' ') })}`
 }
 
 /** Labels of bounce categories. */
@@ -205,20 +205,23 @@ const CATEGORY_WORDS: Record<string, string> = {
 }
 
 /** Returns the label of a row of a breakdown. */
-export function nameOf(by: MetricsBreakdown['by'], row: MetricsBreakdown['data'][number]): string {
+export function getRowLabel(by: MetricsBreakdown['by'], row: MetricsBreakdown['data'][number]): string {
   const { value, name } = row
   if (value === null) return 'All others'
   if (by === 'bounce_category') return CATEGORY_WORDS[value] ?? value
   if (by === 'tag') return value.replace(':', ': ').replace(/: $/, ': (empty)')
-  if (by === 'domain' && name !== null) return withUnicodeDomains(name)
+  if (by === 'domain' && name !== null) return toUnicodeDomains(name)
   if (by === 'broadcast') return name ?? 'Deleted broadcast'
   if (by === 'domain') return value === '' ? 'Reports from this server' : 'Deleted domain'
   if (value === '') return 'Unknown'
   return name ?? (value.startsWith('?') ? `${value.slice(1)} (never looked up)` : value)
 }
 
-/** Returns the numbers of the page as CSV (RFC 4180): one line per period, with the previous period beside it. */
-export function metricsCsv(now: MetricsBreakdown, before: MetricsBreakdown): string {
+/**
+ * Returns the numbers of the page as CSV (RFC 4180): one line per period, with the same period of the previous range beside
+ * it.
+ */
+export function formatMetricsCsv(now: MetricsBreakdown, before: MetricsBreakdown): string {
   const { metrics } = now
   const head = ['period', ...metrics, 'period_before', ...metrics.map((name) => `${name}_before`)]
   const lines = now.data.map((row, i) => {
@@ -235,11 +238,11 @@ const field = (value: string | number): string =>
 const csvOf = (lines: readonly (readonly (string | number | null)[])[]): string =>
   lines.map((line) => `${line.map((value) => field(value ?? '')).join(',')}\r\n`).join('')
 
-/** Returns a breakdown as CSV, one line per row, with the labels of the page. */
-export function breakdownCsv({ by, metrics, data }: MetricsBreakdown): string {
+/** Returns a breakdown as CSV, one line per row, with the labels that the page shows. */
+export function formatBreakdownCsv({ by, metrics, data }: MetricsBreakdown): string {
   const lines = data.map((row) => [
     row.value,
-    nameOf(by, row),
+    getRowLabel(by, row),
     ...metrics.map((name) => row.counts[name] ?? ''),
   ])
   return csvOf([[by, 'name', ...metrics], ...lines])

@@ -2,17 +2,17 @@ import type { Attachment } from 'postal-mime'
 
 /** A parsed message. Only this file uses the MIME parser, which is loaded on demand. */
 
-export interface Opened {
-  /** In the order of the message; values are unfolded and decoded (RFC 2047). */
+export interface ParsedMessage {
+  /** Header fields in the order of the message; values are unfolded and decoded (RFC 2047). */
   headers: { name: string; value: string }[]
   /** Inline parts by Content-ID, as `data:` URLs. */
   inline: Map<string, string>
-  /** HTML of the sent message; null if there is none. */
+  /** HTML of the message; null if there is none. */
   html: string | null
 }
 
-/** Parses a message. Rejects if the source isn't one. */
-export async function openMessage(source: Uint8Array | string): Promise<Opened> {
+/** Parses a message. Rejects if the source isn't a message. */
+export async function parseMessage(source: Uint8Array | string): Promise<ParsedMessage> {
   const { default: PostalMime, decodeWords } = await import('postal-mime')
   const parsed = await PostalMime.parse(source, { attachmentEncoding: 'base64' })
   return {

@@ -1,13 +1,13 @@
-/** The health indicator: the worse of readiness and the checks. Pure. */
-import type { Doctor } from '../../../appliance/api/doctor.ts'
+/** The health indicator shows the worse of the server's readiness and its checks. Pure. */
+import type { DoctorReport } from '../../../appliance/api/doctor.ts'
 import type { Health } from '../../../appliance/api/health.ts'
 
-export interface NodeLook {
+export interface NodeBadge {
   /** Tone of the indicator; `none` if the health isn't known yet. */
   tone: 'good' | 'warn' | 'bad' | 'none'
   /** A sentence. */
   words: string
-  /** Description of the problem in one line, beside the indicator; null for none. */
+  /** One-line description of the problem, shown beside the indicator; null if there is none. */
   problem: string | null
 }
 
@@ -16,12 +16,12 @@ interface Known {
   /** The reason why the server couldn't be reached; null if there is none. */
   error: string | null
   /** The latest findings; undefined if unknown or not visible to this team. */
-  doctor: Doctor | undefined
+  doctor: DoctorReport | undefined
 }
 
 const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text
 
-export function nodeLook({ health, error, doctor }: Known): NodeLook {
+export function getNodeBadge({ health, error, doctor }: Known): NodeBadge {
   if (error !== null)
     return { tone: 'bad', words: `No response: ${error}`, problem: 'No response from the server' }
   if (!health) return { tone: 'none', words: 'Checking the server…', problem: null }

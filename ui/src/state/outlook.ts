@@ -1,19 +1,19 @@
 /** Describes what happens next to a delivery, or why nothing does. Pure. */
 import type { Delivery } from '../../../appliance/api/timeline.ts'
-import { duration, instant, span } from './time.ts'
+import { formatDuration, parseInstant, formatSpan } from './time.ts'
 
-export interface Outlook {
+export interface DeliveryOutlook {
   final: boolean
   title: string
   detail: string
-  /** Next attempt and expiry, in Unix milliseconds. */
+  /** Times of the next attempt and of expiry, in Unix milliseconds; null if there is none. */
   next: number | null
   givenUp: number | null
 }
 
 type Ending = [title: string, detail: string]
 
-/** Reasons why a bounce without a remote reply is permanent, by Posthaste's enhanced status code (RFC 3463). */
+/** Reasons for bounces without a remote reply, by Posthaste's enhanced status code (RFC 3463). */
 const NOBODY_ASKED: Record<string, string> = {
   '5.1.2': 'The recipient’s domain does not exist, so no mail server was contacted.',
   '5.1.3': 'The recipient’s address cannot be used in SMTP, so the message was not sent.',
@@ -34,7 +34,7 @@ function bounced({ cause }: Delivery): Ending {
   return ['Final status: undeliverable', `${host} does not support a feature that this message requires.`]
 }
 
-/** The last problem of an expired delivery. */
+/** Descriptions of the last problem of an expired delivery, by category. */
 const LAST_PROBLEM: Partial<Record<string, string>> = {
   dns: 'The domain’s DNS records could not be looked up in time.',
   network: 'The recipient’s mail servers could not be reached in time.',
@@ -81,8 +81,8 @@ function ending(delivery: Delivery): Ending {
   }
 }
 
-/** Returns the `Outlook` of a delivery. */
-export function outlook(delivery: Delivery, now: number): Outlook {
+/** Returns the `DeliveryOutlook` of a delivery. */
+export function describeOutlook(delivery: Delivery, now: number): DeliveryOutlook {
   const { state } = delivery
   if (state === 'held') {
     const detail = 'An operator is holding this delivery. It stays in the queue until it is released.'
@@ -92,33 +92,36 @@ export function outlook(delivery: Delivery, now: number): Outlook {
     const [title, detail] = ending(delivery)
     return { final: true, title, detail, next: null, givenUp: null }
   }
-  const next = delivery.next_attempt_at === null ? null : instant(delivery.next_attempt_at)
-  const givenUp = delivery.expires_at === null ? null : instant(delivery.expires_at)
+  const next = delivery.next_attempt_at === null ? null : parseInstant(delivery.next_attempt_at)
+  const givenUp = delivery.expires_at === null ? null : parseInstant(delivery.expires_at)
   const which = delivery.attempts === 0 ? 'First' : 'Next'
-  const when = next === null || next <= now + 1000 ? 'is due now' : `in ${span(next - now)}`
-  return { final: false, title: `${which} attempt ${when}`, detail: whyWaiting(delivery), next, givenUp }
+  const when = next === null || next <= now + 1000 ? 'is due now' : `in ${formatSpan(next - now)}`
+  return { final: false, title: `${which} attempt ${when}`, detail: explainWait(delivery), next, givenUp }
 }
 
 /**
  * Explains the state of a delivery, with the reply code at the end of the first sentence: `Gmail asked us to slow down
  * (421 4.7.28).`
  */
-export function withCode({ note, reply }: Pick<NonNullable<Delivery['cause']>, 'note' | 'reply'>): string {
+export function addReplyCode({
+  note,
+  reply,
+}: Pick<NonNullable<Delivery['cause']>, 'note' | 'reply'>): string {
   if (reply === null || note.includes(String(reply.code))) return note
   const code = [reply.code, reply.enhanced].filter((part) => part !== null).join(' ')
   return note.replace(/\.(?=\s|$)|$/, (end) => ` (${code})${end}`)
 }
 
 /**
- * Explains why a delivery is queued; empty if the time of the next attempt is sufficient. Omits the number and time of
- * the next attempt, which are shown separately, and the last attempt's reason if the text already contains it.
+ * Explains why a delivery is queued; empty if the time of the next attempt says enough. Omits the number and time of the
+ * next attempt, which are shown separately, and doesn't repeat the last attempt's reason if the text already contains it.
  */
-export function whyWaiting(delivery: Delivery): string {
+export function explainWait(delivery: Delivery): string {
   const cause = delivery.state === 'held' ? null : delivery.cause
   const why = delivery.waiting?.why ?? ''
   if (cause === null) return why === '' ? '' : sentence(why)
-  const because = sentence(withCode(cause))
-  // The reason in the text has no full stop.
+  const because = sentence(addReplyCode(cause))
+  // The reason in `why` has no full stop.
   return why === '' || why.endsWith(`: ${cause.note.replace(/\.$/, '')}`)
     ? because
     : `${because} ${sentence(why)}`
@@ -131,12 +134,13 @@ function sentence(text: string): string {
   return begun.endsWith('.') ? begun : `${begun}.`
 }
 
-/** Summarizes a delivery in a few words, for the heading of its timeline. */
-export function summary(delivery: Delivery, now: number): string {
+/** Summarizes a delivery in a few words for the heading of its timeline. */
+export function summarizeDelivery(delivery: Delivery, now: number): string {
   const attempts = delivery.attempts === 1 ? '1 attempt' : `${delivery.attempts} attempts`
-  const took = instant(delivery.updated_at) - instant(delivery.created_at)
-  if (delivery.state === 'delivered') return `after ${duration(took)}, ${attempts}`
-  const { title, final } = outlook(delivery, now)
-  if (final) return delivery.attempts === 0 ? 'no attempt was made' : `after ${duration(took)}, ${attempts}`
+  const took = parseInstant(delivery.updated_at) - parseInstant(delivery.created_at)
+  if (delivery.state === 'delivered') return `after ${formatDuration(took)}, ${attempts}`
+  const { title, final } = describeOutlook(delivery, now)
+  if (final)
+    return delivery.attempts === 0 ? 'no attempt was made' : `after ${formatDuration(took)}, ${attempts}`
   return delivery.attempts === 0 ? title : `${title}, ${attempts} so far`
 }

@@ -1,5 +1,5 @@
 import { IMAGE_TYPES } from '../../../appliance/mail/image.ts'
-import { readImage } from '../api/images.ts'
+import { loadImage } from '../api/images.ts'
 
 /** Matches image URLs of this server, with any host name. */
 const OWN = new RegExp(
@@ -7,11 +7,11 @@ const OWN = new RegExp(
   'g',
 )
 
-/** Returns the path of an image of this server, which the dashboard may show; null for other images. */
-export const ownImage = (src: string): string | null => [...src.matchAll(OWN)][0]?.[1] ?? null
+/** Returns the path of an image on this server, which the dashboard may show; null for other images. */
+export const getServerImagePath = (src: string): string | null => [...src.matchAll(OWN)][0]?.[1] ?? null
 
 /**
- * Embeds images of this server in HTML for a preview, which can't load anything.
+ * Embeds this server's images in HTML for a preview, which can't load anything.
  * @param html a reactive getter
  */
 export function embedServerImages(html: () => string): { readonly html: string } {
@@ -21,7 +21,7 @@ export function embedServerImages(html: () => string): { readonly html: string }
     for (const [, path] of html().matchAll(OWN)) {
       if (path === undefined || asked.has(path)) continue
       asked.add(path)
-      readImage(path).then(
+      loadImage(path).then(
         (url) => (read = new Map(read).set(path, url)),
         // Readers of the email can't see the image either, so the preview shows a gap.
         () => undefined,

@@ -1,4 +1,4 @@
-/** The first requests of pages, by address, so that they can be preloaded. The pages use the same keys. */
+/** The first requests of each page, by address, used to preload them. The cache keys are the same as in the pages. */
 import {
   getDomain,
   getEmail,
@@ -10,28 +10,28 @@ import {
   listWebhooks,
 } from '../api/calls.ts'
 import { listEmailSuppressions, searchEmails } from '../api/emails.ts'
-import { breakDown } from '../api/metrics.ts'
-import type { Read } from './ahead.ts'
+import { getMetricsBreakdown } from '../api/metrics.ts'
+import type { PreloadRequest } from './ahead.ts'
 import { clock } from './clock.svelte.ts'
-import { PART } from './email-rows.ts'
-import { aboutOf, byIn, questionOf, readCharts } from './metrics-read.ts'
-import { spanOf } from './metrics-range.ts'
+import { CHUNK_ROWS } from './email-rows.ts'
+import { getCacheKey, parseDimension, buildMetricsQuery, loadCharts } from './metrics-read.ts'
+import { computeSpan } from './metrics-range.ts'
 import { utc } from './remembered.svelte.ts'
 
-type Reads = (query: URLSearchParams, id: string) => Read[]
+type Reads = (query: URLSearchParams, id: string) => PreloadRequest[]
 
 /** Loads the newest emails. Searches aren't preloaded: the page reports their errors. */
-export const emails: Reads = (query) =>
+export const emailListReads: Reads = (query) =>
   query.has('q')
     ? []
     : [
         {
           key: `emails ${utc.value} `,
-          load: () => searchEmails({}, null, PART, new AbortController().signal),
+          load: () => searchEmails({}, null, CHUNK_ROWS, new AbortController().signal),
         },
       ]
 
-export const email: Reads = (_query, id) => [
+export const emailReads: Reads = (_query, id) => [
   { key: `timeline ${id}`, load: () => getTimeline(id) },
   { key: `email ${id}`, load: () => getEmail(id) },
   { key: `suppressions of ${id}`, load: () => listEmailSuppressions(id) },
@@ -42,35 +42,36 @@ const after = <T>(first: Promise<unknown>, act: () => Promise<T>): Promise<T> =>
   first.catch(() => undefined).then(act)
 
 /**
- * Loads the charts, then the table below them, so that the server answers in the order shown. The filter's domains
- * aren't preloaded: for large teams they are the longest response.
+ * Loads the charts, then the table below them, so that the server responds in the order shown. Doesn't preload the domains
+ * of the filter: for large teams they are the largest response.
  */
-export const metrics: Reads = (query) => {
+export const metricsReads: Reads = (query) => {
   const [now, value] = [clock.now, (name: string) => query.get(name)]
   const asked = { range: value('range'), from: value('from'), to: value('to') }
-  const span = spanOf(asked, now - (now % 60_000), utc.value)
+  const span = computeSpan(asked, now - (now % 60_000), utc.value)
   if (typeof span === 'string') return []
   const of = { domain: value('domain'), provider: value('provider'), utc: utc.value }
-  const [about, by] = [aboutOf(span, of), byIn(query)]
+  const [about, by] = [getCacheKey(span, of), parseDimension(query)]
   let charts: Promise<unknown> = Promise.resolve()
   return [
-    { key: `metrics ${about}`, load: () => (charts = readCharts(span, of, now)) },
+    { key: `metrics ${about}`, load: () => (charts = loadCharts(span, of, now)) },
     {
       key: `breakdown ${by} ${about}`,
-      load: () => after(charts, () => breakDown({ ...questionOf(span, of, now, 'now'), by })),
+      load: () =>
+        after(charts, () => getMetricsBreakdown({ ...buildMetricsQuery(span, of, now, 'now'), by })),
     },
   ]
 }
 
-export const domains: Reads = () => [{ key: 'domains', load: () => listDomains() }]
+export const domainListReads: Reads = () => [{ key: 'domains', load: () => listDomains() }]
 
-export const domain: Reads = (_query, id) => [{ key: `domain ${id}`, load: () => getDomain(id) }]
+export const domainReads: Reads = (_query, id) => [{ key: `domain ${id}`, load: () => getDomain(id) }]
 
-export const log: Reads = (_query, id) => [{ key: `log ${id}`, load: () => getLog(id) }]
+export const logReads: Reads = (_query, id) => [{ key: `log ${id}`, load: () => getLog(id) }]
 
-export const apiKeys: Reads = () => [{ key: 'api-keys', load: () => listApiKeys() }]
+export const apiKeyReads: Reads = () => [{ key: 'api-keys', load: () => listApiKeys() }]
 
-export const webhooks: Reads = () => [{ key: 'webhooks', load: () => listWebhooks() }]
+export const webhookReads: Reads = () => [{ key: 'webhooks', load: () => listWebhooks() }]
 
 /** Loads the messages in the sandbox. */
-export const inbox: Reads = () => [{ key: 'inbox', load: () => listSandboxMessages() }]
+export const inboxReads: Reads = () => [{ key: 'inbox', load: () => listSandboxMessages() }]

@@ -1,9 +1,9 @@
 import { tick, type Component } from 'svelte'
 import type { Session } from '../../../appliance/api/session.ts'
-import { isAsking } from '../api/client.ts'
-import { readAhead, type Read } from './ahead.ts'
+import { isRequestInProgress } from '../api/client.ts'
+import { preload, type PreloadRequest } from './ahead.ts'
 import * as reads from './page-reads.ts'
-import { match, restore, router, whenApproached, whenGoing, whenRested } from './router.svelte.ts'
+import { matchPath, restoreScroll, router, onLinkApproach, onNavigate, onLinkRest } from './router.svelte.ts'
 
 /** Props that every page receives. */
 export interface PageProps {
@@ -18,21 +18,21 @@ type PageComponent = Component<PageProps> | Component<Record<string, never>>
 
 /** A page and its path. Each page is a separate script, loaded on demand. */
 export interface Page {
-  /** Its path. `:id` and `:within` match any segment. */
+  /** The page's path. `:id` and `:within` match any segment. */
   readonly pattern: string
   readonly load: () => Promise<{ default: PageComponent }>
-  /** Only in the sandbox. */
+  /** Whether the page exists only in the sandbox. */
   readonly sandbox?: true
-  /** The page's first requests, preloaded when someone is about to open it. */
-  readonly reads?: (query: URLSearchParams, id: string) => Read[]
+  /** Returns the page's first requests, which are preloaded when someone is about to open it. */
+  readonly reads?: (query: URLSearchParams, id: string) => PreloadRequest[]
   /** Whether the page is rarely used, and therefore not preloaded in the background. */
   readonly rare?: true
 }
 
 /** Pages with the navigation rail, for signed-in people. */
 const PAGES: readonly Page[] = [
-  { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: reads.emails },
-  { pattern: '/emails/:id', load: () => import('../pages/Email.svelte'), reads: reads.email },
+  { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: reads.emailListReads },
+  { pattern: '/emails/:id', load: () => import('../pages/Email.svelte'), reads: reads.emailReads },
   { pattern: '/inbound', load: () => import('../pages/Inbound.svelte') },
   { pattern: '/inbound/:id', load: () => import('../pages/InboundEmail.svelte') },
   { pattern: '/audience/:id', load: () => import('../pages/Audience.svelte') },
@@ -54,21 +54,21 @@ const PAGES: readonly Page[] = [
     load: () => import('../pages/AutomationRun.svelte'),
     rare: true,
   },
-  { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: reads.metrics },
+  { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: reads.metricsReads },
   { pattern: '/alerts', load: () => import('../pages/Alerts.svelte') },
   { pattern: '/queue', load: () => import('../pages/Queue.svelte') },
   { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },
   { pattern: '/sources/:id', load: () => import('../pages/SourceReputation.svelte'), rare: true },
-  { pattern: '/domains', load: () => import('../pages/Domains.svelte'), reads: reads.domains },
-  { pattern: '/domains/:id', load: () => import('../pages/Domain.svelte'), reads: reads.domain },
+  { pattern: '/domains', load: () => import('../pages/Domains.svelte'), reads: reads.domainListReads },
+  { pattern: '/domains/:id', load: () => import('../pages/Domain.svelte'), reads: reads.domainReads },
   { pattern: '/domains/:within/reports/:id', load: () => import('../pages/DomainReport.svelte') },
   { pattern: '/logs', load: () => import('../pages/Logs.svelte') },
-  { pattern: '/logs/:id', load: () => import('../pages/Log.svelte'), reads: reads.log },
-  { pattern: '/api-keys', load: () => import('../pages/ApiKeys.svelte'), reads: reads.apiKeys },
+  { pattern: '/logs/:id', load: () => import('../pages/Log.svelte'), reads: reads.logReads },
+  { pattern: '/api-keys', load: () => import('../pages/ApiKeys.svelte'), reads: reads.apiKeyReads },
   { pattern: '/suppressions', load: () => import('../pages/Suppressions.svelte') },
-  { pattern: '/webhooks', load: () => import('../pages/Webhooks.svelte'), reads: reads.webhooks },
+  { pattern: '/webhooks', load: () => import('../pages/Webhooks.svelte'), reads: reads.webhookReads },
   { pattern: '/webhooks/:id', load: () => import('../pages/Webhook.svelte') },
-  { pattern: '/inbox', load: () => import('../pages/Inbox.svelte'), reads: reads.inbox, sandbox: true },
+  { pattern: '/inbox', load: () => import('../pages/Inbox.svelte'), reads: reads.inboxReads, sandbox: true },
   { pattern: '/inbox/:id', load: () => import('../pages/InboxMessage.svelte'), sandbox: true },
   { pattern: '/account', load: () => import('../pages/Account.svelte') },
   { pattern: '/settings/:id', load: () => import('../pages/Settings.svelte') },
@@ -83,13 +83,13 @@ const MOVED: Readonly<Record<string, string>> = {
 }
 
 /** Returns the new path of a moved page. */
-export const movedTo = (path: string): string | undefined =>
+export const getNewPath = (path: string): string | undefined =>
   Object.hasOwn(MOVED, path) ? MOVED[path] : undefined
 
 /** Returns the page at `path`, with the values of `:id` and `:within`. */
-export function pageAt(path: string): { page: Page | undefined; id: string; within: string } {
+export function findPage(path: string): { page: Page | undefined; id: string; within: string } {
   for (const page of PAGES) {
-    const found = match(page.pattern, path)
+    const found = matchPath(page.pattern, path)
     if (found) return { page, id: found.id ?? '', within: found.within ?? '' }
   }
   return { page: undefined, id: '', within: '' }
@@ -100,24 +100,24 @@ type Loaded = Component<PageProps>
 let loaded = $state.raw<ReadonlyMap<Page, Loaded>>(new Map())
 let failed = $state.raw<{ page: Page; why: string } | null>(null)
 
-/** Returns the component of a loaded page synchronously, so that "Back" restores the page at once. */
-export const component = (page: Page): Loaded | undefined => loaded.get(page)
+/** Returns the component of a page if it is loaded. Synchronous, so that "Back" restores the page at once. */
+export const getLoadedComponent = (page: Page): Loaded | undefined => loaded.get(page)
 
 /** Returns why a page couldn't be loaded; null while it is loading. */
-export const whyNot = (page: Page): string | null => (failed?.page === page ? failed.why : null)
+export const getLoadError = (page: Page): string | null => (failed?.page === page ? failed.why : null)
 
-/** Stores a loaded page. Pages without props ignore those that they receive. */
+/** Stores a loaded page. Pages that declare no props ignore the ones passed to them. */
 const keep = (page: Page, made: PageComponent): void =>
   void (loaded = new Map(loaded).set(page, made as Loaded))
 
-/** Loads a page and its first data, unless it is loaded. `whyNot` returns the error. */
-export async function fetchPage(page: Page, id: string): Promise<void> {
+/** Loads a page and its first data, unless it is loaded. On failure, `getLoadError` returns the reason. */
+export async function loadPage(page: Page, id: string): Promise<void> {
   if (loaded.has(page)) return
   failed = null
-  readAhead(page.reads?.(router.query, id) ?? [])
+  preload(page.reads?.(router.query, id) ?? [])
   try {
     keep(page, (await page.load()).default)
-    void tick().then(restore)
+    void tick().then(restoreScroll)
   } catch (reason) {
     failed = { page, why: reason instanceof Error ? reason.message : String(reason) }
   }
@@ -135,23 +135,25 @@ function fetchQuietly(page: Page): Promise<boolean> {
 }
 
 /**
- * Starts to preload the script of a page when the pointer or the focus reaches a link to it, and its data when they
- * rest there.
+ * Starts to preload a page's script when the pointer or focus reaches a link to it, and its data when the pointer or focus
+ * rests there.
  */
 function fetchApproached(): void {
-  whenApproached((path) => {
-    const { page } = pageAt(path)
+  onLinkApproach((path) => {
+    const { page } = findPage(path)
     if (page && !loaded.has(page)) void fetchQuietly(page)
   })
-  whenRested(fetchFor)
+  onLinkRest(fetchFor)
 }
 
-/** Preloads script and data of a page that is about to open, at the latest when a link is pressed, before the click. */
+/**
+ * Preloads the script and data of a page that is about to open, at the latest when its link is pressed, before the click.
+ */
 function fetchFor(path: string, query: URLSearchParams): void {
-  const { page, id } = pageAt(path)
+  const { page, id } = findPage(path)
   if (!page) return
   if (!loaded.has(page)) void fetchQuietly(page)
-  readAhead(page.reads?.(query, id) ?? [])
+  preload(page.reads?.(query, id) ?? [])
 }
 
 /**
@@ -166,21 +168,21 @@ let begun = false
 /** Whether the browser is set to save data. */
 const sparing = () => (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true
 
-/** Calls `act` once a page has loaded with its data, or failed, so that the visible page loads first. */
+/** Calls `act` when the visible page has loaded its data, or after `REST_AFTER`, so that the visible page loads first. */
 function whenThere(act: () => void): void {
   const latest = performance.now() + REST_AFTER
   const look = () => {
-    if ((loaded.size > 0 && !isAsking()) || performance.now() > latest) act()
+    if ((loaded.size > 0 && !isRequestInProgress()) || performance.now() > latest) act()
     else setTimeout(() => whenIdle(look), REST_STEP)
   }
   whenIdle(look)
 }
 
 /** Preloads the other pages one by one, so that opening them doesn't wait for the network. Runs once per window. */
-export function fetchTheRest(): void {
+export function preloadOtherPages(): void {
   if (begun) return
   begun = true
-  whenGoing(fetchFor)
+  onNavigate(fetchFor)
   if (sparing()) return
   fetchApproached()
   const rest = PAGES.filter((page) => !page.rare)

@@ -1,5 +1,5 @@
 import type { Resource } from './resource.svelte.ts'
-import { go, router, withQuery } from './router.svelte.ts'
+import { go, router, buildQueryPath } from './router.svelte.ts'
 
 /** The position in a list, from the address bar: after or before the id of a row. */
 export const cursor = {
@@ -21,11 +21,13 @@ export interface Paging {
   readonly newer: string | null
 }
 
-/** Returns the cursors around the page that `list` shows. The first page has an address without a cursor. */
+/**
+ * Returns the cursors of the pages before and after the one that `list` shows. The address of the first page has no cursor.
+ */
 export function paging(list: Resource<{ data: { id: string }[]; has_more: boolean }>): Paging {
   $effect(() => {
     if (cursor.before !== null && list.data?.has_more === false)
-      go(withQuery({ before: null, after: null }), { replace: true })
+      go(buildQueryPath({ before: null, after: null }), { replace: true })
   })
   return {
     get older() {

@@ -13,7 +13,7 @@ const isAddress = (hostname: string): boolean => hostname.startsWith('[') || /\.
  * Explains why this page can't use passkeys; null if it can. Browsers bind passkeys to a host name, not to an IP
  * address.
  */
-export function whyNoPasskeys({ hostname, offered }: Surroundings): string | null {
+export function explainNoPasskeys({ hostname, offered }: Surroundings): string | null {
   if (!offered) return 'This browser supports passkeys only over HTTPS.'
   if (isAddress(hostname))
     return `Passkeys need a host name. Open this page by its host name instead of ${hostname}.`

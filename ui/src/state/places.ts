@@ -29,12 +29,12 @@ import type { Session } from '../../../appliance/api/session.ts'
 import { switchTeam } from '../api/teams.ts'
 import { QUEUE_ACTIONS } from './queue.ts'
 import { theme, utc, type Theme } from './remembered.svelte.ts'
-import { auth, changeTeam, depart } from './session.svelte.ts'
-import { openSettings } from './settings.ts'
+import { auth, activateTeam, signOutAndClear } from './session.svelte.ts'
+import { listSettingsTabs } from './settings.ts'
 import { toast } from './toasts.svelte.ts'
 
 /** A page in the navigation, listed by both the rail and the palette. */
-export interface Place {
+export interface NavigationEntry {
   path: string
   label: string
   icon: Component<{ size?: number }>
@@ -42,7 +42,7 @@ export interface Place {
   right?: Session['rights'][number]
 }
 
-const PLACES: readonly Place[] = [
+const PLACES: readonly NavigationEntry[] = [
   { path: '/emails', label: 'Emails', icon: Send },
   { path: '/inbound', label: 'Inbound', icon: MailOpen },
   { path: '/broadcasts', label: 'Broadcasts', icon: Megaphone },
@@ -60,17 +60,22 @@ const PLACES: readonly Place[] = [
   { path: '/settings/team', label: 'Settings', icon: Settings },
 ]
 
-const INBOX: Place = { path: '/inbox', label: 'Inbox', icon: Inbox }
+const INBOX: NavigationEntry = { path: '/inbox', label: 'Inbox', icon: Inbox }
 
-/** Sending IPs, for operators; listed after the suppressions. */
-const SOURCES: Place = { path: '/sources', label: 'IPs', icon: Network }
+/** The page of sending IPs, for operators. Listed after the suppressions. */
+const SOURCES: NavigationEntry = { path: '/sources', label: 'IPs', icon: Network }
 const BEFORE_SOURCES = '/suppressions'
 
 /**
- * Returns the pages in the order of the rail. The sandbox has an additional page, and so has the team that runs the
- * server.
+ * Returns the pages in the order of the rail. The sandbox and the team that runs the server each have an additional page.
  */
-export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: boolean }): readonly Place[] {
+export function listNavigationEntries({
+  sandbox,
+  operator,
+}: {
+  sandbox: boolean
+  operator: boolean
+}): readonly NavigationEntry[] {
   const places = PLACES.flatMap((place) =>
     operator && place.path === BEFORE_SOURCES ? [place, SOURCES] : [place],
   )
@@ -78,7 +83,7 @@ export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: bo
 }
 
 /** Pages below others, in the palette. */
-const WITHIN: readonly Place[] = [
+const WITHIN: readonly NavigationEntry[] = [
   { path: '/audience/segments', label: 'Audience: Segments', icon: Contact },
   { path: '/audience/topics', label: 'Audience: Topics', icon: Contact },
   { path: '/audience/properties', label: 'Audience: Properties', icon: Contact },
@@ -87,7 +92,7 @@ const WITHIN: readonly Place[] = [
 ]
 
 /** Actions that can be started from any page. */
-export const ACTIONS: readonly Place[] = [
+export const ACTIONS: readonly NavigationEntry[] = [
   { path: '/api-keys?new=1', label: 'Create API key', icon: Plus, right: 'keys' },
   { path: '/domains?new=1', label: 'Add domain', icon: Plus, right: 'configure' },
   { path: '/webhooks?new=1', label: 'Add webhook', icon: Plus, right: 'configure' },
@@ -102,7 +107,7 @@ export const ACTIONS: readonly Place[] = [
 ]
 
 /** Actions on the queue, shown in the palette only for a search. */
-export const queueActionsOf = (operator: boolean): readonly Place[] =>
+export const listQueueActions = (operator: boolean): readonly NavigationEntry[] =>
   QUEUE_ACTIONS.filter((look) => !look.operator || operator).map(({ action, words }) => ({
     path: `/queue?do=${action}`,
     label: `Queue: ${words}…`,
@@ -111,25 +116,29 @@ export const queueActionsOf = (operator: boolean): readonly Place[] =>
   }))
 
 /** An action that runs immediately, on any page. */
-export interface Act {
+export interface PaletteAction {
   label: string
   icon: Component<{ size?: number }>
   act: () => void
 }
 
-const THEMES: readonly [value: Theme, label: string, icon: Act['icon']][] = [
+const THEMES: readonly [value: Theme, label: string, icon: PaletteAction['icon']][] = [
   ['system', 'Theme: system', Monitor],
   ['light', 'Theme: light', Sun],
   ['dark', 'Theme: dark', Moon],
 ]
 
-/** Returns more pages and actions of the palette, without settings that are already active. */
-export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Act)[] {
+/** Returns further pages and actions for the palette, without settings that are already active. */
+export function listPaletteActions({
+  onkeys,
+}: {
+  onkeys: () => void
+}): readonly (NavigationEntry | PaletteAction)[] {
   const session = auth.standing.kind === 'in' ? auth.standing.session : null
   const say = (doing: Promise<unknown>) =>
     void doing.catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)))
   return [
-    ...openSettings()
+    ...listSettingsTabs()
       .filter(({ id }) => id !== 'team')
       .map(({ id, label }) => ({ path: `/settings/${id}`, label: `Settings: ${label}`, icon: Settings })),
     ...WITHIN,
@@ -139,7 +148,7 @@ export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Ac
       .map(({ id, name }) => ({
         label: `Switch to team ${name}`,
         icon: Users,
-        act: () => say(switchTeam(id).then(changeTeam)),
+        act: () => say(switchTeam(id).then(activateTeam)),
       })),
     ...THEMES.filter(([value]) => value !== theme.value).map(([value, label, icon]) => ({
       label,
@@ -152,6 +161,6 @@ export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Ac
       act: () => void (utc.value = !utc.value),
     },
     { label: 'Keyboard shortcuts', icon: Keyboard, act: onkeys },
-    { label: 'Sign out', icon: LogOut, act: () => say(depart()) },
+    { label: 'Sign out', icon: LogOut, act: () => say(signOutAndClear()) },
   ]
 }

@@ -1,4 +1,4 @@
-/** Matches rules for narrow screens, which mean that the message adapts by itself. */
+/** Matches media queries for narrow screens. A message that has one adapts to the width by itself. */
 const RESPONSIVE = /@media[^{]*max-(?:device-)?width/i
 const FIXED = /(?<![\w-])(?:min-)?width\s*(?:=\s*["']?|:\s*)(\d{3,4})(?:px)?\s*(?=["';\s>}])/gi
 /** Maximum width in pixels for which a preview is scaled down, and the margin of the page. */

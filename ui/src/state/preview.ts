@@ -1,7 +1,7 @@
 /**
  * Prepares an untrusted message for the preview frame. Four measures isolate it: the frame is sandboxed (no scripts, no
- * forms, a separate origin); the policy below forbids all requests; elements that act without a request (refresh,
- * prefetch, base, frames) are removed; and URLs of remote images are removed.
+ * forms, a separate origin); the policy below forbids all requests; elements that act without a request (refresh, prefetch,
+ * base, frames) are removed; and remote URLs are removed from attributes.
  */
 
 /** Must be first in the document: a policy in a meta element applies only to what follows it (CSP3 §3.3). */
@@ -9,7 +9,7 @@ const POLICY = "default-src 'none'; img-src data: cid:; style-src 'unsafe-inline
 
 const ACTIVE = 'script, meta, base, link, iframe, frame, object, embed'
 
-export interface Prepared {
+export interface PreparedPreview {
   document: string
   /** Number of remote resources in the message. */
   remote: number
@@ -18,9 +18,14 @@ export interface Prepared {
 }
 
 /**
- * Makes `html` safe to show. `inline` has the images of `cid:` URLs; `dark` shows it as in a mail client in dark mode.
+ * Makes `html` safe to show. `inline` maps Content-IDs to images for `cid:` URLs; `dark` shows the message as a mail client
+ * in dark mode would.
  */
-export function prepare(html: string, inline: ReadonlyMap<string, string>, dark = false): Prepared {
+export function preparePreview(
+  html: string,
+  inline: ReadonlyMap<string, string>,
+  dark = false,
+): PreparedPreview {
   const message = new DOMParser().parseFromString(html, 'text/html')
   const [remote, colours] = [unload(message), coloursIn(message)]
   for (const element of message.querySelectorAll(ACTIVE)) element.remove()
@@ -46,10 +51,10 @@ const COLOUR = /(^|[\s;{])(background|background-color|color)\s*:/i
 const COLOURED = '[bgcolor], [background], body[text], font[color]'
 
 /**
- * Returns which colors a message sets, without rendering it. Mail clients in dark mode change only the colors that a
+ * Returns which colors a message sets, without rendering it. In dark mode, mail clients change only the colors that a
  * message doesn't set.
  */
-function coloursIn(message: Document): Prepared['colours'] {
+function coloursIn(message: Document): PreparedPreview['colours'] {
   const css = [...message.querySelectorAll('style, [style]')].map((element) =>
     element.tagName === 'STYLE' ? element.textContent : (element.getAttribute('style') ?? ''),
   )
@@ -63,7 +68,7 @@ function contentId(url: string): string {
   try {
     return decodeURIComponent(url.slice('cid:'.length))
   } catch {
-    // The percent-encoding is malformed, so the URL is used unchanged.
+    // The percent-encoding is malformed, so return the Content-ID without decoding it.
     return url.slice('cid:'.length)
   }
 }
@@ -73,7 +78,7 @@ const FETCHED = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'xlink
 const REMOTE = /(^|[\s,])\s*([a-z][a-z0-9+.-]*:)?\/\//i
 const REMOTE_CSS = /(url\(|@import)\s*["']?\s*(https?:)?\/\//i
 
-/** Removes URLs of remote resources, and counts them. The policy blocks those in style sheets. */
+/** Removes URLs of remote resources from attributes, and counts them. The policy blocks remote URLs in style sheets. */
 function unload(message: Document): number {
   let count = 0
   for (const element of message.querySelectorAll('*')) {

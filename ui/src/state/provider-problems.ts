@@ -1,6 +1,6 @@
 import type { ProviderProblemCode } from '../../../appliance/api/identities.ts'
 
-/** Messages for people who return from an identity provider without being signed in. `%` is the provider's name. */
+/** Messages for people whom an identity provider sent back without a sign-in. `%` is the provider's name. */
 const WORDS: Record<ProviderProblemCode, string> = {
   denied: 'You didn’t approve the request at %, so nothing changed.',
   unreachable: '% isn’t responding. Try again in a minute, or sign in another way.',
@@ -20,8 +20,8 @@ const WORDS: Record<ProviderProblemCode, string> = {
   no_team: 'You’re no longer a member of any team here. Ask for an invitation.',
 }
 
-/** Returns the message for `problem` in the address; null for an unknown code. */
-export function providerProblem(code: string | null, provider: string): string | null {
+/** Returns the message for the `problem` code in the address; null for an unknown code. */
+export function getProviderProblemMessage(code: string | null, provider: string): string | null {
   if (code === null || !Object.hasOwn(WORDS, code)) return null
   return WORDS[code as ProviderProblemCode].replaceAll('%', provider)
 }

@@ -1,6 +1,6 @@
 import type { QueueConditions } from '../../../appliance/api/queue.ts'
 import type { QueueChange } from '../../../appliance/api/queue-changes.ts'
-import { span } from './time.ts'
+import { formatSpan } from './time.ts'
 
 /** An action on queued deliveries. */
 export type QueueAction = QueueChange['action']
@@ -29,27 +29,29 @@ type Condition = keyof typeof CONDITIONS
 const WITH_FIELD: readonly string[] = ['team_id', 'domain', 'provider', 'state', 'reply']
 
 /** Returns the filters in the address. */
-export function conditionsIn(query: URLSearchParams): QueueConditions {
+export function parseQueueConditions(query: URLSearchParams): QueueConditions {
   const given = Object.keys(CONDITIONS).map((name) => [name, query.get(name) ?? ''] as const)
   return Object.fromEntries(given.filter(([, value]) => value !== ''))
 }
 
-/** Returns filters without a field, as removable chips. */
-export const chipsOf = (conditions: QueueConditions): { name: string; words: string; value: string }[] =>
+/** Returns the filters that have no field, as removable chips. */
+export const listFilterChips = (
+  conditions: QueueConditions,
+): { name: string; words: string; value: string }[] =>
   Object.entries(conditions)
     .filter(([name]) => !WITH_FIELD.includes(name))
     .map(([name, value]) => ({ name, words: CONDITIONS[name as Condition], value }))
 
 /** Whether these filters can apply to new mail, which has no age, reply or attempt yet. */
-export const canHoldNew = (conditions: QueueConditions): boolean =>
+export const canHoldNewMail = (conditions: QueueConditions): boolean =>
   Object.keys(conditions).every((name) => ['team_id', 'domain', 'provider', 'tag'].includes(name))
 
 /** Whether the filters match all mail of the team. The team filter doesn't count. */
-export const isEverything = ({ team_id: _team, ...others }: QueueConditions): boolean =>
+export const matchesEverything = ({ team_id: _team, ...others }: QueueConditions): boolean =>
   Object.keys(others).length === 0
 
-/** Labels of an action. `final`: can't be undone. `undo`: can be undone. */
-export interface QueueActionLook {
+/** Labels of a queue action. `final`: it can't be undone. `undo`: it can be undone. */
+export interface QueueActionItem {
   action: QueueAction
   words: string
   /** Title of the confirmation dialog. */
@@ -61,7 +63,7 @@ export interface QueueActionLook {
   operator?: true
 }
 
-export const QUEUE_ACTIONS: readonly QueueActionLook[] = [
+export const QUEUE_ACTIONS: readonly QueueActionItem[] = [
   { action: 'hold', words: 'Hold', question: 'Hold deliveries?', done: 'held', undo: true },
   { action: 'release', words: 'Release', question: 'Release deliveries?', done: 'released', undo: true },
   { action: 'retry', words: 'Retry now', question: 'Retry deliveries now?', done: 'due now' },
@@ -77,15 +79,15 @@ export const QUEUE_ACTIONS: readonly QueueActionLook[] = [
   { action: 'drop', words: 'Drop', question: 'Drop deliveries?', done: 'dropped', final: true },
 ]
 
-/** Whether an audit log entry can be undone: `queue.hold` and others. */
+/** Whether the action of an audit log entry can be undone, such as `queue.hold`. */
 export const isUndoable = (action: string): boolean =>
   QUEUE_ACTIONS.some((look) => look.undo === true && action === `queue.${look.action}`)
 
 /** Formats a number of deliveries: `1 delivery`, `1,204 deliveries`. */
-export const many = (count: number): string =>
+export const formatDeliveryCount = (count: number): string =>
   count === 1 ? '1 delivery' : `${count.toLocaleString('en')} deliveries`
 
-/** A bar of the age chart. */
+/** A bar of the chart of queue ages. */
 export interface AgeBar {
   /** `15 min to 1 h` */
   words: string
@@ -97,7 +99,7 @@ export interface AgeBar {
 }
 
 /** Returns the ages of queued deliveries as bars, youngest first. */
-export function ageBars(
+export function computeAgeBars(
   ages: readonly { from_minutes: number; to_minutes: number | null; count: number }[],
 ): AgeBar[] {
   const most = Math.max(1, ...ages.map(({ count }) => count))
@@ -110,7 +112,7 @@ export function ageBars(
 }
 
 const wordsOfAge = (from: number, to: number | null): string => {
-  const age = (minutes: number) => span(minutes * 60_000)
+  const age = (minutes: number) => formatSpan(minutes * 60_000)
   if (from === 0) return to === null ? 'any age' : `under ${age(to)}`
   return to === null ? `over ${age(from)}` : `${age(from)} to ${age(to)}`
 }

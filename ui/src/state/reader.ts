@@ -2,7 +2,7 @@
 import type { Contact } from '../../../appliance/api/contacts.ts'
 import type { ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
 import {
-  contactValues,
+  createContactValues,
   type MergeKind,
   type MergeValues,
   parseMerge,
@@ -20,8 +20,11 @@ const SOMEBODY: Person = {
 }
 const NOTHING = { text: null, fallback: null, raw: false }
 
-/** Returns the merge values of a contact. @param contact null: a sample contact */
-export function valuesOf(
+/**
+ * Returns the merge values of a contact.
+ * @param contact null for the sample contact
+ */
+export function getContactMergeValues(
   contact: Person | null,
   properties: readonly Pick<ContactPropertySummary, 'key' | 'fallback_value'>[],
 ): MergeValues {
@@ -30,7 +33,7 @@ export function valuesOf(
     typeof value === 'string' || typeof value === 'number' ? [[key, value] as const] : [],
   )
   const known = properties.map(({ key, fallback_value: fallback }) => ({ key, fallback }))
-  const values = contactValues(
+  const values = createContactValues(
     { email, firstName, lastName, properties: Object.fromEntries(given) },
     known,
     '#unsubscribe',
@@ -38,8 +41,8 @@ export function valuesOf(
   return (key) => values(key) ?? NOTHING
 }
 
-/** Fills the merge tags of a source. A source with a syntax error is returned unchanged; saving reports the error. */
-export function readAs(kind: MergeKind, source: string, values: MergeValues): string {
+/** Fills the merge tags of a source. Returns a source with a syntax error unchanged; saving reports the error. */
+export function renderMergeTags(kind: MergeKind, source: string, values: MergeValues): string {
   try {
     return renderMerge(parseMerge(kind, source, kind), values)
   } catch {

@@ -1,4 +1,4 @@
-import { LANGUAGES, WAYS, type Way } from './snippets.ts'
+import { LANGUAGES, SNIPPET_PROTOCOLS, type SnippetProtocol } from './snippets.ts'
 import type { Language } from './smtp-snippets.ts'
 
 /** Preferences stored in this browser, independent of the account. */
@@ -32,7 +32,7 @@ class Remembered<T> {
     try {
       localStorage.setItem(`posthaste.${this.#name}`, JSON.stringify(value))
     } catch {
-      // Storage is disabled or full, so the value is kept only until the page is closed.
+      // Storage is disabled or full, so the value lasts only until the page is closed.
     }
   }
 }
@@ -53,15 +53,17 @@ export const utc = new Remembered<boolean>('utc', false, isBoolean)
 const isTexts = (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 /** Ids of teams whose setup is completed or dismissed. */
-export const setUpOver = new Remembered<readonly string[]>('set-up-over', [], isTexts)
+export const finishedSetupTeams = new Remembered<readonly string[]>('set-up-over', [], isTexts)
 
 /** The language of code snippets. */
-export const language = new Remembered<Language>('language', 'curl', (value) =>
+export const snippetLanguage = new Remembered<Language>('language', 'curl', (value) =>
   LANGUAGES.some(([known]) => known === value),
 )
 
 /** Whether code snippets use the API or SMTP. */
-export const way = new Remembered<Way>('way', 'api', (value) => WAYS.some(([known]) => known === value))
+export const snippetProtocol = new Remembered<SnippetProtocol>('way', 'api', (value) =>
+  SNIPPET_PROTOCOLS.some(([known]) => known === value),
+)
 
 /** Applies the theme to the document; "system" removes the attribute. */
 export function applyTheme(chosen: Theme): void {

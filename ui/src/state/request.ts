@@ -3,29 +3,29 @@
  * Pure.
  */
 import type { Log, LogSummary } from '../../../appliance/api/logs.ts'
-import { envelopeWords } from './envelope.ts'
+import { formatEnvelope } from './envelope.ts'
 
-export interface RequestWords {
+export interface RequestDescription {
   method: string
   words: string
-  /** With its question mark; empty for none. */
+  /** The query with its question mark; empty if there is none. */
   query: string
   /** The port of the SMTP listener; null for HTTP. */
   port: string | null
 }
 
 /** Formats a request in one line. */
-export function requestWords(log: LogSummary): RequestWords {
+export function describeRequest(log: LogSummary): RequestDescription {
   const { method, endpoint, envelope, query } = log
   if (method !== 'SMTP')
     return { method, words: endpoint, query: query === null ? '' : `?${readable(query)}`, port: null }
   const [, port = null, command = endpoint] = /^smtp:\/\/(\d+) (.+)$/s.exec(endpoint) ?? []
   const refusedAtEnvelope = command.startsWith('MAIL FROM') || command.startsWith('RCPT TO')
-  const words = envelope && !refusedAtEnvelope ? envelopeWords(envelope) : (COMMANDS[command] ?? command)
+  const words = envelope && !refusedAtEnvelope ? formatEnvelope(envelope) : (COMMANDS[command] ?? command)
   return { method, words, query: '', port }
 }
 
-/** Explains commands whose name isn't clear. */
+/** Describes commands whose names aren't self-explanatory. */
 const COMMANDS: Record<string, string> = {
   AUTH: 'AUTH, no message',
   MAIL: 'message',
@@ -41,12 +41,15 @@ const readable = (text: string): string => {
   }
 }
 
-/** Returns the parameters of a query, in order. */
-export const parametersOf = (query: string | null): [name: string, value: string][] =>
+/** Returns the parameters of a query in their original order. */
+export const parseParameters = (query: string | null): [name: string, value: string][] =>
   query === null ? [] : [...new URLSearchParams(query)]
 
 /** Returns the SMTP conversation; null for HTTP, or if it isn't stored. */
-export function exchangesOf({ method, response_body: body }: Log): { said: string; reply: string }[] | null {
+export function parseSmtpConversation({
+  method,
+  response_body: body,
+}: Log): { said: string; reply: string }[] | null {
   if (method !== 'SMTP' || body === null || !Array.isArray(body.replies)) return null
   return body.replies as { said: string; reply: string }[]
 }

@@ -1,7 +1,7 @@
 import { tick, untrack } from 'svelte'
 import { ApiError } from '../api/client.ts'
-import { dropAhead, takePreloaded } from './ahead.ts'
-import { restore } from './router.svelte.ts'
+import { clearPreloadedData, takePreloaded } from './ahead.ts'
+import { restoreScroll } from './router.svelte.ts'
 
 /** Data from the server, shown from a cache first, then kept up to date. */
 
@@ -11,13 +11,13 @@ const REMEMBERED = 60
 const LAST_WORDS: ReadonlySet<number> = new Set([403, 404, 410])
 const memory = new Map<string, unknown>()
 
-const forgetful = [() => memory.clear(), dropAhead]
+const forgetful = [() => memory.clear(), clearPreloadedData]
 
 /** Registers `act` to run when all cached data is dropped. */
-export const alsoForget = (act: () => void): void => void forgetful.push(act)
+export const onCacheClear = (act: () => void): void => void forgetful.push(act)
 
 /** Drops all cached data, at the end of a session. */
-export const forget = () => forgetful.forEach((act) => act())
+export const clearCache = () => forgetful.forEach((act) => act())
 
 function keep(key: string, value: unknown): void {
   memory.delete(key)
@@ -26,25 +26,25 @@ function keep(key: string, value: unknown): void {
   if (oldest !== undefined) memory.delete(oldest)
 }
 
-/** Data from the server. `data` is kept while it reloads; `error` is only about the last request. */
+/** Data from the server. `data` is kept while it reloads; `error` describes only the last request. */
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: string | null
   /** Whether a retry is pointless (403, 404, 410). */
   readonly refused: boolean
-  /** Reloads now. Resolves after success or failure. */
+  /** Reloads the data now. Resolves after success or failure. */
   refresh(): Promise<void>
 }
 
 interface Plan<T> {
-  /** Cache key of the data. When it changes, the new data is loaded; null loads nothing. */
+  /** Returns the cache key of the data. When it changes, the new data is loaded; null loads nothing. */
   key: () => string | null
   load: (signal: AbortSignal) => Promise<T>
-  /** Milliseconds until the next reload while the tab is visible; null for never. */
+  /** Returns the milliseconds until the next reload while the tab is visible; null for never. */
   every?: (data: T | undefined) => number | null
 }
 
-/** Calls `act` each time the tab becomes visible. Returns a function to stop. */
+/** Calls `act` each time the tab becomes visible. Returns a function that stops it. */
 function whenSeenAgain(act: () => void): () => void {
   const changed = () => {
     if (!document.hidden) act()
@@ -59,7 +59,7 @@ function whenSeenAgain(act: () => void): () => void {
  */
 export function resource<T>(plan: Plan<T>): Resource<T> {
   const reading = new Reading(plan)
-  // Runs before the first render, so that cached data is in it.
+  // Start before the first render, so that it already shows cached data.
   let begun: { key: string | null } | null = { key: untrack(plan.key) }
   reading.begin(begun.key)
   $effect(() => {
@@ -127,7 +127,7 @@ class Reading<T> implements Resource<T> {
       this.#data = fresh
       this.#error = null
       keep(key, fresh)
-      if (first) void tick().then(restore)
+      if (first) void tick().then(restoreScroll)
     } catch (reason) {
       if (mine.signal.aborted) return
       this.#error = reason instanceof Error ? reason.message : String(reason)

@@ -1,8 +1,8 @@
 /**
- * Returns the id of the email with this return path, `bounce+<32 hex>-<21 hex>@send.example.com`; null for other
- * addresses.
+ * Returns the ID of the email that a return path such as `bounce+<32 hex>-<21 hex>@send.example.com` belongs to; null for
+ * other addresses.
  */
-export function emailOfReturnPath(address: string): string | null {
+export function extractEmailId(address: string): string | null {
   const hex = /^bounce\+([0-9a-f]{32})(?:-[0-9a-f]{21})?@/i.exec(address)?.[1]?.toLowerCase()
   return hex?.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') ?? null
 }

@@ -29,7 +29,10 @@ const EFFECTS: Record<Report['entries'][number]['effect'], string> = {
   ambiguous: 'no change, because the email has several recipients',
 }
 
-/** Describes a message in one line. Without a report, it wasn't parsed yet, or its return path has no code. */
+/**
+ * Describes a returned message in one line. There is no report if the message isn't parsed yet or its return path has no
+ * code.
+ */
 export function describeReport(report: ReturnedMessage['report']): string {
   if (!report) return 'Not read: no changes'
   const from = report.reporting_mta ? ` from ${report.reporting_mta}` : ''

@@ -23,8 +23,9 @@ export const ROLE_CHOICES: readonly { value: Role; words: string; hint: string }
 ]
 
 /** Returns the label of a role. */
-export const roleWord = (role: Role): string =>
+export const getRoleLabel = (role: Role): string =>
   ROLE_CHOICES.find(({ value }) => value === role)?.words ?? role
 
 /** Returns the roles that a person may assign: only owners can create owners. */
-export const givable = (own: Role) => ROLE_CHOICES.filter(({ value }) => own === 'owner' || value !== 'owner')
+export const listAssignableRoles = (own: Role) =>
+  ROLE_CHOICES.filter(({ value }) => own === 'owner' || value !== 'owner')

@@ -7,7 +7,7 @@ import { tick, untrack } from 'svelte'
 
 const base = import.meta.env.BASE_URL.replace(/\/$/, '')
 
-/** State of a page when it was left. */
+/** State of a page at the time it was left. */
 interface Left {
   scroll: number
   row: string | null
@@ -44,7 +44,7 @@ export const router = {
   get query(): URLSearchParams {
     return new URLSearchParams(current.search)
   },
-  /** Path and query, to return to. */
+  /** The path and query of the current page, to return to later. */
   get here(): string {
     return current.path + current.search
   },
@@ -55,7 +55,7 @@ const pathOf = (address: string): string => address.split('?', 1)[0] ?? address
 /**
  * Returns the path of the page that this one was opened from, ignoring tabs; null if it was opened by an external link.
  */
-export function originPath(): string | null {
+export function getOriginPath(): string | null {
   void current
   const { origin } = entry()
   return origin === undefined ? null : pathOf(origin)
@@ -65,7 +65,7 @@ export function originPath(): string | null {
 export const href = (path: string): string => base + path
 
 /** Returns the current path with changed query parameters; null removes one. */
-export function withQuery(changes: Record<string, string | null>): string {
+export function buildQueryPath(changes: Record<string, string | null>): string {
   const query = router.query
   for (const [name, value] of Object.entries(changes)) {
     if (value === null) query.delete(name)
@@ -87,8 +87,8 @@ type Going = (path: string, query: URLSearchParams) => void
 /** Listeners for navigation that is about to happen. */
 const goings: Going[] = []
 
-/** Calls `act` before navigation to another page: when a link is pressed, or before `go`. */
-export const whenGoing = (act: Going): void => void goings.push(act)
+/** Calls `act` when navigation to another page is about to happen: on the press of a link, or at the start of `go`. */
+export const onNavigate = (act: Going): void => void goings.push(act)
 
 function tell(to: string, whom: readonly Going[]): void {
   const path = pathOf(to)
@@ -122,7 +122,7 @@ export function go(to: string, options: { replace?: boolean } = {}): void {
  * Closes a view with its own address, such as a sheet, and goes to `to`. Goes back one or two history entries if that
  * leads there, so that "Back" always has a visible effect.
  */
-export function close(to: string): void {
+export function closeView(to: string): void {
   const at = entry().trail?.indexOf(to) ?? -1
   if (at >= 0) history.go(-at - 1)
   else go(to, { replace: true })
@@ -132,12 +132,12 @@ export function close(to: string): void {
 const seen = new Map<string, Left & { address: string }>()
 
 /** Goes up one level, to the last state of that page. Used by Esc and the link above the title. */
-export function up(path: string): void {
+export function goUp(path: string): void {
   const last = seen.get(path)
   const { origin = path } = entry()
   go(last?.address ?? (pathOf(origin) === path ? origin : path))
   pending = last ?? null
-  void tick().then(restore)
+  void tick().then(restoreScroll)
 }
 
 /** Stores the state of the page that is being left, in the history and for `up`. */
@@ -149,20 +149,20 @@ function remember(): void {
   seen.set(current.path, { ...left, address: router.here })
 }
 
-/** Whether this page was visited before and its state isn't restored yet. */
-export const returning = (): boolean => pending !== null
+/** Whether the page was visited before and its previous state still has to be restored. */
+export const isRestoring = (): boolean => pending !== null
 
-/** Returns the scroll position to restore; 0 if there is none. */
+/** Returns the scroll position that still has to be restored; 0 if there is none. */
 export const scrollToRestore = (): number => pending?.scroll ?? 0
 
 /**
- * Maximum number of pixels by which a page may be shorter than before and still be restored, because row heights are
- * rounded.
+ * Maximum number of pixels by which a page may be shorter than before for its scroll position to be restored. Row heights
+ * are rounded.
  */
 const SHORTER = 64
 
-/** Restores the scroll position. Called after data first loads, because the page is too short before that. */
-export function restore(): void {
+/** Restores the scroll position. Call it once data has loaded, because the page is too short before that. */
+export function restoreScroll(): void {
   if (pending === null) return
   const row = pending.row && document.querySelector<HTMLElement>(`[data-row="${CSS.escape(pending.row)}"]`)
   if (row) row.focus({ preventScroll: true })
@@ -173,7 +173,7 @@ export function restore(): void {
 }
 
 /** Returns the parameters of `path` if it matches `pattern` (`/emails/:id`), otherwise null. */
-export function match(pattern: string, path: string): Record<string, string> | null {
+export function matchPath(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split('/')
   const given = path.replace(/(.)\/$/, '$1').split('/')
   if (wanted.length !== given.length) return null
@@ -194,10 +194,10 @@ function wayAround(target: EventTarget | null): string | null {
 }
 
 /** Returns the dashboard path of a link; null for other links. */
-export const pathOfLink = (link: Element): string | null => wayAround(link)
+export const getLinkPath = (link: Element): string | null => wayAround(link)
 
 /** Calls `act` with each dashboard link that the pointer or the focus reaches. */
-export function whenApproached(act: (path: string) => void): void {
+export function onLinkApproach(act: (path: string) => void): void {
   const approached = ({ target }: Event) => {
     const to = wayAround(target)
     if (to !== null) act(pathOf(to))
@@ -219,32 +219,35 @@ function wayOf(event: MouseEvent): string | null {
   return wayWithin(event.target)
 }
 
-/** Time without a move after which the pointer or focus rests on a link, in milliseconds. A click takes longer. */
+/**
+ * Time without movement after which the pointer or focus counts as resting on a link, in milliseconds. A click takes
+ * longer.
+ */
 const REST = 50
 
 /** Listeners for navigation that is likely to happen. */
 const restings: Going[] = []
 
 /**
- * Reports `to` as the likely next path, unless the returned function is called soon. For an entry that is selected but
- * not opened yet.
+ * Reports `to` as the likely next path, unless the returned function is called within `REST`. Used for an entry that is
+ * selected but not opened yet.
  */
-export function rest(to: string): () => void {
+export function hintNextPath(to: string): () => void {
   const timer = setTimeout(() => tell(to, restings), REST)
   return () => clearTimeout(timer)
 }
 
 /**
- * Calls `act` with each link that the pointer or the keyboard focus rests on, and with the paths of `rest`. Ignores
- * links that scroll below the pointer, and touch, where the press follows at once.
+ * Calls `act` with each link that the pointer or the keyboard focus rests on, and with the paths passed to `hintNextPath`. Ignores
+ * links that scroll under the pointer, and touch, where the press follows at once.
  */
-export function whenRested(act: Going): void {
+export function onLinkRest(act: Going): void {
   restings.push(act)
   let leave: (() => void) | undefined
   const come = (target: EventTarget | null) => {
     leave?.()
     const to = wayWithin(target)
-    leave = to === null ? undefined : rest(to)
+    leave = to === null ? undefined : hintNextPath(to)
   }
   const moved = ({ target, pointerType, buttons }: PointerEvent) =>
     come(pointerType === 'touch' || buttons !== 0 ? null : target)
@@ -273,7 +276,7 @@ document.addEventListener('pointerdown', pressed, { passive: true })
 addEventListener('popstate', (event) => {
   pending = (event.state as Entry | null)?.left ?? null
   current = here()
-  void tick().then(restore)
+  void tick().then(restoreScroll)
 })
 addEventListener('pagehide', remember)
 // Reload when a link with a secret in the fragment is opened in a tab that already shows its page, because the page

@@ -1,8 +1,8 @@
-/** Segment rules as editable rows, and as text. Pure. */
+/** Segment rules as editable rows and as text. Pure. */
 import {
-  OPERATORS_OF,
+  OPERATORS_BY_KIND,
   type Rule,
-  ruleField,
+  resolveRuleField,
   type RuleKind,
   type RuleOperator,
   type Rules,
@@ -28,15 +28,15 @@ export const countRules = ({ rows }: RuleRows): number =>
   rows.reduce((sum, one) => sum + (isGroup(one) ? countRules(one) : 1), 0)
 
 /** Whether any rule, in any group, satisfies `is`. */
-export const someRule = ({ rows }: RuleRows, is: (row: RuleRow) => boolean): boolean =>
-  rows.some((one) => (isGroup(one) ? someRule(one, is) : is(one)))
+export const hasRule = ({ rows }: RuleRows, is: (row: RuleRow) => boolean): boolean =>
+  rows.some((one) => (isGroup(one) ? hasRule(one, is) : is(one)))
 
 /** Names that the team's rules can refer to. */
 export interface RuleNames {
   properties: readonly { key: string; type: 'string' | 'number' }[]
   topics: readonly { id: string; name: string }[]
   segments: readonly { id: string; name: string; filter: unknown }[]
-  /** Broadcasts that were sent. */
+  /** Broadcasts that have been sent. */
   broadcasts: readonly { id: string; name: string }[]
 }
 
@@ -44,7 +44,7 @@ export interface RuleNames {
 export type FieldChoice = readonly [field: string, words: string]
 
 /** Returns the available fields, by group. */
-export function fieldGroups({
+export function listFieldGroups({
   properties,
   topics,
   segments,
@@ -81,14 +81,14 @@ export function fieldGroups({
 }
 
 /** Returns the type of a field. A deleted property is treated as text. */
-export function ruleKind(field: string, { properties }: Pick<RuleNames, 'properties'>): RuleKind {
-  const named = ruleField(field)
+export function getRuleKind(field: string, { properties }: Pick<RuleNames, 'properties'>): RuleKind {
+  const named = resolveRuleField(field)
   if (named?.kind !== 'property') return named?.kind ?? 'text'
   return properties.find(({ key }) => key === named.key)?.type === 'number' ? 'number' : 'text'
 }
 
 /** Labels of operators. */
-export const OPERATOR_WORDS: Record<RuleOperator, string> = {
+export const OPERATOR_LABELS: Record<RuleOperator, string> = {
   eq: 'is',
   neq: 'isn’t',
   gt: 'is more than',
@@ -111,17 +111,17 @@ const TIME_WORDS: Partial<Record<RuleOperator, string>> = {
 }
 
 /** Returns the operators of a field type, with labels. */
-export const operatorChoices = (kind: RuleKind): (readonly [RuleOperator, string])[] =>
-  OPERATORS_OF[kind].map(
-    (one) => [one, (kind === 'time' ? TIME_WORDS[one] : undefined) ?? OPERATOR_WORDS[one]] as const,
+export const listOperators = (kind: RuleKind): (readonly [RuleOperator, string])[] =>
+  OPERATORS_BY_KIND[kind].map(
+    (one) => [one, (kind === 'time' ? TIME_WORDS[one] : undefined) ?? OPERATOR_LABELS[one]] as const,
   )
 
 /** Whether an operator needs a value. */
-export const takesValue = (operator: RuleOperator): boolean =>
+export const needsValue = (operator: RuleOperator): boolean =>
   operator !== 'exists' && operator !== 'is_empty'
 
 /** Returns the possible values; undefined for free text. */
-export function valueChoices(kind: RuleKind): (readonly [string, string])[] | undefined {
+export function listValues(kind: RuleKind): (readonly [string, string])[] | undefined {
   if (kind === 'topic')
     return [
       ['opt_in', 'subscribed'],
@@ -146,46 +146,46 @@ export function valueChoices(kind: RuleKind): (readonly [string, string])[] | un
 }
 
 /** Creates a row for a field. */
-export function rowFor(field: string, kind: RuleKind): RuleRow {
-  const [operator = 'eq'] = kind === 'time' ? (['gte'] as const) : OPERATORS_OF[kind]
-  return { field, operator, value: valueChoices(kind)?.[0]?.[0] ?? (kind === 'time' ? '30 days ago' : '') }
+export function createRow(field: string, kind: RuleKind): RuleRow {
+  const [operator = 'eq'] = kind === 'time' ? (['gte'] as const) : OPERATORS_BY_KIND[kind]
+  return { field, operator, value: listValues(kind)?.[0]?.[0] ?? (kind === 'time' ? '30 days ago' : '') }
 }
 
 /** Converts rules into rows and groups. */
-export function rowsOf(rules: Rules): RuleRows {
+export function toRows(rules: Rules): RuleRows {
   if (rules.type === 'rule') return { join: 'and', rows: [rowOf(rules)] }
-  const rows = rules.rules.map((one) => (one.type === 'rule' ? rowOf(one) : rowsOf(one)))
+  const rows = rules.rules.map((one) => (one.type === 'rule' ? rowOf(one) : toRows(one)))
   return { join: rules.type, rows }
 }
 
 const rowOf = ({ field, operator, value = '' }: Rule): RuleRow => ({ field, operator, value: String(value) })
 
-/** Converts rows into rules. Null if a value is missing. */
-export function rulesOf({ join, rows }: RuleRows, names: RuleNames): Rules | null {
-  const rules = rows.map((one) => (isGroup(one) ? rulesOf(one, names) : ruleOf(one, names)))
+/** Converts rows into rules. Returns null if a value is missing. */
+export function toRules({ join, rows }: RuleRows, names: RuleNames): Rules | null {
+  const rules = rows.map((one) => (isGroup(one) ? toRules(one, names) : ruleOf(one, names)))
   const complete = rules.filter((rule) => rule !== null)
   return complete.length === rows.length && rows.length > 0 ? { type: join, rules: complete } : null
 }
 
 function ruleOf({ field, operator, value: typed }: RuleRow, names: RuleNames): Rule | null {
-  if (!takesValue(operator)) return { type: 'rule', field, operator }
+  if (!needsValue(operator)) return { type: 'rule', field, operator }
   const value = typed.trim()
   if (value === '') return null
-  const kind = ruleKind(field, names)
+  const kind = getRuleKind(field, names)
   if (kind === 'flag' || kind === 'segment') return { type: 'rule', field, operator, value: value === 'true' }
   if (kind !== 'number') return { type: 'rule', field, operator, value }
   return Number.isFinite(Number(value)) ? { type: 'rule', field, operator, value: Number(value) } : null
 }
 
 /** Describes a rule, such as “plan is pro”. */
-export function ruleWords({ field, operator, value }: RuleRow, names: RuleNames): string {
-  const kind = ruleKind(field, names)
-  const known = fieldGroups(names).flatMap(([, fields]) => fields)
+export function describeRule({ field, operator, value }: RuleRow, names: RuleNames): string {
+  const kind = getRuleKind(field, names)
+  const known = listFieldGroups(names).flatMap(([, fields]) => fields)
   const lost = kind === 'broadcast' ? 'An older broadcast' : 'A field that was deleted'
   const name = known.find(([one]) => one === field)?.[1] ?? lost
-  const words = operatorChoices(kind).find(([one]) => one === operator)?.[1] ?? operator
-  if (!takesValue(operator)) return `${name} ${words}`
-  const chosen = valueChoices(kind)?.find(([one]) => one === value)?.[1]
+  const words = listOperators(kind).find(([one]) => one === operator)?.[1] ?? operator
+  if (!needsValue(operator)) return `${name} ${words}`
+  const chosen = listValues(kind)?.find(([one]) => one === value)?.[1]
   if (chosen) return operator === 'eq' ? `${name}: ${chosen}` : `${name}: not “${chosen}”`
   return `${name} ${words} ${kind === 'text' ? `“${value}”` : value}`
 }

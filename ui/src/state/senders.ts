@@ -1,5 +1,5 @@
 /** Suggestions for the From field. Pure. */
-import { bareAddress } from './addresses.ts'
+import { extractBareAddress } from './addresses.ts'
 
 /** Maximum number of suggested senders. */
 const MOST = 50
@@ -14,7 +14,7 @@ interface KnownSenders {
   team: string
 }
 
-const domainOf = (from: string): string => bareAddress(from).split('@').at(-1)!.toLowerCase()
+const domainOf = (from: string): string => extractBareAddress(from).split('@').at(-1)!.toLowerCase()
 
 /** Returns a display name without characters that would need quotes. */
 const displayName = (team: string): string => team.replaceAll(/["<>\\@,;]/g, '').trim()

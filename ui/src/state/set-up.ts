@@ -4,7 +4,7 @@ import type { Email } from '../../../appliance/api/emails.ts'
 /** Progress of the setup. It is derived from existing data, so people can leave and return. */
 
 /** Existing data that the steps depend on. */
-export interface Facts {
+export interface SetupFacts {
   domains: readonly Pick<DomainSummary, 'id' | 'name' | 'status'>[]
   /** Number of API keys. */
   keys: number
@@ -16,7 +16,7 @@ export const STEPS = ['owner', 'host', 'domain', 'key', 'email'] as const
 export type Step = (typeof STEPS)[number] | 'done'
 
 /** Returns the domain for the setup: the first verified one, otherwise the oldest. */
-export const domainOf = ({ domains }: Facts): Facts['domains'][number] | undefined =>
+export const pickSetupDomain = ({ domains }: SetupFacts): SetupFacts['domains'][number] | undefined =>
   domains.find(({ status }) => status === 'verified') ?? domains.at(-1)
 
 const ARRIVED: readonly Email['last_event'][] = ['delivered', 'opened', 'clicked']
@@ -26,12 +26,12 @@ export const hasArrived = ({ last_event: last }: Pick<Email, 'last_event'>): boo
 
 /**
  * Returns the current step.
- * @param facts null: nobody is signed in
- * @param accepted whether the person confirmed the host's checks; an existing domain implies that
+ * @param facts null if nobody is signed in
+ * @param accepted whether the person confirmed the host's checks; implied if a domain exists
  */
-export function stepOf(facts: Facts | null, accepted: boolean): Step {
+export function getCurrentStep(facts: SetupFacts | null, accepted: boolean): Step {
   if (facts === null) return 'owner'
-  const domain = domainOf(facts)
+  const domain = pickSetupDomain(facts)
   if (!domain && !accepted) return 'host'
   if (domain?.status !== 'verified') return 'domain'
   if (facts.keys === 0) return 'key'
@@ -39,4 +39,5 @@ export function stepOf(facts: Facts | null, accepted: boolean): Step {
 }
 
 /** Returns the number of completed steps. */
-export const behind = (step: Step): number => (step === 'done' ? STEPS.length : STEPS.indexOf(step))
+export const countCompletedSteps = (step: Step): number =>
+  step === 'done' ? STEPS.length : STEPS.indexOf(step)

@@ -1,6 +1,6 @@
 import type { Component } from 'svelte'
 import type { Session } from '../../../appliance/api/session.ts'
-import { may, operates } from './session.svelte.ts'
+import { may, isOperator } from './session.svelte.ts'
 
 /** A tab of the settings, loaded on demand. */
 export interface SettingsTab {
@@ -46,5 +46,5 @@ const SETTINGS: readonly SettingsTab[] = [
 ]
 
 /** Returns the tabs that the person may see. */
-export const openSettings = (): readonly SettingsTab[] =>
-  SETTINGS.filter(({ right, operator }) => (!right || may(right)) && (!operator || operates()))
+export const listSettingsTabs = (): readonly SettingsTab[] =>
+  SETTINGS.filter(({ right, operator }) => (!right || may(right)) && (!operator || isOperator()))

@@ -12,9 +12,9 @@ import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import Unplug from '@lucide/svelte/icons/unplug'
 import type { Source } from '../api/sources.ts'
 import type { QueueState } from './lanes.ts'
-import type { Look } from './status.ts'
+import type { StatusBadge } from './status.ts'
 
-export const QUEUE_STATE: Record<QueueState, Look> = {
+export const QUEUE_STATE_BADGES: Record<QueueState, StatusBadge> = {
   no_source: { word: 'no sending IP', tone: 'red', icon: TriangleAlert },
   no_route: { word: 'no route', tone: 'red', icon: Unplug },
   paused: { word: 'paused', tone: 'red', icon: Pause },
@@ -32,7 +32,7 @@ export const QUEUE_STATE: Record<QueueState, Look> = {
 }
 
 /** Labels of the states of a sending IP. */
-export const SOURCE_STATE: Record<Source['state'], Look> = {
+export const SOURCE_STATE_BADGES: Record<Source['state'], StatusBadge> = {
   active: { word: 'in use', tone: 'green', icon: CircleCheck },
   suspended: { word: 'suspended', tone: 'red', icon: Pause },
 }

@@ -1,10 +1,10 @@
 /** Languages of the snippets; `LANGUAGES` has their labels. */
 export type Language = 'curl' | 'node' | 'python' | 'php'
 
-/** Values in an SMTP snippet. */
-export interface SmtpBlanks {
+/** Values that are filled into an SMTP snippet. */
+export interface SmtpSnippetValues {
   host: string
-  /** A port with STARTTLS. */
+  /** A port that supports STARTTLS. */
   port: number
   token: string
   /** The sender's address, without and with a name. */
@@ -14,7 +14,7 @@ export interface SmtpBlanks {
 }
 
 /** Returns code that sends one email over SMTP with TLS and verifies the server's certificate. */
-export function smtpSnippet(language: Language, blanks: SmtpBlanks): string {
+export function renderSmtpSnippet(language: Language, blanks: SmtpSnippetValues): string {
   const { host, port, token, sender, from, to } = blanks
   switch (language) {
     case 'curl':
@@ -70,7 +70,7 @@ const phpMailer = ({
   token,
   sender,
   to,
-}: SmtpBlanks): string => `// composer require phpmailer/phpmailer
+}: SmtpSnippetValues): string => `// composer require phpmailer/phpmailer
 require 'vendor/autoload.php';
 
 $mail = new PHPMailer\\PHPMailer\\PHPMailer(true);

@@ -1,5 +1,5 @@
 /** Code snippets that send a first email, filled in with known values. */
-import { smtpSnippet, type Language } from './smtp-snippets.ts'
+import { renderSmtpSnippet, type Language } from './smtp-snippets.ts'
 
 export const LANGUAGES = [
   ['curl', 'curl'],
@@ -8,28 +8,32 @@ export const LANGUAGES = [
   ['php', 'PHP'],
 ] as const satisfies readonly (readonly [Language, string])[]
 
-/** Ways to send with an API key. */
-export const WAYS = [
+/** The two ways to send with an API key: the API and SMTP. */
+export const SNIPPET_PROTOCOLS = [
   ['api', 'API'],
   ['smtp', 'SMTP'],
 ] as const
-export type Way = (typeof WAYS)[number][0]
+export type SnippetProtocol = (typeof SNIPPET_PROTOCOLS)[number][0]
 
-export interface Blanks {
+export interface SnippetValues {
   /** Origin of the API, without a trailing slash. */
   origin: string
-  /** Host and port with STARTTLS; null if there is no SMTP listener. */
+  /** Host and port that support STARTTLS; null if there is no SMTP listener. */
   smtp: { host: string; port: number } | null
   token: string
   /** The domain of the From address. */
   domain: string
 }
 
-/** Returns code that sends one email with the token. Uses the API if there is no SMTP listener. */
-export function snippet(language: Language, way: Way, { origin, smtp, token, domain }: Blanks): string {
+/** Returns code that sends one email with the given token. Uses the API if there is no SMTP listener. */
+export function renderSnippet(
+  language: Language,
+  way: SnippetProtocol,
+  { origin, smtp, token, domain }: SnippetValues,
+): string {
   const mail = { sender: `hello@${domain}`, from: `Me <hello@${domain}>`, to: 'someone@example.com' }
   return way === 'smtp' && smtp !== null
-    ? smtpSnippet(language, { ...mail, ...smtp, token })
+    ? renderSmtpSnippet(language, { ...mail, ...smtp, token })
     : apiSnippet(language, { ...mail, origin, token })
 }
 

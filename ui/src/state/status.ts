@@ -20,7 +20,7 @@ import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import X from '@lucide/svelte/icons/x'
 import type { DkimKey } from '../../../appliance/api/dkim-keys.ts'
 import type { Domain, DomainRecord, ListedDomain } from '../../../appliance/api/domains.ts'
-import type { Doctor } from '../../../appliance/api/doctor.ts'
+import type { DoctorReport } from '../../../appliance/api/doctor.ts'
 import type { Insights } from '../../../appliance/api/insights.ts'
 import type { Propagation } from '../../../appliance/api/propagation.ts'
 import type { Suppression } from '../../../appliance/api/suppressions.ts'
@@ -30,15 +30,15 @@ import type { EmailEvent } from '../../../appliance/api/timeline.ts'
 
 export type Tone = 'slate' | 'blue' | 'green' | 'amber' | 'red' | 'magenta' | 'violet'
 
-export interface Look {
+export interface StatusBadge {
   word: string
   tone: Tone
   icon: Component<{ size?: number }>
 }
 
-const look = (word: string, tone: Tone, icon: Look['icon']): Look => ({ word, tone, icon })
+const look = (word: string, tone: Tone, icon: StatusBadge['icon']): StatusBadge => ({ word, tone, icon })
 
-export const STATUS = {
+export const STATUS_BADGES = {
   queued: look('queued', 'slate', Layers),
   scheduled: look('scheduled', 'slate', CalendarClock),
   sent: look('sent', 'blue', Send),
@@ -53,10 +53,10 @@ export const STATUS = {
   opened: look('opened', 'violet', Eye),
   clicked: look('clicked', 'violet', MousePointerClick),
   canceled: look('canceled', 'slate', Ban),
-} as const satisfies Record<string, Look>
-export type Status = keyof typeof STATUS
+} as const satisfies Record<string, StatusBadge>
+export type Status = keyof typeof STATUS_BADGES
 
-export function ofEvent(type: EmailEvent['type']): Status {
+export function getEventStatus(type: EmailEvent['type']): Status {
   const word = type.slice('email.'.length)
   return word === 'delivery_delayed' ? 'delayed' : (word as Status)
 }
@@ -65,20 +65,23 @@ const ACCEPTED = look('accepted', 'slate', Inbox)
 const WAITED = look('waited', 'slate', HourglassIcon)
 
 /** Returns the look of a timeline entry. @param now the delivery's state, for an attempt without an event */
-export function lookOf(kind: EmailEvent['type'] | 'attempt' | 'accepted' | 'wait', now: Status): Look {
+export function getTimelineBadge(
+  kind: EmailEvent['type'] | 'attempt' | 'accepted' | 'wait',
+  now: Status,
+): StatusBadge {
   if (kind === 'accepted') return ACCEPTED
   if (kind === 'wait') return WAITED
-  return STATUS[kind === 'attempt' ? now : ofEvent(kind)]
+  return STATUS_BADGES[kind === 'attempt' ? now : getEventStatus(kind)]
 }
 
 /** Returns the look of a webhook event; undefined if its type isn't an email status. */
-export function ofEventName(type: string): Look | undefined {
+export function getEventBadge(type: string): StatusBadge | undefined {
   if (!type.startsWith('email.')) return undefined
-  const word = ofEvent(type as EmailEvent['type'])
-  return Object.hasOwn(STATUS, word) ? STATUS[word] : undefined
+  const word = getEventStatus(type as EmailEvent['type'])
+  return Object.hasOwn(STATUS_BADGES, word) ? STATUS_BADGES[word] : undefined
 }
 
-export const DOMAIN_STATUS: Record<Domain['status'], Look> = {
+export const DOMAIN_BADGES: Record<Domain['status'], StatusBadge> = {
   not_started: look('not checked', 'slate', CircleDashed),
   pending: look('pending', 'blue', Clock),
   verified: look('verified', 'green', Check),
@@ -87,7 +90,7 @@ export const DOMAIN_STATUS: Record<Domain['status'], Look> = {
   partially_failed: look('partly failed', 'red', TriangleAlert),
 }
 
-export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
+export const RECORD_BADGES: Record<DomainRecord['status'], StatusBadge> = {
   not_started: look('not checked', 'slate', CircleDashed),
   pending: look('not found yet', 'blue', Clock),
   verified: look('verified', 'green', Check),
@@ -96,31 +99,31 @@ export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
 }
 
 /** Labels of results in DMARC reports. */
-export const REPORT_STATUS: Record<'ok' | 'warning' | 'failed', Look> = {
+export const REPORT_BADGES: Record<'ok' | 'warning' | 'failed', StatusBadge> = {
   ok: look('passes', 'green', Check),
   warning: look('not set up', 'amber', TriangleAlert),
   failed: look('fails', 'red', X),
 }
 
 /** Returns the look of a record type. A missing optional record isn't a problem. */
-export function ofLight({ name, status }: ListedDomain['lights'][number]): Look {
+export function getRecordBadge({ name, status }: ListedDomain['lights'][number]): StatusBadge {
   if (status === 'verified') return look('in place', 'green', Check)
   if (status === 'failed') return look('wrong', 'red', X)
   if (status === 'warning') return look('warning', 'amber', TriangleAlert)
-  if (status !== 'pending') return RECORD_STATUS[status]
+  if (status !== 'pending') return RECORD_BADGES[status]
   return name === 'SPF' || name === 'DKIM'
     ? look('missing', 'amber', TriangleAlert)
     : look('not found', 'slate', CircleDashed)
 }
 
 /** Labels of how many name servers have a record. */
-export const PROPAGATION: Record<Propagation['records'][number]['status'], Look> = {
-  ...RECORD_STATUS,
+export const PROPAGATION_BADGES: Record<Propagation['records'][number]['status'], StatusBadge> = {
+  ...RECORD_BADGES,
   partial: look('propagating', 'amber', HourglassIcon),
 }
 
 /** Results of the checks of an email. */
-export const INSIGHT: Record<Insights['insights'][number]['verdict'], Look> = {
+export const INSIGHT_BADGES: Record<Insights['insights'][number]['verdict'], StatusBadge> = {
   block: look('must be fixed', 'red', X),
   attention: look('look at it', 'amber', TriangleAlert),
   advice: look('could be better', 'blue', Lightbulb),
@@ -128,7 +131,7 @@ export const INSIGHT: Record<Insights['insights'][number]['verdict'], Look> = {
 }
 
 /** Labels of check results. */
-export const FINDING: Record<Doctor['checks'][number]['status'], Look> = {
+export const FINDING_BADGES: Record<DoctorReport['checks'][number]['status'], StatusBadge> = {
   failed: look('failed', 'red', X),
   warning: look('warning', 'amber', TriangleAlert),
   skipped: look('skipped', 'slate', CircleDashed),
@@ -136,7 +139,7 @@ export const FINDING: Record<Doctor['checks'][number]['status'], Look> = {
 }
 
 /** Labels of the states of a DKIM key. */
-export const DKIM_STATE: Record<DkimKey['state'], Look> = {
+export const DKIM_BADGES: Record<DkimKey['state'], StatusBadge> = {
   pending: look('waiting for record', 'blue', Clock),
   active: look('signing', 'green', Check),
   retiring: look('retiring', 'amber', HourglassIcon),
@@ -144,24 +147,24 @@ export const DKIM_STATE: Record<DkimKey['state'], Look> = {
 }
 
 /** Labels of suppression reasons. */
-export const ORIGIN: Record<Suppression['origin'], Look> = {
+export const ORIGIN_BADGES: Record<Suppression['origin'], StatusBadge> = {
   bounce: look('bounced', 'red', CornerUpLeft),
   complaint: look('complained', 'magenta', Flag),
   manual: look('manual', 'slate', Hand),
 }
 
 /** Returns the look of an HTTP status (RFC 9110 §15), with the number as the label. */
-export function ofHttp(status: number): Look {
+export function getHttpBadge(status: number): StatusBadge {
   if (status >= 500) return look(String(status), 'red', X)
   if (status >= 400) return look(String(status), 'amber', TriangleAlert)
   return look(String(status), 'green', Check)
 }
 
-/** The look of mail that the spam filter marked. */
-export const SPAM_LOOK: Look = look('spam', 'amber', TriangleAlert)
+/** The look of mail that the spam filter marked as spam. */
+export const SPAM_BADGE: StatusBadge = look('spam', 'amber', TriangleAlert)
 
 /** Returns the look of an authentication result, `dkim=pass` and others (RFC 8601 §2.7). */
-export function ofVerdict(verdict: string): Look {
+export function getAuthResultBadge(verdict: string): StatusBadge {
   if (verdict === 'pass') return look('pass', 'green', Check)
   if (['fail', 'permerror', 'policy'].includes(verdict)) return look(verdict, 'red', X)
   if (['softfail', 'temperror'].includes(verdict)) return look(verdict, 'amber', TriangleAlert)

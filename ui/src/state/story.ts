@@ -1,8 +1,8 @@
 import type { Attempt, Delivery, EmailEvent, Step, Timeline, Wait } from '../../../appliance/api/timeline.ts'
-import { duration, instant, span } from './time.ts'
+import { formatDuration, parseInstant, formatSpan } from './time.ts'
 
 /** An entry in the timeline of a delivery. An attempt and the event it caused are one entry. */
-export interface Entry {
+export interface TimelineEntry {
   key: string
   /** Unix milliseconds. */
   at: number
@@ -10,7 +10,7 @@ export interface Entry {
   kind: EmailEvent['type'] | 'attempt' | 'accepted' | 'wait'
   title: string
   reply: Step['reply']
-  /** The attempt, and its number for this delivery, from 1. */
+  /** The attempt and its number for this delivery, counted from 1. */
   attempt: { data: Attempt; number: number } | null
 }
 
@@ -24,13 +24,13 @@ const OUTCOMES: readonly EmailEvent['type'][] = [
 ]
 
 /** Returns the timeline of `delivery`, oldest first. */
-export function storyOf(timeline: Timeline, delivery: Delivery): Entry[] {
+export function buildTimeline(timeline: Timeline, delivery: Delivery): TimelineEntry[] {
   const attempts = timeline.attempts
     .filter((attempt) => attempt.delivery_ids.includes(delivery.id))
-    .sort((a, b) => instant(a.started_at) - instant(b.started_at))
+    .sort((a, b) => parseInstant(a.started_at) - parseInstant(b.started_at))
   const events = timeline.events
     .filter((event) => event.delivery_id === null || event.delivery_id === delivery.id)
-    .sort((a, b) => instant(a.created_at) - instant(b.created_at))
+    .sort((a, b) => parseInstant(a.created_at) - parseInstant(b.created_at))
 
   const caused = new Map<string, EmailEvent>()
   const alone: EmailEvent[] = []
@@ -55,37 +55,42 @@ export function storyOf(timeline: Timeline, delivery: Delivery): Entry[] {
  * Sort order of entries at the same millisecond, which test addresses cause: acceptance first, events after the
  * delivery last.
  */
-function rank({ kind }: Entry): number {
+function rank({ kind }: TimelineEntry): number {
   if (kind === 'accepted') return -1
   if (kind === 'wait') return 1
   return kind === 'email.complained' || kind === 'email.opened' || kind === 'email.clicked' ? 2 : 0
 }
 
-/** Returns the entry of the acceptance. Scheduled emails have an event for it. */
-function accepted({ email_id: id, accepted_at: at }: Timeline, events: readonly EmailEvent[]): Entry[] {
+/** Returns the entry for the acceptance. Scheduled emails have an event for it instead. */
+function accepted(
+  { email_id: id, accepted_at: at }: Timeline,
+  events: readonly EmailEvent[],
+): TimelineEntry[] {
   if (events.some(({ type }) => type === 'email.scheduled')) return []
   const title = 'Accepted and stored'
-  return [{ key: `accepted ${id}`, at: instant(at), kind: 'accepted', title, reply: null, attempt: null }]
+  return [
+    { key: `accepted ${id}`, at: parseInstant(at), kind: 'accepted', title, reply: null, attempt: null },
+  ]
 }
 
-const waited = (ms: number): string => (ms < 60_000 ? span(ms) : duration(ms))
+const waited = (ms: number): string => (ms < 60_000 ? formatSpan(ms) : formatDuration(ms))
 
-function waitEntry({ delivery_id: of, from, until, why }: Wait): Entry {
-  const at = instant(from)
-  const title = `Waited ${waited(instant(until) - at)}: ${why}`
+function waitEntry({ delivery_id: of, from, until, why }: Wait): TimelineEntry {
+  const at = parseInstant(from)
+  const title = `Waited ${waited(parseInstant(until) - at)}: ${why}`
   return { key: `wait ${of} ${from}`, at, kind: 'wait', title, reply: null, attempt: null }
 }
 
 /** Returns the last attempt that began before the event was recorded. */
 function causeOf(event: EmailEvent, attempts: Attempt[]): Attempt | undefined {
   if (event.delivery_id === null || !OUTCOMES.includes(event.type)) return undefined
-  return attempts.findLast((attempt) => instant(attempt.started_at) <= instant(event.created_at))
+  return attempts.findLast((attempt) => parseInstant(attempt.started_at) <= parseInstant(event.created_at))
 }
 
-function eventEntry(event: EmailEvent): Entry {
+function eventEntry(event: EmailEvent): TimelineEntry {
   return {
     key: event.id,
-    at: instant(event.created_at),
+    at: parseInstant(event.created_at),
     kind: event.type,
     title: event.visit
       ? visitTitle(event.visit)
@@ -129,13 +134,13 @@ function attemptEntry(
   event: EmailEvent | undefined,
   delivery: Delivery,
   last: boolean,
-): Entry {
+): TimelineEntry {
   const step = decisiveStep(attempt, delivery.recipient)
   const cause = event?.cause ?? (last ? delivery.cause : null)
   const taken = event ? event.type === 'email.delivered' : step?.name === 'body' && step.reply?.code === 250
   return {
     key: attempt.id,
-    at: instant(attempt.started_at),
+    at: parseInstant(attempt.started_at),
     kind: event?.type ?? (taken ? 'email.delivered' : last ? 'attempt' : 'email.delivery_delayed'),
     title: cause
       ? asTitle(cause.note)
@@ -154,15 +159,15 @@ function plainOutcome(attempt: Attempt, step: Step | undefined): string {
   return step?.note ?? 'The attempt failed'
 }
 
-/** Whether a step concerns this recipient: all but RCPT commands for others. */
-export function concerns(step: Step, recipient: string): boolean {
+/** Whether a step concerns this recipient: every step except RCPT commands for other recipients. */
+export function isAboutRecipient(step: Step, recipient: string): boolean {
   if (step.name !== 'rcpt' || step.sent === null) return true
   return step.sent.toLowerCase().includes(`<${recipient.toLowerCase()}>`)
 }
 
 const isDecision = (step: Step) => step.name !== 'quit' && step.name !== 'rset'
 
-/** Commands of a mail transaction (RFC 5321 §3.3), and its body. */
+/** The steps of a mail transaction (RFC 5321 §3.3): its commands and the body. */
 const TRANSACTION: readonly string[] = ['mail', 'rcpt', 'data', 'body']
 
 /** Groups the steps of an attempt by transaction. */
@@ -181,7 +186,7 @@ function transactions(steps: readonly Step[]): Step[][] {
  * commands also get replies, and the message may be accepted for other recipients.
  */
 function about(recipient: string, transaction: readonly Step[]): Step[] {
-  const own = transaction.filter((step) => isDecision(step) && concerns(step, recipient))
+  const own = transaction.filter((step) => isDecision(step) && isAboutRecipient(step, recipient))
   const named = (steps: readonly Step[]) => steps.some(({ name }) => name === 'rcpt')
   if (named(transaction) && !named(own)) return []
   const refused = own.findIndex(({ reply }) => reply !== null && reply.code >= 400)

@@ -3,7 +3,7 @@ import type { Template } from '../../../appliance/api/templates.ts'
 
 type Version = Pick<Template, 'from' | 'subject' | 'reply_to' | 'text' | 'variables'>
 
-/** A changed field, with its values as text; empty: none. */
+/** A changed field, with both values as text; an empty text means no value. */
 export interface ChangedField {
   name: string
   before: string
@@ -27,7 +27,7 @@ const FIELDS: readonly (readonly [string, (version: Version) => string])[] = [
 ]
 
 /** Lists the fields that differ. */
-export const changedFields = (before: Version, after: Version): ChangedField[] =>
+export const listChangedFields = (before: Version, after: Version): ChangedField[] =>
   FIELDS.map(([name, of]) => ({ name, before: of(before), after: of(after) })).filter(
     (one) => one.before !== one.after,
   )

@@ -1,23 +1,23 @@
-/** The HTML of templates for small renderings in lists. Each version is read once in a session, one after the other. */
+/** The HTML of templates for thumbnails in lists. Each version is fetched once per session, one after the other. */
 import { getTemplate } from '../api/templates.ts'
-import { alsoForget } from './resource.svelte.ts'
-import { sampled } from './template-samples.ts'
+import { onCacheClear } from './resource.svelte.ts'
+import { fillSampleValues } from './template-samples.ts'
 
-/** Renderings to keep, more than a page of the list has. */
+/** Number of thumbnails to cache, more than one page of the list shows. */
 const KEPT = 100
-/** Characters of HTML. A browser needs long to lay out more, for a picture of a thumb's size. */
+/** Maximum length of the HTML in characters. Larger documents take a browser too long to lay out for a thumbnail. */
 const LARGEST = 200_000
 
 const looks = new Map<string, Promise<string | null>>()
 let last: Promise<unknown> = Promise.resolve()
 
-alsoForget(() => looks.clear())
+onCacheClear(() => looks.clear())
 
 /**
- * Returns the HTML of a template with sample values; null if it is too large or couldn't be read.
- * @param changed its `updated_at`: another one is read again
+ * Returns the HTML of a template with sample values; null if it is too large or couldn't be fetched.
+ * @param changed the template's `updated_at`; a new value fetches the template again
  */
-export function templateLook(id: string, changed: string): Promise<string | null> {
+export function loadTemplatePreview(id: string, changed: string): Promise<string | null> {
   const key = `${id} ${changed}`
   const known = looks.get(key)
   const look = known ?? read(id, key)
@@ -32,9 +32,9 @@ function read(id: string, key: string): Promise<string | null> {
   const look = last.then(async () => {
     try {
       const template = await getTemplate(id)
-      return template.html.length > LARGEST ? null : sampled('html', template.html, template)
+      return template.html.length > LARGEST ? null : fillSampleValues('html', template.html, template)
     } catch {
-      // The list still has the name. The next look at it tries again.
+      // The list still shows the template's name. The next call retries.
       looks.delete(key)
       return null
     }

@@ -1,4 +1,4 @@
-/** Previews of templates with sample values, and what uses templates in words. Pure. */
+/** Previews of templates with sample values, and descriptions of what uses a template. Pure. */
 import type { Template, TemplateSummary } from '../../../appliance/api/templates.ts'
 import {
   ARCHIVE_KEY,
@@ -6,14 +6,14 @@ import {
   type MergeValues,
   parseMerge,
   renderMerge,
-  tagsOf,
+  listTags,
 } from '../../../appliance/merge/merge.ts'
 
-/** The server counts no more uses of one kind. */
+/** The server stops counting uses of each kind at this number. */
 const MOST_USES = 10_000
 
 /** Describes what uses a template, such as `1,204 emails in 30 days` and `2 automations`. */
-export function usesInWords({
+export function describeTemplateUses({
   emails,
   automations,
   drafts,
@@ -39,7 +39,7 @@ const SAMPLES: Record<string, string> = {
 }
 
 /** Returns a sample value of a variable without a fallback. */
-export const sampleValue = (key: string, type: 'string' | 'number'): string | number =>
+export const getSampleValue = (key: string, type: 'string' | 'number'): string | number =>
   type === 'number' ? 1 : (SAMPLES[key] ?? `[${key}]`)
 
 /** Returns sample values: fallbacks, fields of a sample contact, or the variable's name. */
@@ -48,8 +48,12 @@ function samplesOf(variables: Content['variables']): MergeValues {
   return (key) => ({ text: fallbacks.get(key) ?? SAMPLES[key] ?? `[${key}]`, fallback: null, raw: false })
 }
 
-/** Fills a source with sample values. A source with a syntax error is returned unchanged. */
-export function sampled(kind: MergeKind, source: string, { variables }: Pick<Content, 'variables'>): string {
+/** Fills a source with sample values. Returns a source with a syntax error unchanged. */
+export function fillSampleValues(
+  kind: MergeKind,
+  source: string,
+  { variables }: Pick<Content, 'variables'>,
+): string {
   try {
     return renderMerge(parseMerge(kind, source, kind), samplesOf(variables))
   } catch {
@@ -58,12 +62,12 @@ export function sampled(kind: MergeKind, source: string, { variables }: Pick<Con
   }
 }
 
-/** Returns names in merge tags that are neither declared variables nor contact fields. */
-export function undeclared({ subject, html, text, variables }: Content): string[] {
+/** Returns the names in merge tags that are neither declared variables nor contact fields. */
+export function findUndeclaredNames({ subject, html, text, variables }: Content): string[] {
   const known = new Set(variables.map(({ key }) => key))
   const keys = (['html', 'text', 'header'] as const).flatMap((kind, at) => {
     try {
-      return tagsOf(parseMerge(kind, [html, text, subject][at] ?? '', kind)).map(({ key }) => key)
+      return listTags(parseMerge(kind, [html, text, subject][at] ?? '', kind)).map(({ key }) => key)
     } catch {
       return []
     }

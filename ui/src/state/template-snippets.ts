@@ -1,22 +1,25 @@
 /** Code that sends an email with a template, with every variable filled in. Pure. */
 import type { Template } from '../../../appliance/api/templates.ts'
-import { quotedForShell } from './curl.ts'
+import { quoteForShell } from './curl.ts'
 import type { Language } from './smtp-snippets.ts'
-import { sampleValue, undeclared } from './template-samples.ts'
+import { getSampleValue, findUndeclaredNames } from './template-samples.ts'
 
 type Value = string | number | object
-/** A call of the API: values by field, in the order in which they are written. */
+/** The body of an API request: values by field, in the order in which the code shows them. */
 type Fields = Record<string, Value>
 
 type Called = Pick<Template, 'id' | 'alias' | 'from' | 'subject' | 'html' | 'text' | 'variables'>
 
-/** Returns the request that sends a template: what it doesn't set itself, its alias, and a value for each variable. */
-export function requestOf(template: Called, domain: string): Fields {
+/**
+ * Returns a request that sends a template: the fields that the template doesn't set, its alias, and a value for each
+ * variable.
+ */
+export function buildTemplateRequest(template: Called, domain: string): Fields {
   const variables = Object.fromEntries([
     ...template.variables.map(
-      ({ key, type, fallback_value: fallback }) => [key, fallback ?? sampleValue(key, type)] as const,
+      ({ key, type, fallback_value: fallback }) => [key, fallback ?? getSampleValue(key, type)] as const,
     ),
-    ...undeclared(template).map((key) => [key, sampleValue(key, 'string')] as const),
+    ...findUndeclaredNames(template).map((key) => [key, getSampleValue(key, 'string')] as const),
   ])
   return {
     ...(!template.from && { from: `Me <hello@${domain}>` }),
@@ -30,21 +33,21 @@ export function requestOf(template: Called, domain: string): Fields {
 }
 
 /**
- * Returns code that sends a template. The API key is an environment variable.
- * @param origin of the API, without a trailing slash. domain: of the From address, if the template has none
+ * Returns code that sends a template. The code reads the API key from an environment variable.
+ * @param origin origin of the API, without a trailing slash. domain: domain of the From address, if the template has none
  */
-export function templateSnippet(
+export function renderTemplateSnippet(
   language: Language,
   template: Called,
   { origin, domain }: { origin: string; domain: string },
 ): string {
-  const request = requestOf(template, domain)
+  const request = buildTemplateRequest(template, domain)
   switch (language) {
     case 'curl':
-      return `curl ${quotedForShell(`${origin}/emails`)} \\
+      return `curl ${quoteForShell(`${origin}/emails`)} \\
   -H "Authorization: Bearer $POSTHASTE_API_KEY" \\
   -H 'Content-Type: application/json' \\
-  -d ${quotedForShell(JSON.stringify(request, null, 2))}`
+  -d ${quoteForShell(JSON.stringify(request, null, 2))}`
     case 'node':
       return `// npm install resend
 import { Resend } from 'resend'
@@ -77,13 +80,13 @@ echo $email->id;`
   }
 }
 
-/** Writes the fields of an object, one on each line. */
+/** Formats the fields of an object, one per line. */
 const block = (value: object, indent: string, line: (key: string, one: Value) => string) =>
   Object.entries(value as Fields)
     .map(([key, one]) => `${indent}${line(key, one)},\n`)
     .join('')
 
-/** Escapes what would end a literal in single quotes or break its line. JSON covers control characters. */
+/** Returns a literal in single quotes. `JSON.stringify` escapes backslashes and control characters. */
 const singleQuoted = (text: string): string =>
   `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
 
@@ -95,14 +98,14 @@ function inJavaScript(value: Value, indent: string): string {
   return `{\n${block(value, deeper, (key, one) => `${name(key)}: ${inJavaScript(one, deeper)}`)}${indent}}`
 }
 
-/** Escapes of JSON are also those of Python, for all text without lone surrogates. */
+/** Formats a value in Python. JSON's escapes are valid in Python, except for lone surrogates. */
 function inPython(value: Value, indent: string): string {
   if (typeof value !== 'object') return JSON.stringify(value)
   const deeper = `${indent}    `
   return `{\n${block(value, deeper, (key, one) => `${JSON.stringify(key)}: ${inPython(one, deeper)}`)}${indent}}`
 }
 
-/** Strings in single quotes have two escapes in PHP. Line breaks stay as they are. */
+/** Formats a value in PHP. Strings in single quotes have only two escapes, and may contain line breaks. */
 function inPhp(value: Value, indent: string): string {
   if (typeof value === 'string') return `'${value.replaceAll(/[\\']/g, String.raw`\$&`)}'`
   if (typeof value === 'number') return String(value)

@@ -1,4 +1,4 @@
-/** Converts a template into the start of a broadcast, which has merge tags of contacts but no variables. Pure. */
+/** Converts a template into the start of a broadcast, which has merge tags for contact fields but no variables. Pure. */
 
 interface Variable {
   key: string
@@ -11,14 +11,14 @@ interface Start {
   document: Record<string, unknown> | null
 }
 
-/** Characters not allowed in a fallback. */
+/** Matches characters that aren't allowed in a fallback. */
 const UNFIT = /[{}|\r\n]/
 
 /**
- * Puts the fallbacks of variables into their tags, since a broadcast has no other values for them.
- * @param variables of the template
+ * Adds the fallbacks of a template's variables to their merge tags, since a broadcast has no other values for them.
+ * @param variables the template's variables
  */
-export function withVariableFallbacks<T extends Start>(start: T, variables: readonly Variable[]): T {
+export function addVariableFallbacks<T extends Start>(start: T, variables: readonly Variable[]): T {
   const fallbacks = new Map(
     variables.flatMap(({ key, fallback_value: fallback }) =>
       fallback === null || UNFIT.test(String(fallback)) ? [] : [[key, String(fallback)] as const],
@@ -38,7 +38,7 @@ export function withVariableFallbacks<T extends Start>(start: T, variables: read
   }
 }
 
-/** Converts a node of a document, or a value in it. Variables are nodes, but URLs contain tags too. */
+/** Converts a node of a document or one of its values. Variables are nodes, but URLs contain merge tags too. */
 function withFallbacks(
   part: unknown,
   fallbacks: ReadonlyMap<string, string>,

@@ -4,7 +4,7 @@
  * Parses an API timestamp, `2026-11-20 20:39:59.540771+00`, or ISO 8601.
  * Returns NaN if invalid.
  */
-export function instant(text: string): number {
+export function parseInstant(text: string): number {
   const iso = text.replace(' ', 'T').replace(/(\.\d{3})\d+/, '$1')
   return Date.parse(/[+-]\d\d$/.test(iso) ? `${iso}:00` : iso)
 }
@@ -13,9 +13,9 @@ export function instant(text: string): number {
  * Splits a sentence of the server where it contains the instant `at`, so that the caller can insert the time in the
  * viewer's time zone. The server writes `14:31 UTC`, with the date unless it is today (appliance/shaping/words.ts).
  */
-export function aroundTime(sentence: string, at: number): string[] {
+export function splitAroundTime(sentence: string, at: number): string[] {
   if (Number.isNaN(at)) return [sentence]
-  const [day, time] = exact(at, true).split(' ') as [string, string]
+  const [day, time] = formatExactTime(at, true).split(' ') as [string, string]
   return sentence.split(new RegExp(`(?:${day} |(?<!\\d{4}-\\d\\d-\\d\\d ))${time.slice(0, 5)} UTC`))
 }
 
@@ -27,13 +27,13 @@ const units: [label: string, ms: number][] = [
 ]
 
 /** Formats a duration in its largest whole unit: `3 d`, `5 h`, `12 min`, `40 s`; `0 s` below a second. */
-export function span(ms: number): string {
+export function formatSpan(ms: number): string {
   for (const [label, size] of units) if (ms >= size) return `${Math.floor(ms / size)} ${label}`
   return '0 s'
 }
 
 /** Formats a measured duration: `0.4 ms`, `12 ms`, `1.24 s`, `3 min 5 s`, `2 h 4 min`. */
-export function duration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 10) return `${Number(ms.toFixed(1))} ms`
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 60_000) return `${(ms / 1000).toFixed(2)} s`
@@ -42,16 +42,16 @@ export function duration(ms: number): string {
 }
 
 /** Formats an instant relative to `now`: `now`, `12 min ago`, `in 3 h`. */
-export function relative(at: number, now: number): string {
+export function formatRelativeTime(at: number, now: number): string {
   const distance = at - now
   if (Math.abs(distance) < 1000) return 'now'
-  return distance < 0 ? `${span(-distance)} ago` : `in ${span(distance)}`
+  return distance < 0 ? `${formatSpan(-distance)} ago` : `in ${formatSpan(distance)}`
 }
 
 const two = (value: number) => String(value).padStart(2, '0')
 
 /** Formats date and time in the browser's time zone or UTC: `2026-11-20 21:39:59`. */
-export function exact(at: number, inUtc: boolean): string {
+export function formatExactTime(at: number, inUtc: boolean): string {
   const date = new Date(at)
   if (inUtc) return date.toISOString().slice(0, 19).replace('T', ' ')
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
@@ -59,13 +59,13 @@ export function exact(at: number, inUtc: boolean): string {
 }
 
 /**
- * Time zone names by offset in minutes, cached because creating a formatter takes 0.2 ms, and lists show the zone in
- * each row.
+ * Time zone names by offset in minutes. Cached because creating a formatter takes 0.2 ms, and lists show the zone in each
+ * row.
  */
 const zones = new Map<number, string>()
 
-/** Returns the zone that `exact` used, in its short form: `UTC`, `GMT+1`. */
-export function zone(at: number, inUtc: boolean): string {
+/** Returns the zone that `formatExactTime` used, in its short form: `UTC`, `GMT+1`. */
+export function getZoneName(at: number, inUtc: boolean): string {
   if (inUtc) return 'UTC'
   const offset = new Date(at).getTimezoneOffset()
   const known = zones.get(offset)

@@ -1,15 +1,15 @@
-import { NOTE_OFFERED, NOTE_SHOWN } from './moments.ts'
+import { TOAST_WITH_BUTTON_MS, TOAST_MS } from './moments.ts'
 
 /** A short notification about an action whose object is no longer on the page. */
 export interface Toast {
   id: number
   text: string
   /** A button for a follow-up action, such as undo. */
-  offer: Offer | null
+  offer: ToastButton | null
 }
 
 /** A button of a notification. */
-export interface Offer {
+export interface ToastButton {
   words: string
   act: () => void
 }
@@ -26,8 +26,8 @@ export const toasts = {
 export const dismiss = (id: number): void => void (shown = shown.filter((toast) => toast.id !== id))
 
 /** Shows `text` for a few seconds, or ten with a button. Screen readers announce it. */
-export function toast(text: string, offer: Offer | null = null): void {
+export function toast(text: string, offer: ToastButton | null = null): void {
   const id = ++last
   shown = [...shown.slice(-2), { id, text, offer }]
-  setTimeout(() => dismiss(id), offer ? NOTE_OFFERED : NOTE_SHOWN)
+  setTimeout(() => dismiss(id), offer ? TOAST_WITH_BUTTON_MS : TOAST_MS)
 }

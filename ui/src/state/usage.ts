@@ -7,30 +7,30 @@ type Period = UsageHistory['days'][number]
  * Returns null for the largest safe integer, which the API uses for "no limit", for compatibility with the hosted
  * service.
  */
-export const limitOf = (limit: number | null): number | null =>
+export const normalizeLimit = (limit: number | null): number | null =>
   limit === Number.MAX_SAFE_INTEGER ? null : limit
 
-/** `requests per second` */
-export const rateWords = (duration: string): string =>
+/** Formats the period of a rate limit, such as `requests per second`. */
+export const describeRateUnit = (duration: string): string =>
   duration === '1s' ? 'requests per second' : `requests per ${duration}`
 
 const DAY_WORDS = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
 const MONTH_WORDS = new Intl.DateTimeFormat('en', { month: 'short', year: 'numeric', timeZone: 'UTC' })
 
 /** Formats a period: `2026-11-20` is `Nov 20`, and `2026-11` is `Nov 2026`. */
-export function periodWords(period: string): string {
+export function formatPeriod(period: string): string {
   const at = Date.parse(period)
   if (Number.isNaN(at)) return ''
   return (period.length > 7 ? DAY_WORDS : MONTH_WORDS).format(at)
 }
 
-/** Describes the periods: total and maximum. */
-export function historyWords(periods: readonly Period[]): string {
+/** Describes the usage of all periods: the total, and the busiest period. */
+export function describeHistory(periods: readonly Period[]): string {
   const total = periods.reduce((sum, { used }) => sum + used, 0)
   if (total === 0) return 'No recipients in this period.'
   const busiest = periods.reduce((most, one) => (one.used > most.used ? one : most))
   const many = total === 1 ? '1 recipient' : `${total.toLocaleString('en')} recipients`
-  return `${many} in total. Busiest: ${periodWords(busiest.period)} with ${busiest.used.toLocaleString('en')}.`
+  return `${many} in total. Busiest: ${formatPeriod(busiest.period)} with ${busiest.used.toLocaleString('en')}.`
 }
 
 /** Columns of a chart. Heights are in percent. */
@@ -42,14 +42,14 @@ export interface UsageBars {
   bars: (Period & { height: number; over: boolean })[]
 }
 
-/** Ratio to the highest column up to which a limit is shown. */
+/** A limit is shown only up to this multiple of the highest column. */
 const LIMIT_SHOWN = 3
 
 /**
  * Returns the columns of the chart.
  * @param limit per period; null for none
  */
-export function barsOf(periods: readonly Period[], limit: number | null): UsageBars {
+export function computeBars(periods: readonly Period[], limit: number | null): UsageBars {
   const most = Math.max(1, ...periods.map(({ used }) => used))
   const shown = limit !== null && limit > 0 && limit <= most * LIMIT_SHOWN
   const top = shown ? Math.max(most, limit) : most

@@ -1,11 +1,11 @@
 /** Texts for rows of the webhook log. Pure. */
-import type { WebhookAbout, WebhookEventSummary } from '../../../appliance/api/webhook-events.ts'
-import { duration } from './time.ts'
+import type { WebhookEventObject, WebhookEventSummary } from '../../../appliance/api/webhook-events.ts'
+import { formatDuration } from './time.ts'
 
 const ERASED = '@erased.invalid'
 
-/** Describes the subject of an event. */
-export function ofAbout({ object, names, subject, erased, removed }: WebhookAbout): {
+/** Describes the object that an event is about. */
+export function describeWebhookSubject({ object, names, subject, erased, removed }: WebhookEventObject): {
   who: string
   what: string
 } {
@@ -17,19 +17,21 @@ export function ofAbout({ object, names, subject, erased, removed }: WebhookAbou
 }
 
 /** Returns the path of the event's email; null if it has none or it was deleted. */
-export function emailOf(about: WebhookAbout | null): string | null {
+export function getEmailPath(about: WebhookEventObject | null): string | null {
   if (about?.object === 'received_email') return `/inbound/${about.id}`
   return about?.object === 'email' && !about.removed ? `/emails/${about.id}` : null
 }
 
 /** Describes the newest request: `503, 1.24 s`; empty before the first one. */
-export function ofLast({ last_request: last }: Pick<WebhookEventSummary, 'last_request'>): string {
+export function describeLastRequest({
+  last_request: last,
+}: Pick<WebhookEventSummary, 'last_request'>): string {
   if (last === null) return ''
-  return `${last.http_status_code === 0 ? 'no response' : last.http_status_code}, ${duration(last.duration_ms)}`
+  return `${last.http_status_code === 0 ? 'no response' : last.http_status_code}, ${formatDuration(last.duration_ms)}`
 }
 
 /** Describes a started replay. A disabled endpoint receives nothing until it is enabled. */
-export function ofReplay(events: number, enabled: boolean): string {
+export function describeReplay(events: number, enabled: boolean): string {
   const many = events === 1 ? '1 event' : `${events} events`
   if (events === 0) return 'No events to replay.'
   return enabled ? `Replaying ${many}.` : `${many} pending until the webhook is enabled.`

@@ -1,7 +1,7 @@
 /** The webhook form: choices and validation. Pure. */
 
 /** Event types that Posthaste sends, offered for a new webhook. */
-export const TOLD_EVENTS = [
+export const SENT_EVENTS = [
   'email.scheduled',
   'email.sent',
   'email.delivered',
@@ -28,7 +28,7 @@ export const TOLD_EVENTS = [
   'alert.closed',
 ] as const
 
-/** Events about one type of object. */
+/** The events of one type of object. */
 export interface EventGroup {
   noun: string
   /** `Email events` */
@@ -37,7 +37,7 @@ export interface EventGroup {
 }
 
 /** Groups events by object type, keeping their order. */
-export function eventGroups(types: readonly string[]): EventGroup[] {
+export function groupEvents(types: readonly string[]): EventGroup[] {
   const nounOf = (type: string) => type.split('.', 1)[0] ?? ''
   return [...new Set(types.map(nounOf))].map((noun) => ({
     noun,
@@ -47,7 +47,7 @@ export function eventGroups(types: readonly string[]): EventGroup[] {
 }
 
 /** Returns the reason why a text isn't a valid endpoint; empty if only the server can decide. */
-export function endpointError(text: string): string {
+export function findEndpointError(text: string): string {
   if (text.trim() === '') return 'Enter the endpoint URL.'
   return /^https?:\/\/[^/]/i.test(text.trim()) && URL.canParse(text.trim())
     ? ''
@@ -55,11 +55,11 @@ export function endpointError(text: string): string {
 }
 
 /** Shortens a server error for display beside its field, so that the field isn't named twice. */
-export const besideField = (refusal: string): string =>
+export const shortenFieldError = (refusal: string): string =>
   refusal.replace(/^Invalid `endpoint` field: /, 'Enter ')
 
 /** Returns the field that a server error concerns: ``Invalid `endpoint` field: …``. */
-export function refusedField(refusal: string): 'endpoint' | 'events' | null {
+export function getRefusedField(refusal: string): 'endpoint' | 'events' | null {
   const name = /^(?:Invalid|Missing) `(\w+)` field/.exec(refusal)?.[1]
   return name === 'endpoint' || name === 'events' ? name : null
 }

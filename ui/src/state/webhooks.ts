@@ -5,10 +5,10 @@ import Send from '@lucide/svelte/icons/send'
 import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import type { WebhookEventSummary } from '../../../appliance/api/webhook-events.ts'
 import type { WebhookSummary } from '../../../appliance/api/webhooks.ts'
-import { webhookHealth, type WebhookHealth } from '../../../appliance/mail/webhook.ts'
-import type { Look } from './status.ts'
+import { computeWebhookHealth, type WebhookHealth } from '../../../appliance/mail/webhook.ts'
+import type { StatusBadge } from './status.ts'
 
-const HEALTH: Record<WebhookHealth['state'], Omit<Look, 'word'>> = {
+const HEALTH: Record<WebhookHealth['state'], Omit<StatusBadge, 'word'>> = {
   disabled: { tone: 'slate', icon: Pause },
   broken: { tone: 'red', icon: TriangleAlert },
   failing: { tone: 'amber', icon: TriangleAlert },
@@ -18,10 +18,10 @@ const HEALTH: Record<WebhookHealth['state'], Omit<Look, 'word'>> = {
 }
 
 /** Returns the label of a webhook's health. */
-export function ofWebhook(
+export function getWebhookBadge(
   webhook: Pick<WebhookSummary, 'status' | 'failing_since' | 'last_success_at' | 'requests_last_day'>,
-): Look {
-  const { state, words } = webhookHealth({
+): StatusBadge {
+  const { state, words } = computeWebhookHealth({
     enabled: webhook.status === 'enabled',
     failing: webhook.failing_since !== null,
     succeeded: webhook.last_success_at !== null,
@@ -31,7 +31,7 @@ export function ofWebhook(
 }
 
 /** Labels of webhook delivery statuses. */
-export const WEBHOOK_EVENT: Record<WebhookEventSummary['status'], Look> = {
+export const WEBHOOK_EVENT_BADGES: Record<WebhookEventSummary['status'], StatusBadge> = {
   pending: { word: 'pending', tone: 'amber', icon: Clock },
   attempting: { word: 'sending', tone: 'blue', icon: Send },
   success: { word: 'succeeded', tone: 'green', icon: Check },
@@ -42,7 +42,7 @@ export const WEBHOOK_EVENT: Record<WebhookEventSummary['status'], Look> = {
 export const PING = 'webhook.ping'
 
 /** Values and labels of the status filter of the webhook log. */
-export const WEBHOOK_EVENT_STATES = [
+export const WEBHOOK_EVENT_CHOICES = [
   ['', 'All'],
   ['pending', 'Pending'],
   ['failed', 'Failed'],

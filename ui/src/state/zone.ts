@@ -1,13 +1,13 @@
 import type { DomainRecord } from '../../../appliance/api/domains.ts'
 
-/** Seconds. The API's "Auto" isn't valid in a zone file. */
+/** In seconds. The API's "Auto" isn't valid in a zone file. */
 const TTL = 3600
 
 /** Maximum length of a character-string in a TXT record (RFC 1035 §3.3). */
 const CHARACTER_STRING = 255
 
 /** Formats records as lines of a zone file (RFC 1035 §5.1) with absolute names. */
-export function zoneText(records: readonly DomainRecord[]): string {
+export function formatZoneFile(records: readonly DomainRecord[]): string {
   return records.map((record) => `${record.fqdn}. ${TTL} IN ${record.type} ${rdata(record)}\n`).join('')
 }
 

@@ -3,7 +3,12 @@ import { once } from 'node:events'
 import { type AddressInfo } from 'node:net'
 import { connect, createServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isUsable, matchDane, tlsaText, type Tlsa } from '../../../../appliance/delivery/policy/dane.ts'
+import {
+  isUsable,
+  matchDane,
+  formatTlsaShort,
+  type Tlsa,
+} from '../../../../appliance/delivery/policy/dane.ts'
 import { checkCertificate, type TlsDemand } from '../../../../appliance/delivery/tls-demand.ts'
 import { createCertificates, type Made } from '../../../world/certificates.ts'
 
@@ -35,7 +40,7 @@ const kinds = [0, 1].flatMap((selector) => [0, 1, 2].map((matching) => [selector
 
 describe('DANE-EE', () => {
   test.each(kinds)(
-    'matches with selector %i and matching type %i, regardless of name and expiry',
+    'DANE-EE matches with selector %i and matching type %i, regardless of name and expiry',
     (selector, matching) => {
       const record = tlsa(alone.x509, 3, selector, matching)
       expect(isUsable(record)).toBe(true)
@@ -45,7 +50,7 @@ describe('DANE-EE', () => {
   )
 
   test.each(kinds)(
-    'does not match another certificate with selector %i and matching type %i',
+    'DANE-EE does not match another certificate with selector %i and matching type %i',
     (selector, matching) => {
       expect(
         matchDane(chain(leaf, intermediate), [tlsa(alone.x509, 3, selector, matching)], [host], at),
@@ -57,43 +62,49 @@ describe('DANE-EE', () => {
     },
   )
 
-  test("matches only the server's own certificate", () => {
+  test('DANE-EE matches only the server’s own certificate', () => {
     const record = tlsa(intermediate.x509, 3, 1, 1)
     expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toMatchObject({ ok: false })
   })
 
-  test('matches if one of several records matches, as during key rollover', () => {
+  test('DANE-EE matches if one of several records matches, as during key rollover', () => {
     const records = [tlsa(stranger.x509, 3, 1, 1), tlsa(leaf.x509, 3, 1, 1)]
     expect(matchDane(chain(leaf), records, [host], at)).toEqual({ ok: true })
   })
 })
 
 describe('DANE-TA', () => {
-  test.each(kinds)('matches an intermediate with selector %i and matching type %i', (selector, matching) => {
-    const record = tlsa(intermediate.x509, 2, selector, matching)
-    expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toEqual({ ok: true })
-  })
+  test.each(kinds)(
+    'DANE-TA matches an intermediate with selector %i and matching type %i',
+    (selector, matching) => {
+      const record = tlsa(intermediate.x509, 2, selector, matching)
+      expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toEqual({ ok: true })
+    },
+  )
 
   test.each(kinds)(
-    'matches a root sent by the server, with selector %i and matching type %i',
+    'DANE-TA matches a root sent by the server, with selector %i and matching type %i',
     (selector, matching) => {
       const record = tlsa(root.x509, 2, selector, matching)
       expect(matchDane(chain(leaf, intermediate, root), [record], [host], at)).toEqual({ ok: true })
     },
   )
 
-  test.each([0, 1])('matches a root that is only in DNS, in full, with selector %i', (selector) => {
-    const record = tlsa(root.x509, 2, selector, 0)
-    expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toEqual({ ok: true })
-  })
+  test.each([0, 1])(
+    'DANE-TA matches a root published in full in DNS but not sent by the server, with selector %i',
+    (selector) => {
+      const record = tlsa(root.x509, 2, selector, 0)
+      expect(matchDane(chain(leaf, intermediate), [record], [host], at)).toEqual({ ok: true })
+    },
+  )
 
-  test('does not match a root that is only in DNS, as a digest', () => {
+  test('DANE-TA does not match a root published as a digest in DNS but not sent by the server', () => {
     expect(matchDane(chain(leaf, intermediate), [tlsa(root.x509, 2, 0, 1)], [host], at)).toMatchObject({
       ok: false,
     })
   })
 
-  test('requires the name of the TLSA base domain, the MX host or the recipient domain', () => {
+  test('DANE-TA requires the name of the TLSA base domain, the MX host or the recipient domain', () => {
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(leaf, intermediate), [record], ['alias.test', host, 'example.test'], at)).toEqual({
       ok: true,
@@ -105,7 +116,7 @@ describe('DANE-TA', () => {
     })
   })
 
-  test('requires a certificate within its validity period', async () => {
+  test('DANE-TA requires a certificate within its validity period', async () => {
     const old = await maker.make({ name: 'x', hosts: [host], by: intermediate, days: -1 })
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(old, intermediate), [record], [host], at)).toMatchObject({
@@ -118,7 +129,7 @@ describe('DANE-TA', () => {
     })
   })
 
-  test('requires a valid signature chain', () => {
+  test('DANE-TA requires a valid signature chain', () => {
     const record = tlsa(stranger.x509, 2, 0, 1)
     expect(matchDane(chain(leaf, stranger), [record], [host], at)).toEqual({
       ok: false,
@@ -127,7 +138,7 @@ describe('DANE-TA', () => {
     })
   })
 
-  test('rejects a chain through a server certificate', async () => {
+  test('DANE-TA rejects a chain through a server certificate', async () => {
     const forged = await maker.make({ name: 'x', hosts: [host], by: leaf })
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(forged, leaf, intermediate), [record], [host], at)).toMatchObject({
@@ -136,7 +147,7 @@ describe('DANE-TA', () => {
     })
   })
 
-  test('rejects a certificate for clients only', async () => {
+  test('DANE-TA rejects a client-only certificate', async () => {
     const client = await maker.make({ name: 'x', hosts: [host], by: intermediate, use: 'clientAuth' })
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(client, intermediate), [record], [host], at)).toMatchObject({
@@ -157,12 +168,12 @@ describe('a TLSA record', () => {
     ['a digest of the wrong length', { usage: 3, selector: 1, matching: 2, data: new Uint8Array(32) }],
     ['data that is no certificate', { usage: 3, selector: 0, matching: 0, data: new Uint8Array(10) }],
     ['data that is no key', { usage: 2, selector: 1, matching: 0, data: new Uint8Array(0) }],
-  ])('is unusable with %s', (_, record) => {
+  ])('a TLSA record is unusable with %s', (_, record) => {
     expect(isUsable(record)).toBe(false)
   })
 
-  test('is shown in zone file notation, shortened', () => {
-    expect(tlsaText({ usage: 3, selector: 1, matching: 1, data: new Uint8Array(32).fill(0xab) })).toBe(
+  test('formats a TLSA record in zone file notation, shortened', () => {
+    expect(formatTlsaShort({ usage: 3, selector: 1, matching: 1, data: new Uint8Array(32).fill(0xab) })).toBe(
       '3 1 1 abababababababab…',
     )
   })
@@ -191,19 +202,19 @@ describe('the certificate of a connection', () => {
     requireTls: false,
   })
 
-  test('satisfies TLSA records of itself, its issuer and its root', async () => {
+  test('a certificate satisfies TLSA records of itself, its issuer and its root', async () => {
     expect(await shake(dane(tlsa(leaf.x509, 3, 1, 1)), [leaf])).toEqual({ ok: true })
     expect(await shake(dane(tlsa(intermediate.x509, 2, 0, 1)), [leaf, intermediate])).toEqual({ ok: true })
     expect(await shake(dane(tlsa(root.x509, 2, 1, 2)), [leaf, intermediate, root])).toEqual({ ok: true })
   })
 
-  test('does not satisfy TLSA records of other certificates', async () => {
+  test('a certificate does not satisfy TLSA records of other certificates', async () => {
     expect(await shake(dane(tlsa(stranger.x509, 3, 1, 1)), [leaf])).toMatchObject({
       resultType: 'validation-failure',
     })
   })
 
-  test('from an unknown CA satisfies opportunistic and encrypted, but not verified', async () => {
+  test('a certificate from an unknown CA satisfies opportunistic and encrypted, but not verified', async () => {
     const verified = { kind: 'verified', why: '', requireTls: false } as const
     expect(await shake(verified, [leaf, intermediate])).toMatchObject({
       resultType: 'certificate-not-trusted',

@@ -16,15 +16,24 @@ beforeAll(async () => {
   dnssec = await startDnssec({
     zone: 'signed.test',
     records: [
-      ...['mx IN A 192.0.2.1', `_25._tcp.mx IN TLSA 3 1 1 ${A}`],
-      ...['none IN A 192.0.2.2'],
-      ...['bogus IN A 192.0.2.3', `_25._tcp.bogus IN TLSA 3 1 1 ${B}`],
-      ...['forged IN A 192.0.2.77', `_25._tcp.forged IN TLSA 3 1 1 ${A}`],
-      ...['pkix IN A 192.0.2.4', `_25._tcp.pkix IN TLSA 1 1 1 ${A}`],
-      ...['alias IN CNAME mx', `_25._tcp.alias IN TLSA 3 1 1 ${A.replace('ab', '00')}`],
-      ...['alias2 IN CNAME none', `_25._tcp.alias2 IN TLSA 3 1 1 ${A}`],
-      ...['away IN CNAME mx.unsigned.test.', `_25._tcp.away IN TLSA 3 1 1 ${A}`],
-      ...['mixed IN A 192.0.2.5', `_25._tcp.mixed IN TLSA 3 1 1 ${A}`, `_25._tcp.mixed IN TLSA 0 0 1 ${A}`],
+      'mx IN A 192.0.2.1',
+      `_25._tcp.mx IN TLSA 3 1 1 ${A}`,
+      'none IN A 192.0.2.2',
+      'bogus IN A 192.0.2.3',
+      `_25._tcp.bogus IN TLSA 3 1 1 ${B}`,
+      'forged IN A 192.0.2.77',
+      `_25._tcp.forged IN TLSA 3 1 1 ${A}`,
+      'pkix IN A 192.0.2.4',
+      `_25._tcp.pkix IN TLSA 1 1 1 ${A}`,
+      'alias IN CNAME mx',
+      `_25._tcp.alias IN TLSA 3 1 1 ${A.replace('ab', '00')}`,
+      'alias2 IN CNAME none',
+      `_25._tcp.alias2 IN TLSA 3 1 1 ${A}`,
+      'away IN CNAME mx.unsigned.test.',
+      `_25._tcp.away IN TLSA 3 1 1 ${A}`,
+      'mixed IN A 192.0.2.5',
+      `_25._tcp.mixed IN TLSA 3 1 1 ${A}`,
+      `_25._tcp.mixed IN TLSA 0 0 1 ${A}`,
     ],
     forge: (signed) => signed.replace(B, A).replace('192.0.2.77', '192.0.2.78'),
     unsigned: { 'unsigned.test': ['mx IN A 192.0.2.9', `_25._tcp.mx IN TLSA 3 1 1 ${A}`] },
@@ -48,7 +57,7 @@ describe('lookUpDane', () => {
     })
   })
 
-  test('returns none when TLSA records are proved not to exist', async () => {
+  test('returns none when TLSA records are proven not to exist', async () => {
     expect(await look('none.signed.test')).toEqual({ kind: 'none' })
   })
 

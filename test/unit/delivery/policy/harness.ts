@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Resolver } from '../../../../appliance/dns/dns.ts'
 import { openSqlite } from '../../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../../appliance/storage/storage.ts'
-import { silentLogger } from '../../../../appliance/watch/log.ts'
+import { createSilentLogger } from '../../../../appliance/watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from '../../../../appliance/wire/fetch.ts'
 import { parseNetworks } from '../../../../appliance/wire/networks.ts'
 import type { TestClock } from '../../../world/clock.ts'
@@ -90,7 +90,7 @@ export function testPolicies(
     storage,
     fetch,
     clock,
-    log: silentLogger(),
+    log: createSilentLogger(),
     options: { trustAd, port, stsPort },
   })
 }

@@ -58,7 +58,7 @@ describe('an MTA-STS policy in mode enforce', () => {
     host.state.answer = { body: policy('enforce') }
   })
 
-  test('requires a valid certificate for a listed host, with a note', async () => {
+  test('mode enforce requires a valid certificate for a listed host, with a note', async () => {
     expect(await demand('mx.trusted.test')).toMatchObject({
       kind: 'demand',
       demand: { kind: 'verified', requireTls: false },
@@ -68,7 +68,7 @@ describe('an MTA-STS policy in mode enforce', () => {
     expect(host.state.asked).toEqual(['GET mta-sts.trusted.test /.well-known/mta-sts.txt'])
   })
 
-  test('skips an unlisted host, and counts that as a failure', async () => {
+  test('mode enforce skips an unlisted host, and counts that as a failure', async () => {
     expect(await demand('mx.evil.test')).toMatchObject({
       kind: 'skip',
       why: 'mx.evil.test is an MX of trusted.test, but its MTA-STS policy does not list it (*.trusted.test).',
@@ -79,14 +79,14 @@ describe('an MTA-STS policy in mode enforce', () => {
     expect(result).toMatchObject({ result: 'validation-failure', mxHost: 'mx.evil.test', sessions: 1 })
   })
 
-  test('is fetched once for concurrent lookups, and restored from storage after a restart', async () => {
+  test('a policy is fetched once for concurrent lookups, and restored from storage after a restart', async () => {
     await Promise.all(Array.from({ length: 20 }, () => demand('mx.trusted.test')))
     policies = again()
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'verified' } })
     expect(host.state.asked).toHaveLength(1)
   })
 
-  test('stays in force when DNS fails, the record is gone, or the new policy cannot be fetched', async () => {
+  test('a policy stays in force when DNS fails, the record is gone, or the new policy cannot be fetched', async () => {
     await demand('mx.trusted.test')
     server.set('_mta-sts.trusted.test', 'SERVFAIL')
     await clock.advance(60_000)
@@ -100,7 +100,7 @@ describe('an MTA-STS policy in mode enforce', () => {
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'verified' } })
   })
 
-  test('no longer applies after max_age without a new one', async () => {
+  test('a policy no longer applies after max_age without a new one', async () => {
     host.state.answer = { body: policy('enforce', 86_400) }
     await demand('mx.trusted.test')
     publish(undefined)
@@ -108,7 +108,7 @@ describe('an MTA-STS policy in mode enforce', () => {
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'opportunistic' }, note: null })
   })
 
-  test('is replaced by a new policy, such as one of mode none', async () => {
+  test('a policy is replaced by a new one, such as one of mode none', async () => {
     await demand('mx.trusted.test')
     publish('2')
     host.state.answer = { body: policy('none') }
@@ -116,7 +116,7 @@ describe('an MTA-STS policy in mode enforce', () => {
     expect(await demand('mx.evil.test')).toMatchObject({ demand: { kind: 'opportunistic' }, note: null })
   })
 
-  test('is refreshed before it expires while in use', async () => {
+  test('a policy in use is refreshed before it expires', async () => {
     let checks = 0
     let due = 0
     const dueStsPolicies: Storage['dueStsPolicies'] = async (args, now) => {
@@ -141,7 +141,7 @@ describe('an MTA-STS policy in mode enforce', () => {
     expect(await demand('mx.trusted.test')).toMatchObject({ demand: { kind: 'verified' } })
   })
 
-  test('adds REQUIRETLS when the sender asks for it, and is ignored for TLS-Required: No', async () => {
+  test('a policy adds REQUIRETLS if the sender asks for it, and is ignored for TLS-Required: No', async () => {
     const held = await policies.policyFor(domain, false)
     expect(await policies.demandFor(held, 'mx.trusted.test', 'requiretls')).toMatchObject({
       demand: { kind: 'verified', requireTls: true },
@@ -195,7 +195,7 @@ test('an MTA-STS policy in mode testing blocks nothing, and failures are counted
   ])
 })
 
-describe('no MTA-STS policy applies with', () => {
+describe('domains without an MTA-STS policy', () => {
   test.each<[string, Parameters<typeof answerWith>[0], string, string]>([
     [
       'a 404 response',
@@ -223,7 +223,7 @@ describe('no MTA-STS policy applies with', () => {
       'is larger than 64 KiB',
     ],
     ['a broken connection', null, 'sts-policy-fetch-error', 'is on a host that cannot be reached'],
-  ])('%s', async (_, answer, resultType, why) => {
+  ])('no policy applies with %s', async (_, answer, resultType, why) => {
     answerWith(answer)
     publish('1')
     const { sts } = await policies.policyFor(domain, false)
@@ -238,7 +238,7 @@ describe('no MTA-STS policy applies with', () => {
   })
   const answerWith = (answer: typeof host.state.answer): void => void (host.state.answer = answer)
 
-  test('a certificate for another name', async () => {
+  test('no policy applies if the certificate is for another name', async () => {
     host.state.answer = { body: policy('enforce') }
     publish('1', 'other.test')
     const { sts } = await policies.policyFor('other.test', false)
@@ -246,13 +246,13 @@ describe('no MTA-STS policy applies with', () => {
     expect(host.state.asked).toEqual([])
   })
 
-  test('a policy host in a private network', async () => {
+  test('no policy applies if the policy host is in a private network', async () => {
     publish('1', 'inside.test')
     const { sts } = await policies.policyFor('inside.test', false)
     expect(sts.trouble?.why).toContain('must be on a host with a public address')
   })
 
-  test('duplicate TXT records, or for an address literal', async () => {
+  test('no policy applies with duplicate TXT records, or for an address literal', async () => {
     server.set('_mta-sts.trusted.test', { TXT: ['v=STSv1; id=1', 'v=STSv1; id=2'] })
     expect((await policies.policyFor(domain, false)).sts.trouble?.why).toBe(
       'The TXT record _mta-sts.trusted.test exists more than once.',

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import {
-  matchingMx,
-  readStsPolicy,
-  readStsRecord,
-  stsPolicyLines,
+  findMatchingMx,
+  parseStsPolicy,
+  parseStsRecord,
+  formatStsPolicyLines,
 } from '../../../../appliance/delivery/policy/sts.ts'
 
 describe('the MTA-STS TXT record', () => {
@@ -14,8 +14,8 @@ describe('the MTA-STS TXT record', () => {
     ['blanks and tabs around delimiters', 'v=STSv1 \t; \t id=abc ;  ', 'abc'],
     ['an extension before the id', 'v=STSv1; x-new=a,b; id=abc', 'abc'],
     ['the first id of two', 'v=STSv1; id=first; id=second', 'first'],
-  ])('is accepted: %s', (_, record, id) => {
-    expect(readStsRecord([record])).toEqual({ kind: 'id', id })
+  ])('accepts the TXT record: %s', (_, record, id) => {
+    expect(parseStsRecord([record])).toEqual({ kind: 'id', id })
   })
 
   test.each([
@@ -25,8 +25,8 @@ describe('the MTA-STS TXT record', () => {
     ['the version in uppercase', ['V=STSV1; id=1']],
     ['nothing behind the version', ['v=STSv1']],
     ['a blank before the version', [' v=STSv1; id=1']],
-  ])('is absent: %s', (_, records) => {
-    expect(readStsRecord(records)).toEqual({ kind: 'none' })
+  ])('treats the TXT record as absent: %s', (_, records) => {
+    expect(parseStsRecord(records)).toEqual({ kind: 'none' })
   })
 
   test.each([
@@ -41,12 +41,12 @@ describe('the MTA-STS TXT record', () => {
     ['a field without =', ['v=STSv1; id=1; hello'], 'has a field that is not name=value'],
     ['an empty field', ['v=STSv1; ; id=1'], 'has a field that is not name=value'],
     ['two records', ['v=STSv1; id=1', 'v=STSv1; id=2'], 'exists more than once'],
-  ])('is invalid: %s', (_, records, why) => {
-    expect(readStsRecord(records)).toEqual({ kind: 'invalid', why })
+  ])('rejects the TXT record: %s', (_, records, why) => {
+    expect(parseStsRecord(records)).toEqual({ kind: 'invalid', why })
   })
 
-  test('is found among unrelated TXT records', () => {
-    expect(readStsRecord(['google-site=1', 'v=STSv1; id=7'])).toEqual({ kind: 'id', id: '7' })
+  test('finds the TXT record among unrelated ones', () => {
+    expect(parseStsRecord(['google-site=1', 'v=STSv1; id=7'])).toEqual({ kind: 'id', id: '7' })
   })
 })
 
@@ -54,21 +54,21 @@ const good =
   'version: STSv1\nmode: enforce\nmx: mail.example.com\nmx: *.example.net\nmx: backupmx.example.com\nmax_age: 604800\n'
 
 describe('the MTA-STS policy', () => {
-  test('of RFC 8461 §3.2 is parsed with LF and CRLF', () => {
+  test('parses the policy of RFC 8461 §3.2 with LF and CRLF', () => {
     const policy = {
       mode: 'enforce',
       mx: ['mail.example.com', '*.example.net', 'backupmx.example.com'],
       maxAge: 604_800,
     } as const
-    expect(readStsPolicy(good)).toEqual(policy)
-    expect(readStsPolicy(good.replaceAll('\n', '\r\n'))).toEqual(policy)
-    expect(readStsPolicy(good.trimEnd())).toEqual(policy)
-    expect(stsPolicyLines({ ...policy, mx: [...policy.mx] })).toEqual(good.trimEnd().split('\n'))
+    expect(parseStsPolicy(good)).toEqual(policy)
+    expect(parseStsPolicy(good.replaceAll('\n', '\r\n'))).toEqual(policy)
+    expect(parseStsPolicy(good.trimEnd())).toEqual(policy)
+    expect(formatStsPolicyLines({ ...policy, mx: [...policy.mx] })).toEqual(good.trimEnd().split('\n'))
   })
 
-  test('may have unknown fields, and blanks around values', () => {
+  test('accepts a policy with unknown fields, and blanks around values', () => {
     expect(
-      readStsPolicy('version:STSv1\nx_new: hello: world\nmode:   testing  \nmx:\tA.Example\nmax_age: 0'),
+      parseStsPolicy('version:STSv1\nx_new: hello: world\nmode:   testing  \nmx:\tA.Example\nmax_age: 0'),
     ).toEqual({
       mode: 'testing',
       mx: ['a.example'],
@@ -76,15 +76,15 @@ describe('the MTA-STS policy', () => {
     })
   })
 
-  test('takes the first of repeated fields', () => {
-    expect(readStsPolicy(`${good}mode: none\nversion: STSv9\nmax_age: 1\n`)).toMatchObject({
+  test('uses the first of repeated fields in a policy', () => {
+    expect(parseStsPolicy(`${good}mode: none\nversion: STSv9\nmax_age: 1\n`)).toMatchObject({
       mode: 'enforce',
       maxAge: 604_800,
     })
   })
 
-  test('of mode none needs no mx', () => {
-    expect(readStsPolicy('version: STSv1\nmode: none\nmax_age: 86400')).toEqual({
+  test('a policy of mode none needs no mx', () => {
+    expect(parseStsPolicy('version: STSv1\nmode: none\nmax_age: 86400')).toEqual({
       mode: 'none',
       mx: [],
       maxAge: 86_400,
@@ -131,19 +131,19 @@ describe('the MTA-STS policy', () => {
       'has an mx that is neither a host name nor "*." and a domain',
     ],
     ['has an empty line inside', good.replace('mode', '\nmode'), 'has a line that is not "name: value"'],
-  ])('is rejected when it %s', (_, text, why) => {
-    expect(readStsPolicy(text)).toBe(why)
+  ])('rejects a policy that %s', (_, text, why) => {
+    expect(parseStsPolicy(text)).toBe(why)
   })
 
-  test('is rejected when it has more than 200 mx', () => {
+  test('rejects a policy with more than 200 mx', () => {
     const many = Array.from({ length: 201 }, (_, at) => `mx: mx${at}.example.com\n`).join('')
-    expect(readStsPolicy(good + many)).toBe('lists more than 200 mx')
+    expect(parseStsPolicy(good + many)).toBe('lists more than 200 mx')
   })
 })
 
 describe('matchingMx', () => {
   const policy = { mode: 'enforce', mx: ['mail.example.com', '*.example.net'], maxAge: 1 } as const
-  const match = (host: string) => matchingMx({ ...policy, mx: [...policy.mx] }, host)
+  const match = (host: string) => findMatchingMx({ ...policy, mx: [...policy.mx] }, host)
   test.each([
     ['mail.example.com', 'mail.example.com'],
     ['MAIL.Example.com.', 'mail.example.com'],
@@ -154,7 +154,7 @@ describe('matchingMx', () => {
     ['badexample.net', undefined],
     ['mail.example.org', undefined],
     ['', undefined],
-  ])('of %s is %s', (host, pattern) => {
+  ])('the mx pattern that matches %s is %s', (host, pattern) => {
     expect(match(host)).toBe(pattern)
   })
 })

@@ -1,16 +1,16 @@
 /** Samples of received mail, written from the formats' descriptions. All names are example domains (RFC 2606). */
-import type { Category } from '../../../../appliance/mail/bounce.ts'
-import type { ReturnedKind } from '../../../../appliance/mail/returned.ts'
+import type { BounceCategory } from '../../../../appliance/mail/bounce.ts'
+import type { ReturnedMailKind } from '../../../../appliance/mail/returned.ts'
 
 export interface Sample {
   /** The software, provider or client that uses this format. */
   origin: string
   name: string
   message: string
-  kind: ReturnedKind
+  kind: ReturnedMailKind
   /** Expected recipients of a delivery report, in order. */
   recipients?: readonly string[]
-  category?: Category
+  category?: BounceCategory
   invalid?: boolean
   /** Expected Message-ID of the returned message. */
   messageId?: string | null
@@ -22,7 +22,7 @@ export interface Cause {
   code: number
   status: string
   text: string
-  category: Category
+  category: BounceCategory
   invalid: boolean
 }
 
@@ -31,7 +31,7 @@ const cause = (
   code: number,
   status: string,
   text: string,
-  category: Category,
+  category: BounceCategory,
   invalid = false,
 ): Cause => ({ name, code, status, text, category, invalid })
 

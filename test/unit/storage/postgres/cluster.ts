@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startPostgres } from '../../../../appliance/crashtest/postgres-server.ts'
 
-export { postgresPrograms } from '../../../../appliance/crashtest/postgres-server.ts'
+export { findPostgresPrograms } from '../../../../appliance/crashtest/postgres-server.ts'
 
 /** A private PostgreSQL server, reachable through a socket in its folder. */
 export interface Cluster {

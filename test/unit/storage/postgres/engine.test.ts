@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EngineStorage } from '../../../../appliance/storage/assembly.ts'
-import { nouns } from '../../../../appliance/storage/nouns.ts'
+import { methodsByNoun } from '../../../../appliance/storage/nouns.ts'
 import { PostgresConnection } from '../../../../appliance/storage/postgres/connection.ts'
 import { migrate } from '../../../../appliance/storage/postgres/migrate.ts'
 import { openPostgres } from '../../../../appliance/storage/postgres/postgres.ts'
@@ -20,10 +20,10 @@ import {
   T0,
 } from '../../../contract/fixtures.ts'
 import { openDatabaseLine } from '../../../world/database-line.ts'
-import { suppressedCause } from '../../../../appliance/mail/suppression.ts'
-import { postgresPrograms, startCluster, type Cluster } from './cluster.ts'
+import { createSuppressionCause } from '../../../../appliance/mail/suppression.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from './cluster.ts'
 
-const programs = postgresPrograms()
+const programs = findPostgresPrograms()
 
 let cluster: Cluster
 beforeAll(async () => {
@@ -60,8 +60,8 @@ describe('PostgreSQL statements', () => {
     return db.sent - before
   }
 
-  test('are batched across calls, and shared lookups run once', async () => {
-    const put = nouns.accepting.prepared.put(db)
+  test('statements are batched across calls, and shared lookups run once', async () => {
+    const put = methodsByNoun.accepting.prepared.put(db)
     const accept = (n: number) => put({ emails: [stored(`a${n}@x.example`)], receipt: null, quota: null }, T0)
     // Each call asks whether its address is suppressed. The team's erasures, the hold rules and the provider are asked
     // for once. Emails, messages and deliveries take one statement each for 64 calls.
@@ -69,8 +69,8 @@ describe('PostgreSQL statements', () => {
     expect(await statements(accept, 64)).toBe(2 + 3 + 64 + 3)
   })
 
-  test('of a batch see the changes of earlier calls in it', async () => {
-    const put = nouns.accepting.prepared.put(db)
+  test('statements of a batch see the changes of earlier calls in the batch', async () => {
+    const put = methodsByNoun.accepting.prepared.put(db)
     const accept = (n: number) => put({ emails: [stored(`b${n}@x.example`)], receipt: null, quota: null }, T0)
     const held = db.prepare<[], { n: number }>("select count(*) as n from deliveries where state = 'held'")
     const rule = db.prepare(
@@ -83,7 +83,7 @@ describe('PostgreSQL statements', () => {
     db.prepare("delete from deliveries where state = 'held'").run()
   })
 
-  test('delayed by a transaction that lost its connection are not run by the next one', async () => {
+  test('statements delayed by a transaction that lost its connection are not run by the next transaction', async () => {
     // The server's last message arrives some time before the end of the connection.
     const line = await openDatabaseLine(url, mkdtempSync(join(tmpdir(), 'posthaste-line-')), true)
     const own = new PostgresConnection({ url: line.url })
@@ -105,18 +105,18 @@ describe('PostgreSQL statements', () => {
     await line.close()
   })
 
-  test('of a lease do not grow with its size, except for event rows', async () => {
-    const lease = nouns.leasing.prepared.lease(db)
+  test('the number of statements of a lease does not grow with its size, except for event rows', async () => {
+    const lease = methodsByNoun.leasing.prepared.lease(db)
     const counts: number[] = []
     for (const limit of [1, 16, 48]) counts.push(await statements(() => lease(leaseArgs({ limit }), T0), 1))
     expect(counts).toEqual([10, 10, 12])
   })
 
-  test('are batched when delivered emails are settled', async () => {
+  test('statements that settle delivered emails are batched', async () => {
     const [put, lease, settle] = [
-      nouns.accepting.prepared.put(db),
-      nouns.leasing.prepared.lease(db),
-      nouns.settling.prepared.settle(db),
+      methodsByNoun.accepting.prepared.put(db),
+      methodsByNoun.leasing.prepared.lease(db),
+      methodsByNoun.settling.prepared.settle(db),
     ]
     const emails = Array.from({ length: 17 }, () => newEmail(teamId, ['a@y.example']))
     const bodies = emails.map(({ message, ...rest }) => ({ ...rest, body: message, size: message.length }))
@@ -136,18 +136,18 @@ describe('PostgreSQL statements', () => {
     expect(await statements((n) => end(emails[n]!), 16)).toBe(2 + 16 * 2 + 3)
   })
 
-  test('for an email to a suppressed address are batched with those before it', async () => {
+  test('statements for an email to a suppressed address are batched with those before it', async () => {
     const [put, lease, settle] = [
-      nouns.accepting.prepared.put(db),
-      nouns.leasing.prepared.lease(db),
-      nouns.settling.prepared.settle(db),
+      methodsByNoun.accepting.prepared.put(db),
+      methodsByNoun.leasing.prepared.lease(db),
+      methodsByNoun.settling.prepared.settle(db),
     ]
     const sent = stored('a@z.example')
     await statements(() => put({ emails: [sent], receipt: null, quota: null }, T0), 1)
     let id = ''
     await statements(() => (id = lease(leaseArgs({ owner: 'two', limit: 1000 }), T0)[0]!.id), 1)
     const refused = stored('b@z.example')
-    refused.deliveries[0]!.suppressed = suppressedCause({ origin: 'manual' })
+    refused.deliveries[0]!.suppressed = createSuppressionCause({ origin: 'manual' })
     const calls = [
       () => {
         const changes = [change(id, 'delivered', 'email.delivered')]
@@ -169,7 +169,7 @@ describe('a PostgreSQL server', () => {
   })
   afterAll(() => storage?.close())
 
-  test("on which writes wait for a lock still renews the node's lease", async () => {
+  test('renews the node’s lease even while writes on the server wait for a lock', async () => {
     const node = { id: 'aaaaaaaaaaaaaaaa', run: '1', facts: '{}' }
     await storage.joinNode({ ...node, name: 'mail1' }, T0)
     const other = new PostgresConnection({ url })
@@ -183,14 +183,14 @@ describe('a PostgreSQL server', () => {
     other.close()
   })
 
-  test('ends idle transactions after ten seconds', () => {
+  test('the server ends idle transactions after ten seconds', () => {
     const other = new PostgresConnection({ url })
     const [setting] = other.query('show idle_in_transaction_session_timeout', []).rows
     expect(setting).toEqual({ idle_in_transaction_session_timeout: '10s' })
     other.close()
   })
 
-  test('that stops causes transient errors, loses nothing, and is used again when it is back', async () => {
+  test('a stopped server causes transient errors, loses nothing, and is used again when it is back', async () => {
     const { team } = await makeTeam(storage)
     const kept = await putEmail(storage, team.id, ['a@x.example'])
     await cluster.stop()
@@ -207,7 +207,7 @@ describe('a PostgreSQL server', () => {
     expect(await storage.getMessage({ emailId: kept.id }, T0)).toEqual(new Uint8Array(kept.message))
   })
 
-  test('that is unreachable or lacks the database is reported with what to do', async () => {
+  test('an unreachable server or missing database is reported with what to do', async () => {
     await expect(openPostgres({ url: 'postgres://posthaste@127.0.0.1:1/none' })).rejects.toThrow(
       /^The database server cannot be reached: check that it runs, and storage\.url\./,
     )
@@ -216,7 +216,7 @@ describe('a PostgreSQL server', () => {
     )
   })
 
-  test('with a database of another program is rejected and left unchanged', async () => {
+  test('a database of another program is rejected and left unchanged', async () => {
     const foreign = await cluster.createDatabase()
     const db = new PostgresConnection({ url: foreign })
     db.script('create table theirs (id integer)')
@@ -231,7 +231,7 @@ describe('a PostgreSQL server', () => {
     db.close()
   })
 
-  test('with settings that could lose mail is rejected', async () => {
+  test('a server with settings that could lose mail is rejected', async () => {
     const setting = new PostgresConnection({ url: await cluster.createDatabase() })
     setting.script('alter system set full_page_writes = off; ')
     setting.script('select pg_reload_conf()')

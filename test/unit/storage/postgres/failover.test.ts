@@ -6,11 +6,11 @@ import { openPostgres } from '../../../../appliance/storage/postgres/postgres.ts
 import { splitPostgresUrl } from '../../../../appliance/config/postgres-url.ts'
 import { T0 } from '../../../contract/fixtures.ts'
 import { PATIENCE } from '../../../world/patience.ts'
-import { postgresPrograms } from './cluster.ts'
+import { findPostgresPrograms } from './cluster.ts'
 
 /** A storage whose URL names a primary and its synchronous standby. */
 
-const programs = postgresPrograms()
+const programs = findPostgresPrograms()
 let pair: PostgresPair
 let storage: EngineStorage
 let former: PostgresServer | undefined

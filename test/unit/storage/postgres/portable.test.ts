@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { methodsOf } from '../../../../appliance/storage/nouns.ts'
+import { listMethods } from '../../../../appliance/storage/nouns.ts'
 import type { Storage } from '../../../../appliance/storage/storage.ts'
 import { makeTeam, T0 } from '../../../contract/fixtures.ts'
 import { storageContract } from '../../../contract/storage.contract.ts'
-import { postgresPrograms, startCluster, type Cluster } from './cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from './cluster.ts'
 import type { Recorded } from './recorded.ts'
 
 /**
@@ -14,7 +14,7 @@ import type { Recorded } from './recorded.ts'
  * test/contract/postgres.test.ts.
  */
 
-const programs = postgresPrograms()
+const programs = findPostgresPrograms()
 
 /** The tables and functions, without triggers. */
 const schema = ['0001_functions.sql', '0002_tables.sql']
@@ -89,7 +89,9 @@ describe('PostgreSQL compatibility', () => {
   afterAll(() => cluster?.close())
 
   test('the recorded calls cover every storage method', () => {
-    const all = (['reads', 'writes', 'innerReads', 'innerWrites'] as const).flatMap((kind) => methodsOf(kind))
+    const all = (['reads', 'writes', 'innerReads', 'innerWrites'] as const).flatMap((kind) =>
+      listMethods(kind),
+    )
     // Called by file sweeps and erasures, for files, of which this storage has none.
     called.add('messagesInFiles').add('filesToSearch')
     expect(all.map(({ name }) => name).filter((name) => !called.has(name))).toEqual([])

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPostgres, readPostgres } from '../../../../appliance/storage/postgres/postgres.ts'
+import { openPostgres, openPostgresReader } from '../../../../appliance/storage/postgres/postgres.ts'
 import { makeTeam, T0 } from '../../../contract/fixtures.ts'
-import { postgresPrograms, startCluster, type Cluster } from './cluster.ts'
+import { findPostgresPrograms, startCluster, type Cluster } from './cluster.ts'
 
 /** A storage that only reads: what `posthaste simulate` opens beside a running server. */
 
 let cluster: Cluster
 beforeAll(async () => {
-  cluster = await startCluster(postgresPrograms(), { safe: true })
+  cluster = await startCluster(findPostgresPrograms(), { safe: true })
 })
 afterAll(() => cluster?.close())
 
-test('sees what others store, and has nothing to write with', async () => {
+test('returns data stored by others, and has no methods that write', async () => {
   const url = await cluster.createDatabase()
   const storage = await openPostgres({ url })
   const { team } = await makeTeam(storage)
-  const reads = await readPostgres({ url })
+  const reads = await openPostgresReader({ url })
   try {
     expect((await reads.listTeams({}, T0)).map(({ id }) => id)).toEqual([team.id])
     expect(reads).not.toHaveProperty('saveLanes')
@@ -27,9 +27,9 @@ test('sees what others store, and has nothing to write with', async () => {
   }
 })
 
-test('does not create tables', async () => {
+test('a read-only connection does not create tables', async () => {
   const url = await cluster.createDatabase()
-  const reads = await readPostgres({ url })
+  const reads = await openPostgresReader({ url })
   await expect(reads.listTeams({}, T0)).rejects.toThrow()
   await reads.close()
 })

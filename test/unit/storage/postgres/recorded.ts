@@ -4,14 +4,14 @@ import {
   PostgresQueryCompiler,
   replaceWithNoncontingentExpression,
 } from 'kysely'
-import { methodsOf } from '../../../../appliance/storage/nouns.ts'
+import { listMethods } from '../../../../appliance/storage/nouns.ts'
 import type { Db } from '../../../../appliance/storage/schema.ts'
 import type { Connection } from '../../../../appliance/storage/sqlite/connection.ts'
-import { kyselyOn } from '../../../../appliance/storage/sqlite/dialect.ts'
+import { createSqliteKysely } from '../../../../appliance/storage/sqlite/dialect.ts'
 import { StorageFailure } from '../../../../appliance/storage/engine/failures.ts'
 import { createGroupCommit } from '../../../../appliance/storage/engine/group-commit.ts'
 import type { Storage } from '../../../../appliance/storage/storage.ts'
-import { withoutNul } from '../../../../appliance/storage/text.ts'
+import { replaceNul } from '../../../../appliance/storage/text.ts'
 import { openMemory } from '../waiting.ts'
 
 /** A statement that Kysely wrote for PostgreSQL, its values, and its result. */
@@ -53,7 +53,9 @@ function recordTo(recorder: Recorder, db: Connection): KyselyPlugin {
     async transformResult({ queryId, result }) {
       const { sql, parameters } = running.get(queryId)!
       recorder.statement({
-        ...{ sql, parameters, rows: result.rows },
+        sql,
+        parameters,
+        rows: result.rows,
         tables: () => {
           const named = tables.filter((name) => new RegExp(`\\b${name}\\b`).test(sql))
           return new Map(named.map((name) => [name, db.prepare(`select * from "${name}"`).all()]))
@@ -75,12 +77,12 @@ const inRow = <T extends Body>({ message, ...email }: T) => ({
 export function openRecorded(recorder: Recorder): Storage {
   const db = openMemory()
   db.pragma('foreign_keys = on')
-  const kysely = kyselyOn(db, [recordTo(recorder, db)])
+  const kysely = createSqliteKysely(db, [recordTo(recorder, db)])
   const on = (run: Method) => (args: unknown, now: number) => run(kysely, args, now)
   const runs = new Map([
-    ...methodsOf<Prepared>('prepared').map(({ name, run }) => [name, run(db)] as const),
+    ...listMethods<Prepared>('prepared').map(({ name, run }) => [name, run(db)] as const),
     ...(['reads', 'writes', 'innerReads', 'innerWrites'] as const).flatMap((kind) =>
-      methodsOf<Method>(kind).map(({ name, run }) => [name, on(run)] as const),
+      listMethods<Method>(kind).map(({ name, run }) => [name, on(run)] as const),
     ),
   ])
   const execute = createGroupCommit(db, ({ method, args, now }) => runs.get(method)!(args, now))
@@ -89,7 +91,7 @@ export function openRecorded(recorder: Recorder): Storage {
     return async (args: unknown, now: number): Promise<unknown> => {
       recorder.method(method)
       // Plain data, as for a thread.
-      const given = withoutNul(structuredClone(args))
+      const given = replaceNul(structuredClone(args))
       const batch = last.then(() => execute([{ id: 1, method, args: given, now }]))
       last = batch
       const [outcome] = (await batch).outcomes

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { packPostgres, PostgresError } from '../../../../appliance/storage/postgres/failures.ts'
-import { refusalOf, type ServerState } from '../../../../appliance/storage/postgres/server.ts'
-import { translate } from '../../../../appliance/storage/postgres/texts.ts'
+import { toPostgresFailure, PostgresError } from '../../../../appliance/storage/postgres/failures.ts'
+import { explainServerRefusal, type ServerState } from '../../../../appliance/storage/postgres/server.ts'
+import { translateStatement } from '../../../../appliance/storage/postgres/texts.ts'
 
 const safe: ServerState = {
   version: 150004,
@@ -14,10 +14,10 @@ const safe: ServerState = {
   readOnly: 'off',
 }
 
-test('a server with safe settings is accepted, also with weaker waits for its standbys', () => {
+test('accepts a server with safe settings, including weaker guarantees for its standbys', () => {
   for (const commit of ['on', 'local', 'remote_write', 'remote_apply'])
-    expect(refusalOf({ ...safe, commit })).toBeUndefined()
-  expect(refusalOf({ ...safe, collation: 'C.UTF-8' })).toBeUndefined()
+    expect(explainServerRefusal({ ...safe, commit })).toBeUndefined()
+  expect(explainServerRefusal({ ...safe, collation: 'C.UTF-8' })).toBeUndefined()
 })
 
 test.each<[string, Partial<ServerState>]>([
@@ -29,8 +29,8 @@ test.each<[string, Partial<ServerState>]>([
   ['Set synchronous_commit = on.', { commit: 'off' }],
   ['encoding SQL_ASCII', { encoding: 'SQL_ASCII' }],
   ['collation en_US.UTF-8', { collation: 'en_US.UTF-8' }],
-])('an unsuitable server is rejected: %s', (sentence, state) => {
-  expect(refusalOf({ ...safe, ...state })).toContain(sentence)
+])('rejects an unsuitable server: %s', (sentence, state) => {
+  expect(explainServerRefusal({ ...safe, ...state })).toContain(sentence)
 })
 
 test.each([
@@ -43,19 +43,19 @@ test.each([
   ['25006', true, 'transient'],
   ['XX001', false, 'damaged'],
   ['23505', true, null],
-])('SQLSTATE %s during commit (%s) is classified as %s', (code, committing, kind) => {
-  expect(packPostgres(new PostgresError({ message: 'said', code }), committing).kind).toBe(kind)
+])('classifies SQLSTATE %s during commit (%s) as %s', (code, committing, kind) => {
+  expect(toPostgresFailure(new PostgresError({ message: 'said', code }), committing).kind).toBe(kind)
 })
 
-test('named parameters become numbered ones, and only plain single-row inserts are batched', () => {
-  expect(translate('select * from a where b = @now and c > @now').text).toBe(
+test('translates named parameters to numbered ones, and batches only plain single-row inserts', () => {
+  expect(translateStatement('select * from a where b = @now and c > @now').text).toBe(
     'select * from a where b = $1 and c > $2',
   )
   const insert = 'insert into a (b, c) values (?, null)'
-  expect(translate(insert).insert).toMatchObject({ table: 'a', row: '(?, null)' })
-  expect(translate(`${insert} on conflict (b) do nothing`).insert).toMatchObject({
+  expect(translateStatement(insert).insert).toMatchObject({ table: 'a', row: '(?, null)' })
+  expect(translateStatement(`${insert} on conflict (b) do nothing`).insert).toMatchObject({
     tail: ' on conflict (b) do nothing',
   })
-  expect(translate(`${insert} on conflict (b) do update set c = 1`).insert).toBeUndefined()
-  expect(translate(`${insert} returning b`).insert).toBeUndefined()
+  expect(translateStatement(`${insert} on conflict (b) do update set c = 1`).insert).toBeUndefined()
+  expect(translateStatement(`${insert} returning b`).insert).toBeUndefined()
 })
