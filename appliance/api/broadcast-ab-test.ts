@@ -127,7 +127,7 @@ export const AbTestResults = Nullable(
     reason: Nullable(
       Type.String(),
       described(
-        `Why it was chosen, with the numbers of then. With fewer than ${LEAST_CLICKS} clicks, variant A is chosen; in a tie, the first of the best.`,
+        `Why it was chosen, with the numbers at that time. With fewer than ${LEAST_CLICKS} clicks, variant A is chosen; in a tie, the first of the best.`,
       ),
     ),
     variants: Type.Array(

@@ -1,5 +1,5 @@
 /** Explains in one sentence why a broadcast's emails to one mailbox provider are still queued. Pure. */
-import { explainHold } from '../mail/brakes.ts'
+import { explainHold } from '../mail/automatic-pause.ts'
 import type { ProviderResult } from '../mail/broadcast.ts'
 import { describeWait } from '../mail/waiting.ts'
 import {

@@ -1,6 +1,6 @@
 /** Broadcasts: one email to each contact of a segment. */
 import { Type, type Static } from 'typebox'
-import { getComplaintWarning, explainHold } from '../mail/brakes.ts'
+import { getComplaintWarning, explainHold } from '../mail/automatic-pause.ts'
 import { BROADCAST_STATUSES, BROADCAST_ACTIONS, explainPause, SKIP_REASONS } from '../mail/broadcast.ts'
 import type { Broadcast as Stored } from '../storage/storage.ts'
 import { AbTest, GivenAbTest, presentAbTest } from './broadcast-ab-test.ts'

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { computeStatusLights } from '../senders/advised.ts'
+import { computeStatusLights } from '../senders/recommended.ts'
 import { maySend } from '../senders/senders.ts'
 import { isExtensionRecord, type ExpectedRecord } from '../senders/records.ts'
 import type { SourcesAndPools } from '../senders/reverse-dns.ts'

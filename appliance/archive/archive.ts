@@ -7,11 +7,11 @@ import type { Archive } from '../mail/archive.ts'
 import type { UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import { isId } from '../mail/ids.ts'
 import type { ArchiveCursor, ArchivedBroadcast, StorageSubset } from '../storage/storage.ts'
-import { type ArchiveBook, type BookDeps, createArchiveBook, urlOf } from './book.ts'
+import { type ArchiveBook, type BookDeps, createArchiveBook, urlOf } from './settings.ts'
 import { type ArchivedContent, createArchiveContents } from './contents.ts'
 import type { ArchivedItem, ArchiveView } from './page.ts'
 
-export type { ArchiveInput } from './book.ts'
+export type { ArchiveInput } from './settings.ts'
 export { renderFeed } from './feed.ts'
 export { type ArchiveView, renderArchive, renderArchived, renderUnknown } from './page.ts'
 

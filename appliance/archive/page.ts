@@ -5,7 +5,7 @@
 import { archivePath, FEED_NAME } from '../mail/archive.ts'
 import { escapeHtml, renderPageFrame, type RenderedPage } from '../mail/page-frame.ts'
 import { DEFAULT_PAGE, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import { ARCHIVE_TEXTS } from './words.ts'
+import { ARCHIVE_TEXTS } from './texts.ts'
 
 /** What all pages of an archive show. */
 export interface ArchiveView {

@@ -4,7 +4,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import { formatPolicyFile, getPolicyHost } from '../senders/senders.ts'
 import type { Certificates } from '../wire/certificates.ts'
-import { checkTrustExpiry } from '../wire/trial.ts'
+import { checkTrustExpiry } from '../wire/verify-certificate.ts'
 import { isShared } from './node.ts'
 
 /**

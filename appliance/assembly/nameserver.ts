@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { createNameserver, createZoneCache, type ZoneData } from '../nameserver/nameserver.ts'
 import { createZoneBuilder } from '../senders/senders.ts'
-import type { SharedResources, AccountsAndSenders } from './ground.ts'
+import type { SharedResources, AccountsAndSenders } from './foundations.ts'
 import type { Policies } from './mta-sts.ts'
 
 /** Opens the listeners for DNS queries. Returns their addresses. */

@@ -5,7 +5,7 @@ import { createForms, createFormTokens, type Forms } from '../forms/forms.ts'
 import type { Intake } from '../intake/intake.ts'
 import type { Senders } from '../senders/senders.ts'
 import type { Tracking } from '../tracking/tracking.ts'
-import type { SharedResources } from './ground.ts'
+import type { SharedResources } from './foundations.ts'
 
 /** How often to check for sign-ups that another node received, in milliseconds. */
 const POLL_MS = 1000

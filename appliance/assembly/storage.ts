@@ -25,8 +25,8 @@ import {
   openPostgresReader,
   type PostgresTarget,
 } from '../storage/postgres/postgres.ts'
-import { cacheLookups } from '../storage/remembered.ts'
-import { guardDiskSpace, type DiskSpaceOptions } from '../storage/room.ts'
+import { cacheLookups } from '../storage/lookup-cache.ts'
+import { guardDiskSpace, type DiskSpaceOptions } from '../storage/disk-guard.ts'
 import {
   appendEntry,
   createBackupArchive,
@@ -58,7 +58,7 @@ import { loadOrCreateNodeId } from './node-id.ts'
 import { databaseName, loadPostgresTarget } from './postgres.ts'
 import { VERSION } from './version.ts'
 import { armCrashPoint } from '../watch/crash-points.ts'
-import { measureStorage, type WriteState } from '../watch/observed.ts'
+import { measureStorage, type WriteState } from '../watch/observed-storage.ts'
 import type { Instruments } from '../watch/metrics.ts'
 import { StartupError } from '../wire/listeners.ts'
 

@@ -19,7 +19,7 @@ import { createSegmentSizes } from './rules.ts'
 import { ImportFiles, type ImportFilesDeps } from './import-files.ts'
 import { createImportRunner, type ImportRunnerDeps } from './import-runner.ts'
 import { type ImportMethods, createImportMethods } from './imports.ts'
-import type { AudienceDeps } from './which.ts'
+import type { AudienceDeps } from './find.ts'
 
 export type { ContactDetails } from './contacts.ts'
 export type { SelectedContacts } from './batches.ts'
@@ -35,7 +35,7 @@ export {
 export { type ContactFile, readContactFile } from './contact-file.ts'
 export { MAX_SEGMENTS_WITH_RULES } from './lists.ts'
 export { parseName, parseProperties, parseText } from './values.ts'
-export { PAGE_TEXTS } from './page-words.ts'
+export { PAGE_TEXTS } from './page-texts.ts'
 export {
   createPreferencesTokens,
   PREFERENCES_PATH,

@@ -5,13 +5,7 @@ import { newId } from '../mail/ids.ts'
 import type { Rules } from '../mail/rules.ts'
 import type { ContactConditions, ContactBatchChange, AddressStatus } from '../storage/storage.ts'
 import { countSteps, parseTeamRules, COUNT_STEPS_PER_REQUEST } from './rules.ts'
-import {
-  type AudienceDeps,
-  checkIds,
-  segmentNotFound,
-  topicNotFound,
-  createMissingRefError,
-} from './which.ts'
+import { type AudienceDeps, checkIds, segmentNotFound, topicNotFound, createMissingRefError } from './find.ts'
 import { parseAddress } from './values.ts'
 
 /** Maximum number of contacts per request and per transaction. A transaction delays mail by some 30 ms. */

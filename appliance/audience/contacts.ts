@@ -25,7 +25,7 @@ import {
   requireContactRef,
   createMissingRefError,
   type ContactIdentifier,
-} from './which.ts'
+} from './find.ts'
 import { parseAddress, parseName, parseProperties, type TypedValue, toTypedValues } from './values.ts'
 
 /** Number of days for which `countContacts` returns the growth. */

@@ -28,7 +28,7 @@ import {
   segmentNotFound,
   topicNotFound,
   parseTopicChoices,
-} from './which.ts'
+} from './find.ts'
 
 /** Options of an import. */
 export interface ImportInput {

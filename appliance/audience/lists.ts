@@ -12,7 +12,7 @@ import { refuse } from '../mail/refusals.ts'
 import type { ContactProperty, CountedTopic, PropertyUse, SizedSegment, Topic } from '../storage/storage.ts'
 import { parseText, parseValue } from './values.ts'
 import { parseTeamRules, type SegmentSizes } from './rules.ts'
-import { type AudienceDeps, segmentNotFound } from './which.ts'
+import { type AudienceDeps, segmentNotFound } from './find.ts'
 
 /** Maximum number of segments with rules per team. */
 export const MAX_SEGMENTS_WITH_RULES = 100

@@ -10,7 +10,7 @@ import {
   requireContactRef,
   createMissingRefError,
   type ContactIdentifier,
-} from './which.ts'
+} from './find.ts'
 
 export interface MemberMethods {
   /** Lists the segments of a contact. Refuses: `not_found`. */

@@ -8,7 +8,7 @@ import type {
   Storage,
 } from '../storage/storage.ts'
 import { type ContactDetails, createContactMethods } from './contacts.ts'
-import { type AudienceDeps, contactNotFound, requireContactRef, type ContactIdentifier } from './which.ts'
+import { type AudienceDeps, contactNotFound, requireContactRef, type ContactIdentifier } from './find.ts'
 
 export interface Person {
   address: string

@@ -4,7 +4,7 @@
  */
 import { escapeHtml, renderPageFrame, type RenderedPage } from '../mail/page-frame.ts'
 import type { PageLanguage, UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import { type PageTexts, PAGE_TEXTS } from './page-words.ts'
+import { type PageTexts, PAGE_TEXTS } from './page-texts.ts'
 
 /** A topic on the page. */
 export interface PageTopic {

@@ -7,7 +7,7 @@ import { maskAddress, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import type { ContactTopic, PreferenceChange, Preferences } from '../storage/storage.ts'
 import type { PageTopic } from './preference-page.ts'
 import type { PreferencesTarget, PreferencesTokens } from './tokens.ts'
-import type { AudienceDeps } from './which.ts'
+import type { AudienceDeps } from './find.ts'
 
 /** Contents of the page that a link opens. */
 export interface PreferencePageData {

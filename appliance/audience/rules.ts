@@ -4,7 +4,7 @@ import { checkOperands, parseRules } from '../mail/read-rules.ts'
 import { eachRule, resolveRuleField, type Rules } from '../mail/rules.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { ContactConditions, SizedSegment } from '../storage/storage.ts'
-import type { AudienceDeps } from './which.ts'
+import type { AudienceDeps } from './find.ts'
 
 /**
  * Reads the rules of a request. They may refer only to the team's properties, topics, segments and broadcasts, and not

@@ -8,7 +8,7 @@ import {
 } from '../mail/unsubscribe-page.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { UnsubscribePageChange } from '../storage/storage.ts'
-import type { AudienceDeps } from './which.ts'
+import type { AudienceDeps } from './find.ts'
 
 /** Maximum lengths: texts in characters, the logo in octets, because it is embedded in the page. */
 const MAX = { title: 100, text: 1000, address: 300, logo: 64 * 1024 }

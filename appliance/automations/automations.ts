@@ -1,5 +1,5 @@
 /**
- * The public module for running automations; commands need only book.ts. Begins runs when events arrive, and executes
+ * The public module for running automations; commands need only operations.ts. Begins runs when events arrive, and executes
  * due steps. All progress is in the storage, so that a crash neither loses nor repeats a step.
  */
 import type { Clock } from '../clock/clock.ts'
@@ -25,7 +25,7 @@ import {
   type AutomationOperations,
   type AutomationOperationDeps,
   createAutomationOperations,
-} from './book.ts'
+} from './operations.ts'
 import { decideStep, type Decision, failStep, resumeAfterEvent, decideNewRuns } from './decide.ts'
 
 /** Number of steps and events read at a time, and number processed concurrently, which share commits. */

@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { chooseWinner, choiceSentence, WHOLE } from '../mail/ab-test.ts'
-import { listHeldProviders } from '../mail/brakes.ts'
+import { listHeldProviders } from '../mail/automatic-pause.ts'
 import type { AbTestState, Broadcast, Storage, WaitingRecipient } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 

@@ -14,7 +14,7 @@ import type {
   VersionRecord,
 } from '../storage/storage.ts'
 import { type AbTestInput, readAbTest } from './ab-draft.ts'
-import { findOrCreateActionSegment } from './deeds.ts'
+import { findOrCreateActionSegment } from './follow-ups.ts'
 import { parseMailboxField, parseContent } from './revision.ts'
 
 export interface BroadcastDeps {

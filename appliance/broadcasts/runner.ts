@@ -6,7 +6,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { PreferencesTokens } from '../audience/audience.ts'
 import { getSteadyTime } from '../clock/clock.ts'
-import { PAUSE_WINDOW, decidePause, listHeldProviders, explainHold } from '../mail/brakes.ts'
+import { PAUSE_WINDOW, decidePause, listHeldProviders, explainHold } from '../mail/automatic-pause.ts'
 import { BROADCAST_LIFETIME_MS, LATE_MS, explainPause } from '../mail/broadcast.ts'
 import { countAllowedNow, computeProviderQueueLimit } from '../mail/broadcast-rate.ts'
 import { newId } from '../mail/ids.ts'

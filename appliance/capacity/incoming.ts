@@ -4,7 +4,7 @@
 import { mkdir, open, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../mail/refusals.ts'
-import type { Owner, MemoryShares } from './shares.ts'
+import type { Owner, MemoryShares } from './byte-shares.ts'
 
 /** Size above which a body goes to a file, in octets. */
 const IN_MEMORY = 256 * 1024

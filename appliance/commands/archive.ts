@@ -1,7 +1,7 @@
 /** The commands about the public archive. */
 import { Option } from 'commander'
 import { presentArchive } from '../api/archive.ts'
-import type { ArchiveInput } from '../archive/book.ts'
+import type { ArchiveInput } from '../archive/settings.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
 import { formatTable } from './output.ts'

@@ -2,7 +2,7 @@
 import { startAuditEntry, completeAuditEntry, recordAuditEntry } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { readTargetState } from './act-reads.ts'
+import { readTargetState } from './audited-state.ts'
 import type { Context } from './context.ts'
 import { getCommandLineActor } from './queue-change.ts'
 

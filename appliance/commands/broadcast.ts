@@ -2,7 +2,7 @@
 import { parseCount, parseId, parseRate } from './values.ts'
 import { VARIANTS } from '../mail/ab-test.ts'
 import { BROADCAST_STATUSES, describeInFlight } from '../mail/broadcast.ts'
-import { formatHours, explainForecastLimit } from '../mail/forecast-words.ts'
+import { formatHours, explainForecastLimit } from '../mail/forecast-text.ts'
 import type { Registrar } from './registrar.ts'
 import { Argument, Option } from 'commander'
 import {
@@ -15,7 +15,7 @@ import { type AbTestResults, presentAbTestResults } from '../api/broadcast-ab-te
 import { presentReview } from '../api/broadcast-review.ts'
 import { presentBroadcast, presentBroadcastSummary } from '../api/broadcasts.ts'
 import { presentList, presentRef } from '../api/shared.ts'
-import type { BroadcastOperations } from '../broadcasts/book.ts'
+import type { BroadcastOperations } from '../broadcasts/operations.ts'
 import type { Context } from './context.ts'
 import { Failure } from './failure.ts'
 import { confirmOnTerminal, formatInstant, wrapParagraph, formatTable } from './output.ts'

@@ -6,10 +6,10 @@ import {
   createAutomationOperations,
   createCustomEvents,
   type CustomEvents,
-} from '../automations/book.ts'
-import { type ArchiveBook, createArchiveBook } from '../archive/book.ts'
-import { createFormOperations, type FormOperations } from '../forms/book.ts'
-import { type BroadcastOperations, createBroadcastOperations } from '../broadcasts/book.ts'
+} from '../automations/operations.ts'
+import { type ArchiveBook, createArchiveBook } from '../archive/settings.ts'
+import { createFormOperations, type FormOperations } from '../forms/operations.ts'
+import { type BroadcastOperations, createBroadcastOperations } from '../broadcasts/operations.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
 import {
   findConfig,

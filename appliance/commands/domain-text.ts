@@ -1,4 +1,4 @@
-import { isOptionalCheck } from '../senders/advised.ts'
+import { isOptionalCheck } from '../senders/recommended.ts'
 import type { ExpectedRecord } from '../senders/records.ts'
 import type { ReverseDns } from '../senders/reverse-dns.ts'
 import type { PublicKey } from '../senders/senders.ts'

@@ -5,7 +5,7 @@ import { loadConfig, type LoadResult } from './load.ts'
 import { createSandboxConfig } from './sandbox.ts'
 
 export { describePostgresUrl, splitPostgresUrl, withoutPassword } from './postgres-url.ts'
-export { loadBotRules } from './robots.ts'
+export { loadBotRules } from './bot-rules.ts'
 export { loadBounceRules } from './bounces.ts'
 export { loadReturnedMailRules } from './returned-mail.ts'
 export { formatConfigError } from './complaint.ts'

@@ -1,7 +1,7 @@
 /** Waits until all mail has reached a final state, and asks for the final report. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
-import type { ApiTarget } from './ask.ts'
+import type { ApiTarget } from './api-client.ts'
 import { collectReceivedMail, findUnfinishedEmails } from './final-report.ts'
 import type { Ledger } from './ledger.ts'
 import { evaluateLedger } from './verdict.ts'

@@ -2,7 +2,7 @@
  * Checks the daemon's final report: every email must be final, and every acknowledged ID must exist. Also reads the
  * received mail.
  */
-import { fetchJson, fetchAllPages, forEachConcurrently, fetchText, type ApiTarget } from './ask.ts'
+import { fetchJson, fetchAllPages, forEachConcurrently, fetchText, type ApiTarget } from './api-client.ts'
 import { getHeaderField, hasMatchingDigest, MARK_FIELD } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
 

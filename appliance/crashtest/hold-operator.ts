@@ -4,7 +4,7 @@
  * every kill.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { requestWithRetry, type ApiTarget, type RepeatedRequest } from './ask.ts'
+import { requestWithRetry, type ApiTarget, type RepeatedRequest } from './api-client.ts'
 import type { Ledger } from './ledger.ts'
 import type { RandomGenerator } from './plan.ts'
 

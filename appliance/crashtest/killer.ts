@@ -3,13 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
 import { killAtCheckpoint, runCommand, startDaemon, type Daemon } from './daemon.ts'
-import type { ApiTarget } from './ask.ts'
+import type { ApiTarget } from './api-client.ts'
 import { drainMail, type CrashTraffic } from './drain.ts'
 import type { Exchangers } from './exchanger.ts'
 import type { Ledger } from './ledger.ts'
 import { formatKillName, type PlannedKill } from './plan.ts'
 import type { PostgresServer } from './postgres-server.ts'
-import type { TestEnvironment } from './stage.ts'
+import type { TestEnvironment } from './environment.ts'
 
 export interface KillerDeps {
   stage: TestEnvironment

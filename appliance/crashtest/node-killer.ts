@@ -6,15 +6,15 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
-import type { ApiTarget } from './ask.ts'
+import type { ApiTarget } from './api-client.ts'
 import { runCommand, startDaemon, type Daemon } from './daemon.ts'
 import { drainMail, type CrashTraffic } from './drain.ts'
 import type { Exchangers } from './exchanger.ts'
 import type { Kill, Ledger } from './ledger.ts'
 import { formatFaultName, type NodeFault } from './node-plan.ts'
 import type { PostgresPair } from './postgres-pair.ts'
-import type { TestEnvironment } from './stage.ts'
-import type { TestNode } from './stage-node.ts'
+import type { TestEnvironment } from './environment.ts'
+import type { TestNode } from './environment-node.ts'
 
 export interface NodeKillerDeps {
   stage: Pick<TestEnvironment, 'nodes'>

@@ -1,5 +1,5 @@
 /** Simulates clients, which send as fast as they get responses, and repeat requests until they get one. */
-import { requestWithRetry, type ApiTarget } from './ask.ts'
+import { requestWithRetry, type ApiTarget } from './api-client.ts'
 import type { Ledger, SentEmail } from './ledger.ts'
 import {
   generateEmail,

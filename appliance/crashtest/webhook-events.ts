@@ -1,7 +1,7 @@
 /** Waits until the webhook endpoint has received all events, and asks the daemon for its events. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
-import { fetchJson, fetchAllPages, forEachConcurrently, type ApiTarget } from './ask.ts'
+import { fetchJson, fetchAllPages, forEachConcurrently, type ApiTarget } from './api-client.ts'
 import type { ReportedEvent, Ledger } from './ledger.ts'
 import { evaluateArrivals } from './verdict-arrivals.ts'
 import { evaluateEvents } from './verdict-events.ts'

@@ -18,7 +18,7 @@ import { createDispatcher, type DispatchDeps, type Dispatcher } from './dispatch
 import { Lanes, type LanesDeps } from './lanes.ts'
 
 export type { ConversationRequest, Connections, ConversationResult } from './connections.ts'
-export { createHostMemory } from './host-memory.ts'
+export { createHostMemory } from './host-cache.ts'
 export type { Failure } from './outcome.ts'
 export { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from './policy/policy.ts'
 

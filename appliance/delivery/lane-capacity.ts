@@ -11,7 +11,7 @@ import {
   getWarmUpProgress,
   type Provider,
 } from '../shaping/shaping.ts'
-import type { Lane } from './lane-memory.ts'
+import type { Lane } from './lane-history.ts'
 
 /**
  * Returns how many messages a lane could start now with `more` connections. On each connection, the result of only one

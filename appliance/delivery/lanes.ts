@@ -37,8 +37,8 @@ import {
   isAtInFlightLimit,
   computeReopenTime,
 } from './lane-capacity.ts'
-import { LaneMemory, type Lane } from './lane-memory.ts'
-import { ClosedDestinations, explainClosedLanes } from './late.ts'
+import { LaneMemory, type Lane } from './lane-history.ts'
+import { ClosedDestinations, explainClosedLanes } from './lateness.ts'
 import { LaneWaitQueue } from './lane-turns.ts'
 import type { PermitDecision, PermitRequest, Permit, LeaseCapacity } from './permit.ts'
 import type { PastWait } from '../mail/waiting.ts'

@@ -3,7 +3,7 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import { getSteadyTime, type Clock } from '../clock/clock.ts'
 import type { Reply } from '../mail/reply.ts'
 import { CLOSE_DEADLINE } from './deadlines.ts'
-import { explainSocketError, STOPPED_NOTE } from './dial.ts'
+import { explainSocketError, STOPPED_NOTE } from './connect.ts'
 import type { Failure } from './outcome.ts'
 import { ReplyReader } from './reply-reader.ts'
 

@@ -13,7 +13,7 @@ import {
   wordTableEnd,
 } from './html.ts'
 import { renderAnchor, renderInlineHtml } from './inline.ts'
-import { resolveAlignment, getFontStyles, BLOCK_GAP, type RenderContext } from './look.ts'
+import { resolveAlignment, getFontStyles, BLOCK_GAP, type RenderContext } from './theme-styles.ts'
 
 type Render = (node: DocumentNode, look: RenderContext) => string
 

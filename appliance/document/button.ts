@@ -2,7 +2,7 @@
 import type { DocumentNode } from './model.ts'
 import { renderLayoutBox, formatStyle, element, wrapForOthers, wrapForWord } from './html.ts'
 import { renderInlineHtml, renderInlineText } from './inline.ts'
-import { resolveAlignment, getFontStyles, type RenderContext } from './look.ts'
+import { resolveAlignment, getFontStyles, type RenderContext } from './theme-styles.ts'
 
 /** Pixels: the height of a button, and its horizontal padding. */
 const HEIGHT = 44

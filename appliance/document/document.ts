@@ -15,7 +15,7 @@ import {
   createRenderContext,
   renderStyleSheets,
   WORD_STYLE,
-} from './look.ts'
+} from './theme-styles.ts'
 import type { EmailDocument } from './model.ts'
 import { renderText } from './text.ts'
 import { PADDING } from './theme.ts'

@@ -1,7 +1,7 @@
 /** Renders formatted text as HTML and as plain text. */
 import { type DocumentNode, getTextAttribute } from './model.ts'
 import { formatStyle, element, escapeHtml } from './html.ts'
-import type { RenderContext } from './look.ts'
+import type { RenderContext } from './theme-styles.ts'
 
 /** Formats a variable as a merge tag. The fallback is escaped like the text around it. */
 function mergeTag(node: DocumentNode, escape: (text: string) => string): string {

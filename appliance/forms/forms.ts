@@ -11,11 +11,11 @@ import type { Signup } from '../storage/storage.ts'
 import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker } from '../watch/worker.ts'
-import { createFormOperations, FORM_PATH, type FormOperations, resolveFormUrl } from './book.ts'
+import { createFormOperations, FORM_PATH, type FormOperations, resolveFormUrl } from './operations.ts'
 import { createConfirmationMail } from './mail.ts'
 import { createSignUps, type SignUpDeps, type SignUps } from './sign-up.ts'
 
-export { FORM_PATH, type FormInput } from './book.ts'
+export { FORM_PATH, type FormInput } from './operations.ts'
 export {
   renderConfirmPage,
   renderConfirmedPage,

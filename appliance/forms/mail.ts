@@ -7,7 +7,7 @@ import type { Mailbox } from '../mail/address.ts'
 import type { Form } from '../mail/form.ts'
 import { escapeHtml } from '../mail/page-frame.ts'
 import { pickTextColor, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import { SIGN_UP_TEXTS } from './words.ts'
+import { SIGN_UP_TEXTS } from './texts.ts'
 
 export interface ConfirmationMail {
   form: Pick<Form, 'words'>

@@ -5,7 +5,7 @@
 import { type FormField, type FormSettings, getInputName } from '../mail/form.ts'
 import { escapeHtml, renderPageFrame, type RenderedPage } from '../mail/page-frame.ts'
 import type { PageLanguage, UnsubscribePage } from '../mail/unsubscribe-page.ts'
-import { getFieldLabel, SIGN_UP_TEXTS } from './words.ts'
+import { getFieldLabel, SIGN_UP_TEXTS } from './texts.ts'
 
 /** The team and the design of a form's pages. */
 export interface FormPageView {

@@ -10,10 +10,10 @@ import { Refusal } from '../mail/refusals.ts'
 import { maskAddress, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import type { ContactProperty, SignupValues, StorageSubset } from '../storage/storage.ts'
 import { getSourceNetwork } from '../wire/networks.ts'
-import { type FormOperationDeps, selectInputs, resolveFormUrl } from './book.ts'
+import { type FormOperationDeps, selectInputs, resolveFormUrl } from './operations.ts'
 import { HONEYPOT_INPUT, getConsentWording } from './page.ts'
 import type { FormTokens } from './tokens.ts'
-import { getFieldLabel, SIGN_UP_TEXTS } from './words.ts'
+import { getFieldLabel, SIGN_UP_TEXTS } from './texts.ts'
 
 /** Data about a form that its public page needs. */
 export interface PublicFormData {

@@ -17,7 +17,7 @@ import type { App } from './deps.ts'
 import type { JsonJob, JsonResult } from './json-worker.ts'
 import { destroySoon } from './listeners.ts'
 import { MAX_UNAUTHENTICATED_BODY } from './sign-in.ts'
-import { hasTooManySmallChunks, CHUNK_REQUIREMENT } from './torn.ts'
+import { hasTooManySmallChunks, CHUNK_REQUIREMENT } from './tiny-chunks.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

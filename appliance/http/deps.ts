@@ -24,7 +24,7 @@ import type {
 import type { ShapingOperations } from '../shaping/shaping.ts'
 import type { QueueControl } from '../queue/queue.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { AutomationOperations, CustomEvents } from '../automations/book.ts'
+import type { AutomationOperations, CustomEvents } from '../automations/operations.ts'
 import type { PublicArchives } from '../archive/archive.ts'
 import type { Forms } from '../forms/forms.ts'
 import type { Broadcasts } from '../broadcasts/broadcasts.ts'

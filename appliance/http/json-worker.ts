@@ -1,6 +1,6 @@
 /** The worker thread that parses large request bodies; started by body.ts. */
 import { isUtf8 } from 'node:buffer'
-import { processJobs } from '../capacity/answer-jobs.ts'
+import { processJobs } from '../capacity/run-jobs.ts'
 import { truncateTexts, decodeFiles, computeBodyDigest } from '../mail/json-body.ts'
 
 export interface JsonJob {

@@ -18,7 +18,7 @@ import { refuse, type Refusal, type RefusalKey } from '../mail/refusals.ts'
 import { bindServer, formatHostPort } from '../wire/listeners.ts'
 import { isInNetworks, type Cidr } from '../wire/networks.ts'
 import { addTls, type ListenerTls } from './tls-listener.ts'
-import { countChunks } from './torn.ts'
+import { countChunks } from './tiny-chunks.ts'
 
 /** Timeout for receiving the headers, in milliseconds. */
 const HEADERS_TIMEOUT = 20_000

@@ -26,7 +26,7 @@ import type {
 import type { Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createDomainReports, type ReportMessage } from './domain-reports.ts'
-import { createReturnedMailWorker } from './drain.ts'
+import { createReturnedMailWorker } from './returned-mail.ts'
 import { createForwarder } from './forward.ts'
 import { createReceivedForwarder, type ReceivedForwarderDeps } from './forward-received.ts'
 import type { ReturnedMailTables } from './reading/returned-reader.ts'

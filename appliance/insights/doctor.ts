@@ -25,7 +25,7 @@ import {
   explainHeloSpf,
 } from '../sources/sources.ts'
 import { checkIssuance, evaluateCertificate, readCertificates } from './certificate.ts'
-import { probeAddress } from './dial.ts'
+import { probeAddress } from './connect.ts'
 import { evaluateForecast, measureForecast } from './disk-forecast.ts'
 import { evaluateDisk, measureDisk } from './disk.ts'
 import { evaluateDomain, lookUpDomain } from './domains.ts'

@@ -1,7 +1,7 @@
 /** Checks from this machine whether the daemon's own ports respond. */
 import type { Finding } from '../mail/finding.ts'
 import { parseHostPort } from '../wire/listeners.ts'
-import { dialForGreeting, testConnection } from './dial.ts'
+import { dialForGreeting, testConnection } from './connect.ts'
 
 /** A configured listener; its protocol determines the expected response. */
 export interface Listener {

@@ -2,7 +2,7 @@
 import type { Answer, Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { SendingHost } from '../senders/records.ts'
-import { testConnection } from './dial.ts'
+import { testConnection } from './connect.ts'
 
 /** DNS facts about the zone. */
 export interface NameserverFacts {

@@ -4,7 +4,7 @@ import type { Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
 import { AUTO_IP } from '../mail/source.ts'
 import { getFamily } from '../sources/sources.ts'
-import { dialForGreeting, type Greeting } from './dial.ts'
+import { dialForGreeting, type Greeting } from './connect.ts'
 
 /** Time limit for a greeting, in milliseconds; working exchangers take less than a second. */
 const TIMEOUT = 8000

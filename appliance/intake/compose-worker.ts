@@ -1,5 +1,5 @@
 /** The thread that composes heavy messages: receives a draft and returns the message. Started by composer.ts. */
-import { processJobs } from '../capacity/answer-jobs.ts'
+import { processJobs } from '../capacity/run-jobs.ts'
 import { composeMessage, type ComposedMessage } from './compose.ts'
 import type { Draft } from './compose-plain.ts'
 

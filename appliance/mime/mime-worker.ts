@@ -1,5 +1,5 @@
 /** The worker thread that parses large messages; started by mime.ts. */
-import { processJobs } from '../capacity/answer-jobs.ts'
+import { processJobs } from '../capacity/run-jobs.ts'
 import type { ReadJob, ReadResult } from './mime.ts'
 import { readComposedMessage } from './read-composed.ts'
 import { extractAttachment, readMessage } from './read.ts'

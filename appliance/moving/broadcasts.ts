@@ -1,6 +1,6 @@
 /** Moves broadcasts as drafts. None is sent or scheduled here, whatever its status is there. */
 import { refuse } from '../mail/refusals.ts'
-import type { DraftInput } from '../broadcasts/book.ts'
+import type { DraftInput } from '../broadcasts/operations.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import type { HostedObject } from './hosted.ts'
 import { readAllPages, moveByName, fetchWholeObject, type ObjectWriter, type ObjectMatcher } from './named.ts'

@@ -24,7 +24,7 @@ import { serveConnection } from './tcp.ts'
 import type { Zones } from './zone.ts'
 
 export { buildZone, type ZoneData, type ZoneRecord } from './zone.ts'
-export { createZoneCache, type ZoneCache } from './zone-book.ts'
+export { createZoneCache, type ZoneCache } from './zone-cache.ts'
 
 /** The result of a query: the name of the response code, or why there was no full response. */
 export type QueryResult = keyof typeof RCODE | 'truncated' | 'limited' | 'ignored'

@@ -9,11 +9,11 @@ import { refuse } from '../mail/refusals.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import type { Delivery, HoldRule, QueueFilter, Step, Storage } from '../storage/storage.ts'
 import { matchesEverything, formatQueueFilter } from './filter.ts'
-import { QueueTotals, type CountedLane, type QueueSummary } from './survey.ts'
+import { QueueTotals, type CountedLane, type QueueSummary } from './totals.ts'
 import type { QueueAction } from '../mail/queue.ts'
 
 export { matchesEverything, parseQueueFilter } from './filter.ts'
-export type { QueueSummary } from './survey.ts'
+export type { QueueSummary } from './totals.ts'
 
 /** An action, and the deliveries that it applies to. */
 export interface QueueActionRequest {

@@ -7,7 +7,7 @@ import type { DueReport, NewEmail, ReportedDelivery } from '../storage/storage.t
 import { buildMultipart, buildTextPart } from './mime.ts'
 import { buildReturnedMessagePart } from './returned.ts'
 import { buildStatusPart } from './status.ts'
-import { explainReport } from './words.ts'
+import { explainReport } from './readable-part.ts'
 
 /** The input for a report. */
 export interface ReportFacts {

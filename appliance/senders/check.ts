@@ -4,7 +4,7 @@ import type { Domain } from '../storage/storage.ts'
 import { getRegistrableDomain, type ExpectedRecord } from './records.ts'
 import { evaluateRecord, type CommonMistakes, type Evidence, type RecordResult } from './verification.ts'
 
-export { isPolicyWithoutEffect } from './judge-spf.ts'
+export { isPolicyWithoutEffect } from './evaluate-spf.ts'
 
 /** Checks every expected record in parallel. DNS errors never make it throw. */
 export function checkRecords(

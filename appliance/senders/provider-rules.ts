@@ -12,7 +12,7 @@ import {
 } from '../mail/provider-rules.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { computeStatusLights } from './advised.ts'
+import { computeStatusLights } from './recommended.ts'
 
 /** Whether a domain's mail complies with the rules. */
 export interface RuleCompliance {

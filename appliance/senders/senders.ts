@@ -19,10 +19,10 @@ export {
   type PropagationWatch,
   type RecordPropagation,
 } from './propagation.ts'
-export { computeStatusLights } from './advised.ts'
+export { computeStatusLights } from './recommended.ts'
 export { createErasures, type Erasures } from './erasures.ts'
 export { POLICY_PATH, formatPolicyFile, getPolicyHost } from './mta-sts.ts'
-export { createZoneBuilder } from './served.ts'
+export { createZoneBuilder } from './published-records.ts'
 export { maySend } from './verification-schedule.ts'
 export { createProviderRuleChecker, type ProviderRuleChecker, type RuleCompliance } from './provider-rules.ts'
 export { createReturnPaths, type ReturnPaths } from './return-paths.ts'

@@ -4,7 +4,7 @@
  */
 import type { Answer } from '../dns/dns.ts'
 import type { RecordCheck } from '../storage/storage.ts'
-import { evaluateDkimRecord } from './judge-dkim.ts'
+import { evaluateDkimRecord } from './evaluate-dkim.ts'
 import {
   evaluateSpfRecord,
   validVerdict,
@@ -12,7 +12,7 @@ import {
   type RecordVerdict,
   evaluateDmarcRecord,
   evaluateTlsRptRecord,
-} from './judge-spf.ts'
+} from './evaluate-spf.ts'
 import type { ExpectedRecord } from './records.ts'
 
 /** What DNS answered for a record, and what was found where it is commonly misplaced. */

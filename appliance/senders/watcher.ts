@@ -8,7 +8,7 @@ import type { Logger } from '../watch/log.ts'
 import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { postponeCheck } from './verification-schedule.ts'
-import { checkDomainRecords, type DomainCheckResult, type DomainCheckDeps } from './look.ts'
+import { checkDomainRecords, type DomainCheckResult, type DomainCheckDeps } from './check-domain.ts'
 import { renewKeysIfDue } from './new-keys.ts'
 import type { KeyGenerator } from './keys.ts'
 

@@ -51,6 +51,6 @@ export {
   type QueueLaneFacts,
   type ShapingOperations,
   type SourceRate,
-} from './book.ts'
+} from './operations.ts'
 export { FORECAST_LIMITS, type Forecast, type TotalForecast } from './forecast.ts'
 export { BACKLOG_STATES, PROVIDER_PLACEHOLDER, type BacklogCount } from './backlog.ts'

@@ -9,7 +9,7 @@ export {
   type VisibleAddress,
 } from './addresses.ts'
 export { queryBlocklist, evaluateListing, summarizeListings } from './blocklist.ts'
-export { createSourceRegistry, type SourceRegistry } from './book.ts'
+export { createSourceRegistry, type SourceRegistry } from './registry.ts'
 export { checkSource } from './check.ts'
 export { isInternalName, looksGeneric } from './names.ts'
 export {

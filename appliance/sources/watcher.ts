@@ -7,7 +7,7 @@ import type { Logger } from '../watch/log.ts'
 import { createWorker } from '../watch/worker.ts'
 import { listTeamDomains, listReturnPaths, type ReturnPath } from './return-paths.ts'
 import { decideState, mergeHealth, checkSource, type SourceCheckDeps } from './check.ts'
-import type { SourceRegistry } from './book.ts'
+import type { SourceRegistry } from './registry.ts'
 
 export interface SourceWatcher {
   /** Checks all sending IPs immediately, then periodically. */

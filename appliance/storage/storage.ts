@@ -151,7 +151,7 @@ export {
   parseCursor,
 } from './event-cursor.ts'
 export { secretLocations } from './secrets.ts'
-export { FairQueue } from './spool/turns.ts'
+export { FairQueue } from './spool/fairness.ts'
 export {
   QUARTER_HOUR_MS,
   startOfQuarterHour,

@@ -4,8 +4,8 @@ import type { EventData } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import type { Storage, TrackedEmail } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { createVisitMemory, type VisitMemory } from './memory.ts'
-import type { ClassifyVisit, Visit } from './robots.ts'
+import { createVisitMemory, type VisitMemory } from './recent-visits.ts'
+import type { ClassifyVisit, Visit } from './bots.ts'
 import type { HitKind, TrackingToken } from './tokens.ts'
 
 /** Maximum time that a visitor waits for the visit to be recorded, in milliseconds. A commit takes a few milliseconds. */

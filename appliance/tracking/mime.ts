@@ -5,7 +5,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { splitMessage } from '../mail/headers.ts'
 import { isSignedOrEncrypted, splitMultipart, parseContentType, getFieldValues } from '../mime/entity.ts'
-import { decodeBody } from './encoded.ts'
+import { decodeBody } from './encoded-text.ts'
 import { computeTrackingEdits, type Edit, type TrackingPlan } from './rewrite.ts'
 
 /** Maximum nesting and maximum number of parts. Real messages have a tenth of that. */

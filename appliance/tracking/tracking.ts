@@ -1,16 +1,16 @@
 /** Open and click tracking: changes to messages, and handling of visits. */
 import { isIP } from 'node:net'
-import type { BotRule } from '../mail/robot.ts'
+import type { BotRule } from '../mail/bot-rule.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { createHitRecorder, type HitRecorderDeps, type HitRecorder } from './hits.ts'
 import { listUnsubscribeLinks, type TrackingPlan } from './rewrite.ts'
-import { createBotClassifier, type ClassifyVisit } from './robots.ts'
+import { createBotClassifier, type ClassifyVisit } from './bots.ts'
 import { createNumberedLinks } from './numbered.ts'
 import { verifyRecipientToken, verifyToken, type HitKind, type TrackingToken } from './tokens.ts'
 
 export { LINK_PATH, listNumberedLinks, PIXEL_PATH } from './rewrite.ts'
 export { trackMessage } from './mime.ts'
-export type { Visit } from './robots.ts'
+export type { Visit } from './bots.ts'
 
 /** The fields of a domain that determine tracking. */
 export type DomainTrackingFields = Pick<

@@ -1,9 +1,9 @@
 /** Prometheus metrics: counters and histograms of this process, and gauges that are read on each scrape. */
 import { collectDefaultMetrics, Registry, type Histogram } from 'prom-client'
 import type { Clock } from '../clock/clock.ts'
-import { createGauges, type GaugeValues, createMetricFactory, type MetricFactory } from './standing.ts'
+import { createGauges, type GaugeValues, createMetricFactory, type MetricFactory } from './gauges.ts'
 
-export type { ClientUsage, GaugeValues } from './standing.ts'
+export type { ClientUsage, GaugeValues } from './gauges.ts'
 
 /** Records the events of other modules. Times are in seconds. */
 export interface Instruments {

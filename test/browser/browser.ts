@@ -5,7 +5,7 @@ import {
   type BrowserContextOptions,
   type Page,
 } from 'playwright-core'
-import { COPY_RESULT_MS, TOAST_WITH_BUTTON_MS, TOAST_MS } from '../../ui/src/state/moments.ts'
+import { COPY_RESULT_MS, TOAST_WITH_BUTTON_MS, TOAST_MS } from '../../ui/src/state/durations.ts'
 import { PATIENCE } from '../world/patience.ts'
 
 /** Starts the system's Chromium headless, without any background network traffic of its own. */

@@ -33,7 +33,7 @@ describe('container/compose.yaml', () => {
 
   test('the stop timeout is more than twice the time to drain deliveries', () => {
     const drain = Number(
-      /DRAIN_MS = ([\d_]+)/.exec(read('appliance', 'assembly', 'way-out.ts'))![1]!.replaceAll('_', ''),
+      /DRAIN_MS = ([\d_]+)/.exec(read('appliance', 'assembly', 'outbound.ts'))![1]!.replaceAll('_', ''),
     )
     const grace = Number(/^(\d+)s$/.exec(service.stop_grace_period)![1])
     expect(grace * 1000).toBeGreaterThan(drain * 2)

@@ -50,7 +50,7 @@ describe('packaging scripts', () => {
 
   test('the stop timeout of the unit is more than twice the time to drain deliveries', () => {
     const stop = Number(/^TimeoutStopSec=(\d+)$/m.exec(readFileSync(unit, 'utf8'))![1])
-    const source = readFileSync(join(project, 'appliance', 'assembly', 'way-out.ts'), 'utf8')
+    const source = readFileSync(join(project, 'appliance', 'assembly', 'outbound.ts'), 'utf8')
     const drain = Number(/DRAIN_MS = ([\d_]+)/.exec(source)![1]!.replaceAll('_', ''))
     expect(stop * 1000).toBeGreaterThan(drain * 2)
   })

@@ -12,13 +12,13 @@ import type { Storage } from '../../storage/storage.ts'
 import type { Logger } from '../../watch/log.ts'
 import type { GuardedFetch } from '../../wire/fetch.ts'
 import type { TlsResultType } from '../tls-demand.ts'
-import { decideTls, type TlsDecision, type TlsPreference } from './demand.ts'
+import { decideTls, type TlsDecision, type TlsPreference } from './requirement.ts'
 import { createStsCache, type StsCache } from './sts-cache.ts'
 import { createTlsCounter } from './tls-counter.ts'
 import { type DaneState, lookUpDane } from './tlsa.ts'
 import { loadTlsPolicyView, type DomainPolicy } from './view.ts'
 
-export { resolveTlsPreference, type TlsDecision, type TlsPreference } from './demand.ts'
+export { resolveTlsPreference, type TlsDecision, type TlsPreference } from './requirement.ts'
 
 /** The TLS result of a session. */
 export interface TlsSession {

@@ -2,7 +2,7 @@
 import type { Answer, Resolver } from '../../dns/dns.ts'
 import type { TlsHostView, TlsPolicyView } from '../../mail/tls-policy.ts'
 import { parseTlsReportRecord } from '../../mail/tls-report.ts'
-import type { TlsDecision, TlsPreference } from './demand.ts'
+import type { TlsDecision, TlsPreference } from './requirement.ts'
 import type { StsState } from './sts-cache.ts'
 
 /** A domain's policies during one attempt. */

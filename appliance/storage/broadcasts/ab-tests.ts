@@ -5,7 +5,7 @@ import type { Choice, VariantCounts } from '../../mail/ab-test.ts'
 import type { Db } from '../schema.ts'
 import { type BroadcastUpdateResult, type BroadcastRef, getBroadcast } from './broadcasts.ts'
 
-/** How far the A/B test of a broadcast is. */
+/** Progress of a broadcast's A/B test. */
 export interface AbTestState {
   /** The revision of each variant, A first. */
   revisions: string[]
@@ -15,7 +15,7 @@ export interface AbTestState {
   drawnAt: number | null
   /** When each test email had been tried, and the wait began; null: not yet. */
   triedAt: number | null
-  /** Why a variant won, with the numbers of then; null: not yet chosen. */
+  /** Why a variant won, with the numbers at that time; null if none was chosen yet. */
   choice: Choice | null
   decidedAt: number | null
   /** Results of the test emails by variant, as of `countedAt`. */

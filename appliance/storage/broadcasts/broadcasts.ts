@@ -1,6 +1,6 @@
 /** Broadcasts: drafts and their changes. For their states, see states.ts; for recipients, recipients.ts. */
 import type { Selectable } from 'kysely'
-import type { ProviderHolds } from '../../mail/brakes.ts'
+import type { ProviderHolds } from '../../mail/automatic-pause.ts'
 import type {
   BroadcastContent,
   BroadcastCounts,

@@ -3,7 +3,7 @@
  * queued email in spool/enqueue.ts.
  */
 import type { PropertyValue } from '../../mail/audience.ts'
-import { listHeldProviders, type ProviderHolds } from '../../mail/brakes.ts'
+import { listHeldProviders, type ProviderHolds } from '../../mail/automatic-pause.ts'
 import { getAddressDomain } from '../../mail/broadcast.ts'
 import { isProviderPlaceholder } from '../../mail/queue.ts'
 import { finalQueueColumns } from '../deliveries.ts'

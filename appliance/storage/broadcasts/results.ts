@@ -1,7 +1,7 @@
 /** Results of a broadcast: counts, recipients and links. */
 import { sql } from 'kysely'
 import type { BroadcastCounts, BroadcastReach } from '../../mail/broadcast.ts'
-import type { RecentEmail } from '../../mail/brakes.ts'
+import type { RecentEmail } from '../../mail/automatic-pause.ts'
 import { LAST_EVENTS, type EventData } from '../../mail/event.ts'
 import { isProviderPlaceholder } from '../../mail/queue.ts'
 import type { Cause } from '../../mail/verdict.ts'

@@ -1,5 +1,5 @@
 /** The states of broadcasts: scheduled, started, paused, canceled and ended; and the frozen content of started ones. */
-import type { ProviderHolds } from '../../mail/brakes.ts'
+import type { ProviderHolds } from '../../mail/automatic-pause.ts'
 import type { BroadcastStatus, PauseFigures, PauseReason } from '../../mail/broadcast.ts'
 import type { Db } from '../schema.ts'
 import { startAbTest } from './ab-tests.ts'

@@ -1,5 +1,5 @@
 /**
- * The queries of `CHOICE_SQL` (spool/lines.ts) for PostgreSQL. Each uses only an index, regardless of the length of
+ * The queries of `CHOICE_SQL` (spool/due-queues.ts) for PostgreSQL. Each uses only an index, regardless of the length of
  * other queues.
  */
 

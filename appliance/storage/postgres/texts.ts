@@ -1,5 +1,5 @@
 /** Translates the plain statements of performance-critical methods for PostgreSQL. Pure. */
-import { isRepeatable } from './known-reads.ts'
+import { isRepeatable } from './read-cache.ts'
 
 /** A translated statement. */
 export interface TranslatedStatement {
@@ -9,7 +9,7 @@ export interface TranslatedStatement {
   names: string[] | null
   /** Set if the statement inserts one row of values, so that it can be combined with others. */
   insert: InsertTemplate | undefined
-  /** Whether the same values return the same result until a statement of the transaction changes it (known-reads.ts). */
+  /** Whether the same values return the same result until a statement of the transaction changes it (read-cache.ts). */
   repeatable: boolean
   control: 'begin' | 'commit' | 'rollback' | undefined
 }

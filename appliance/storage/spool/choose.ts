@@ -6,8 +6,14 @@ import {
   type PoolFilter,
 } from '../../mail/queue.ts'
 import type { Stream } from '../../mail/source.ts'
-import { type Candidate, type DueQueue, type DueQueueReader, toDueQueues, type Siblings } from './lines.ts'
-import { FairQueue } from './turns.ts'
+import {
+  type Candidate,
+  type DueQueue,
+  type DueQueueReader,
+  toDueQueues,
+  type Siblings,
+} from './due-queues.ts'
+import { FairQueue } from './fairness.ts'
 
 export interface LeaseArgs {
   /** Identifies the run of the process that leases. `settle` must pass the same value. */

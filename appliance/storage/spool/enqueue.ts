@@ -1,5 +1,5 @@
 /** Queues the recipients of a broadcast, and holds back the mail of a paused or canceled one. */
-import { listHeldProviders, type ProviderHolds } from '../../mail/brakes.ts'
+import { listHeldProviders, type ProviderHolds } from '../../mail/automatic-pause.ts'
 import type { SkipReason } from '../../mail/broadcast.ts'
 import { computeNextTime } from '../../mail/broadcast-rate.ts'
 import { canceledResult } from '../broadcasts/recipients.ts'

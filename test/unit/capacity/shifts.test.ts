@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createTurnThrottle } from '../../../appliance/capacity/shifts.ts'
+import { createTurnThrottle } from '../../../appliance/capacity/loop-bytes.ts'
 
 const KB = 1024
 

@@ -1,5 +1,5 @@
 /** Objects of the first team that commands print. */
-import { createAutomationOperations, createCustomEvents } from '../../../appliance/automations/book.ts'
+import { createAutomationOperations, createCustomEvents } from '../../../appliance/automations/operations.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createClassifier } from '../../../appliance/mail/classify.ts'
-import { decideVerdict, type VerdictContext } from '../../../appliance/delivery/judge.ts'
+import { decideVerdict, type VerdictContext } from '../../../appliance/delivery/verdict.ts'
 import type { Failure, RecipientResult } from '../../../appliance/delivery/outcome.ts'
 import { parseReply } from '../../../appliance/mail/reply.ts'
 import { RETRY_PERIOD } from '../../../appliance/queue/schedule.ts'

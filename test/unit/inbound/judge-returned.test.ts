@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { loadBounceRules, loadReturnedMailRules } from '../../../appliance/config/config.ts'
-import { evaluateReturnedMail } from '../../../appliance/inbound/judge-returned.ts'
+import { evaluateReturnedMail } from '../../../appliance/inbound/returned-verdict.ts'
 import { classifyReturnedMessage } from '../../../appliance/inbound/reading/read-returned.ts'
 import type { ReturnedDelivery } from '../../../appliance/storage/storage.ts'
 import { shippedRules } from './rules.ts'

@@ -5,7 +5,7 @@ import {
   listHeldProviders,
   explainHold,
   type RecentEmail,
-} from '../../../appliance/mail/brakes.ts'
+} from '../../../appliance/mail/automatic-pause.ts'
 
 /** The brakes of a broadcast: what stops all of it, and what stops one provider's part. */
 

@@ -20,7 +20,7 @@ describe('a sealed value', () => {
     expect(sealed).not.toContain(Buffer.alloc(32, 7).toString('hex').slice(0, 16))
   })
 
-  test('a sealed value cannot be decrypted at another place', () => {
+  test('a sealed value cannot be decrypted in another context', () => {
     const sealed = sealer.seal(value, place)
     expect(() => sealer.open(sealed, 'webhooks.secret:two')).toThrow('cannot be decrypted')
     expect(() => sealer.open(sealed, 'totp_factors.secret:one')).toThrow('totp_factors.secret:one')

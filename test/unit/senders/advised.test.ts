@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
-import { computeStatusLights, lookUpOptionalRecords } from '../../../appliance/senders/advised.ts'
+import { computeStatusLights, lookUpOptionalRecords } from '../../../appliance/senders/recommended.ts'
 import type { Domain, RecordCheck } from '../../../appliance/storage/storage.ts'
 import { createWorld, type World } from '../../world/world.ts'
-import { isReportable } from '../../../appliance/senders/look.ts'
+import { isReportable } from '../../../appliance/senders/check-domain.ts'
 
 let world: World
 const closing: (() => void)[] = []

@@ -8,7 +8,7 @@ import { holdQueue, place, releaseQueue, retryQueue } from '../../../appliance/s
 import { createLeaseFunction, nextDue } from '../../../appliance/storage/spool/lease.ts'
 import { listEmails } from '../../../appliance/storage/emails.ts'
 import { countWebhookRequests } from '../../../appliance/storage/webhooks/deliveries.ts'
-import { CHOICE_SQL } from '../../../appliance/storage/spool/lines.ts'
+import { CHOICE_SQL } from '../../../appliance/storage/spool/due-queues.ts'
 import { type Connection, openWriter } from '../../../appliance/storage/sqlite/connection.ts'
 import { createSqliteKysely } from '../../../appliance/storage/sqlite/dialect.ts'
 import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cacheLookups } from '../../../appliance/storage/remembered.ts'
+import { cacheLookups } from '../../../appliance/storage/lookup-cache.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { makeTeam, newDomain, T0, unique } from '../../contract/fixtures.ts'

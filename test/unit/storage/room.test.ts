@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
-import { guardDiskSpace } from '../../../appliance/storage/room.ts'
+import { guardDiskSpace } from '../../../appliance/storage/disk-guard.ts'
 import { toFailure, StorageFailure, StorageLost } from '../../../appliance/storage/engine/failures.ts'
 
 /** Returns a client's response if storing an email fails with this error. */

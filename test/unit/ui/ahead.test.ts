@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { clearPreloadedData, preload, takePreloaded } from '../../../ui/src/state/ahead.ts'
+import { clearPreloadedData, preload, takePreloaded } from '../../../ui/src/state/preload.ts'
 
 const load = vi.fn(() => Promise.resolve('answer'))
 const domains = { key: 'domains', load }

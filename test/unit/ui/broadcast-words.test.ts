@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { formatHours, explainForecastLimit } from '../../../appliance/mail/forecast-words.ts'
-import { describeFinishTime, findRateError, formatRate } from '../../../ui/src/state/broadcast-words.ts'
+import { formatHours, explainForecastLimit } from '../../../appliance/mail/forecast-text.ts'
+import { describeFinishTime, findRateError, formatRate } from '../../../ui/src/state/broadcast-text.ts'
 
 test('formats durations over a day in days, with what limits the speed', () => {
   const words = (hours: number | null) => formatHours(hours) + explainForecastLimit(hours, 'warm_up')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filterByWords } from '../../../ui/src/state/few.ts'
+import { filterByWords } from '../../../ui/src/state/list-search.ts'
 
 const found = (rows: string[][], text: string) =>
   filterByWords(rows, text, (row) => row).map(([first]) => first)

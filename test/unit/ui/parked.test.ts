@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { MAX_INVITATION_AGE_MS, serializeInvitation, parseInvitation } from '../../../ui/src/state/parked.ts'
+import {
+  MAX_INVITATION_AGE_MS,
+  serializeInvitation,
+  parseInvitation,
+} from '../../../ui/src/state/stored-invitation.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 

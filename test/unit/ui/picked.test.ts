@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NO_SELECTION, updateRows, toggleAll, toggleRow } from '../../../ui/src/state/picked.ts'
+import { NO_SELECTION, updateRows, toggleAll, toggleRow } from '../../../ui/src/state/selection.ts'
 
 const rows = ['a', 'b', 'c', 'd', 'e']
 const after = (...steps: [id: string, stretch?: boolean][]): string =>

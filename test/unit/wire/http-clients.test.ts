@@ -16,7 +16,7 @@ const HTTP_CLIENTS: Record<string, string> = {
   'certificates/exchange.ts':
     'asks the ACME server that the operator configured; HTTPS only, with its own limits',
   'commands/healthcheck.ts': 'asks the daemon on this machine',
-  'crashtest/ask.ts': 'asks the test daemon that it started',
+  'crashtest/api-client.ts': 'asks the test daemon that it started',
   'crashtest/node-killer.ts': 'asks the test nodes that it started whether they are ready',
   'inbound/spam-filter.ts': 'asks the rspamd that the operator configured, with a deadline and a size limit',
   'insights/spam-filter.ts': 'pings the same rspamd',

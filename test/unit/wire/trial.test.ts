@@ -1,6 +1,6 @@
 import { createSecureContext } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { checkTrustExpiry } from '../../../appliance/wire/trial.ts'
+import { checkTrustExpiry } from '../../../appliance/wire/verify-certificate.ts'
 import { createCertificates, type Made } from '../../world/certificates.ts'
 
 const NAME = 'mail.example.test'

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { ErrorBody } from '../../../appliance/api/shared.ts'
-import { clearPreloadedData } from '../state/ahead.ts'
+import { clearPreloadedData } from '../state/preload.ts'
 import { syncClock } from '../state/clock.svelte.ts'
 
 /** A failed request. The message is from the server or, if there was no response, from the dashboard. */

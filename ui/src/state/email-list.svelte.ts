@@ -1,6 +1,6 @@
 import { tick, untrack } from 'svelte'
 import { searchEmails, type EmailSearch, type FoundEmail } from '../api/emails.ts'
-import { takePreloaded } from './ahead.ts'
+import { takePreloaded } from './preload.ts'
 import {
   appendChunk,
   prependRows,

@@ -1,4 +1,4 @@
-import { serializeInvitation, parseInvitation } from './parked.ts'
+import { serializeInvitation, parseInvitation } from './stored-invitation.ts'
 
 /**
  * The token of an invitation while the person signs in. Kept in memory, or in session storage while the tab is at an

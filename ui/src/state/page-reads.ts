@@ -11,7 +11,7 @@ import {
 } from '../api/calls.ts'
 import { listEmailSuppressions, searchEmails } from '../api/emails.ts'
 import { getMetricsBreakdown } from '../api/metrics.ts'
-import type { PreloadRequest } from './ahead.ts'
+import type { PreloadRequest } from './preload.ts'
 import { clock } from './clock.svelte.ts'
 import { CHUNK_ROWS } from './email-rows.ts'
 import { getCacheKey, parseDimension, buildMetricsQuery, loadCharts } from './metrics-read.ts'

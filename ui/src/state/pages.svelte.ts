@@ -1,7 +1,7 @@
 import { tick, type Component } from 'svelte'
 import type { Session } from '../../../appliance/api/session.ts'
 import { isRequestInProgress } from '../api/client.ts'
-import { preload, type PreloadRequest } from './ahead.ts'
+import { preload, type PreloadRequest } from './preload.ts'
 import * as reads from './page-reads.ts'
 import { matchPath, restoreScroll, router, onLinkApproach, onNavigate, onLinkRest } from './router.svelte.ts'
 

@@ -1,6 +1,6 @@
 import { tick, untrack } from 'svelte'
 import { ApiError } from '../api/client.ts'
-import { clearPreloadedData, takePreloaded } from './ahead.ts'
+import { clearPreloadedData, takePreloaded } from './preload.ts'
 import { restoreScroll } from './router.svelte.ts'
 
 /** Data from the server, shown from a cache first, then kept up to date. */

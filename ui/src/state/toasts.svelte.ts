@@ -1,4 +1,4 @@
-import { TOAST_WITH_BUTTON_MS, TOAST_MS } from './moments.ts'
+import { TOAST_WITH_BUTTON_MS, TOAST_MS } from './durations.ts'
 
 /** A short notification about an action whose object is no longer on the page. */
 export interface Toast {

@@ -1,7 +1,7 @@
 /** Reads the rules that distinguish bots from people, a TOML file of [[rule]] tables. Reports all errors at once. */
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
-import type { BotRule } from '../mail/robot.ts'
+import type { BotRule } from '../mail/bot-rule.ts'
 import { parseNetworks } from '../wire/networks.ts'
 import { checkValue } from './check-value.ts'
 import { readTables, type ReportError } from './tables.ts'

@@ -8,7 +8,7 @@ import { openSourceWatcher, openTlsPolicies, openTlsReporter } from './adapters.
 import { deliveryOptions } from './options.ts'
 import type { LiveTables } from './tables.ts'
 import { isShared } from './node.ts'
-import { domainPollOptions, type SharedResources } from './ground.ts'
+import { domainPollOptions, type SharedResources } from './foundations.ts'
 
 /**
  * How long a stop waits for SMTP conversations in flight: longer than they usually take, and well within systemd's 90

@@ -7,7 +7,7 @@ import type { Storage, UnreadReturnedMessage } from '../storage/storage.ts'
 import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
-import { isReportTooEarly, isPrematureFailure, evaluateReturnedMail } from './judge-returned.ts'
+import { isReportTooEarly, isPrematureFailure, evaluateReturnedMail } from './returned-verdict.ts'
 import { createReturnedMailReader, type ReturnedMailTables } from './reading/returned-reader.ts'
 
 export interface ReturnedMailWorkerDeps {

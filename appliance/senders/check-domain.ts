@@ -2,7 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../storage/storage.ts'
-import { lookUpOptionalRecords, isOptionalCheck } from './advised.ts'
+import { lookUpOptionalRecords, isOptionalCheck } from './recommended.ts'
 import { checkRecords } from './check.ts'
 import { advanceVerification, startVerification, maySend, summarizeChecks } from './verification-schedule.ts'
 import { buildExpectedRecords, isExtensionRecord, type SendingHost, type ExpectedRecord } from './records.ts'

@@ -3,7 +3,7 @@ import { getQueueDestination } from '../../mail/queue.ts'
 import { type Stream, STREAMS } from '../../mail/source.ts'
 import { type Connection, isPostgres } from '../connection.ts'
 import { POSTGRES_CHOICE_SQL } from '../postgres/choice.ts'
-import type { WaitingQueue } from './turns.ts'
+import type { WaitingQueue } from './fairness.ts'
 
 /** A delivery that can be leased. */
 export interface Candidate {
@@ -176,7 +176,7 @@ export class DueQueueReader {
     return STREAMS.map((stream) => ({ stream, rows: rows.get(stream) ?? [] }))
   }
 
-  /** Reads the oldest deliveries of some lines, with a limit for each. */
+  /** Reads the oldest deliveries of some queues, with a limit for each. */
   read(lines: readonly DueQueue[], now: number, most: number): void {
     const found = this.#rows.all({ queues: JSON.stringify(lines.map(({ queue }) => queue)), now, most })
     for (const [at, line] of lines.entries()) {

@@ -1,5 +1,5 @@
 import type { ExpectedRecord } from './records.ts'
-import { validVerdict, createInvalidVerdict, type RecordVerdict, parseTags } from './judge-spf.ts'
+import { validVerdict, createInvalidVerdict, type RecordVerdict, parseTags } from './evaluate-spf.ts'
 
 const withoutSpace = (text: string) => text.replaceAll(/\s+/g, '')
 const ends = (key: string) => (key.length > 24 ? `${key.slice(0, 8)}…${key.slice(-8)}` : key)

@@ -10,7 +10,7 @@ import {
   type Provider,
 } from '../shaping/shaping.ts'
 import type { LeasedDelivery } from '../storage/storage.ts'
-import type { Lane } from './lane-memory.ts'
+import type { Lane } from './lane-history.ts'
 
 type Why = Pick<PastWait, 'reason' | 'why'>
 

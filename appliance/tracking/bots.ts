@@ -1,5 +1,5 @@
 /** Distinguishes bots from people by the properties of a request. Pure. */
-import type { BotRule } from '../mail/robot.ts'
+import type { BotRule } from '../mail/bot-rule.ts'
 import { isInNetworks, parseNetworks, type Cidr } from '../wire/networks.ts'
 
 /** A request for the pixel or a link. */

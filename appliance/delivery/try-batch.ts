@@ -3,7 +3,7 @@ import type { Reply } from '../mail/reply.ts'
 import type { Host } from './hosts.ts'
 import type { SignedMessage } from './signed-message.ts'
 import type { RecipientResult, Failure, Outcome } from './outcome.ts'
-import { listHostAddresses, tryHosts, type TryHostsDeps, type TryHostsResult } from './walk.ts'
+import { listHostAddresses, tryHosts, type TryHostsDeps, type TryHostsResult } from './try-hosts.ts'
 
 /**
  * Sends a message to all recipients, in as many transactions on a kept connection as the provider's

@@ -74,8 +74,8 @@ function recordsBelow(
 type PolicyOf = (apex: string) => string | null
 
 /**
- * Returns how to find the domains whose records our DNS server publishes, and the zones with those records, our own zone
- * first.
+ * Returns functions that find the domains whose records our DNS server publishes, and that build the zones with those
+ * records, our own zone first.
  */
 export function createZoneBuilder(host: SendingHost, policyOf: PolicyOf = () => null) {
   const zone = host.nameserver!.zone

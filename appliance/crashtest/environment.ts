@@ -14,7 +14,7 @@ import { createSenders } from '../senders/senders.ts'
 import type { Storage } from '../storage/storage.ts'
 import { runCommand } from './daemon.ts'
 import type { RandomGenerator } from './plan.ts'
-import { addNode, type TestNode, type WritableNode } from './stage-node.ts'
+import { addNode, type TestNode, type WritableNode } from './environment-node.ts'
 
 /** The real storage and resolver, which are created by the object graph. */
 export interface CrashtestAdapters {
