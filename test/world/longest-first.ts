@@ -15,7 +15,7 @@ const LONGEST = [
   'test/scenarios/broadcast-kill.test.ts',
   'test/scenarios/crashtest.test.ts',
   'test/browser/craft.test.ts',
-  'test/browser/ahead.test.ts',
+  'test/browser/preload.test.ts',
   'test/browser/pickers.test.ts',
   'test/browser/reference.test.ts',
   'test/contract/sealed.test.ts',
