@@ -17,7 +17,10 @@ const READERS: Record<
   { read: (files: readonly ExportFile[], now: number) => Export; kinds: readonly ObjectKind[] }
 > = {
   ses: { read: readSes, kinds: ['suppressions', 'templates'] },
-  mailchimp: { read: readMailchimp, kinds: ['suppressions', 'properties', 'segments', 'contacts'] },
+  mailchimp: {
+    read: readMailchimp,
+    kinds: ['suppressions', 'properties', 'segments', 'contacts', 'templates'],
+  },
   listmonk: {
     read: readListmonk,
     kinds: ['properties', 'segments', 'contacts', 'templates', 'broadcasts'],

@@ -1,6 +1,6 @@
 /**
  * Reads an audience that Mailchimp exported: a ZIP archive, or its CSV files of subscribed, unsubscribed and cleaned
- * contacts. Pure.
+ * contacts. Also reads the archive of a whole account, with its templates and campaigns. Pure.
  */
 import { inflateRawSync } from 'node:zlib'
 import { readContactFile, type ContactFile } from '../audience/audience.ts'
@@ -9,10 +9,11 @@ import { Refusal } from '../mail/refusals.ts'
 import { isIntact, getPackedBytes, listZipEntries, type ZipEntry } from '../mail/zip.ts'
 import { MAX_EXPORT, newExport, addObject, decodeTextFile, type Export, type ExportFile } from './files.ts'
 import { HostedError } from './hosted.ts'
+import { addContent, isContentFile } from './mailchimp-content.ts'
 import { ContactCollector } from './people.ts'
 
 /** Maximum number of files in an archive. */
-const MOST_ENTRIES = 1000
+const MOST_ENTRIES = 10_000
 /** Columns about the contact's state in Mailchimp, which don't become contact properties. */
 const IGNORED = [
   'tags',
@@ -23,11 +24,17 @@ const IGNORED = [
   'unsub_reason',
 ]
 
-/** Reads the files. Tags become segments. Cleaned addresses become suppressions, because mail to them bounced. */
+/**
+ * Reads the files. Tags become segments. Cleaned addresses become suppressions, because mail to them bounced. Templates
+ * and campaigns become template drafts.
+ */
 export function readMailchimp(files: readonly ExportFile[]): Export {
   const found = newExport()
   const people = new ContactCollector(found)
-  for (const file of files.flatMap(unpacked)) take(file, found, people)
+  const all = files.flatMap(unpacked)
+  const content = all.filter(({ name }) => isContentFile(name))
+  for (const file of all) if (!content.includes(file)) take(file, found, people)
+  addContent(content, found)
   return found
 }
 
@@ -83,12 +90,19 @@ const tagsOf = (cell: string): string[] =>
 const timeOf = (cell: string | undefined): string | null =>
   cell !== undefined && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(cell) ? `${cell}Z` : null
 
-/** Returns the CSV files of an archive, or the file itself. */
+/** Matches the folders of an account export that have the contacts. The other folders have reports and images. */
+const CONTACT_FOLDER = /(^|\/)(lists|audiences)\//i
+
+/** Returns the CSV and content files of an archive, or the file itself. */
 function unpacked(file: ExportFile): ExportFile[] {
   const bytes = Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength)
   if (bytes.length < 4 || bytes.readUInt32LE(0) !== 0x04034b50) return [file]
-  const entries = listZipEntries(bytes, MOST_ENTRIES)?.filter(({ name }) => /\.csv$/i.test(name))
-  if (!entries) throw new HostedError(`${file.name} is a damaged ZIP archive, or has too many files.`)
+  const listed = listZipEntries(bytes, MOST_ENTRIES)
+  if (!listed) throw new HostedError(`${file.name} is a damaged ZIP archive, or has too many files.`)
+  const isAccount = listed.some(({ name }) => isContentFile(name) || CONTACT_FOLDER.test(name))
+  const entries = listed.filter(
+    ({ name }) => isContentFile(name) || (/\.csv$/i.test(name) && (!isAccount || CONTACT_FOLDER.test(name))),
+  )
   if (entries.length === 0) throw new HostedError(`${file.name} has no CSV file.`)
   return entries.map((entry) => {
     const name = `${file.name}/${entry.name}`

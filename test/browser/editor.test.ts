@@ -269,7 +269,7 @@ test('does not overwrite a newer version of another user', async () => {
   expect((await posthaste.call('PATCH', `/templates/${id}`, theirs)).status).toBe(200)
   await toEnd()
   await page.keyboard.type(' and more')
-  await page.getByRole('alert').filter({ hasText: 'Somebody else changed this draft.' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'Somebody else changed this draft' }).waitFor()
   expect((await stored(id)).text).toBe('Theirs')
   await press('Load their version')
   await canvas().getByText('Theirs').waitFor()

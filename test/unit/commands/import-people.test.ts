@@ -86,6 +86,35 @@ describe('import from Mailchimp', () => {
     )
   })
 
+  test('imports the templates and campaigns of an account export as template drafts', async () => {
+    const archive = zip([
+      { name: 'lists/subscribed_members_export_1a.csv', bytes: Buffer.from(subscribed) },
+      { name: 'reports/aggregate_activity/opens.csv', bytes: Buffer.from('Not,an,audience\n1,2,3\n') },
+      { name: 'campaigns.csv', bytes: Buffer.from('Title,Subject\nSpring,Hello\n') },
+      { name: 'templates/12_spring.html', bytes: Buffer.from('<p>Hello *|FNAME|* of *|CITY|*</p>') },
+      { name: 'campaigns_content/7_news.html', bytes: Buffer.from('<a href="*|UNSUB|*">Leave</a>') },
+      { name: 'campaigns_content/7_news.txt', bytes: Buffer.from('For *|EMAIL|*: *|unsub|*') },
+    ])
+    const path = file('account.zip', archive)
+    const printed = result(await bring('mailchimp', path))
+    expect(printed).toMatchObject({ contacts: tally(3, 2, 0, 1), templates: tally(2, 2) })
+    expect(said(printed.templates!.notes)).toEqual(['12_spring: rewrite before sending: *|CITY|*'])
+    const { data } = await json<{ data: { id: string; name: string; status: string }[] }>('template', 'list')
+    expect(data.map(({ name, status }) => `${name} ${status}`).toSorted()).toEqual([
+      '12_spring draft',
+      'Campaign 7_news draft',
+    ])
+    const idOf = (name: string) => data.find((one) => one.name === name)!.id
+    expect(await json('template', 'show', idOf('12_spring'))).toMatchObject({
+      html: '<p>Hello {{{contact.first_name}}} of *|CITY|*</p>',
+    })
+    expect(await json('template', 'show', idOf('Campaign 7_news'))).toMatchObject({
+      html: '<a href="{{{UNSUBSCRIBE_URL}}}">Leave</a>',
+      text: 'For {{{contact.email}}}: {{{UNSUBSCRIBE_URL}}}',
+    })
+    expect(result(await bring('mailchimp', path))).toMatchObject({ templates: tally(2, 0, 2) })
+  })
+
   test('rejects a Mailchimp file without the expected columns, and keeps local opt-outs', async () => {
     const { code, stderr } = await bring('mailchimp', file('other.csv', 'email,name\nada@acme.example,Ada\n'))
     expect(code).toBe(1)
