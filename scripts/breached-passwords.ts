@@ -13,8 +13,8 @@ import { trimNonLetters, hashPrefix } from '../appliance/accounts/breached.ts'
 /** Number of entries to keep. At four bytes each, the file size is 120 kB. */
 const MOST = 30_000
 /**
- * Minimum lengths of words without digits and symbols at their ends, and of all other passwords. The password rule doesn't
- * look up shorter ones.
+ * Minimum lengths of words without digits and symbols at their ends, and of all other passwords. The password rule
+ * doesn't look up shorter ones.
  */
 const SHORTEST_WORD = 5
 const SHORTEST_WHOLE = 10

@@ -36,7 +36,7 @@ const bundle = await rolldown({
   external: EXTERNAL_PACKAGES.map((name) => new RegExp(`^${name}(/|$)`)),
   preserveEntrySignatures: 'strict',
   plugins: [places, httpDefaultExportPlugin, nonLatin1EscapePlugin],
-  // Only relevant for programs that are loaded in parts.
+  // Disable this warning, which is only relevant for programs that are loaded in parts.
   checks: { ineffectiveDynamicImport: false },
   logLevel: 'warn',
 })

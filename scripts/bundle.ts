@@ -26,7 +26,9 @@ const places: Plugin = {
   },
 }
 
-/** Packages of Fastify that aren't used here: requests without a socket, serializers of schemas, and routes from files. */
+/**
+ * Packages of Fastify that aren't used here: requests without a socket, serializers of schemas, and routes from files.
+ */
 const UNUSED = ['light-my-request', '@fastify/fast-json-stringify-compiler', 'glob']
 
 const unused: Plugin = {

@@ -43,8 +43,8 @@ function collect(part: Json, at: string, document: Json, found: Map<string, stri
 }
 
 /**
- * Collects the items of a list. Parameters and tags are identified by name, strings by value, and alternatives of a union
- * by position.
+ * Collects the items of a list. Parameters and tags are identified by name, strings by value, and alternatives of a
+ * union by position.
  */
 function listed(list: Json[], at: string, document: Json, found: Map<string, string>, depth: number): void {
   if (list.length === 0) found.set(at, '[]')

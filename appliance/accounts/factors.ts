@@ -196,8 +196,8 @@ async function begin(deps: Parts, { userId, token }: Own): Promise<string[] | nu
 }
 
 /**
- * Generates and stores recovery codes. Returns null if existing codes are kept, or if no second factor is left that they
- * could replace.
+ * Generates and stores recovery codes. Returns null if existing codes are kept, or if no second factor is left that
+ * they could replace.
  */
 async function renew(
   { storage, clock }: Parts,

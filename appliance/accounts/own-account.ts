@@ -38,8 +38,8 @@ export interface OwnAccount {
    */
   beginReset(args: { email: string; byMail: boolean }): Promise<ResetLink | undefined>
   /**
-   * Sets a password with a reset link. Ends all sessions and keeps second factors. `firstProof` has the numbers of sign-in
-   * methods that the first proof of the address revoked, see `setPassword` (storage/accounts.ts).
+   * Sets a password with a reset link. Ends all sessions and keeps second factors. `firstProof` has the numbers of
+   * sign-in methods that the first proof of the address revoked, see `setPassword` (storage/accounts.ts).
    * Refuses: `reset_link_over` when the link was used, has expired or never existed; `invalid_field` (password), which
    * keeps the link valid.
    */

@@ -186,8 +186,8 @@ function localPage(next: string | undefined): string {
 }
 
 /**
- * Returns and removes the state that was stored for this browser; it can be used once. Compares `state` first, so that a
- * forged response doesn't use it up.
+ * Returns and removes the state that was stored for this browser; it can be used once. Compares `state` first, so that
+ * a forged response doesn't use it up.
  */
 async function takeAway(
   { storage, clock }: ProviderSignInDeps,

@@ -10,8 +10,8 @@ export { extractLinks } from './link-list.ts'
 export type { SenderDomain }
 
 /**
- * Size above which receivers often refuse messages, in bytes: many limits are 10 to 25 MB, and encoding makes files a third
- * larger.
+ * Size above which receivers often refuse messages, in bytes: many limits are 10 to 25 MB, and encoding makes files a
+ * third larger.
  */
 const HEAVY = 10 * 1024 * 1024
 

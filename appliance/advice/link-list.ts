@@ -12,8 +12,8 @@ const IN_TEXT = /https?:\/\/[^\s<>"]+|\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL[^}]*\
 const UNSUBSCRIBE = /^\{\{\{\s*(?:RESEND_)?UNSUBSCRIBE_URL\s*(?:\|[^}]*)?\}\}\}$/
 
 /**
- * Lists the links of the HTML, or of the text if there is no HTML, in the order of their first appearance. Links with the
- * same text and address are one row. Reads the first 256 KB.
+ * Lists the links of the HTML, or of the text if there is no HTML, in the order of their first appearance. Links with
+ * the same text and address are one row. Reads the first 256 KB.
  */
 export function extractLinks({ html, text }: { html: string | null; text: string | null }): DraftLink[] {
   const rows = new Map<string, DraftLink>()

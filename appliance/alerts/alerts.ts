@@ -116,7 +116,8 @@ async function sendMail(
     const members = await storage.listMembers({ teamId }, clock.now())
     for (const { email } of members.filter(({ role }) => role === 'owner'))
       await sendNotice(composeAlertNotice(mailing, { to: email, team: teams.get(teamId) ?? '', url }))
-    // Mark the alerts as mailed even if the team has no domain to send from: an old alert must not be sent once it has one.
+    // Mark the alerts as mailed even if there is no domain to send from: an old alert must not be sent once a domain
+    // exists.
     const ids = { opened: opened.map(({ id }) => id), closed: closed.map(({ id }) => id) }
     await storage.settleAlertMail(ids, clock.now())
   }

@@ -89,7 +89,8 @@ function complaintLimit({ rules, providers }: ProviderRules): SharedFacts['compl
 }
 
 /**
- * Counts each team's deliveries that were attempted and are still queued after 4 hours. Reads the whole queue in chunks.
+ * Counts each team's deliveries that were attempted and are still queued after 4 hours. Reads the whole queue in
+ * chunks.
  */
 export async function countOldDeliveries({ storage, clock }: MeasureDeps): Promise<Map<string, number>> {
   const old = new Map<string, number>()

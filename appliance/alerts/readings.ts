@@ -48,7 +48,9 @@ export interface TeamFacts {
 
 /** Data that is the same for all teams. */
 export interface SharedFacts {
-  /** The lowest share of complaints that a provider tolerates, and that provider's name; null if none publishes a limit. */
+  /**
+   * The lowest share of complaints that a provider tolerates, and that provider's name; null if none publishes a limit.
+   */
   complaints: { limit: number; provider: string } | null
   /** Providers whose lanes are paused, so there are no new results for them. */
   paused: ReadonlySet<string>

@@ -39,8 +39,8 @@ export const toBacklogCounts = (rows: readonly Row[]): BacklogCount[] =>
   }))
 
 /**
- * Describes the lane of a provider: `Warm-up: 150 of 150 messages to Gmail sent today; continues at 00:00 UTC.` Null when
- * no emails are queued for it, or the whole broadcast is stopped.
+ * Describes the lane of a provider: `Warm-up: 150 of 150 messages to Gmail sent today; continues at 00:00 UTC.` Null
+ * when no emails are queued for it, or the whole broadcast is stopped.
  * @param lane its backlog
  */
 export function describeLane(

@@ -232,8 +232,8 @@ export const listEmailWebhooks = operation('GET /emails/:id/webhooks', {
 const listOrNull = (addresses: string[]): string[] | null => (addresses.length > 0 ? addresses : null)
 
 /**
- * Formats the response of GET /emails/:id/webhooks. @param told the first webhook deliveries; one more than the list shows
- * if there are more
+ * Formats the response of GET /emails/:id/webhooks. @param told the first webhook deliveries; one more than the list
+ * shows if there are more
  */
 export function presentEmailWebhooks(told: readonly WebhookDelivery[]): EmailWebhookEvents {
   const data = told.slice(0, MAX_WEBHOOK_DELIVERIES)

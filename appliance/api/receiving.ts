@@ -255,8 +255,8 @@ export function presentReceivedEmail(email: Stored): ReceivedEmailSummary {
 }
 
 /**
- * Formats the response of GET /emails/receiving/:id, without fields that only the HTTP server knows. @param bytes undefined
- * if the domain stores no content
+ * Formats the response of GET /emails/receiving/:id, without fields that only the HTTP server knows. @param bytes
+ * undefined if the domain stores no content
  */
 export function presentReceivedContent(
   email: Stored,

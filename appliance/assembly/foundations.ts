@@ -27,8 +27,8 @@ import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 
 /**
- * How often to poll for domains to check and for other rare work. A single node is notified when there is work, so once a
- * minute is enough. With several nodes, the notified node may not be the one that does the work.
+ * How often to poll for domains to check and for other rare work. A single node is notified when there is work, so once
+ * a minute is enough. With several nodes, the notified node may not be the one that does the work.
  */
 export const domainPollOptions = ({
   config,

@@ -8,10 +8,10 @@ import { checkTrustExpiry } from '../wire/verify-certificate.ts'
 import { isShared } from './node.ts'
 
 /**
- * Reports whether this server can serve policies, which requires ACME certificates and an HTTPS listener. The listener's
- * port isn't checked, because a firewall or container may forward 443 to it; a policy that senders can't fetch has no
- * effect. With dns-01, a hook would have to publish records in a zone that this server answers for. With several nodes, a
- * policy would name only one of the mail exchangers.
+ * Reports whether this server can serve policies, which requires ACME certificates and an HTTPS listener. The
+ * listener's port isn't checked, because a firewall or container may forward 443 to it; a policy that senders can't
+ * fetch has no effect. With dns-01, a hook would have to publish records in a zone that this server answers for. With
+ * several nodes, a policy would name only one of the mail exchangers.
  */
 export function canServePolicies(config: Pick<Config, 'acme' | 'http' | 'nameserver' | 'storage'>): boolean {
   const { acme, http, nameserver } = config
@@ -32,7 +32,9 @@ interface Deps {
 export interface Policies {
   /** Checks the certificates of the mail exchanger. Call it before `publish`. */
   refresh(): Promise<void>
-  /** Returns the policy to publish for a subdomain; null if senders couldn't fetch it because there is no certificate. */
+  /**
+   * Returns the policy to publish for a subdomain; null if senders couldn't fetch it because there is no certificate.
+   */
   publish(apex: string): string | null
   /** Replaces the subdomains whose policies are served. */
   serve(apexes: readonly string[]): void

@@ -140,8 +140,8 @@ const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }:
 async function unlockSecrets(config: Config, alone: boolean): Promise<Sealer> {
   return withSealing(config, (storage) => {
     const sealer = openSealer(keyPlaces(config), storage, Date.now())
-    // Rewrites a whole SQLite database, once. This must happen before the daemon serves clients, and never while another
-    // one runs.
+    // Rewrites a whole SQLite database, once. This must happen before the daemon serves clients, and never while
+    // another one runs.
     if (alone) wipeOldValues(config.data_dir, storage, Date.now())
     return sealer
   })

@@ -102,8 +102,8 @@ export interface ImportMethods {
   getImport(which: Which): Promise<ShownImport>
   listImports(args: PageArgs & { status?: ImportStatus | undefined }): Promise<Page<ShownImport>>
   /**
-   * Removes at most 500 contacts that an import created. Call it repeatedly until `done` is true. Contacts that the import
-   * changed stay as they are. Refuses: `not_found`, `import_closed`.
+   * Removes at most 500 contacts that an import created. Call it repeatedly until `done` is true. Contacts that the
+   * import changed stay as they are. Refuses: `not_found`, `import_closed`.
    */
   undoImport(which: Which): Promise<{ contacts: number; done: boolean }>
   /** Returns the rejected rows, in pages. */

@@ -1,6 +1,6 @@
 /**
- * The public module for running automations; commands need only operations.ts. Begins runs when events arrive, and executes
- * due steps. All progress is in the storage, so that a crash neither loses nor repeats a step.
+ * The public module for running automations; commands need only operations.ts. Begins runs when events arrive, and
+ * executes due steps. All progress is in the storage, so that a crash neither loses nor repeats a step.
  */
 import type { Clock } from '../clock/clock.ts'
 import { parseRequest, type Intake } from '../intake/intake.ts'
@@ -197,8 +197,8 @@ class Run {
   }
 
   /**
-   * Sends the email of a step. Its ID is stored as the step's output in the same transaction; the step advances when it is
-   * next read. Returns `later` if the reason for a refusal is temporary, such as an exhausted quota.
+   * Sends the email of a step. Its ID is stored as the step's output in the same transaction; the step advances when it
+   * is next read. Returns `later` if the reason for a refusal is temporary, such as an exhausted quota.
    */
   async #send(
     step: OpenStep,

@@ -9,7 +9,8 @@ const HOURS = 48
 /** Number of earlier broadcasts to compare with. */
 const MOST_EARLIER = 10
 /**
- * How long the reach of an earlier broadcast is cached, in milliseconds, and for how many broadcasts. It hardly changes.
+ * How long the reach of an earlier broadcast is cached, in milliseconds, and for how many broadcasts. It hardly
+ * changes.
  */
 const KEPT_MS = 600_000
 const MOST_KEPT = 1000

@@ -60,8 +60,8 @@ export interface DraftMethods {
    */
   checkBroadcast(draft: Pick<DraftInput, 'name' | 'content'>): void
   /**
-   * Creates a draft. Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`, `not_found`
-   * (segment, topic).
+   * Creates a draft. Refuses: `missing_field`, `invalid_field`, `invalid_address`, `invalid_id`, `merge_tag`,
+   * `not_found` (segment, topic).
    */
   createBroadcast(args: { teamId: string; draft: DraftInput; author: string }): Promise<Broadcast>
   /**
@@ -94,7 +94,8 @@ const MAX_EXCLUDED = 20
 /** Maximum number of versions kept per broadcast. */
 const KEPT = 50
 /**
- * Period in which changes by the same author count as one version, in milliseconds, because drafts are saved automatically.
+ * Period in which changes by the same author count as one version, in milliseconds, because drafts are saved
+ * automatically.
  */
 const TOGETHER = 5 * 60_000
 
@@ -249,8 +250,8 @@ export const htmlOf = ({ html, abTest }: Partial<BroadcastContent>): string =>
   [html ?? '', ...(abTest?.variants ?? []).map(({ body }) => body?.html ?? '')].join('\n')
 
 /**
- * Compiles the document of a draft. Its preheader becomes the preview text, which `addPreviewText` puts into the HTML of
- * each email. Content written as code removes the document.
+ * Compiles the document of a draft. Its preheader becomes the preview text, which `addPreviewText` puts into the HTML
+ * of each email. Content written as code removes the document.
  */
 async function compiledDraft({ abTest, ...plain }: DraftInput): Promise<CompiledDraft> {
   const compiled = await compiledContent(plain)

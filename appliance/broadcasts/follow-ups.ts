@@ -11,8 +11,8 @@ import type { Broadcast, Storage } from '../storage/storage.ts'
 const MAX_NAME = 200
 
 /**
- * Returns the ID of the segment of contacts that opened or clicked the broadcast. The segment has a rule, so it includes
- * contacts that do so later. Creates the segment unless there is one with the same rule. Refuses: `too_many`.
+ * Returns the ID of the segment of contacts that opened or clicked the broadcast. The segment has a rule, so it
+ * includes contacts that do so later. Creates the segment unless there is one with the same rule. Refuses: `too_many`.
  */
 export async function findOrCreateActionSegment(
   { storage, clock }: { storage: Pick<Storage, 'listSegments' | 'createSegment'>; clock: Clock },

@@ -9,7 +9,8 @@ import type { Storage } from '../storage/storage.ts'
 export type QueuedCounts = Readonly<Record<string, number>>
 
 /**
- * How long a count is used, as a multiple of the time that counting took, so that counting takes at most 2% of a processor.
+ * How long a count is used, as a multiple of the time that counting took, so that counting takes at most 2% of a
+ * processor.
  */
 const REST = 50
 
@@ -18,8 +19,8 @@ export const computeCooldown = (took: number): number => took * REST
 
 export interface QueuedCountCache {
   /**
-   * Returns the number of queued emails of a broadcast by provider. May still include emails that were delivered since the
-   * last count, but never misses any.
+   * Returns the number of queued emails of a broadcast by provider. May still include emails that were delivered since
+   * the last count, but never misses any.
    */
   of(id: string): Promise<QueuedCounts>
   /** Adds emails that were just queued. */

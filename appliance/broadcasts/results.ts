@@ -36,21 +36,21 @@ export interface ResultMethods {
   curve(ref: BroadcastRef): Promise<CurvePoint[]>
   /** Returns the median rates of the team's last ten broadcasts before this one. Refuses: `not_found`. */
   earlierRates(ref: BroadcastRef): Promise<EarlierRates>
-  /** Refuses: `not_found`. */
+  /** Lists recipients. Refuses: `not_found`. */
   listRecipients(args: RecipientsArgs): Promise<{ items: BroadcastRecipient[]; hasMore: boolean }>
   /** Returns every recipient in pages, including those that got nothing. A page may be empty. */
   allRecipients(
     args: BroadcastRef & { type?: RecipientType | undefined },
   ): AsyncGenerator<RecipientRow[], void>
-  /** Refuses: `not_found`. */
+  /** Lists clicked links. Refuses: `not_found`. */
   listClickedLinks(
     args: BroadcastRef & { offset: number; limit: number },
   ): Promise<{ items: ClickedLink[]; hasMore: boolean }>
 }
 
 /**
- * Maximum age of counts, and how long after a broadcast they are updated at all, because its emails may be deleted later
- * (milliseconds).
+ * Maximum age of counts, and how long after a broadcast they are updated at all, because its emails may be deleted
+ * later (milliseconds).
  */
 const FRESH_MS = 60_000
 /** Maximum age of counts in the hour after sending ended, while the last emails arrive (milliseconds). */

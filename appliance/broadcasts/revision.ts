@@ -79,7 +79,10 @@ export function parseRevision(revision: Revision): ParsedRevision {
   }
 }
 
-/** Refuses: `merge_tag`, `invalid_field`. @param at where the content is in a request */
+/**
+ * Parses the subject and bodies. Refuses: `merge_tag`, `invalid_field`.
+ * @param at where the content is in a request
+ */
 export function parseContent(
   { subject, html, text }: Pick<BroadcastContent, 'subject' | 'html' | 'text'>,
   at = '',

@@ -1,7 +1,7 @@
 /**
- * Sends broadcasts in the background. It turns contacts into recipients, and queues a few thousand recipients at a time per
- * mailbox provider, so that a slow provider doesn't delay the others. All progress is in storage, so a kill at any moment
- * loses and duplicates nothing.
+ * Sends broadcasts in the background. It turns contacts into recipients, and queues a few thousand recipients at a time
+ * per mailbox provider, so that a slow provider doesn't delay the others. All progress is in storage, so a kill at any
+ * moment loses and duplicates nothing.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { PreferencesTokens } from '../audience/audience.ts'
@@ -24,15 +24,16 @@ import { type SendingDeps, startScheduled } from './sending.ts'
 import { createQueueLimitsLoader, type LaneRate, type QueueLimits } from './windows.ts'
 
 /**
- * Number of contacts that become recipients per transaction, and number of transactions before other broadcasts get a turn.
+ * Number of contacts that become recipients per transaction, and number of transactions before other broadcasts get a
+ * turn.
  */
 const CHUNK = 1000
 const CHUNKS = 20
 /** Number of recipients queued per transaction. */
 const BATCH = 500
 /**
- * Size of the first batch of a large broadcast. The rest follows once the batch's bounces are known, or after `CANARY_MS`
- * milliseconds.
+ * Size of the first batch of a large broadcast. The rest follows once the batch's bounces are known, or after
+ * `CANARY_MS` milliseconds.
  */
 const CANARY = 100
 const LARGE = 2000
@@ -153,7 +154,7 @@ async function look({ storage, clock, log }: RunnerDeps, broadcast: Broadcast): 
   log.warn({ broadcast: id, ...figures }, `paused a broadcast: ${explainPause(reason, figures)}`)
 }
 
-/** Turns the next contacts into recipients. Returns true if more contacts follow. */
+/** Turns the next contacts into recipients. Returns false if all contacts were turned into recipients before. */
 async function expand({ storage, clock }: RunnerDeps, { id, expandedAt }: Broadcast): Promise<boolean> {
   if (expandedAt !== null) return false
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
@@ -320,8 +321,8 @@ async function emailFor(
 }
 
 /**
- * Ends a broadcast when every email had at least one attempt or is final. Emails that are leased may still return to the
- * queue without an attempt.
+ * Ends a broadcast when every email had at least one attempt or is final. Emails that are leased may still return to
+ * the queue without an attempt.
  */
 async function finish(
   { storage, clock, log }: RunnerDeps,

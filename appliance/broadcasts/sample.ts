@@ -33,9 +33,11 @@ export interface SampleMethods {
   /**
    * Renders the draft with the values of a contact, or with sample values.
    *
-   * @param args contact: its id or address; null: sample values; variant: the name of one of its A/B test
+   * @param args contact: ID or address of the contact; null for sample values; variant: name of a variant of the
+   * draft's A/B test
    *
-   * Refuses: `not_found` (broadcast, contact), `invalid_field` (variant), `missing_content`, refusals of `senders.authorize`.
+   * Refuses: `not_found` (broadcast, contact), `invalid_field` (variant), `missing_content`, refusals of
+   * `senders.authorize`.
    */
   sampleBroadcast(args: {
     caller: Caller

@@ -1,7 +1,7 @@
 /**
- * Limits how many emails of a broadcast are queued per mailbox provider: as many as its lanes send in 15 minutes, and no
- * more than a warm-up allows for the rest of the day. This way, a slow provider doesn't fill the queue, a fast one never
- * runs dry, and no email expires while it waits for the next days of a warm-up.
+ * Limits how many emails of a broadcast are queued per mailbox provider: as many as its lanes send in 15 minutes, and
+ * no more than a warm-up allows for the rest of the day. This way, a slow provider doesn't fill the queue, a fast one
+ * never runs dry, and no email expires while it waits for the next days of a warm-up.
  */
 import type { Clock } from '../clock/clock.ts'
 
@@ -31,8 +31,8 @@ const KEPT_MS = 5000
 const DEFAULT = 'default'
 
 /**
- * Returns the queue limit of a provider in emails. @param perMinute total rate of its lanes; undefined if it has no lane
- * yet
+ * Returns the queue limit of a provider in emails. @param perMinute total rate of its lanes; undefined if it has no
+ * lane yet
  */
 export function computeQueueLimit(perMinute: number | undefined): number {
   if (perMinute === undefined) return NO_LANE

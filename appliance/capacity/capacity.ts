@@ -1,6 +1,7 @@
 /**
- * Tracks what clients use: connections, memory and disk for request bodies, turns for parsing that needs a lot of memory,
- * and requests without a key. Shared by all listeners, so that a client refused at one can't continue at another.
+ * Tracks what clients use: connections, memory and disk for request bodies, turns for parsing that needs a lot of
+ * memory, and requests without a key. Shared by all listeners, so that a client refused at one can't continue at
+ * another.
  */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../clock/clock.ts'
@@ -93,8 +94,8 @@ export interface CapacityFigures {
 /** Memory for unfinished bodies. Small, because anything above a few hundred kilobytes goes to disk. */
 const UNFINISHED = 64 * MB
 /**
- * Finished bodies parsed at the same time, in multiples of the largest message. Parsing and composing a message needs about
- * six times its size.
+ * Finished bodies parsed at the same time, in multiples of the largest message. Parsing and composing a message needs
+ * about six times its size.
  */
 const READING = 4
 /** Share of the heap for bodies being parsed. Each is in memory several times: as text, parsed, and as a message. */

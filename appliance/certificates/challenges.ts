@@ -36,6 +36,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest()
 const TOKEN = /^[\w-]{16,256}$/
 
 /**
+ * Creates the publisher of challenge responses.
  * @param hook publishes DNS records; undefined where dns-01 is not used
  * @param shared responses of all nodes; undefined if there is only one
  */

@@ -36,7 +36,7 @@ const suppression = (verb: Verb<'suppression'>): CommandAudit => ({
 })
 const domain = (verb: Verb<'domain'>): CommandAudit => ({ action: `domain.${verb}`, noun: 'domain' })
 
-/** The commands that change something, by name. Other commands only read, or write their own entries. */
+/** The commands that change something, by name. Other commands only read, or write their own audit entries. */
 export const AUDITED_COMMANDS: Record<string, CommandAudit> = {
   setup: { action: 'team.create', noun: 'team' },
   'domain add': domain('create'),

@@ -53,7 +53,7 @@ export async function runCrashtestCommand(args: CrashtestArgs, adapters: Adapter
 
 /**
  * Refuses options that contradict each other.
- * @throws Misuse
+ * @throws UsageError
  */
 function refuseMisuse({ engine, url, nodes }: CrashtestArgs): void {
   if (url !== undefined && engine !== 'postgres') throw new UsageError('--url needs --engine postgres.')

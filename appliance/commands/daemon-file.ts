@@ -55,8 +55,8 @@ export function removeDaemonRun(dataDir: string): void {
 }
 
 /**
- * Returns the last run that did not stop cleanly, and whether its process is alive. Null if the last run stopped cleanly,
- * or there was none.
+ * Returns the last run that did not stop cleanly, and whether its process is alive. Null if the last run stopped
+ * cleanly, or there was none.
  */
 export function readDaemonRun(dataDir: string): { run: DaemonRun; alive: boolean } | null {
   let run: DaemonRun

@@ -91,7 +91,7 @@ function nameless(by: string, value: string | null): string {
 
 /**
  * Returns the columns: the requested metrics, or the default metrics that exist for this breakdown.
- * @throws Misuse if a requested metric doesn't exist for it
+ * @throws UsageError if a requested metric doesn't exist for it
  */
 function chosen(asked: string | undefined, counted: readonly string[]): string[] {
   if (asked === 'all') return [...counted]

@@ -106,7 +106,7 @@ type Shown = DomainReputation | SourceReputation
 
 /**
  * Prints results by day, then by provider.
- * @param toReceiverCounts the first column's name in the table by provider
+ * @param byProvider the first column's name in the table by provider
  */
 function printResults(output: Output, { days, totals, providers }: Shown, byProvider: string): void {
   const head = ['DELIVERED', 'BOUNCED', 'DEFERRED', ...('complained' in totals ? ['COMPLAINED'] : [])]

@@ -1,4 +1,6 @@
-/** `posthaste simulate`: predicts what would happen if a large broadcast were sent now. Only reads the server's data. */
+/**
+ * `posthaste simulate`: predicts what would happen if a large broadcast were sent now. Only reads the server's data.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { InvalidArgumentError } from 'commander'
 import {

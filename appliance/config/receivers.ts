@@ -1,4 +1,7 @@
-/** Reads the models of mail servers for simulations, a TOML file. Validates the whole file and reports all errors at once. */
+/**
+ * Reads the models of mail servers for simulations, a TOML file. Validates the whole file and reports all errors at
+ * once.
+ */
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import type { Receiver, ReceiverLimit } from '../mail/receiver.ts'

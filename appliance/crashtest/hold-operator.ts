@@ -1,7 +1,7 @@
 /**
  * Simulates an operator who holds a domain's mail, including new mail, waits for a few kills, and releases it, then
- * continues with the next domain. Both requests are repeated until there is a response. The acknowledged state must survive
- * every kill.
+ * continues with the next domain. Both requests are repeated until there is a response. The acknowledged state must
+ * survive every kill.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { requestWithRetry, type ApiTarget, type RepeatedRequest } from './api-client.ts'

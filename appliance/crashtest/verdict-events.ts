@@ -1,5 +1,6 @@
 /**
- * Evaluates the events that the webhook endpoint received: each at least once, and repeated only under the same ID. Pure.
+ * Evaluates the events that the webhook endpoint received: each at least once, and repeated only under the same ID.
+ * Pure.
  */
 import type { ReportedEvent, Ledger } from './ledger.ts'
 

@@ -34,8 +34,8 @@ export interface Verdict {
   /** Marks that became two emails despite a single idempotency key or acknowledgment. */
   twice: string[]
   /**
-   * Recipients that were both delivered and refused, and copies that no client sent, that have a different text, or that
-   * arrived before their scheduled time or while held.
+   * Recipients that were both delivered and refused, and copies that no client sent, that have a different text, or
+   * that arrived before their scheduled time or while held.
    */
   wrong: string[]
   /** Emails refused permanently. */
@@ -214,8 +214,8 @@ function judgeTimes(
 }
 
 /**
- * Explains duplicates: each copy after the first needs a kill that hit the run of the previous copy before that copy was
- * settled.
+ * Explains duplicates: each copy after the first needs a kill that hit the run of the previous copy before that copy
+ * was settled.
  */
 function duplicateOf(copies: AcceptedCopy[], { hits, mayBeBlamed }: Bench): Duplicate {
   const inOrder = copies.toSorted((a, b) => a.at - b.at)
@@ -237,9 +237,9 @@ const isBetween = ({ at, until }: Kill, before: AcceptedCopy, copy: AcceptedCopy
   copy.at > at && (until === null ? copy.run !== before.run : before.at <= until)
 
 /**
- * Returns a function that decides whether a kill explains a copy. A kill soon after the 250 does. A later kill does for the
- * last two messages of a connection that it broke: a message only begins when the one before the last is stored, which may
- * take long on a busy machine. No kill does after the daemon has reported the delivery as settled.
+ * Returns a function that decides whether a kill explains a copy. A kill soon after the 250 does. A later kill does for
+ * the last two messages of a connection that it broke: a message only begins when the one before the last is stored,
+ * which may take long on a busy machine. No kill does after the daemon has reported the delivery as settled.
  */
 function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   const settled = new Map<string, number>()

@@ -74,8 +74,8 @@ export interface AttemptResult {
   settle: SettleArgs | null
   giveBack: { deliveryIds: string[]; dueAt: number | undefined } | null
   /**
-   * Call this when the result is stored, or can't be. Until then the attempt counts against its lane's limits. Returns true
-   * when the lane was waiting for this call.
+   * Call this when the result is stored, or can't be. Until then the attempt counts against its lane's limits. Returns
+   * true when the lane was waiting for this call.
    */
   settled: () => boolean
 }
@@ -100,9 +100,10 @@ interface Run {
 export class NotSentError extends Error {}
 
 /**
- * Attempts to deliver a batch: finds the route, acquires a permit, signs, runs the SMTP conversation, evaluates the result.
+ * Attempts to deliver a batch: finds the route, acquires a permit, signs, runs the SMTP conversation, evaluates the
+ * result.
  * @param placed called when the batch no longer waits for its lane
- * @throws NotSent if a storage failure or a bug ended the attempt before anything was sent
+ * @throws NotSentError if a storage failure or a bug ended the attempt before anything was sent
  */
 export async function attemptDelivery(
   batch: LeasedDelivery[],
@@ -274,7 +275,7 @@ function requestsOf(batch: readonly LeasedDelivery[]): DsnRequests {
   return { ret, envid, of: new Map(batch.map(({ recipient, dsn }) => [recipient, dsn])) }
 }
 
-/** Returns the result when no server was contacted, which has no signals for a lane. */
+/** Returns the result of an attempt that contacted no server. It has no signals, so the lanes stay unchanged. */
 function nothing(batch: readonly LeasedDelivery[], failure: Failure): TryHostsResult {
   const outcome = new Map(
     recipientsOf(batch).map((one): [string, RecipientResult] => [one, { kind: 'failed', failure }]),

@@ -29,7 +29,7 @@ export const CLOSE_DEADLINE = second
 /** Timeout for one block of the body (RFC 5321 §4.5.3.2.5). */
 export const BLOCK_DEADLINE = 3 * minute
 
-/** An attempt opens no new connection after this time, across all hosts. */
+/** Time limit for an attempt across all hosts, after which it starts nothing new. */
 export const ATTEMPT_DEADLINE = 25 * minute
 
 /**

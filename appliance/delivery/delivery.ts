@@ -1,6 +1,6 @@
 /**
- * Outgoing delivery: leases queued deliveries, attempts them, and stores the results (docs/flow.md, steps 7 to 13). Read
- * `attempt.ts` first.
+ * Outgoing delivery: leases queued deliveries, attempts them, and stores the results (docs/flow.md, steps 7 to 13).
+ * Read `attempt.ts` first.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'

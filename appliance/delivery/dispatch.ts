@@ -44,7 +44,7 @@ export interface DispatchDeps {
   lanes: Pick<Lanes, 'refresh' | 'room' | 'reserve' | 'isLow' | 'dismiss'>
   clock: Clock
   log: Logger
-  /** Identifies this run of the process in leases (mail/owner.ts). */
+  /** Identifies this run of the process in leases (`formatOwner` in mail/ids.ts). */
   owner: string
   /**
    * Attempts to deliver a batch.
@@ -97,9 +97,7 @@ class Dispatching implements Dispatcher {
   readonly #unstored = new Set<string>()
   /** When the last lease was requested. */
   #askedAt = 0
-  /**
-   * Deliveries that ended after that request, under leases that had expired by then. The response may list their old state.
-   */
+  /** Deliveries that ended after that request, under leases expired by then. The response may list their old state. */
   readonly #landed = new Set<string>()
   #stopped = true
   /** Set when the stop is complete. Attempts that end later have already been returned. */
@@ -278,8 +276,8 @@ class Dispatching implements Dispatcher {
   }
 
   /**
-   * Marks new deliveries as in flight and returns them. A delivery that is already in flight continues under the renewed
-   * lease.
+   * Marks new deliveries as in flight and returns them. A delivery that is already in flight continues under the
+   * renewed lease.
    */
   #notFlying(leased: LeasedDelivery[]): LeasedDelivery[] {
     const fresh = leased.filter(({ id }) => !this.#flying.has(id) && !this.#landed.has(id))

@@ -1,6 +1,6 @@
 /**
- * Calculates how much a lane can take now, and how much to lease before a connection is free, so that no connection is idle
- * while a lease is committed. Pure; times in Unix milliseconds.
+ * Calculates how much a lane can take now, and how much to lease before a connection is free, so that no connection is
+ * idle while a lease is committed. Pure; times in Unix milliseconds.
  */
 import {
   getCurrentLimits,

@@ -50,8 +50,8 @@ export class LaneWaitQueue {
   }
 
   /**
-   * Grants the permits that are possible now, and ends waits that have become pointless. Call it when a provider's lanes
-   * have changed.
+   * Grants the permits that are possible now, and ends waits that have become pointless. Call it when a provider's
+   * lanes have changed.
    */
   serve(provider: string): void {
     for (const waiter of this.#lines.get(provider) ?? []) {

@@ -155,7 +155,7 @@ export class Lanes {
     }
   }
 
-  /** Returns the deliveries that may be leased. Lists only destinations with deliveries in flight or limits. */
+  /** Returns the capacity for leases by destination. Lists only destinations with deliveries in flight or limits. */
   room(now: number): LeaseCapacity {
     const room: LeaseCapacity = { room: {}, closed: [], opensAt: null, pools: this.#pools }
     for (const [destination, of] of this.#touched) {

@@ -20,8 +20,8 @@ export interface Permit {
   lane: { readonly key: string; readonly connections: number }
   limits: Limits
   /**
-   * Returns how many milliseconds to wait before MAIL; 0 means now, and counts a message. Null means that the message must
-   * be admitted again.
+   * Returns how many milliseconds to wait before MAIL; 0 means now, and counts a message. Null means that the message
+   * must be admitted again.
    */
   mailTurn: () => number | null
   /**

@@ -49,7 +49,8 @@ export function selectSupportedPart(order: TransactionInput, extensions: Extensi
     const note = `${host} accepts messages of up to ${limit} bytes; this one has ${message.bytes.length}.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.3.4', note })
   }
-  // The message needs SMTPUTF8 (RFC 6531 §3.2): everything that can be encoded is already encoded (mime/encode-header.ts).
+  // The message needs SMTPUTF8 (RFC 6531 §3.2): everything that can be encoded is already encoded
+  // (mime/encode-header.ts).
   if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
     const note = `${host} does not offer SMTPUTF8. The message needs it: its header has non-ASCII characters that cannot be encoded, such as in an address.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.6.7', note })

@@ -40,7 +40,8 @@ export type TlsResultType =
 
 /**
  * The peer of a handshake. A socket can be used only once: on clients, Node's `getPeerX509Certificate` returns the
- * certificate only on the first call (nodejs/node#65579). `capturePeer` in tls.ts returns a peer that can be read repeatedly.
+ * certificate only on the first call (nodejs/node#65579). `capturePeer` in tls.ts returns a peer that can be read
+ * repeatedly.
  */
 export type Peer = Pick<TLSSocket, 'authorized' | 'authorizationError' | 'getPeerX509Certificate'>
 

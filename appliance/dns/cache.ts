@@ -7,7 +7,8 @@ import type { Answer, RecordType } from './dns.ts'
 /**
  * Bounds in seconds on how long an answer is cached, whatever its TTL.
  * found: with a TTL of 0, a burst to one domain would send a query per message; resolvers cap mistaken TTLs at a day.
- * absent: RFC 2308 §5 recommends one to three hours; this takes the shorter, because people fix what is missing and wait.
+ * absent: RFC 2308 §5 recommends one to three hours; this takes the shorter, because people fix what is missing, and
+ * wait.
  * failed: RFC 9520 §3.2 requires at least a second; mail retries are minutes apart.
  */
 const LIMITS = {

@@ -60,8 +60,8 @@ export class DnsClient {
 
   /**
    * Sends one question to the servers, in order, until one gives a usable answer. A server that returned an error
-   * (SERVFAIL, REFUSED) isn't queried again in the second round, because its answer won't change. A server that fails
-   * because of EDNS is queried without it (RFC 6891 §7).
+   * (SERVFAIL, REFUSED) isn't queried again in the second round, because it has answered. A server that fails because
+   * of EDNS is queried without it (RFC 6891 §7).
    */
   async ask<T extends RecordType>(
     servers: Server[],
@@ -118,7 +118,9 @@ interface Candidate {
   edns: boolean
 }
 
-/** Whether a response code means that the server doesn't support EDNS (FORMERR, NOTIMP), or not this version (BADVERS). */
+/**
+ * Whether a response code means that the server doesn't support EDNS (FORMERR, NOTIMP), or not this version (BADVERS).
+ */
 function refusesEdns(rcode: number): boolean {
   return rcode === 1 || rcode === 4 || rcode === 16
 }

@@ -36,7 +36,8 @@ export interface Resolver {
   /** Looks up one type of one name (A-labels). Follows CNAMEs. Never throws: failures are returned. */
   resolve<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
   /**
-   * Looks up a type and name at the name's authoritative servers, without any cache, to show operators what is published.
+   * Looks up a type and name at the name's authoritative servers, without any cache, to show operators what is
+   * published.
    */
   resolveAuthoritative<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
   close(): void

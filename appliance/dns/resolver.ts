@@ -23,11 +23,11 @@ export interface ResolverOptions {
 }
 
 /**
- * Creates a resolver that queries recursive servers and caches their answers. Throws an Error that names the entry when one
- * of `servers` is invalid; its methods never throw.
+ * Creates a resolver that queries recursive servers and caches their answers. Throws an Error that names the entry when
+ * one of `servers` is invalid; its methods never throw.
  *
- * `authentic` repeats the servers' AD flag. It can be trusted only when the servers validate and the path to them is safe
- * (`dns.trust_ad`). The TTL of an answer is the remaining time, in seconds.
+ * `authentic` repeats the servers' AD flag. It can be trusted only when the servers validate and the path to them is
+ * safe (`dns.trust_ad`). The TTL of an answer is the remaining time, in seconds.
  */
 export function createResolver(options: ResolverOptions): Resolver & AuthorityResolver {
   const servers =

@@ -54,7 +54,10 @@ const heading: Render = (node, look) => {
   return element(`h${level}`, { style }, orBlank(renderInlineHtml(node.content, look)))
 }
 
-/** Texts in list items have no space below them; the list has it instead. */
+/**
+ * Paragraphs in list items have only 6px of space below them. The list adds the rest of `BLOCK_GAP` after its last
+ * item.
+ */
 const listItem: Render = (node, look) => {
   const inner = (node.content ?? []).map((child) =>
     child.type === 'paragraph'

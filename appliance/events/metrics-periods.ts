@@ -65,7 +65,8 @@ export function toInstant(local: number, zone: TimeZone): number {
 }
 
 /**
- * Returns the start of the period that is `step` periods after the one that contains a local time. Both are local times.
+ * Returns the start of the period that is `step` periods after the one that contains a local time. Both are local
+ * times.
  */
 function boundary(local: number, granularity: Exclude<Granularity, 'hourly'>, step: number): number {
   const date = new Date(local)

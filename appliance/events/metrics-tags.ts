@@ -12,8 +12,8 @@ import { createWorker, type Worker } from '../watch/worker.ts'
 export type TagStorage = Pick<Storage, 'readTagCounts' | 'addTagCounts'>
 
 /**
- * Maximum number of batches that a query processes before it is answered: several thousand events, more than usually arrive
- * between two runs.
+ * Maximum number of batches that a query processes before it is answered: several thousand events, more than usually
+ * arrive between two runs.
  */
 const MOST_CHUNKS = 40
 /** Minimum time between runs (milliseconds). A query in between counts the missing events itself. */

@@ -89,8 +89,8 @@ export interface Webhooks {
    */
   replaySome(args: One & { deliveryIds: string[] }): Promise<number>
   /**
-   * Sends the endpoint's events from `since` to before `until` (Unix milliseconds) again, including those that were never
-   * sent to it. `onlyUndelivered` skips those that it accepted. Returns how many.
+   * Sends the endpoint's events from `since` to before `until` (Unix milliseconds) again, including those that were
+   * never sent to it. `onlyUndelivered` skips those that it accepted. Returns how many.
    */
   replayRange(args: One & { since: number; until: number; onlyUndelivered: boolean }): Promise<number>
   /** Sends a test event now, once, even to a disabled endpoint. */

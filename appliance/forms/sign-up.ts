@@ -37,8 +37,8 @@ export interface FormSubmission {
 }
 
 /**
- * sent: the visitor is asked to check their mailbox, whatever happened · problem: shown with the form again; `shown` is its
- * new proof · foreign: from a site that isn't allowed to embed the form
+ * sent: the visitor is asked to check their mailbox, whatever happened · problem: shown with the form again; `shown` is
+ * the proof for it · foreign: from a site that isn't allowed to embed the form
  */
 export type SubmitResult =
   { kind: 'sent' | 'closed' | 'busy' | 'foreign' } | { kind: 'problem'; problem: string; shown: string }
@@ -58,8 +58,8 @@ export interface SignUps {
   prove(formId: string): string
   submit(opened: PublicFormData, given: FormSubmission): Promise<SubmitResult>
   /**
-   * Returns the sign-up that a confirmation link is for; `used` if the link can't confirm anything any more, undefined if
-   * this server didn't create it.
+   * Returns the sign-up that a confirmation link is for; `used` if the link can't confirm anything any more, undefined
+   * if this server didn't create it.
    */
   openSignup(args: { token: string }): Promise<SignUpConfirmationData | 'used' | undefined>
   /** Confirms a sign-up. Returns false if it was confirmed before, or has expired. */

@@ -1,6 +1,6 @@
 /**
- * Tokens of sign-up forms: in confirmation links, and the proof of when a page was shown. Authenticated with HMAC-SHA256
- * (RFC 2104), so that strangers can't make one. Pure, apart from the secret.
+ * Tokens of sign-up forms: in confirmation links, and the proof of when a page was shown. Authenticated with
+ * HMAC-SHA256 (RFC 2104), so that strangers can't make one. Pure, apart from the secret.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { isId } from '../mail/ids.ts'

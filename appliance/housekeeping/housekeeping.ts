@@ -336,8 +336,8 @@ async function applyRetention(
 const SOON = 5000
 
 /**
- * Removes bodies of domains that don't store them, using the mail clock. Not a duty: it runs often, and keeping the duty
- * would cause a write each time. Two nodes can remove the same bodies without harm.
+ * Removes bodies of domains that don't store them, using the mail clock. Not a duty: it runs often, and keeping the
+ * duty would cause a write each time. Two nodes can remove the same bodies without harm.
  */
 function watchUnkept({
   storage,

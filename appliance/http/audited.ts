@@ -42,8 +42,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /**
      * Required on every route other than GET and HEAD. Null for actions that aren't administrative, or that record
-     * themselves (`recordAuditEntry` in accounts/audit.ts, the queue, erasures). Not for public routes, because no one is
-     * authenticated there.
+     * themselves (`recordAuditEntry` in accounts/audit.ts, the queue, erasures). Not for public routes, because no one
+     * is authenticated there.
      */
     audit?: AuditedRoute | null
   }

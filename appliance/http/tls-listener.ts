@@ -70,8 +70,8 @@ async function introduce(plain: Socket, side: ListenerTls, done: (secure: TLSSoc
     },
     ALPNProtocols: [proof ? ACME : 'http/1.1'],
   })
-  // Node would query the operating system, which forgets the address when the client disconnects. The request's log line
-  // still needs it.
+  // Node would query the operating system, which forgets the address when the client disconnects. The request's log
+  // line still needs it.
   Object.defineProperty(secure, 'remoteAddress', { value: plain.remoteAddress })
   // Scanners and clients that reject the certificate end up here; there is no one to report to.
   secure.on('error', () => secure.destroy())

@@ -41,7 +41,8 @@ function afterScan(bytes: Buffer, at: number): number {
 }
 
 /**
- * Returns the orientation of a photo (TIFF tag 0x0112), 1 to 8. Returns 1 (not rotated) if the segment has no valid value.
+ * Returns the orientation of a photo (TIFF tag 0x0112), 1 to 8. Returns 1 (not rotated) if the segment has no valid
+ * value.
  */
 function orientationOf(exif: Buffer): number {
   if (exif.toString('latin1', 4, 10) !== 'Exif\0\0') return 1

@@ -2,7 +2,8 @@
 import { isFieldName, splitMessage } from '../mail/headers.ts'
 
 /**
- * A change that the filter requested; changes are applied in order. A value begins with the white space after the colon.
+ * A change that the filter requested; changes are applied in order. A value begins with the white space after the
+ * colon.
  */
 export type HeaderEdit =
   /** Adds a field at the end. */

@@ -1,6 +1,7 @@
 /**
  * Passes each message for a receiving domain to mail filters (milters) before the reply, in the order in which they are
- * configured. Each filter sees the header with the changes of the previous ones. Reports about sent mail aren't filtered.
+ * configured. Each filter sees the header with the changes of the previous ones. Reports about sent mail aren't
+ * filtered.
  */
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
@@ -165,8 +166,8 @@ class Session {
   }
 
   /**
-   * Sends the recipients. If a filter refuses one of them, the whole message is refused, because it is a single message to
-   * all of them.
+   * Sends the recipients. If a filter refuses one of them, the whole message is refused, because the server has already
+   * accepted all of them, and sends one reply to the message.
    */
   async #recipients(addresses: readonly string[]): Promise<Verdict | undefined> {
     for (const address of addresses) {
@@ -254,8 +255,8 @@ const valueOf = ({ raw }: HeaderField, hasSpace: boolean): string => {
 }
 
 /**
- * Reads a reply. Returns undefined if the filter wants to continue. A message that the filter would discard is rejected, so
- * that its sender learns of it.
+ * Reads a reply. Returns undefined if the filter wants to continue. A message that the filter would discard is
+ * rejected, so that its sender learns of it.
  */
 function verdictOf({ letter, data }: Packet): Verdict | undefined {
   const verdict = (result: Verdict['result'], reason: string | null = null): Verdict => ({

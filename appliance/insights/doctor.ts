@@ -79,8 +79,8 @@ export interface DoctorDeps {
   >
   host: SendingHost
   /**
-   * Whether to check the domains of all teams. By default, only those of the server's own team are checked, because it must
-   * not see the domains of others.
+   * Whether to check the domains of all teams. By default, only those of the server's own team are checked, because it
+   * must not see the domains of others.
    */
   everyTeam?: boolean
   blocklists: readonly Blocklist[]
@@ -300,8 +300,8 @@ async function examineNames(deps: DoctorDeps, sources: Known['sources']): Promis
 }
 
 /**
- * Checks the SPF record of the HELO name for the addresses that use it. Skips names that don't resolve, which evaluateHelo
- * reports.
+ * Checks the SPF record of the HELO name for the addresses that use it. Skips names that don't resolve, which
+ * evaluateHelo reports.
  */
 async function examineHeloSpf(
   deps: DoctorDeps,

@@ -43,8 +43,8 @@ export function evaluateHelo(host: HostAnswers): Finding {
 }
 
 /**
- * Checks whether the host name resolves to the sending IPs: SPF policies with `a:` and the delivery of bounces depend on
- * it.
+ * Checks whether the host name resolves to the sending IPs: SPF policies with `a:` and the delivery of bounces depend
+ * on it.
  *
  * @param seen addresses that receivers see
  */

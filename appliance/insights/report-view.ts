@@ -145,7 +145,8 @@ function recordOf(domain: Domain, kind: 'dmarc' | 'tls'): View['record'] {
 }
 
 /**
- * Returns this server's sending IPs. Behind NAT, or if the system chooses the IP, returns the addresses of its host name.
+ * Returns this server's sending IPs, and the addresses of its host name, which receivers see behind NAT or if the
+ * system chooses the IP.
  */
 async function ownAddresses({ storage, clock, resolver, hostname }: ReportViewDeps): Promise<Set<string>> {
   const sources = await storage.listSources({}, clock.now())

@@ -51,7 +51,9 @@ export interface SourceReputation {
   /** Every day of the period, oldest first. */
   days: ReputationDay[]
   totals: ReputationCounts
-  /** Results of the period, largest first; a null `provider` stands for all providers that aren't in the provider table. */
+  /**
+   * Results of the period, largest first; a null `provider` stands for all providers that aren't in the provider table.
+   */
   providers: ProviderCounts[]
   /** Findings of the last blocklist check. */
   blocklists: Finding[]

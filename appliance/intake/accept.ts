@@ -58,13 +58,13 @@ export interface SendRequest extends RequestIdentity {
 
 /** Identifies a request, to recognize a repeated one. */
 export interface RequestIdentity {
-  /** `parseIdempotencyKey` of the caller's header field. */
+  /** The idempotency key of the caller, as parsed from its header field. */
   idempotencyKey: string | null
   /**
    * The scope of the key within the team: method and path, with aliases replaced by the first of them (`POST /emails`).
    */
   scope: string
-  /** `computeFingerprint` the request body; only used with a key. */
+  /** Fingerprint of the request body; only used with a key. */
   fingerprint: string
 }
 
@@ -96,11 +96,11 @@ export interface AcceptResult {
 
 export interface Intake {
   /**
-   * Accepts all emails of a request or none; of a permissive batch, all that can be sent. When the promise resolves, they
-   * are durable, and Posthaste is responsible for their delivery. Refuses: for the same reasons as `senders.authorize`, and
-   * `schedule_past`, `invalid_field`, `invalid_attachment`, `message_too_large`, `overloaded`, `provider_rules`,
-   * `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`, `concurrent_idempotent_requests`; then
-   * nothing is stored or counted.
+   * Accepts all emails of a request or none; of a permissive batch, all that can be sent. When the promise resolves,
+   * they are durable, and Posthaste is responsible for their delivery. Refuses: for the same reasons as
+   * `senders.authorize`, and `schedule_past`, `invalid_field`, `invalid_attachment`, `message_too_large`, `overloaded`,
+   * `provider_rules`, `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`,
+   * `concurrent_idempotent_requests`; then nothing is stored or counted.
    */
   accept(request: SendRequest, caller: Caller): Promise<AcceptResult>
   /**

@@ -66,7 +66,9 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
 /** Bytes of a file that are copied per turn of the event loop. */
 const TURN = 1024 * 1024
 
-/** Copies large files to shared memory, a chunk per turn. Posting them to a thread would copy everything in one turn. */
+/**
+ * Copies large files to shared memory, a chunk per turn. Posting them to a thread would copy everything in one turn.
+ */
 async function share(attachments: Draft['attachments']): Promise<Draft['attachments']> {
   const shared: Draft['attachments'] = []
   for (const attachment of attachments) {

@@ -52,7 +52,9 @@ function named(submission: Submission): Submission {
   return { ...submission, attachments }
 }
 
-/** Returns how many bytes fetched files may have: the remaining message limit, minus base64 overhead (RFC 2045 §6.8). */
+/**
+ * Returns how many bytes fetched files may have: the remaining message limit, minus base64 overhead (RFC 2045 §6.8).
+ */
 function roomFor({ html, text, attachments }: Submission, limit: number): number {
   const encoded = attachments.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / 3) * 4, 0)
   return Math.floor(((limit - encoded - (html?.length ?? 0) - (text?.length ?? 0)) * 3) / 4)

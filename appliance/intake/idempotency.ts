@@ -17,7 +17,7 @@ export function parseIdempotencyKey(value: string | string[] | undefined): strin
 
 /**
  * Returns the fingerprint of a request: SHA-256 in hex.
- * @param digest `computeBodyDigest` its body
+ * @param digest digest of its body (`computeBodyDigest`)
  * @param extra anything else that affects the response, such as a header field
  */
 export function computeFingerprint(digest: string, extra = ''): string {

@@ -38,8 +38,8 @@ export interface Submission {
   /** Set for a message that arrived as bytes. It isn't composed, and its envelope names the recipients. */
   arrived?: ArrivedMessage
   /**
-   * Set for a notice from the server itself to one person. It isn't tracked, its content is private, and it doesn't count
-   * toward a quota.
+   * Set for a notice from the server itself to one person. It isn't tracked, its content is private, and it doesn't
+   * count toward a quota.
    */
   notice?: true
 }

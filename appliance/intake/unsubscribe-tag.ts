@@ -12,7 +12,9 @@ const WORD = 'UNSUBSCRIBE_URL'
 
 const has = (part: string | null): boolean => part !== null && part.includes(WORD) && part.search(TAG) >= 0
 
-/** Reports whether a request has the tag. Notices are excluded, because they may quote the tag as the name of something. */
+/**
+ * Reports whether a request has the tag. Notices are excluded, because they may quote the tag as the name of something.
+ */
 export const hasUnsubscribeTag = (submission: Submission): boolean => {
   const { subject, html, text, headers, notice, arrived } = submission
   if (notice) return false

@@ -117,8 +117,8 @@ export const TEST_OUTCOMES = ['delivered', 'bounced', 'complained', 'suppressed'
 export type TestOutcome = (typeof TEST_OUTCOMES)[number]
 
 /**
- * Returns the outcome of a test address, ignoring a `+` label; `unknown` for another address at a test domain, null for an
- * address at another domain.
+ * Returns the outcome of a test address, ignoring a `+` label; `unknown` for another address at a test domain, null for
+ * an address at another domain.
  * @param domains in lower case
  */
 export function getTestOutcome(address: string, domains: readonly string[]): TestOutcome | 'unknown' | null {

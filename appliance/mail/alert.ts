@@ -110,7 +110,7 @@ export interface AlertDecision {
   close: Alert[]
 }
 
-/** Whether two alerts have the same kind and subject. Only one of them may be open at a time. */
+/** Whether two alerts have the same scope, kind and subject. Only one of them may be open at a time. */
 const isSame = (
   a: Pick<Alert, 'scope' | 'kind' | 'subject'>,
   b: Pick<Alert, 'scope' | 'kind' | 'subject'>,

@@ -1,6 +1,6 @@
 /**
- * Decides, from the results of its last emails, whether a broadcast or its part for one provider is paused automatically.
- * Pure.
+ * Decides, from the results of its last emails, whether a broadcast or its part for one provider is paused
+ * automatically. Pure.
  */
 import type { BounceCategory } from './bounce.ts'
 import type { BroadcastCounts, PauseFigures } from './broadcast.ts'
@@ -21,7 +21,7 @@ export interface ProviderHold {
   /** When the part was held; null after it was resumed. */
   heldAt: number | null
   figures: PauseFigures
-  /** When the part was last resumed. Only emails that were first attempted after that count for the next hold. */
+  /** When the part was last resumed. Only emails that were first attempted after that count for decisions. */
   resumedAt: number | null
 }
 export type ProviderHolds = Readonly<Record<string, ProviderHold>>
@@ -45,7 +45,9 @@ const BRAKES = {
 const WARNED = { share: 0.001, least: 2 } as const
 /** The last event of emails that were delivered. */
 const RECEIVED = ['delivered', 'opened', 'clicked', 'complained']
-/** Share of a provider's emails refused as spam or for reputation above which its part is held, and the minimum count. */
+/**
+ * Share of a provider's emails refused as spam or for reputation above which its part is held, and the minimum count.
+ */
 const REFUSED = { share: 0.2, least: 10 } as const
 /** Categories of a filter's replies: about the content, or about the reputation of an IP or a domain. */
 const FILTERED: readonly (BounceCategory | null)[] = ['content', 'reputation']
@@ -55,8 +57,8 @@ export const listHeldProviders = (holds: ProviderHolds): string[] =>
   Object.entries(holds).flatMap(([provider, { heldAt }]) => (heldAt === null ? [] : [provider]))
 
 /**
- * Decides whether a broadcast must pause. Refused emails count for the provider's own part first: once that part is held,
- * its emails don't count for the whole broadcast.
+ * Decides whether a broadcast must pause. Refused emails count for the provider's own part first: once that part is
+ * held, its emails don't count for the whole broadcast.
  *
  * @param holds the providers that were held before
  */

@@ -80,8 +80,8 @@ const UNITS: [RegExp, number][] = [
 ]
 
 /**
- * Parses a duration such as `30 minutes`, `1 day`, `an hour` or `1 day and 12 hours`. Returns milliseconds; undefined if
- * the text isn't a duration.
+ * Parses a duration such as `30 minutes`, `1 day`, `an hour` or `1 day and 12 hours`. Returns milliseconds; undefined
+ * if the text isn't a duration.
  */
 export function parseDuration(text: string): number | undefined {
   const parts = text.trim().toLowerCase()

@@ -17,7 +17,9 @@ export interface SendingRate {
   nextAt: number | null
 }
 
-/** Returns the time from which emails are due. A previous lower rate, or a clock that was set back, doesn't delay it. */
+/**
+ * Returns the time from which emails are due. A previous lower rate, or a clock that was set back, doesn't delay it.
+ */
 function dueFrom({ nextAt }: SendingRate, interval: number, now: number): number {
   if (nextAt === null || nextAt > now + interval) return now
   return Math.max(nextAt, now - LAG_MS)
@@ -42,8 +44,8 @@ export function computeNextTime(pace: SendingRate, count: number, now: number): 
 const LEAST_QUEUED = 20
 
 /**
- * Returns the queue limit of a provider: the emails of a quarter of an hour. Without it, a lane whose pause ends would send
- * far more than the rate.
+ * Returns the queue limit of a provider: the emails of a quarter of an hour. Without it, a lane whose pause ends would
+ * send far more than the rate.
  */
 export const computeProviderQueueLimit = (hourlyRate: number | null): number =>
   hourlyRate === null ? Infinity : Math.max(LEAST_QUEUED, Math.ceil(hourlyRate / 4))

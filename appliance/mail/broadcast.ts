@@ -7,8 +7,8 @@ export const BROADCAST_STATUSES = ['draft', 'scheduled', 'queued', 'sent', 'canc
 export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number]
 
 /**
- * `late`: the scheduled time passed while the server was down. `restored`: the broadcast comes from a backup and may have
- * been sent since.
+ * `late`: the scheduled time passed while the server was down. `restored`: the broadcast comes from a backup and may
+ * have been sent since.
  */
 export type PauseReason = 'person' | 'bounces' | 'complaints' | 'late' | 'restored'
 
@@ -137,7 +137,7 @@ export const RECIPIENT_PREVIEWS = [
 ] as const
 export type RecipientPreview = (typeof RECIPIENT_PREVIEWS)[number]
 
-/** Numbers of contacts by provider who would get a broadcast to a whole segment. */
+/** Number of contacts per provider that would get a broadcast to a whole segment. */
 export interface SegmentReach {
   /** The pool that the team's broadcasts are sent from, unless their domain has another one. */
   pool: string
@@ -147,13 +147,15 @@ export interface SegmentReach {
   eligible: number
   /** Whether the numbers are estimated from the contacts that were examined. */
   estimated: boolean
-  /** Largest first. An empty name stands for domains whose provider isn't known until the first emails are sent to them. */
+  /**
+   * Largest first. An empty name stands for domains whose provider isn't known until the first emails are sent to them.
+   */
   providers: { provider: string; contacts: number }[]
 }
 
 /**
- * The target of a link in a draft. `merge_tag`: a different address for each recipient. `other`: not a web address, such as
- * mailto.
+ * The target of a link in a draft. `merge_tag`: a different address for each recipient. `other`: not a web address,
+ * such as mailto.
  */
 export const LINK_KINDS = ['web', 'unsubscribe', 'merge_tag', 'other'] as const
 

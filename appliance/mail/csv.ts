@@ -8,7 +8,8 @@ export interface CsvRecord {
   /** False when the text ends within quotes. */
   closed: boolean
   /**
-   * Offset of the end of the record in the text (UTF-16 units), including its line end, and the number of the next line.
+   * Offset of the end of the record in the text (UTF-16 units), including its line end, and the number of the next
+   * line.
    */
   end: number
   next: number

@@ -20,7 +20,7 @@ export type Disposition = (typeof DISPOSITIONS)[number]
 
 export interface DkimOutcome {
   domain: string
-  /** The selector, which RFC 9990 requires but many reports lack; then empty. */
+  /** The selector; empty if missing. RFC 9990 requires it, but many reports lack it. */
   selector: string
   result: AuthResult
 }

@@ -115,7 +115,9 @@ export interface EventData {
   complaint?: { source: string }
   /** For failures: the reason in a word or a sentence. */
   failed?: { reason: string }
-  /** For suppressions: the reason in the wire format's terms; `reason` is null for an address that was added by hand. */
+  /**
+   * For suppressions: the reason in the wire format's terms; `reason` is null for an address that was added by hand.
+   */
   suppressed?: {
     message: string
     type: 'Suppressed' | 'OnAccountSuppressionList'

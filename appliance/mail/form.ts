@@ -46,7 +46,8 @@ export interface FormSettings {
   languages: PageLanguage[]
   words: Partial<Record<PageLanguage, FormTexts>>
   /**
-   * URLs to which the browser is redirected after the sign-up and after the confirmation; null for a page of this server.
+   * URLs to which the browser is redirected after the sign-up and after the confirmation; null for a page of this
+   * server.
    */
   submittedUrl: string | null
   confirmedUrl: string | null

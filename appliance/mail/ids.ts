@@ -62,8 +62,8 @@ export const formatOwner = (node: string, run: string): string => `${node}/${run
 export const getOwnerNode = (owner: string): string => owner.slice(0, Math.max(0, owner.indexOf('/')))
 
 /**
- * Whether the owner is an earlier run of the same node. That run has ended, because this run holds the lock on the node's
- * data directory.
+ * Whether the owner is an earlier run of the same node. That run has ended, because this run holds the lock on the
+ * node's data directory.
  */
 export const isEarlierRun = (owner: string, run: string): boolean =>
   owner !== run && getOwnerNode(owner) === getOwnerNode(run)

@@ -55,10 +55,11 @@ export interface ProviderRules {
 export interface RuleFacts {
   domain: string
   /**
-   * Whether each record is known to be missing or invalid. The signature and the return path always belong to the domain.
+   * Whether each record is known to be missing or invalid. The signature and the return path always belong to the
+   * domain.
    */
   broken: { spf: boolean; dkim: boolean; dmarc: boolean }
-  /** Problems of the IPs' reverse DNS, as sentences with the fix; null if there are none. */
+  /** Problems with the reverse DNS of the IPs, as sentences with the fix; null if there are none. */
   reverseDns: string | null
   /** Numbers of emails of the last days, and of those reported as spam. */
   complaints: { delivered: number; complained: number }

@@ -16,8 +16,8 @@ export type Stream = (typeof STREAMS)[number]
 export interface SourceHealth {
   findings: Finding[]
   /**
-   * Whether the IP may send over IPv6: its PTR and SPF records pass. Null if there is no IPv6, or it hasn't been determined
-   * yet.
+   * Whether the IP may send over IPv6: its PTR and SPF records pass. Null if there is no IPv6, or it hasn't been
+   * determined yet.
    */
   ipv6: boolean | null
 }
@@ -35,7 +35,7 @@ export interface Source {
   stateReason: string | null
   /** Who suspended it: a suspension by an operator is never lifted by a check. Null while it is active. */
   suspendedBy: 'operator' | 'check' | null
-  /** When the IP's warm-up began; null when it isn't warming up. */
+  /** When the IP's warm-up began; null without a warm-up. */
   warmUpSince: number | null
   /** `configuration`: added and removed with `delivery.source_ips`. */
   origin: 'configuration' | 'operator'
@@ -124,8 +124,8 @@ function whyNot({ ip, state, stateReason, health }: Source, family: AddressFamil
 }
 
 /**
- * Returns the sources that SPF records must name: first the configured IPs as written, then the IPs added by an operator,
- * and last `auto` when the system chooses, too. Empty when only the system chooses.
+ * Returns the sources that SPF records must name: first the configured IPs as written, then the IPs added by an
+ * operator, and last `auto` when the system chooses, too. Empty when only the system chooses.
  */
 export function listSpfSources(configured: readonly string[], sources: readonly Source[]): string[] {
   const added = sources.filter(({ ip, origin }) => origin === 'operator' && !configured.includes(ip))
@@ -145,8 +145,8 @@ export function listOtherNodeSources(all: readonly Source[], own: readonly Sourc
 }
 
 /**
- * Returns the pools whose mail this node may send: those that send from one of its sources, and those that no node can send
- * now. Undefined for all pools. Mail of unknown pools is sent like that of `default`.
+ * Returns the pools whose mail this node may send: those that send from one of its sources, and those that no node can
+ * send now. Undefined for all pools. Mail of unknown pools is sent like that of `default`.
  */
 export function computePoolFilter(
   sources: readonly Source[],

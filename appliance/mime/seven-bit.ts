@@ -194,7 +194,8 @@ interface Encoder {
 }
 
 /**
- * Returns the encoders for a body that already has encoding `from`. Octets that this encoding doesn't allow are repaired.
+ * Returns the encoders for a body that already has encoding `from`. Octets that this encoding doesn't allow are
+ * repaired.
  */
 function encoders(from: string): Partial<Record<'base64' | 'quoted-printable', Encoder>> {
   switch (from) {

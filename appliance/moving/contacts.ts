@@ -17,7 +17,7 @@ const AUDITED = 500
 /** Number of contacts after which progress is reported, because each one may take two requests. */
 const TOLD = 1000
 
-/** The act for the consent log. Never lifts an opt-out. */
+/** How the import changes subscriptions, for the consent log. Never undoes an opt-out. */
 const ACT: ConsentContext = {
   origin: 'import',
   via: 'import',

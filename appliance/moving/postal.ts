@@ -5,10 +5,7 @@
 import { newExport, parseTable, addObject, type Export, type ExportFile, type TableRow } from './files.ts'
 import { HostedError } from './hosted.ts'
 
-/**
- * Reads the files.
- * Refuses: other tables.
- */
+/** Reads the files. Refuses other tables. */
 export function readPostal(files: readonly ExportFile[], now: number): Export {
   const found = newExport()
   for (const file of files) {

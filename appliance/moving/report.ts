@@ -48,7 +48,7 @@ export interface MoveCount {
   /** Number of existing objects that were changed. */
   updated: number
   leftOut: number
-  /** Reasons why objects were skipped, at most a hundred. */
+  /** Reasons why objects were skipped: the first hundred. */
   reasons: Remark[]
   /** Differences between the hosted service and this server for objects that weren't skipped. */
   notes: Remark[]

@@ -9,10 +9,7 @@ import { stringOrNull } from './objects.ts'
 
 const ORIGINS: Record<string, string> = { BOUNCE: 'bounce', COMPLAINT: 'complaint' }
 
-/**
- * Reads the files.
- * Refuses: output of other commands, naming the line.
- */
+/** Reads the files. Refuses the output of other commands, naming the line. */
 export function readSes(files: readonly ExportFile[]): Export {
   const found = newExport()
   const listed = new Set<string>()

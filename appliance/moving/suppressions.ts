@@ -9,8 +9,8 @@ const PIECE = 500
 const COLUMNS = formatCsvRecord(['email', 'origin', 'created_at', 'source_id', 'reason'])
 
 /**
- * Adds the hosted service's suppressions with their origin, causing email and time. Uses the CSV import and its rules, so
- * existing entries are left unchanged.
+ * Adds the hosted service's suppressions with their origin, causing email and time. Uses the CSV import and its rules,
+ * so existing entries are left unchanged.
  */
 export async function moveSuppressions(deps: MoveDeps, count: MoveCount): Promise<void> {
   let piece: HostedObject[] = []

@@ -17,8 +17,8 @@ export interface HostedWebhook {
 }
 
 /**
- * Adds the hosted service's webhooks with new secrets, disabled: while both servers send events, an app would receive each
- * event twice. With `enable`, webhooks that are enabled in the hosted service are enabled here.
+ * Adds the hosted service's webhooks with new secrets, disabled: while both servers send events, an app would receive
+ * each event twice. With `enable`, webhooks that are enabled in the hosted service are enabled here.
  */
 export async function moveWebhooks(deps: MoveDeps, count: MoveCount): Promise<void> {
   const { hosted, webhooks, teamId } = deps
@@ -48,8 +48,8 @@ function sorted(types: readonly string[]): Pick<HostedWebhook, 'events' | 'unkno
 }
 
 /**
- * Matches webhooks here with those of the hosted service by endpoint, preferably with the same events. An endpoint may have
- * several webhooks, and someone may have changed a webhook here since the last move.
+ * Matches webhooks here with those of the hosted service by endpoint, preferably with the same events. An endpoint may
+ * have several webhooks, and someone may have changed a webhook here since the last move.
  */
 export function matchWebhooks<T extends Pick<Webhook, 'endpoint' | 'events'>>(
   theirs: readonly HostedWebhook[],

@@ -64,8 +64,8 @@ function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): str
 }
 
 /**
- * Inserts this server's mechanisms at the start of the existing policy, because a name can have only one policy (RFC 7208
- * §4.5).
+ * Inserts this server's mechanisms at the start of the existing policy, because a name can have only one policy (RFC
+ * 7208 §4.5).
  */
 export function mergeSpf(
   theirs: string,

@@ -17,8 +17,8 @@ const IN = 1
 const ANY_CLASS = 255
 
 /**
- * The answer to ANY queries: one synthesized record instead of everything, so that ANY is useless for amplification (RFC
- * 8482 §4.2).
+ * The answer to ANY queries: one synthesized record instead of everything, so that ANY is useless for amplification
+ * (RFC 8482 §4.2).
  */
 const ANY_REFUSED: RecordSet = {
   type: RECORD_TYPE.HINFO,
@@ -29,8 +29,8 @@ const ANY_REFUSED: RecordSet = {
 const bare = (rcode: number): Reply => ({ rcode, authoritative: false, answers: [], negative: undefined })
 
 /**
- * Answers from the zones only: no recursion, no referrals, no transfers. Everything outside the zones is REFUSED. Aliases
- * aren't followed, because all of them point outside the zones.
+ * Answers from the zones only: no recursion, no referrals, no transfers. Everything outside the zones is REFUSED.
+ * Aliases aren't followed, because all of them point outside the zones.
  */
 export function answerQuery(query: Query, zones: Zones): Reply {
   if (query.edns && query.edns.version > 0) return bare(RCODE.BADVERS)

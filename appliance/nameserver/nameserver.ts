@@ -1,6 +1,7 @@
 /**
- * An authoritative DNS server for the zones that are delegated to this server, over UDP and TCP (RFC 1035, 7766). Answers
- * from memory. Anyone may send queries, so every response is small, rate-limited, and never depends on the database.
+ * An authoritative DNS server for the zones that are delegated to this server, over UDP and TCP (RFC 1035, 7766).
+ * Answers from memory. Anyone may send queries, so every response is small, rate-limited, and never depends on the
+ * database.
  */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram'
 import { once } from 'node:events'

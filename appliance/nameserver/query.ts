@@ -1,6 +1,6 @@
 /**
- * Parses DNS queries (RFC 1035 §4.1, EDNS of RFC 6891, cookies of RFC 7873). Every octet is untrusted: nothing here throws,
- * follows a pointer or allocates more than the packet.
+ * Parses DNS queries (RFC 1035 §4.1, EDNS of RFC 6891, cookies of RFC 7873). Every octet is untrusted: nothing here
+ * throws, follows a pointer or allocates more than the packet.
  */
 
 /** The EDNS fields of a query. */
@@ -26,7 +26,9 @@ export interface QueryHeader {
 export interface Query extends QueryHeader {
   /** The question section as received, which the response repeats. Clients compare upper and lower case. */
   question: Buffer
-  /** The queried name in lower case, without the root dot; octets that none of our names contain are escaped as `\ddd`. */
+  /**
+   * The queried name in lower case, without the root dot; octets that none of our names contain are escaped as `\ddd`.
+   */
   name: string
   /** Offset of each label of the name in the message, for compression pointers; the last one is the root's. */
   labels: number[]
@@ -35,7 +37,9 @@ export interface Query extends QueryHeader {
   edns: Edns | undefined
 }
 
-/** The parsed query, or why it gets no answer: no response at all, or a response with only a header and a response code. */
+/**
+ * The parsed query, or why it gets no answer: no response at all, or a response with only a header and a response code.
+ */
 export type QueryParseResult =
   { kind: 'query'; query: Query } | { kind: 'refused'; header: QueryHeader; rcode: number } | { kind: 'drop' }
 

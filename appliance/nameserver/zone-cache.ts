@@ -22,7 +22,10 @@ export interface ZoneCache extends Pick<Worker, 'start' | 'stop'> {
   refresh(): Promise<void>
 }
 
-/** Default polling interval. A new key is published for an hour before it signs, so every node has loaded it by then. */
+/**
+ * Default polling interval, in milliseconds. A new key is published for an hour before it signs, so every node has
+ * loaded it by then.
+ */
 const POLL_MS = 5000
 
 /** Until the zones are loaded for the first time, there are none and the server refuses every query. */

@@ -62,8 +62,8 @@ export interface Zone {
 export type Zones = ReadonlyMap<string, Zone>
 
 /**
- * TTL of records in seconds. Short, so that a corrected record is seen soon. A new DKIM key is published much longer before
- * it signs.
+ * TTL of records in seconds. Short, so that a corrected record is seen soon. A new DKIM key is published much longer
+ * before it signs.
  */
 const RECORD_TTL = 300
 /** TTL of the NS and SOA records, in seconds. */

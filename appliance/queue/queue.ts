@@ -1,6 +1,6 @@
 /**
- * Queue operations for the API and the command line. Lists and changes deliveries in short steps. Each change is added to
- * the audit log before it begins.
+ * Queue operations for the API and the command line. Lists and changes deliveries in short steps. Each change is added
+ * to the audit log before it begins.
  */
 import { toActorFields, type Actor, type AuditEntry } from '../mail/audit.ts'
 import type { Clock } from '../clock/clock.ts'
@@ -28,8 +28,8 @@ export interface QueueActionRequest {
   /** Refuses the action if it would change more deliveries than this. */
   expectedCount?: number | undefined
   /**
-   * The team that acts on its own mail: the audit entry belongs to this team, which can't release mail that the operator
-   * holds. Undefined for an operator's action.
+   * The team that acts on its own mail: the audit entry belongs to this team, which can't release mail that the
+   * operator holds. Undefined for an operator's action.
    */
   tenant?: string | undefined
 }
@@ -111,9 +111,9 @@ export interface QueueControlDeps {
 const MOST_HOLD_RULES = 100
 
 /**
- * Number of deliveries per step. A step occupies the writer for 2 to 12 ms, measured with a million queued deliveries, so
- * that other writes wait less than 50 ms even during a checkpoint. Drop and expire write to five tables, the other actions
- * to one, with more or fewer of its indexes.
+ * Number of deliveries per step. A step occupies the writer for 2 to 12 ms, measured with a million queued deliveries,
+ * so that other writes wait less than 50 ms even during a checkpoint. Drop and expire write to five tables, the other
+ * actions to one, with more or fewer of its indexes.
  */
 const STEP: Record<QueueAction, number> = {
   hold: 1000,

@@ -1,6 +1,6 @@
 /**
- * The retry schedule of deferred deliveries, and when they expire (RFC 5321 §4.5.4.1: retry at least 30 minutes apart after
- * the first attempts failed, and give up after 4–5 days).
+ * The retry schedule of deferred deliveries, and when they expire (RFC 5321 §4.5.4.1: retry at least 30 minutes apart
+ * after the first attempts failed, and give up after 4–5 days).
  */
 import { LOST_MS } from '../mail/node.ts'
 import { INTERRUPTED_CAUSE } from '../mail/verdict.ts'
@@ -51,8 +51,8 @@ export const DELAY_REPORT_THRESHOLD = 4 * hour
 const JITTER = 0.2
 
 /**
- * Fraction of the delay to use if a server only had too many connections: it hasn't seen the message, and a connection will
- * soon be free.
+ * Fraction of the delay to use if a server only had too many connections: it hasn't seen the message, and a connection
+ * will soon be free.
  */
 const CROWDED_SHARE = 1 / 12
 

@@ -44,8 +44,8 @@ export interface QueueSummary {
   providers: ProviderCount[]
   domains: { domain: string; provider: string; count: number }[]
   /**
-   * Number of deliveries by age, youngest first. Ages are at least `from` and less than `to`, in milliseconds (null without
-   * a limit).
+   * Number of deliveries by age, youngest first. Ages are at least `from` and less than `to`, in milliseconds (null
+   * without a limit).
    */
   ages: { from: number; to: number | null; count: number }[]
 }

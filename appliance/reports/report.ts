@@ -35,8 +35,8 @@ export function selectDeliveriesToReport({ kind, deliveries }: DueReport): Repor
 
 /**
  * Builds the report for the spool. The report has the null reverse-path (RFC 3464 §2: no report about a report), so SPF
- * applies to the server's own name. The From domain is that of the email, and the domain's key signs the report, so DMARC
- * passes.
+ * applies to the server's own name. The From domain is that of the email, and the domain's key signs the report, so
+ * DMARC passes.
  */
 export function buildReportEmail(facts: ReportFacts): NewEmail {
   const { id, deliveryId, now } = facts

@@ -22,11 +22,13 @@ export interface ReporterDeps {
   log: Logger
   /** Name of this server in reports: Reporting-MTA. */
   hostname: string
-  /** Decides which node creates reports. Default: this process, as the only one. */
+  /** Decides which node creates reports. Default: this process is the only one. */
   duties?: Duties | undefined
   /** Notifies the dispatcher that a delivery is due. */
   onStored: () => void
-  /** How often to look for due reports from other processes (`posthaste queue drop`), in milliseconds. Default: 1000. */
+  /**
+   * How often to look for due reports from other processes (`posthaste queue drop`), in milliseconds. Default: 1000.
+   */
   pollMs?: number | undefined
 }
 

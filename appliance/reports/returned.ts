@@ -14,9 +14,9 @@ export const MAX_RETURNED_SIZE_REQUESTED = 1024 * 1024
 const MOST_HEADER = 64 * 1024
 
 /**
- * Returns the whole message or its header section. Only failures return a body (RFC 3461 §4.3), because after a delay or
- * success the sender has lost nothing. A header section with UTF-8 has its own media types (RFC 6532 §3.7, RFC 6533 §4.3).
- * It is encoded in 7 bits, because the servers on the way back may not support SMTPUTF8 (RFC 6533 §4.5).
+ * Returns the whole message or its header section. Only failures return a body (RFC 3461 §4.3), because after a delay
+ * or success the sender has lost nothing. A header section with UTF-8 has its own media types (RFC 6532 §3.7, RFC 6533
+ * §4.3). It is encoded in 7 bits, because the servers on the way back may not support SMTPUTF8 (RFC 6533 §4.5).
  */
 export function buildReturnedMessagePart(
   original: Uint8Array,

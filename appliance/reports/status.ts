@@ -15,8 +15,8 @@ import type { Phase } from '../mail/bounce.ts'
 const DIAGNOSTIC_CHARS = 900
 
 /**
- * Formats the fields of the message, then those of each delivery, separated by empty lines (RFC 3464 §2.1). Always 7-bit,
- * because non-ASCII addresses can be encoded (RFC 6533 §3), so that every server accepts the part.
+ * Formats the fields of the message, then those of each delivery, separated by empty lines (RFC 3464 §2.1). Always
+ * 7-bit, because non-ASCII addresses can be encoded (RFC 6533 §3), so that every server accepts the part.
  */
 export function buildStatusPart(due: DueReport, hostname: string): Part {
   const groups = [aboutMessage(due, hostname), ...due.deliveries.map((one) => aboutDelivery(one, due.kind))]

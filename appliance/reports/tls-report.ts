@@ -112,7 +112,8 @@ export interface TlsReportEnvelope {
 
 /**
  * Builds the email (RFC 8460 §5.3). It has the null reverse-path, because nobody should answer it. `TLS-Required: No`
- * allows delivery despite the broken TLS that the report is about (RFC 8689 §3), and excludes the email from the counts.
+ * allows delivery despite the broken TLS that the report is about (RFC 8689 §3), and excludes the email from the
+ * counts.
  */
 export function buildTlsReportEmail(
   facts: TlsReportFacts,

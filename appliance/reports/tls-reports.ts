@@ -1,6 +1,6 @@
 /**
- * Sends TLS reports to recipient domains (RFC 8460): each day's counts are sent in the following night, to the addresses
- * that the domains publish in DNS. Also a public module of this folder.
+ * Sends TLS reports to recipient domains (RFC 8460): each day's counts are sent in the following night, to the
+ * addresses that the domains publish in DNS. Also a public module of this folder.
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
@@ -41,7 +41,7 @@ export interface TlsReporterDeps {
   from: string | undefined
   /** `tls_reports.contact`; defaults to `from`. */
   contact: string | undefined
-  /** Decides which node sends reports. Default: this process, as the only one. */
+  /** Decides which node sends reports. Default: this process is the only one. */
   duties?: Duties | undefined
   /** Notifies the dispatcher that a delivery is due. */
   onStored: () => void
@@ -54,8 +54,8 @@ const DAY = 24 * HOUR
 /** How often to look for due reports, in milliseconds. */
 const EVERY = 15 * MINUTE
 /**
- * Reports are sent starting within this time after midnight, at a different time each night, so that not all reporters send
- * at once (RFC 8460 §4.1).
+ * Sending starts within this time after midnight (milliseconds), at a different time each night, so that not all
+ * reporters send at once (RFC 8460 §4.1).
  */
 const SPREAD = 4 * HOUR
 /** Number of days after the reported day on which a failed report is retried. */

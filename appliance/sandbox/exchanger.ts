@@ -135,8 +135,8 @@ export async function startExchangers(
       size: deps.maxBytes,
       maxAllowedUnauthenticatedCommands: false,
       SNICallback: (name, done) => {
-        // All handshakes until this time fail, because a client retries with a smaller ClientHello before it falls back to
-        // plaintext.
+        // All handshakes until this time fail, because a client retries with a smaller ClientHello before it falls back
+        // to plaintext.
         const until = memory.brokenTls.get(name.toLowerCase()) ?? 0
         if (deps.clock.now() < until) return closeAbruptly(server, ({ _upgrading }) => _upgrading === true)
         memory.brokenTls.delete(name.toLowerCase())

@@ -27,7 +27,8 @@ export interface InboxEntry {
   spf: string
   dmarc: string
   /**
-   * The Authentication-Results that a receiver would add (RFC 8601), unfolded; null for messages stored by older versions.
+   * The Authentication-Results that a receiver would add (RFC 8601), unfolded; null for messages stored by older
+   * versions.
    */
   authenticationResults: string | null
 }

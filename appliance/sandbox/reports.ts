@@ -31,7 +31,8 @@ interface Source {
 const DAY = 86_400_000
 
 /**
- * Returns three sending IPs: this server, a service that isn't set up for the domain, and a forger (addresses of RFC 5737).
+ * Returns three sending IPs: this server, a service that isn't set up for the domain, and a forger (addresses of RFC
+ * 5737).
  */
 const sourcesOf = ({ domain, ip }: ReportAbout): Source[] => [
   { ip, count: 42, disposition: 'none', dkim: domain, spf: domain },

@@ -25,7 +25,8 @@ export interface Sandbox {
   /** Address of the DNS server, `ip:port`. */
   readonly dns: string
   /**
-   * Options for resolvers that use the DNS server, both as recursive server and as the authoritative server of every zone.
+   * Options for resolvers that use the DNS server, both as recursive server and as the authoritative server of every
+   * zone.
    */
   readonly resolver: { servers: string[]; authoritativePort: number }
   /** Port of the mail exchangers. */

@@ -5,7 +5,8 @@ import type { Accounts } from '../accounts/accounts.ts'
 import type { Senders } from '../senders/senders.ts'
 
 /**
- * Data that a new user needs to send and sign in. Stored in the sandbox's folder, so that every start prints the same data.
+ * Data that a new user needs to send and sign in. Stored in the sandbox's folder, so that every start prints the same
+ * data.
  */
 export interface Seed {
   teamId: string

@@ -58,8 +58,8 @@ export type Zone = Record<string, ZoneEntry>
 type Found = ZoneEntry | undefined
 
 /**
- * A zone as a function of the name; returns undefined for a name that doesn't exist. The type of an unsupported record is
- * `TYPE` and its number.
+ * A zone as a function of the name; returns undefined for a name that doesn't exist. The type of an unsupported record
+ * is `TYPE` and its number.
  */
 export type ZoneFunction = (name: string, type: string) => Found | Promise<Found>
 

@@ -16,9 +16,9 @@ export type { Zone, ZoneEntry, ZoneFailure, ZoneFunction, ZoneRecords } from './
 /**
  * A DNS server for a declarative zone, used by the sandbox and the tests.
  *
- * dns2 handles sockets, framing and query parsing. Responses are encoded with dns-packet, because dns2 3.1.1 has no TLSA
- * records and would cut a long answer in the middle. The server is both recursive (RA, follows aliases) and authoritative
- * (AA).
+ * dns2 handles sockets, framing and query parsing. Responses are encoded with dns-packet, because dns2 3.1.1 has no
+ * TLSA records and would cut a long answer in the middle. The server is both recursive (RA, follows aliases) and
+ * authoritative (AA).
  */
 
 /** A received query; `type` is `TYPE` and a number if it isn't supported. */
@@ -42,8 +42,8 @@ export interface ZoneServerOptions {
    */
   chase?: boolean
   /**
-   * Makes every existing name that isn't an alias the apex of its own zone, served by this host, so that a search for the
-   * authoritative servers ends here. NS records in the zone take precedence.
+   * Makes every existing name that isn't an alias the apex of its own zone, served by this host, so that a search for
+   * the authoritative servers ends here. NS records in the zone take precedence.
    */
   nameServer?: { host: string; address: string }
 }

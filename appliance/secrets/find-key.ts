@@ -11,8 +11,8 @@ import {
 } from './master-key.ts'
 
 /**
- * Returns the key with this id. Finishes a key rotation that stopped between updating the database and replacing the key
- * file.
+ * Returns the key with this id. Finishes a key rotation that stopped between updating the database and replacing the
+ * key file.
  * @throws MasterKeyError if the key is missing or has another id
  */
 export function findKey(places: KeyLocations, keyId: string): MasterKey {

@@ -26,7 +26,9 @@ const KEY_FILE = 'master.key'
 const KEY_VARIABLE = 'POSTHASTE_MASTER_KEY'
 /** Name of the systemd credential (systemd.exec(5), LoadCredentialEncrypted=). */
 const KEY_CREDENTIAL = 'posthaste-master-key'
-/** Directory in which systemd stores the service's credentials. Commands run outside the service read them from here. */
+/**
+ * Directory in which systemd stores the service's credentials. Commands run outside the service read them from here.
+ */
 const SERVICE_CREDENTIALS = '/run/credentials/posthaste.service'
 
 /**
@@ -128,8 +130,8 @@ export function readKeyFile(path: string, source: KeySource): MasterKey | undefi
 }
 
 /**
- * Restricts the mode of our own key file, and refuses any other file that everyone can read. Group read is allowed, as for
- * TLS keys.
+ * Restricts the mode of our own key file, and refuses any other file that everyone can read. Group read is allowed, as
+ * for TLS keys.
  */
 function closeToOthers(path: string, source: KeySource): void {
   const { mode } = statSync(path)

@@ -30,9 +30,9 @@ export interface RekeyResult {
 }
 
 /**
- * Reseals every secret with a new key. The daemon must not be running. The command can be killed at any point: the new key
- * is on disk before the database needs it, and the old one is kept until it is no longer needed, so that one of the two key
- * files always opens the database.
+ * Reseals every secret with a new key. The daemon must not be running. The command can be killed at any point: the new
+ * key is on disk before the database needs it, and the old one is kept until it is no longer needed, so that one of the
+ * two key files always opens the database.
  * @param newKeyFile a file with the new key; if undefined, a key is generated
  * @throws MasterKeyError with the reason; nothing is changed then
  */
@@ -97,6 +97,6 @@ export function wipeOldValues(dataDir: string, storage: SealingStorage, now: num
     storage.cleanSecrets(dataDir, now)
     return true
   } catch {
-    return false // Mail goes out all the same, and `posthaste secrets status` says it.
+    return false // Mail is still sent, and `posthaste secrets status` reports it.
   }
 }

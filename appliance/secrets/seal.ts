@@ -1,7 +1,7 @@
 /**
- * Seals values with AES-256-GCM (NIST SP 800-38D): `sealed:1:<key id>:<base64url of nonce, ciphertext and tag>`. The place
- * where a value is stored and everything before the last colon are authenticated as well, so that a value copied to another
- * place can't be opened.
+ * Seals values with AES-256-GCM (NIST SP 800-38D): `sealed:1:<key id>:<base64url of nonce, ciphertext and tag>`. The
+ * place where a value is stored and everything before the last colon are authenticated as well, so that a value copied
+ * to another place can't be opened.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 

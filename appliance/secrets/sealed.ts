@@ -1,14 +1,14 @@
 /**
- * Wraps storage so that secrets are sealed when written and opened when read. This is transparent to both the callers and
- * the storage itself.
+ * Wraps storage so that secrets are sealed when written and opened when read. This is transparent to both the callers
+ * and the storage itself.
  */
 import { LRUCache } from 'lru-cache'
 import { secretLocations, type DkimKey, type Storage, type Webhook } from '../storage/storage.ts'
 import type { Sealer } from './seal.ts'
 
 /**
- * Maximum number of opened values to cache. Opening a value takes about 30 microseconds, and busy webhooks and domains need
- * theirs constantly.
+ * Maximum number of opened values to cache. Opening a value takes about 30 microseconds, and busy webhooks and domains
+ * need theirs constantly.
  */
 const CACHED = 2000
 

@@ -24,8 +24,8 @@ export { sealStorage } from './sealed.ts'
 const ATTEMPTS = 3
 
 /**
- * Finds the key that the database is sealed with. Seals everything if the database isn't sealed yet, and generates a key if
- * none is configured.
+ * Finds the key that the database is sealed with. Seals everything if the database isn't sealed yet, and generates a
+ * key if none is configured.
  * @throws MasterKeyError if the key is missing or has another id; nothing is changed then
  */
 export function openSealer(places: KeyLocations, storage: SealingStorage, now: number): Sealer {
@@ -40,15 +40,15 @@ export function openSealer(places: KeyLocations, storage: SealingStorage, now: n
 }
 
 /**
- * Returns the contents of the key file with this id, if Posthaste generated it; undefined if the key comes from elsewhere
- * or doesn't exist.
+ * Returns the contents of the key file with this id, if Posthaste generated it; undefined if the key comes from
+ * elsewhere or doesn't exist.
  */
 export function readGeneratedKeyFile(places: KeyLocations, keyId: string): Buffer | undefined {
   if (chooseKeySource(places).kind !== 'own') return undefined
   try {
     return Buffer.from(findKey(places, keyId).text)
   } catch (error) {
-    if (error instanceof MasterKeyError) return undefined // Who backs up is told that it is not in it.
+    if (error instanceof MasterKeyError) return undefined // The backup command reports that the key is missing.
     throw error
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Names of the records that our DNS server publishes for a domain. The domain's owner publishes aliases (CNAME records) to
- * the keys once, so that keys can change without the owner. Pure.
+ * Names of the records that our DNS server publishes for a domain. The domain's owner publishes aliases (CNAME records)
+ * to the keys once, so that keys can change without the owner. Pure.
  *
- * The aliases contain the id of the domain. If another team adds the same name, that domain gets another id, so an alias
- * that was left behind verifies nothing for that team.
+ * The aliases contain the id of the domain. If another team adds the same name, that domain gets another id, so an
+ * alias that was left behind verifies nothing for that team.
  */
 import { getReturnPathHost } from '../mail/return-path.ts'
 import type { DkimKey, Domain } from '../storage/storage.ts'

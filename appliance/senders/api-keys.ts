@@ -24,8 +24,8 @@ export interface KeyMethods {
    */
   createKey(args: NewKeyArgs): Promise<{ key: ApiKey; token: string }>
   /**
-   * Finds the caller that a token belongs to; undefined if the token is unknown. Records the use of the key a few seconds
-   * later.
+   * Finds the caller that a token belongs to; undefined if the token is unknown. Records the use of the key a few
+   * seconds later.
    */
   authenticate(token: string): Promise<Caller | undefined>
   /** Returns the caller for a listener bound to a key; undefined if the key was revoked. Records the use of the key. */
@@ -50,7 +50,9 @@ const MAX_NAME = 50
 const permissions: readonly string[] = ['full_access', 'sending_access'] satisfies Permission[]
 const isPermission = (text: string): text is Permission => permissions.includes(text)
 
-/** How long uses of keys are collected before they are written, in milliseconds. Replaces thousands of writes with one. */
+/**
+ * How long uses of keys are collected before they are written, in milliseconds. Replaces thousands of writes with one.
+ */
 const touchDelay = 3000
 
 export function createKeyMethods({ storage, clock }: { storage: Storage; clock: Clock }): KeyMethods {

@@ -41,8 +41,8 @@ async function checkAt(
 }
 
 /**
- * Looks for a DMARC policy of the organizational domain, which covers its subdomains (RFC 9989, the tree walk; two steps
- * are enough in practice).
+ * Looks for a DMARC policy of the organizational domain, which covers its subdomains (RFC 9989, the tree walk; two
+ * steps are enough in practice).
  */
 export async function checkOrganizationalDomain(
   resolver: Resolver,
@@ -58,8 +58,8 @@ export async function checkOrganizationalDomain(
 }
 
 /**
- * Checks that an alias leads to the key. A correct alias is not enough: our DNS server may be unreachable from outside, or
- * not have a new key yet.
+ * Checks that an alias leads to the key. A correct alias is not enough: our DNS server may be unreachable from outside,
+ * or not have a new key yet.
  */
 async function checkBehind(
   resolver: Resolver,
@@ -97,8 +97,8 @@ async function freshest<T extends RecordType>(resolver: Resolver, fqdn: string, 
 function misplacements({ name }: Pick<Domain, 'name'>, { fqdn, record }: ExpectedRecord): string[] {
   const zone = getRegistrableDomain(name)
   const names = [`${fqdn}.${zone}`, `${fqdn}.${name}`]
-  // For a subdomain, the part between the label and the zone is easily forgotten. DMARC and TLS-RPT records of the zone are
-  // legitimate, though.
+  // For a subdomain, the part between the label and the zone is easily forgotten. DMARC and TLS-RPT records of the zone
+  // are legitimate, though.
   if (record !== 'DMARC' && record !== 'TLS-RPT' && zone !== name)
     names.push(`${fqdn.slice(0, -name.length - 1)}.${zone}`)
   return [...new Set(names)]

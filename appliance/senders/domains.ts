@@ -39,7 +39,7 @@ export interface DomainMethods {
   checkDomain(args: NewDomainArgs): void
   /** Newest first. */
   listDomains(args: { teamId: string }): Promise<Domain[]>
-  /** Refuses: `not_found`. */
+  /** Returns a domain. Refuses: `not_found`. */
   getDomain(args: { teamId: string; id: string }): Promise<Domain>
   /** Finds a domain by name, in any case and script; undefined if the team has none with this name. */
   findDomain(args: { teamId: string; name: string }): Promise<Domain | undefined>
@@ -48,7 +48,7 @@ export interface DomainMethods {
    * Refuses: `not_found`, `invalid_field`.
    */
   updateDomain(args: { teamId: string; id: string; settings: Partial<DomainSettings> }): Promise<void>
-  /** Refuses: `not_found`. */
+  /** Removes a domain. Refuses: `not_found`. */
   removeDomain(args: { teamId: string; id: string }): Promise<void>
   /** Returns the zone of our DNS server; null if there is none. */
   delegationZone(): string | null
@@ -67,8 +67,8 @@ export interface DomainMethods {
    */
   requestVerification(args: { teamId: string; id: string }): Promise<void>
   /**
-   * Creates new DKIM keys, which take over once their records are published; calling it again before that changes nothing.
-   * Returns the pending keys.
+   * Creates new DKIM keys, which take over once their records are published; calling it again before that changes
+   * nothing. Returns the pending keys.
    * Refuses: `not_found`, `dkim_selectors_used`.
    */
   rotateKeys(args: { teamId: string; id: string }): Promise<PublicKey[]>
@@ -175,8 +175,8 @@ async function updateDomain(
     checkSettings({ ...(await getDomain(args)), ...changes })
     throw refuse('not_found', { resource: 'Domain' })
   }
-  // Our DNS server publishes the keys from now on, or no longer does, so new keys are needed. If no selector is free, the
-  // watcher creates them later.
+  // Our DNS server publishes the keys from now on, or no longer does, so new keys are needed. If no selector is free,
+  // the watcher creates them later.
   if (moved && [domain.delegation, next.delegation].includes('none'))
     await renewKeys(deps, next, { restart: true })
   const { trackingSubdomain: named = null } = args.settings
@@ -280,8 +280,8 @@ async function addDomain(deps: DomainDeps, args: NewDomainArgs): Promise<Domain>
   checkDelegation(domain, deps.config)
   const selectors = chooseSelectors(domain, [], { config: deps.config, now, taken: args.takenSelectors })
   const [rsa, ...others] = await generateKeys(deps, domain, selectors)
-  // The Ed25519 key signs once its record is found; the RSA key signs from the start, because nothing is sent before the
-  // domain is verified.
+  // The Ed25519 key signs once its record is found; the RSA key signs from the start, because nothing is sent before
+  // the domain is verified.
   const keys: DkimKey[] = [{ ...rsa!, state: 'active' }, ...others]
   const told = toEventDomain(domain, buildExpectedRecords(domain, keys, deps.config))
   const done = await storage.createDomain({ domain, keys, told }, now)

@@ -42,7 +42,7 @@ export interface ErasuresDeps {
   storage: StorageSubset<'erasures'> & Pick<Storage, 'eraseStep' | 'surveyErasure'>
   clock: Clock
   log?: Logger
-  /** Decides which node runs erasures. Default: this process, as the only one. */
+  /** Decides which node runs erasures. Default: this process is the only one. */
   duties?: Duties | undefined
   /** How often to look for erasures left by other processes, in milliseconds. */
   pollMs?: number

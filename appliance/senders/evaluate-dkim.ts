@@ -34,8 +34,8 @@ export function evaluateDkimRecord(expected: ExpectedRecord, records: string[]):
 }
 
 /**
- * Whether one record was split into several. Receivers concatenate the strings of one record (RFC 6376 §3.6.2.2), but not
- * several records.
+ * Whether one record was split into several. Receivers concatenate the strings of one record (RFC 6376 §3.6.2.2), but
+ * not several records.
  */
 function isSplit({ value }: ExpectedRecord, records: string[]): boolean {
   const whole = withoutSpace(value)

@@ -10,8 +10,8 @@ interface Term {
 const mechanisms = new Set(['all', 'include', 'a', 'mx', 'ptr', 'ip4', 'ip6', 'exists'])
 
 /**
- * Evaluates whether the policy lets us send (RFC 7208): exactly one valid record, with each of our mechanisms before any
- * `all`.
+ * Evaluates whether the policy lets us send (RFC 7208): exactly one valid record, with each of our mechanisms before
+ * any `all`.
  */
 export function evaluateSpfRecord(expected: ExpectedRecord, records: string[]): RecordVerdict {
   if (records.length > 1)
@@ -143,8 +143,8 @@ export function isPolicyWithoutEffect(texts: readonly string[]): boolean {
 }
 
 /**
- * Parses a tag list, `name=value; …` (RFC 6376 §3.2), without surrounding white space. Undefined if invalid: a part without
- * `=`, or a duplicate name.
+ * Parses a tag list, `name=value; …` (RFC 6376 §3.2), without surrounding white space. Undefined if invalid: a part
+ * without `=`, or a duplicate name.
  */
 export function parseTags(text: string): Map<string, string> | undefined {
   const tags = new Map<string, string>()

@@ -16,8 +16,8 @@ export function generateApiKey(): string {
 }
 
 /**
- * Returns the public part of a token: `re_` and the eight characters that identify the key. Only the 190 bits after them
- * are secret. Null if the token has any other format; such a token must not be shown at all.
+ * Returns the public part of a token: `re_` and the eight characters that identify the key. Only the 190 bits after
+ * them are secret. Null if the token has any other format; such a token must not be shown at all.
  */
 export function getTokenPrefix(token: string): string | null {
   return /^(re_[0-9A-Za-z]{8})_[0-9A-Za-z]{32}$/.exec(token)?.[1] ?? null
@@ -38,8 +38,8 @@ export interface KeyPair {
 export type KeyGenerator = (algorithm: DkimKey['algorithm']) => Promise<KeyPair>
 
 /**
- * Generates a key pair; RSA keys have 2048 bits (RFC 8301 §3.2). Runs off the event loop, because it takes 100–500 ms of
- * CPU time.
+ * Generates a key pair; RSA keys have 2048 bits (RFC 8301 §3.2). Runs off the event loop, because it takes 100–500 ms
+ * of CPU time.
  */
 export const generateDkimKey: KeyGenerator = (algorithm) =>
   new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * The MTA-STS policy (RFC 8461) of a subdomain that a sending domain delegates to us: we are its mail exchanger, so we can
- * say whether mail to the subdomain must be encrypted. Pure.
+ * The MTA-STS policy (RFC 8461) of a subdomain that a sending domain delegates to us: we are its mail exchanger, so we
+ * can say whether mail to the subdomain must be encrypted. Pure.
  */
 import { createHash } from 'node:crypto'
 
@@ -15,9 +15,9 @@ const MAX_AGE = 7 * 86_400
 
 /**
  * Returns the content of the policy file (RFC 8461 §3.2).
- * @param checkTrustExpiry when the certificate of the mail exchanger expires, in Unix milliseconds; 0 if senders don't accept
- * it. A sender that has just fetched the policy must accept the certificate for as long as it caches the policy. Otherwise,
- * the policy only asks for reports.
+ * @param trustedUntil when the certificate of the mail exchanger expires, in Unix milliseconds; 0 if senders don't
+ * accept it. A sender that has just fetched the policy must accept the certificate for as long as it caches the policy.
+ * Otherwise, the policy only asks for reports.
  */
 export function formatPolicyFile(hostname: string, trustedUntil: number, now: number): string {
   const mode = trustedUntil - now > MAX_AGE * 1000 ? 'enforce' : 'testing'
@@ -26,8 +26,8 @@ export function formatPolicyFile(hostname: string, trustedUntil: number, now: nu
 }
 
 /**
- * Returns the TXT record of a policy (RFC 8461 §3.1). The policy id is derived from the content, so it changes only when
- * the content does.
+ * Returns the TXT record of a policy (RFC 8461 §3.1). The policy id is derived from the content, so it changes only
+ * when the content does.
  */
 export function buildPolicyRecord(apex: string, file: string): { name: string; type: 'TXT'; value: string } {
   const id = createHash('sha256').update(file).digest('hex').slice(0, 32)

@@ -6,7 +6,9 @@ import { parse } from 'tldts'
 export type NameValidation = { ok: true; name: string } | { ok: false; expected: string }
 
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-/** Maximum length of a domain name, which leaves space for `<label>._domainkey.` within 253 octets (RFC 1035 §2.3.4). */
+/**
+ * Maximum length of a domain name, which leaves space for `<label>._domainkey.` within 253 octets (RFC 1035 §2.3.4).
+ */
 const longest = 170
 
 /**
@@ -16,8 +18,8 @@ const longest = 170
 export function validateDomainName(text: string): NameValidation {
   const no = (expected: string): NameValidation => ({ ok: false, expected })
   const trimmed = text.trim().replace(/\.$/, '')
-  // domainToASCII parses its input as the host of a URL. It would cut off or decode these characters instead of refusing
-  // them.
+  // domainToASCII parses its input as the host of a URL. It would cut off or decode these characters instead of
+  // refusing them.
   if (trimmed === '' || /[\s%/@:?#\\[\]]/.test(trimmed)) return no('a domain name such as example.com')
   const name = domainToASCII(trimmed)
   if (name === '' || isIP(name) !== 0) return no('a domain name such as example.com')

@@ -28,7 +28,7 @@ type Selectors = readonly Pick<DkimKey, 'selector' | 'algorithm'>[]
 
 /**
  * Chooses selectors for new keys, RSA first.
- * @param taken selectors already in use
+ * @param taken selectors that others already use
  */
 export function chooseSelectors(
   domain: Pick<Domain, 'delegation'>,

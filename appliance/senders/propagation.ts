@@ -55,12 +55,17 @@ export interface PropagationDeps {
   config: SendingHost
 }
 
-/** How long a result is reused, in milliseconds. One check sends dozens of queries, and many people may watch a page. */
+/**
+ * How long a result is reused, in milliseconds. One check sends dozens of queries, and many people may watch a page.
+ */
 const KEPT = 4000
 /** Maximum number of domains checked in parallel. */
 const MOST = 8
 
-/** Shares results, so that the number of queries to other people's name servers doesn't depend on how many watch a page. */
+/**
+ * Shares results, so that the number of queries to other people's name servers doesn't depend on how many people watch
+ * a page.
+ */
 export function createPropagationWatch(deps: PropagationDeps): PropagationWatch {
   const { clock } = deps
   const looks = new Map<string, { begun: number; running: boolean; result: Promise<Propagation> }>()

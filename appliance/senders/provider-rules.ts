@@ -28,7 +28,9 @@ export interface RuleCheckInput {
   domain: Domain
   /** Origin of the opt-out links of a broadcast; null if it has none. Undefined for other mail. */
   broadcast?: { origin: string | null } | undefined
-  /** Share of a provider's bulk threshold from which mail counts as bulk mail; a value below 1 warns early. Default: 1. */
+  /**
+   * Share of a provider's bulk threshold from which mail counts as bulk mail; a value below 1 warns early. Default: 1.
+   */
   nearly?: number
 }
 
@@ -43,8 +45,8 @@ export interface ProviderRuleChecker {
    */
   permit(mail: RuleCheckInput): Promise<void>
   /**
-   * Does the same for mail other than broadcasts, but only for recipients at providers to which the domain sends bulk mail.
-   * Caches the facts about a domain for 30 seconds, because this runs for each email.
+   * Like `permit`, for mail other than broadcasts, but only for recipients at providers to which the domain sends bulk
+   * mail. Caches the facts about a domain for 30 seconds, because this runs for each email.
    */
   permitTo(domain: Domain, recipients: Iterable<string>): Promise<void>
 }

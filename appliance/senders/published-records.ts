@@ -23,8 +23,8 @@ export interface ServedZone {
 }
 
 /**
- * Returns the records of our own zone: a key for each alias. An alias without a key gets an empty key (RFC 6376 §3.6.1), so
- * that resolvers don't cache that the name is missing before a key is added.
+ * Returns the records of our own zone: a key for each alias. An alias without a key gets an empty key (RFC 6376
+ * §3.6.1), so that resolvers don't cache that the name is missing before a key is added.
  */
 function servedKeys(served: readonly ServedDomain[], zone: string): ServedRecord[] {
   return served.flatMap(({ domain, keys }) =>
@@ -36,16 +36,16 @@ function servedKeys(served: readonly ServedDomain[], zone: string): ServedRecord
 }
 
 /**
- * Returns the delegated subdomains with all their records. Records that contain the server's address stay correct when it
- * changes.
+ * Returns the delegated subdomains with all their records. Records that contain the server's address stay correct when
+ * it changes.
  */
 function servedZones(served: readonly ServedDomain[], host: SendingHost, policyOf: PolicyOf): ServedZone[] {
   const zones = new Map<string, ServedZone & { holds: boolean }>()
   for (const { domain, keys, holds } of served) {
     const apex = getDelegatedName(domain)
     if (domain.delegation !== 'ns' || overlapsServerNames(apex, host)) continue
-    // Several teams may add a name before one of them verifies it. The team that verified it takes precedence, otherwise
-    // the first.
+    // Several teams may add a name before one of them verifies it. The team that verified it takes precedence,
+    // otherwise the first.
     if (zones.has(apex) && (zones.get(apex)!.holds || !holds)) continue
     const policy = host.policies === true ? policyOf(apex) : null
     const sts = policy === null ? [] : [buildPolicyRecord(apex, policy)]
@@ -74,8 +74,8 @@ function recordsBelow(
 type PolicyOf = (apex: string) => string | null
 
 /**
- * Returns functions that find the domains whose records our DNS server publishes, and that build the zones with those
- * records, our own zone first.
+ * Returns the selectors by which to find the domains whose records our DNS server publishes, and a function that builds
+ * the zones with those records, our own zone first.
  */
 export function createZoneBuilder(host: SendingHost, policyOf: PolicyOf = () => null) {
   const zone = host.nameserver!.zone

@@ -4,7 +4,7 @@ import type { Clock } from '../clock/clock.ts'
 /** Contents of a bucket in thousandths of a token, so that arithmetic is exact. */
 export interface Bucket {
   level: number
-  /** When `tokens` was computed, in Unix milliseconds. */
+  /** When `level` was computed, in Unix milliseconds. */
   at: number
 }
 
@@ -30,7 +30,9 @@ export interface RateLimiter {
 const TOKEN = 1000
 /** Milliseconds to fill an empty bucket, which holds one second's tokens. */
 const FULL_MS = 1000
-/** Maximum number of teams to remember. Idle teams have a full bucket after a second, so dropping them changes nothing. */
+/**
+ * Maximum number of teams to remember. Idle teams have a full bucket after a second, so dropping them changes nothing.
+ */
 const REMEMBERED = 10_000
 
 /** Computes a bucket's contents at `now`. Setting the clock back neither adds nor removes tokens. Pure. */

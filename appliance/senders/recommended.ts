@@ -55,8 +55,9 @@ function statusOf(unanswered: boolean, count: number): RecordStatus {
 const WORST: readonly RecordStatus[] = ['failed', 'pending', 'temporary_failure', 'not_started', 'verified']
 
 /**
- * Returns the status lights of a domain from its last checks and the last checks of its sending IPs. DKIM passes if one key
- * is published, because mail is signed with that key. A light has a note if none of the domain's records would explain it.
+ * Returns the status lights of a domain from its last checks and the last checks of its sending IPs. DKIM passes if one
+ * key is published, because mail is signed with that key. A light has a note if none of the domain's records would
+ * explain it.
  */
 export function computeStatusLights(
   domain: Pick<Domain, 'id' | 'teamId' | 'checks'>,

@@ -16,7 +16,10 @@ import { getPolicyHost } from './mta-sts.ts'
 
 /** A DNS record for the owner of a sending domain to publish, and how to show it. */
 export interface ExpectedRecord {
-  /** Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `TLS-RPT`, `Tracking <name>`, `STS <name>`, `NS <name>`. */
+  /**
+   * Links the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Receiving MX`, `TLS-RPT`,
+   * `Tracking <name>`, `STS <name>`, `NS <name>`.
+   */
   key: string
   /** The group in which the wire format lists it. */
   record: 'DKIM' | 'SPF' | 'DMARC' | 'Receiving' | 'TLS-RPT' | 'Tracking' | 'MTA-STS' | 'Delegation'
@@ -37,7 +40,8 @@ export interface ExpectedRecord {
   /** Whether our DNS server publishes the record, so that the owner has nothing to do. */
   served: boolean
   /**
-   * The value that the alias of a DKIM key must lead to; null if no key uses the alias now. Undefined for other records.
+   * The value that the alias of a DKIM key must lead to; null if no key uses the alias now. Undefined for other
+   * records.
    */
   behind?: string | null
 }
@@ -130,8 +134,8 @@ export type DomainRecordFields = ReportAddressFields & {
 
 /**
  * Returns the records that `domain` needs to send from here: DKIM, MX and SPF of the return path (so that bounces come
- * back and SPF passes), and the recommended DMARC policy (RFC 9989). Omits retired keys. Adds the MX and TLS-RPT records of
- * a receiving domain, and a CNAME to our web server when tracked links use the domain's own name.
+ * back and SPF passes), and the recommended DMARC policy (RFC 9989). Omits retired keys. Adds the MX and TLS-RPT
+ * records of a receiving domain, and a CNAME to our web server when tracked links use the domain's own name.
  *
  * For a domain that delegates records, the keys are aliases, and the NS records of the subdomain come first.
  */
@@ -292,7 +296,8 @@ function aliasAdvice(
 }
 
 /**
- * The MX record of a receiving domain. It must be the most preferred MX of the name, but the domain may send without it.
+ * The MX record of a receiving domain. It must be the most preferred MX of the name, but the domain may send without
+ * it.
  */
 const receivingRecord = ({ hostname }: SendingHost): Omit<Draft, 'fqdn'> => ({
   key: 'Receiving MX',

@@ -16,8 +16,8 @@ export interface ReturnPaths {
 }
 
 /**
- * How long a key is used, in milliseconds. It is accepted for the same time again, so that every return path is valid for
- * at least one period: complaints can arrive months after an email.
+ * How long a key is used, in milliseconds. It is accepted for the same time again, so that every return path is valid
+ * for at least one period: complaints can arrive months after an email.
  */
 export const KEY_PERIOD = 365 * 86_400_000
 

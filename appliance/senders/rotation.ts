@@ -9,8 +9,8 @@ import { findFreeSlots, isAliased, PUBLISH_LEAD_MS } from './aliases.ts'
 import { getDkimCheckKey } from './records.ts'
 
 /**
- * How long a key is retiring, in milliseconds: longer than the retry period (96 hours), plus time for receivers that verify
- * late.
+ * How long a key is retiring, in milliseconds: longer than the retry period (96 hours), plus time for receivers that
+ * verify late.
  */
 export const RETIREMENT_PERIOD = 7 * 24 * 3_600_000
 
@@ -18,8 +18,8 @@ type Key = Pick<DkimKey, 'id' | 'selector' | 'algorithm' | 'state' | 'retireAt' 
 
 /**
  * Returns the new state of each key after a check of the records; omits keys whose state doesn't change.
- * @param sends whether the domain can send now: if so, a key that our DNS server publishes signs only after all resolvers
- * have dropped the previous answer from their caches
+ * @param sends whether the domain can send now: if so, a key that our DNS server publishes signs only after all
+ * resolvers have dropped the previous answer from their caches
  */
 export function advanceKeyStates(
   keys: readonly Key[],
@@ -53,8 +53,8 @@ export function advanceKeyStates(
 const isGone = (status: RecordStatus | undefined): boolean => status === 'failed' || status === 'pending'
 
 /**
- * Decides whether to create keys for a domain that delegates its keys: if it has none, or when the current key has signed
- * long enough, another selector is free and its alias is published.
+ * Decides whether to create keys for a domain that delegates its keys: if it has none, or when the current key has
+ * signed long enough, another selector is free and its alias is published.
  * @param rotateMs how long a key signs
  */
 export function isRotationDue(
@@ -79,8 +79,8 @@ export function findNextRetirement(keys: readonly Pick<DkimKey, 'retireAt'>[]): 
 }
 
 /**
- * Returns when to check for the record of a pending key: soon at first, then less often, but at least daily. Undefined if
- * none is pending.
+ * Returns when to check for the record of a pending key: soon at first, then less often, but at least daily. Undefined
+ * if none is pending.
  */
 export function computeNextKeyCheck(keys: readonly Key[], now: number): number | undefined {
   const waiting = keys.find(({ state, algorithm }) => state === 'pending' && algorithm === 'rsa-sha256')
@@ -90,8 +90,8 @@ export function computeNextKeyCheck(keys: readonly Key[], now: number): number |
 }
 
 /**
- * Picks selectors for a new pair of keys: first `posthaste` and `posthaste-ed25519`. Rotations append the UTC date, and a
- * number for further rotations on the same day.
+ * Picks selectors for a new pair of keys: first `posthaste` and `posthaste-ed25519`. Rotations append the UTC date, and
+ * a number for further rotations on the same day.
  */
 export function pickSelectors(taken: readonly string[], now: number): { rsa: string; ed25519: string } {
   const date = new Date(now).toISOString().slice(0, 10).replaceAll('-', '')

@@ -41,8 +41,8 @@ export { createRateLimiter, type RateLimiter } from './rate-limit.ts'
 
 export interface Senders extends KeyMethods, DomainMethods, SuppressionMethods {
   /**
-   * Checks whether the caller may send from addresses at `domain` now. Only the exact name counts: a subdomain is a domain
-   * of its own.
+   * Checks whether the caller may send from addresses at `domain` now. Only the exact name counts: a subdomain is a
+   * domain of its own.
    * Refuses: `domain_unknown`, `domain_not_verified`, `domain_sending_disabled`, `key_restricted_to_domain`.
    */
   authorize(caller: Caller, args: { domain: string }): Promise<Domain>
@@ -64,7 +64,7 @@ export interface SendersDeps {
   random?: () => number
   /** How often to look for verifications requested by other processes, in milliseconds. Default: one minute. */
   pollMs?: number
-  /** Decides which node runs the background work. Default: this process, as the only one. */
+  /** Decides which node runs the background work. Default: this process is the only one. */
   duties?: Duties | undefined
 }
 

@@ -114,7 +114,8 @@ async function keep(
   const suppressions = piece
     .filter(({ email }) => !known.has(email))
     .map((one): NewSuppression => ({ id: newId(now), teamId, ...one }))
-  // No webhook events: a list of 100,000 would cause as many requests to every endpoint, with nothing new for its owner.
+  // No webhook events: a list of 100,000 would cause as many requests to every endpoint, with nothing new for its
+  // owner.
   const stored = preview
     ? suppressions
     : await storage.addSuppressions({ teamId, suppressions, quiet: true }, now)

@@ -23,14 +23,20 @@ export interface SuppressionMethods {
   /** Returns the whole list or the part selected by `which`, newest first; reads page by page. */
   allSuppressions(args: { teamId: string } & Which): AsyncGenerator<Suppression[]>
   /**
-   * Adds the addresses of a CSV list. Reports and skips invalid lines; leaves existing entries unchanged. Runs in batches
-   * of 500: after a failure, added entries are kept, and the same list can be imported again.
+   * Adds the addresses of a CSV list. Reports and skips invalid lines; leaves existing entries unchanged. Runs in
+   * batches of 500: after a failure, added entries are kept, and the same list can be imported again.
    * Refuses: `invalid_field` for a list that is too long.
    */
   importSuppressions(args: ImportArgs): Promise<SuppressionImport>
-  /** By id or address. Refuses: `not_found`. */
+  /**
+   * Returns an entry by id or address.
+   * Refuses: `not_found`.
+   */
   getSuppression(args: { teamId: string; idOrEmail: string }): Promise<Suppression>
-  /** By id or address. Refuses: `not_found`. */
+  /**
+   * Removes an entry by id or address, and returns it.
+   * Refuses: `not_found`.
+   */
   unsuppress(args: { teamId: string; idOrEmail: string }): Promise<Suppression>
   /** Removes several entries by id or address, and returns them; skips those that aren't on the list. */
   unsuppressAll(args: { teamId: string; idsOrEmails: string[] }): Promise<Suppression[]>

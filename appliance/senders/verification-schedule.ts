@@ -1,8 +1,8 @@
 /**
  * Decides a domain's next status and its next check based on what was found. Pure.
  *
- * A single bad answer never stops mail: a verified domain is only downgraded if a second check, some time after the first,
- * finds the same problem. A failed lookup changes nothing.
+ * A single bad answer never stops mail: a verified domain is only downgraded if a second check, some time after the
+ * first, finds the same problem. A failed lookup changes nothing.
  */
 import type { Domain, DomainStatus, VerificationSchedule, RecordCheck } from '../storage/storage.ts'
 import type { ExpectedRecord } from './records.ts'

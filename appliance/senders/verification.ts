@@ -1,6 +1,6 @@
 /**
- * Evaluates what is published for a sending domain. Pure: takes an answer and returns a sentence. Lenient where receivers
- * are (tag order, spaces, more SPF mechanisms), strict where they would reject the mail.
+ * Evaluates what is published for a sending domain. Pure: takes an answer and returns a sentence. Lenient where
+ * receivers are (tag order, spaces, more SPF mechanisms), strict where they would reject the mail.
  */
 import type { Answer } from '../dns/dns.ts'
 import type { RecordCheck } from '../storage/storage.ts'
@@ -52,7 +52,7 @@ export function evaluateRecord(expected: ExpectedRecord, evidence: Evidence): Re
     : { key, status: 'failed', found, note: opinion.note }
 }
 
-/** The published texts, and the opinion; undefined if no published text is meant for this purpose. */
+/** The published texts, and the verdict; undefined if no published text is meant for this purpose. */
 type Judged = [found: string[], opinion: RecordVerdict | undefined]
 
 function judgeEvidence(expected: ExpectedRecord, evidence: Evidence): Judged {
@@ -78,7 +78,7 @@ function judgeAlias({ value }: ExpectedRecord, answer: Answer<'CNAME'>): Judged 
     : [found, createInvalidVerdict(`The CNAME points to ${found[0]!}. Change it to ${target}.`)]
 }
 
-/** Evaluates whether a subdomain is delegated to our DNS server, and to no other. */
+/** Evaluates whether a subdomain's NS records include the expected name of our DNS server. */
 function judgeNs({ value, fqdn }: ExpectedRecord, answer: Answer<'NS'>): Judged {
   const found = answer.kind === 'found' ? answer.records : []
   if (found.length === 0) return [found, undefined]
@@ -131,7 +131,8 @@ function judgeTxt(expected: ExpectedRecord, records: string[]): RecordVerdict {
 }
 
 /**
- * Evaluates whether mail is delivered here first: our host must be the only one with the lowest preference (RFC 5321 §5.1).
+ * Evaluates whether mail is delivered here first: our host must be the only one with the lowest preference (RFC 5321
+ * §5.1).
  */
 function judgeMx(
   expected: ExpectedRecord,

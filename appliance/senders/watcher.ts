@@ -1,6 +1,6 @@
 /**
- * Checks the records of domains in the background: pending and verified ones (daily), broken ones, and keys that wait for
- * their record or retirement. Storage determines what is due; the timers here only wake the worker.
+ * Checks the records of domains in the background: pending and verified ones (daily), broken ones, and keys that wait
+ * for their record or retirement. Storage determines what is due; the timers here only wake the worker.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
@@ -16,7 +16,7 @@ export interface WatcherDeps extends DomainCheckDeps {
   storage: Storage
   clock: Clock
   log: Logger
-  /** Decides which node runs the checks. Default: this process, as the only one. */
+  /** Decides which node runs the checks. Default: this process is the only one. */
   duties?: Duties | undefined
   /** How often to look for checks scheduled by other processes, in milliseconds. */
   pollMs: number

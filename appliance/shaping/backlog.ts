@@ -22,7 +22,8 @@ export interface BacklogCount {
 }
 
 /**
- * The state of a backlog in one word: `held` if most of its deliveries are held, `mixed` if it has several destinations.
+ * The state of a backlog in one word: `held` if most of its deliveries are held, `mixed` if it has several
+ * destinations.
  */
 export const BACKLOG_STATES = [
   'paused',
@@ -57,7 +58,7 @@ const plain = (state: BacklogState, until: number | null = null): Backlog => ({ 
 
 /**
  * Describes a backlog.
- * @param busy whether its lanes use all the connections they may
+ * @param busy whether its lanes use all the connections they may have now
  */
 export function describeBacklog(
   counted: BacklogCount,

@@ -9,7 +9,7 @@ export type ForecastLimit = (typeof FORECAST_LIMITS)[number]
 export interface Forecast {
   /** Display name; empty for providers that aren't known yet. */
   name: string
-  /** Null: not known, or more than 60 days. */
+  /** Estimated hours; null if unknown, or more than 60 days. */
   hours: number | null
   /** What limits sending; null if unknown. */
   limitedBy: ForecastLimit | null
@@ -18,7 +18,7 @@ export interface Forecast {
 /** How long sending takes in total. */
 export interface TotalForecast {
   providers: Forecast[]
-  /** Null: not known, or more than 60 days. */
+  /** Estimated hours; null if unknown, or more than 60 days. */
   hours: number | null
 }
 
@@ -35,8 +35,8 @@ const MINUTES = 24 * 60
 const MOST_DAYS = 60
 
 /**
- * Estimates the hours until `messages` are sent, to one decimal place; null if nothing can be sent, or it takes more than
- * 60 days.
+ * Estimates the hours until `messages` are sent, to one decimal place; null if nothing can be sent, or it takes more
+ * than 60 days.
  * @param left minutes until the current day of the warm-up plans ends
  */
 export function estimateHours(

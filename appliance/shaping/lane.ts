@@ -2,9 +2,9 @@
  * The state machine of a lane, which controls how much is sent from one IP to one provider. Pure; times in Unix
  * milliseconds.
  *
- * The number of connections grows by additive increase and shrinks by multiplicative decrease, once per group of concurrent
- * conversations. The lane remembers how many connections were too many for the provider. The number of messages per minute
- * is determined in pace.ts. Replies listed in the providers table pause the lane.
+ * The number of connections grows by additive increase and shrinks by multiplicative decrease, once per group of
+ * concurrent conversations. The lane remembers how many connections were too many for the provider. The number of
+ * messages per minute is determined in pace.ts. Replies listed in the providers table pause the lane.
  */
 import type { LaneReason } from '../mail/waiting.ts'
 import type { Limits } from './settings.ts'
@@ -28,8 +28,8 @@ const WHOLE_RATE = 1_000_000
 const LONGEST_AVOIDED = 60 * 60_000
 const CROWDED_KNOWN = 6 * 60 * 60_000
 /**
- * Maximum time that an open connection waits before MAIL, in milliseconds. A message that would wait longer returns to the
- * queue.
+ * Maximum time that an open connection waits before MAIL, in milliseconds. A message that would wait longer returns to
+ * the queue.
  */
 const LONGEST_TURN = 10_000
 /** Number of consecutive attempts without any response after which the lane pauses. */
@@ -172,8 +172,8 @@ export function getDisplayRate(state: LaneState, limits: Limits, now: number): n
 }
 
 /**
- * Returns when a lane that is blocked by something other than its connections continues; null if an operator has to end the
- * pause.
+ * Returns when a lane that is blocked by something other than its connections continues; null if an operator has to end
+ * the pause.
  */
 export function computeResumeTime(state: LaneState, now: number): number | null {
   if (isPaused(state, now)) return state.pause!.until
@@ -213,7 +213,7 @@ export function pauseManually(state: LaneState, until: number | null, now: numbe
   return { ...state, pause: { at: now, until, by: 'operator' }, reason, reasonAt: now }
 }
 
-/** Ends a pause and its reduced limits for an operator: the lane starts again from its initial state. */
+/** Ends a pause and its reduced limits for an operator: the lane starts again with its initial limits. */
 export function resumeManually(state: LaneState, now: number): LaneState {
   return {
     ...state,
@@ -364,7 +364,7 @@ function silenced(state: LaneState, signal: Signal, provider: Provider, now: num
   }
 }
 
-/** Increases the limits that are due for it after an accepted message. */
+/** After an accepted message, increases the limits that are due for an increase. */
 function widened(state: LaneState, since: number, provider: Provider, now: number): LaneState {
   const { limits } = provider
   // Keep reduced limits until their time is over.

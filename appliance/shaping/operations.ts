@@ -1,6 +1,6 @@
 /**
- * What operators can do with providers and lanes, through the API or the command line. Works the same whether or not the
- * daemon runs.
+ * What operators can do with providers and lanes, through the API or the command line. Works the same whether or not
+ * the daemon runs.
  */
 import type { Clock } from '../clock/clock.ts'
 import { isProviderPlaceholder } from '../mail/queue.ts'
@@ -101,7 +101,7 @@ export interface ShapingOperations {
   names(): Promise<(id: string) => string>
   /**
    * Returns a provider by id.
-   * Refuses: an invalid id.
+   * Refuses: `not_found`.
    */
   provider(id: string): Promise<Provider>
   /** Changes the given settings; null resets a setting to the table's value. Uses the API's names and values. */

@@ -2,13 +2,13 @@
  * Determines how fast a lane sends, based on the mail that the provider accepts and refuses. Pure; times in Unix
  * milliseconds.
  *
- * Providers rarely publish their limits, so the lane searches for them as TCP CUBIC (RFC 9438) searches for the capacity of
- * a path:
+ * Providers rarely publish their limits, so the lane searches for them as TCP CUBIC (RFC 9438) searches for the
+ * capacity of a path:
  *
  * 1. A refusal stops sending. Single messages test whether the provider accepts mail again.
  * 2. Once it does, the rate accepted before the refusal becomes the ceiling. The lane continues just below it.
  * 3. The lane stays there for some time, longer each time the ceiling is confirmed. Then it exceeds the ceiling, first
- *   slightly, then more and more, so that a lifted limit is soon noticed.
+ *    slightly, then more and more, so that a lifted limit is soon noticed.
  * 4. A ceiling that wasn't confirmed for hours is dropped.
  */
 
@@ -18,11 +18,13 @@ const HOUR = 60 * MINUTE
 /** Lowest ceiling, in messages per minute. */
 const LEAST_RATE = 1
 /**
- * Minimum of the first estimate, in messages per minute: a single refusal of a lane that hardly sends says little about its
- * pace.
+ * Minimum of the first estimate, in messages per minute: a single refusal of a lane that hardly sends says little about
+ * its pace.
  */
 const LEAST_GUESS = 6
-/** Time between two test messages: minimum and maximum in milliseconds, and share of the time since the first refusal. */
+/**
+ * Time between two test messages: minimum and maximum in milliseconds, and share of the time since the first refusal.
+ */
 const ASK_LEAST = 10_000
 const ASK_MOST = 5 * MINUTE
 const ASK_SHARE = 0.2
@@ -31,8 +33,8 @@ const MINUTE_LIMIT = 2 * MINUTE
 /** Time without an accepted message after which a lane starts a new run. */
 const RUN_GAP = 5 * MINUTE
 /**
- * Shares of the ceiling: the rate at which the lane continues after a refusal, the rate it keeps, and the first step above
- * the ceiling.
+ * Shares of the ceiling: the rate at which the lane continues after a refusal, the rate it keeps, and the first step
+ * above the ceiling.
  */
 const RESUME = 0.9
 const STAY = 0.97
@@ -183,7 +185,9 @@ function grown(pace: Pace, limit: number, now: number): Pace {
   return next > rate ? { ...pace, ceiling, rate: Math.min(limit, next), changedAt: now } : pace
 }
 
-/** Returns the next rate of a lane with a ceiling: halfway up to the ceiling, then constant, then increasingly above it. */
+/**
+ * Returns the next rate of a lane with a ceiling: halfway up to the ceiling, then constant, then increasingly above it.
+ */
 function beyond({ rate, accepted }: Pace, ceiling: Ceiling, now: number): number {
   const top = STAY * ceiling.rate
   if (rate < top) return top - rate < 0.03 * top ? top : (rate + top) / 2

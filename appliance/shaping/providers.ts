@@ -38,8 +38,8 @@ export interface ProviderEntry {
 /** The content of config/providers.toml. */
 export interface ProviderTable {
   /**
-   * Applies to providers outside the table, and to settings that an entry omits. The default pause rules are checked after
-   * the provider's own.
+   * Applies to providers outside the table, and to settings that an entry omits. The default pause rules are checked
+   * after the provider's own.
    */
   default: { settings: Settings; pauses: PauseRule[] }
   providers: ProviderEntry[]
@@ -69,8 +69,9 @@ export interface Exchanger {
 export const DEFAULT_PROVIDER = 'default'
 
 /**
- * Determines the provider from a domain's best mail exchangers: the entry with the longest suffix that matches one of them,
- * otherwise the registrable domain of the alphabetically first one, so that the order of the DNS answer doesn't matter.
+ * Determines the provider from a domain's best mail exchangers: the entry with the longest suffix that matches one of
+ * them, otherwise the registrable domain of the alphabetically first one, so that the order of the DNS answer doesn't
+ * matter.
  * @param hosts the hosts to try, with their preference; never empty
  */
 export function determineProvider(hosts: readonly Exchanger[], table: ProviderTable): string {

@@ -3,13 +3,13 @@
  */
 
 /**
- * Burst size in milliseconds: as many messages as an even pace sends in this time may be sent together, initially or after
- * an idle time.
+ * Burst size in milliseconds: as many messages as an even pace sends in this time may be sent together, initially or
+ * after an idle time.
  */
 const BURST = 2000
 /**
- * Length of a minute for the even pace, in milliseconds. The extra time keeps a burst and the following messages within the
- * limit in any minute. Half a second is spare, because a server may read the last message sooner than the first.
+ * Length of a minute for the even pace, in milliseconds. The extra time keeps a burst and the following messages within
+ * the limit in any minute. Half a second is spare, because a server may read the last message sooner than the first.
  */
 const MINUTE = 60_500
 /** Maximum delay that one message causes for the next one, in milliseconds; reached at one message per minute. */
@@ -19,9 +19,9 @@ const LONGEST = MINUTE + BURST
 const spacing = (perMinute: number): number => LONGEST / perMinute
 
 /**
- * Returns how many messages may be sent now, by the generic cell rate algorithm. `next` is when the next message is due at
- * an even pace; it is allowed up to BURST earlier. perMinute + 1 messages therefore take at least perMinute × spacing −
- * BURST = 60.5 seconds.
+ * Returns how many messages may be sent now, by the generic cell rate algorithm. `next` is when the next message is due
+ * at an even pace; it is allowed up to BURST earlier. perMinute + 1 messages therefore take at least perMinute ×
+ * spacing − BURST = 60.5 seconds.
  */
 export function countAvailableNow(next: number, perMinute: number, now: number): number {
   const ahead = clamped(next, now) - now

@@ -1,5 +1,6 @@
 /**
- * Counts the messages that a lane started in each of the last minutes. Kept in memory only, so the counts start at zero.
+ * Counts the messages that a lane started in each of the last minutes. Kept in memory only, so the counts start at
+ * zero.
  */
 
 /** Number of minutes to remember. */
@@ -43,7 +44,9 @@ export class RecentMessages {
     return Math.round(current + before * (1 - (now % MINUTE) / MINUTE))
   }
 
-  /** Clears the minutes since the last call; returns the index of the current one. Ignores times before the last call. */
+  /**
+   * Clears the minutes since the last call; returns the index of the current one. Ignores times before the last call.
+   */
   #turn(now: number): number {
     const minute = Math.max(this.#minute, Math.floor(now / MINUTE))
     const passed = Math.min(minute - this.#minute, RECENT_MINUTES)

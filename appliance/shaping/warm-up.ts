@@ -27,9 +27,9 @@ export function nextMidnight(now: number): number {
 
 const day = 86_400_000
 
-/** Minimum number of recipients before a day can count as bad. */
+/** Minimum number of recipients on a day before objections can make it a bad day. */
 const LEAST_MESSAGES = 50
-/** Share of recipients that the provider must object to for a day to count as bad. */
+/** A day is bad if the provider objects to more than this share of its recipients. */
 const BAD_SHARE = 0.1
 
 /** The progress of a warm-up. */
@@ -76,8 +76,8 @@ export function updateDailyCounts(state: LaneState, { kind, recipients }: Signal
 
 /**
  * Repeats a day of the plan after a bad day, at most once per day. A day is bad if the provider paused the lane, or
- * objected to more than a tenth of the mail. Today's limit becomes that of the previous day, and tomorrow's limit becomes
- * today's; growth continues after a day without complaints.
+ * objected to more than a tenth of the mail. Today's limit becomes that of the previous day, and tomorrow's limit
+ * becomes today's; growth continues after a day without complaints.
  */
 export function applyWarmUpSetback(
   state: LaneState,

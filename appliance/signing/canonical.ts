@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto'
  */
 
 /**
- * One header field as it appears in the message, in latin1 so that one character is one byte. Includes folding but not the
- * final CRLF.
+ * One header field as it appears in the message, in latin1 so that one character is one byte. Includes folding but not
+ * the final CRLF.
  */
 export interface HeaderField {
   /** Lower case. */
@@ -76,7 +76,9 @@ class RelaxedBody {
     this.#out = out
   }
 
-  /** Processes `body` from `from` to `to`. Returns where to continue, up to two bytes further if a CRLF straddles `to`. */
+  /**
+   * Processes `body` from `from` to `to`. Returns where to continue, up to two bytes further if a CRLF straddles `to`.
+   */
   take(body: Buffer, from: number, to: number): number {
     let at = from
     while (at < to) {
@@ -143,8 +145,8 @@ class RelaxedBody {
 }
 
 /**
- * Finds the end of a run that relaxed form doesn't change, and that starts with neither white space nor CRLF. Single spaces
- * and line ends are part of the run unless white space or CRLF follows.
+ * Finds the end of a run that relaxed form doesn't change, and that starts with neither white space nor CRLF. Single
+ * spaces and line ends are part of the run unless white space or CRLF follows.
  */
 function unchangedUntil(body: Buffer, from: number, to: number): number {
   let at = from + 1

@@ -23,8 +23,8 @@ export interface SigningKey {
 
 export interface Signer {
   /**
-   * Creates one DKIM-Signature field per key, including the final CRLF, to prepend to the message. Rejects if a key can't
-   * be parsed.
+   * Creates one DKIM-Signature field per key, including the final CRLF, to prepend to the message. Rejects if a key
+   * can't be parsed.
    * @param message RFC 5322 bytes with CRLF line ends, exactly as they will be sent
    * @param now Unix milliseconds, for `t=`
    */

@@ -8,8 +8,8 @@ export interface Series {
   /** Sorted by x. */
   points: readonly { x: number; y: number }[]
   /**
-   * `steps` keeps each value until the next point. `dashed` is for planned values. `marks` shows single events and ignores
-   * y.
+   * `steps` keeps each value until the next point. `dashed` is for planned values. `marks` shows single events and
+   * ignores y.
    */
   style: 'line' | 'steps' | 'dashed' | 'marks'
 }

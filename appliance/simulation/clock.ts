@@ -28,7 +28,7 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Runs until `isPositiveReply` returns true, until `end`, or until no timer is left.
+   * Runs until `isDone` returns true, until `end`, or until no timer is left.
    * @param end Unix milliseconds
    */
   async run(isDone: () => boolean, end: number): Promise<void> {

@@ -12,7 +12,8 @@ import { parseReply, type Reply } from '../mail/reply.ts'
 import type { OpenConnection, Server } from './server.ts'
 
 /**
- * Number of round trips before MAIL on a new connection: TCP, greeting and EHLO, STARTTLS, the TLS handshake, EHLO again.
+ * Number of round trips before MAIL on a new connection: TCP, greeting and EHLO, STARTTLS, the TLS handshake, EHLO
+ * again.
  */
 const OPENING = 5
 
@@ -36,7 +37,7 @@ interface Pool {
 
 type Outcome = ConversationResult['outcome']
 
-/** @param serverAt returns the receiver with an IP */
+/** @param serverAt returns the receiver at an IP */
 export function createSimulatedConnections(clock: Clock, serverAt: (ip: string) => Server): Connections {
   return new Simulated(clock, serverAt)
 }
@@ -135,7 +136,10 @@ class Simulated implements Connections {
     return parseReply(text) ?? { code: 451, enhanced: null, text }
   }
 
-  /** Returns an idle connection, or `new` if one may be opened; waits while all are in use. */
+  /**
+   * Returns an idle connection, or `new` if one may be opened. Waits while all are in use; returns `none` if the
+   * attempt ends first.
+   */
   async #take(pool: Pool, call: ConversationRequest): Promise<OpenConnection | 'new' | 'none'> {
     for (;;) {
       const at = pool.idle.findLastIndex(({ ip, opened }) => ip === call.ip && opened.ip === sourceOf(call))

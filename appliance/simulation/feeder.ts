@@ -11,8 +11,8 @@ const CHECK_MS = 1000
 const HOUR = 3_600_000
 
 /**
- * Size of a large broadcast's first batch, minimum size of a large broadcast, and maximum time that the other recipients
- * wait for the first batch.
+ * Size of a large broadcast's first batch, number of recipients above which a broadcast is large, and maximum time that
+ * the other recipients wait for the first batch.
  */
 const CANARY = 100
 const LARGE = 2000
@@ -38,7 +38,8 @@ interface FeedDeps {
 }
 
 /**
- * Queues a broadcast as `broadcasts/runner.ts` does: a first batch, then up to a quarter of an hour of mail per provider.
+ * Queues a broadcast as `broadcasts/runner.ts` does: a first batch, then up to a quarter of an hour of mail per
+ * provider.
  */
 export function feedBroadcast(recipients: readonly Recipient[], deps: FeedDeps): BroadcastFeed {
   return new Feed(recipients, deps)

@@ -17,7 +17,7 @@ export interface SimulatedInternet {
   of(receiver: Receiver): { server: Server; provider: string }
 }
 
-/** Addresses that are reserved for benchmarks, so that nobody uses them. */
+/** Addresses that are reserved for benchmarks, so nobody uses them. */
 const NETWORKS = ['198.18.0.0/15']
 
 /** Creates the receivers with their names and IPs. */

@@ -76,7 +76,7 @@ export interface Recipient {
   domain: string
 }
 
-/** Returns a function that creates recipients. A number in their addresses makes these unique. */
+/** Returns a function that creates recipients. A number makes each address unique. */
 export function createRecipients(random: () => number, { unknown, full }: MailboxShares) {
   let number = 0
   return (receiver: Receiver): Recipient => {
@@ -94,7 +94,9 @@ const MADE_UP = 20
 export const listReceiverDomains = ({ id, domains }: Receiver): string[] =>
   domains.length > 0 ? domains : Array.from({ length: MADE_UP }, (_, at) => `${id}-${at + 1}.test`)
 
-/** Picks a domain of a receiver. Half of the mail goes to the first domain, half of the rest to the second, and so on. */
+/**
+ * Picks a domain of a receiver. Half of the mail goes to the first domain, half of the rest to the second, and so on.
+ */
 function domainOf(receiver: Receiver, random: () => number): string {
   const domains = listReceiverDomains(receiver)
   const at = Math.min(domains.length - 1, Math.floor(-Math.log2(1 - random())))
@@ -119,8 +121,8 @@ export function shuffle<T>(items: T[], random: () => number): T[] {
 }
 
 /**
- * Converts numbers of recipients by provider to numbers by receiver. The receivers of one provider share its recipients in
- * proportion to their usual weights. Recipients of unknown providers go to `other`.
+ * Converts numbers of recipients by provider to numbers by receiver. The receivers of one provider share its recipients
+ * in proportion to their usual weights. Recipients of unknown providers go to `other`.
  */
 export function toReceiverCounts(
   counts: ReadonlyMap<string, number>,

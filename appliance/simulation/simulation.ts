@@ -1,8 +1,8 @@
 /**
- * Simulates sending a large amount of mail, starting now. The decisions are made by the server's own code: the dispatcher,
- * the lanes with their pace and warm-up, routing, the classification of replies and the retry schedule. The clock, the
- * storage, DNS, and the conversations with the receivers are simulated; the receivers are models (config/receivers.toml).
- * Nothing uses the network or the disk.
+ * Simulates sending a large amount of mail, starting now. The decisions are made by the server's own code: the
+ * dispatcher, the lanes with their pace and warm-up, routing, the classification of replies and the retry schedule. The
+ * clock, the storage, DNS, and the conversations with the receivers are simulated; the receivers are models
+ * (config/receivers.toml). Nothing uses the network or the disk.
  */
 import { createDelivery, type Delivery as DeliveryModule } from '../delivery/delivery.ts'
 import type { BounceRule } from '../mail/bounce.ts'
@@ -87,7 +87,8 @@ export interface SimulationResult {
 
 const DAY = 24 * 3_600_000
 /**
- * How often an idle dispatcher checks for due mail, in milliseconds. Rarely, because no other process writes to this queue.
+ * How often an idle dispatcher checks for due mail, in milliseconds. Rarely, because no other process writes to this
+ * queue.
  */
 const POLL_MS = 600_000
 

@@ -41,7 +41,7 @@ export function drawBars(counts: readonly number[]): string[] {
   return [`Emails delivered in each ${lengthOf(step)}`, ...rows, axis, ticks]
 }
 
-/** @param height height of the bar, from 0 to 1, which is rounded up to eighths of a line */
+/** @param height height of the bar within this line; limited to 0 to 1, and rounded up to eighths */
 const barOf = (height: number): string => BARS[Math.max(0, Math.min(8, Math.ceil(height * 8)))]!
 
 /** Formats minutes: `5 min`, `3 h`, `2 d`. */

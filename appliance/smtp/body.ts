@@ -19,7 +19,9 @@ export interface BodyOptions {
   limit: number
   /** Maximum line length, in octets without CRLF. */
   line: number
-  /** True for DATA: removes stuffed dots (RFC 5321 §4.5.2) and ends at CRLF.CRLF. False for BDAT, whose length is known. */
+  /**
+   * True for DATA: removes stuffed dots (RFC 5321 §4.5.2) and ends at CRLF.CRLF. False for BDAT, whose length is known.
+   */
   dots: boolean
 }
 
@@ -38,8 +40,8 @@ interface Fed {
 
 /**
  * A message being received. Only CRLF.CRLF ends it, and a bare CR, bare LF or NUL makes it invalid (RFC 5321 §2.3.8,
- * §4.1.1.4), because servers that disagree on line ends allow SMTP smuggling. An invalid message is still read to its end,
- * because the client keeps sending.
+ * §4.1.1.4), because servers that disagree on line ends allow SMTP smuggling. An invalid message is still read to its
+ * end, because the client keeps sending.
  */
 export class Body {
   /** Why the message can't be accepted; the first reason is kept. */
@@ -66,8 +68,8 @@ export class Body {
   }
 
   /**
-   * Size of the message so far, in octets. For an invalid message, this is the number of octets received, including stuffed
-   * dots.
+   * Size of the message so far, in octets. For an invalid message, this is the number of octets received, including
+   * stuffed dots.
    */
   get size(): number {
     return this.refusal ? this.#came : this.#kept
@@ -114,7 +116,9 @@ export class Body {
     this.#sink.discard()
   }
 
-  /** Must be called when the message has ended. Afterwards, the sink has the whole message, unless there is a refusal. */
+  /**
+   * Must be called when the message has ended. Afterwards, the sink has the whole message, unless there is a refusal.
+   */
   end(): void {
     if (this.#place === 'cr') this.spoil(refuse('message_bare_newline', { what: 'CR' }))
   }
@@ -195,7 +199,8 @@ export class Body {
 }
 
 /**
- * A chunk without the octets to leave out. Copies the chunk at most once, because lines may be as short as three octets.
+ * A chunk without the octets to leave out. Copies the chunk at most once, because lines may be as short as three
+ * octets.
  */
 class Unstuffed {
   readonly #chunk: Buffer

@@ -30,8 +30,8 @@ function greet(session: Session, args: string, extended: boolean): void {
 const ehlo: CommandHandler = (session, args) => {
   greet(session, args, true)
   const { hostname } = session.shared.config
-  // Announce the limit for authenticated clients, because AUTH may still follow. Unauthenticated clients get a lower limit
-  // at MAIL and DATA.
+  // Announce the limit for authenticated clients, because AUTH may still follow. Unauthenticated clients get a lower
+  // limit at MAIL and DATA.
   const { messageBytes } = session.shared.submission
   const signIn = session.kind.name !== 'trusted' && session.encrypted && !session.caller
   const keywords = [
@@ -69,8 +69,9 @@ const starttls: CommandHandler = async (session, args) => {
 }
 
 /**
- * Returns the authenticated caller; null if the client hasn't authenticated. Checks again for each message, so that a
- * revoked or restricted key can't keep sending on an open session.
+ * Returns the caller that the session sends for: the owner of the client's key or, in trusted networks, of the
+ * listener's key. Null if the client hasn't authenticated. Checks again for each message, so that a revoked or
+ * restricted key can't keep sending on an open session.
  * Refuses: `smtp_key_gone`, `smtp_key_revoked`.
  */
 async function callerOf(session: Session): Promise<Caller | null> {

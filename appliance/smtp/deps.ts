@@ -41,8 +41,8 @@ export type ListenerKind =
 /** State shared by all sessions. */
 export interface SharedState extends SmtpServerDeps {
   /**
-   * Bans and failure counts. They are separate, so that failures of a network's mail servers don't lock out its apps, and
-   * vice versa.
+   * Bans and failure counts. They are separate, so that failures of a network's mail servers don't lock out its apps,
+   * and vice versa.
    */
   gates: { submission: NetworkBans; publicMx: NetworkBans }
   /** Schedules the processing of input: a limited number of sessions per turn of the event loop. */

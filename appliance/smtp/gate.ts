@@ -9,8 +9,8 @@ export interface NetworkBans {
   /** Counts a refused command. */
   fault(ip: string): void
   /**
-   * Returns why a key may not be checked now; null if it may. Failures from other networks for the same prefix only add a
-   * delay, so that the owner of the key can always sign in.
+   * Returns why a key may not be checked now; null if it may. Failures from other networks for the same prefix only add
+   * a delay, so that the owner of the key can always sign in.
    * @param prefix `getKeyPrefix` of the password
    */
   mayTry(ip: string, prefix: string): Refusal | null
@@ -22,14 +22,17 @@ export interface NetworkBans {
 /** How long failures are counted after the first one, in milliseconds. A ban also ends after that time. */
 const WINDOW_MS = 15 * 60_000
 const MAX_FAILURES = 10
-/** Maximum number of refused commands from an IP within this time, on all its connections. */
+/** Maximum number of refused commands from a network within this time, on all its connections. */
 const MAX_FAULTS = 500
 /**
- * Maximum delay before a wrong key is refused, in milliseconds. The delay starts at 250 ms and doubles with each failure.
+ * Maximum delay before a wrong key is refused, in milliseconds. The delay starts at 250 ms and doubles with each
+ * failure.
  */
 const MAX_DELAY_MS = 8000
 const FIRST_DELAY_MS = 250
-/** How long an IP is remembered as a user of a key after it authenticated with the key, in milliseconds. */
+/**
+ * How long a network is remembered as a user of a key after a client in it authenticated with the key, in milliseconds.
+ */
 const KNOWN_MS = 24 * 3_600_000
 /** Maximum number of entries per table. The oldest are dropped first. */
 const REMEMBERED = 20_000

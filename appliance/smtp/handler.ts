@@ -7,7 +7,7 @@ import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Caller } from '../senders/api-keys.ts'
 
-/** Data of the session about the client, at the time of MAIL. */
+/** The session's data about the client, at the time of MAIL. */
 export interface Client {
   readonly ip: string
   /** The name given in EHLO or HELO. */

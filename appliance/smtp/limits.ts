@@ -13,8 +13,8 @@ export const UNAUTHENTICATED_BUSY_MS = 10_000
 /** The limit for a client that sends to a local recipient without authentication. */
 export const INBOUND_MS = 600_000
 /**
- * Maximum duration of a session. It then ends between two messages, so that new certificates and settings take effect for
- * every client.
+ * Maximum duration of a session. It then ends between two messages, so that new certificates and settings take effect
+ * for every client.
  */
 export const SESSION_MS = 7_200_000
 /** Maximum number of recipients that an unauthenticated connection may look up. */

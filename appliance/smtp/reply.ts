@@ -18,7 +18,8 @@ export function formatRefusal({ smtp, message }: Refusal): Reply {
 }
 
 /**
- * Formats a reply for the wire: one reply line per line of text, split if too long, in ASCII without control characters.
+ * Formats a reply for the wire: one reply line per line of text, split if too long, in ASCII without control
+ * characters.
  */
 export function encodeReply({ code, enhanced, text }: Reply): string {
   const prefix = enhanced === null ? '' : `${enhanced} `

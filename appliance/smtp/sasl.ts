@@ -30,8 +30,8 @@ export function decodePlain(text: string): Credentials | undefined {
 }
 
 /**
- * Returns the part of a key that isn't secret and identifies it in logs and counts: `re_` and eight characters. Empty if
- * the password isn't a key.
+ * Returns the part of a key that isn't secret and identifies it in logs and counts: `re_` and eight characters. Empty
+ * if the password isn't a key.
  */
 export function getKeyPrefix(password: string): string {
   return /^re_[A-Za-z\d]{8}(?=_)/.exec(password)?.[0] ?? ''

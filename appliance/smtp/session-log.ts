@@ -199,16 +199,16 @@ export class SessionLog {
 }
 
 /**
- * Whether a refusal is only a consequence of an earlier one. A client that pipelines (RFC 2920) gets "bad sequence" for all
- * commands after a refusal.
+ * Whether a refusal is only a consequence of an earlier one. A client that pipelines (RFC 2920) gets "bad sequence" for
+ * all commands after a refusal.
  */
 const isConsequence = ({ answer }: Exchange): boolean => answer.enhanced === '5.5.1'
 
 const isSignIn = ({ said }: Exchange): boolean => said.startsWith('AUTH')
 
 /**
- * Shortens a command to `MAIL FROM:<app@acme.example>` without parameters, or to its verb. Returns `SESSION` if the server
- * ended the session.
+ * Shortens a command to `MAIL FROM:<app@acme.example>` without parameters, or to its verb. Returns `SESSION` if the
+ * server ended the session.
  */
 function commandOf({ said }: Exchange): string {
   const [, verb, path] = /^(MAIL FROM|RCPT TO):\s*(<[^>]*>)/i.exec(said) ?? []

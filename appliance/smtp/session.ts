@@ -25,7 +25,9 @@ import { SessionLog, type Transaction } from './session-log.ts'
 import type { SmtpSocket } from './socket.ts'
 import { parseCommand } from './syntax.ts'
 
-/** Runs a command and returns the reply; null if it has already written all replies. Refuses by throwing a `Refusal`. */
+/**
+ * Runs a command and returns the reply; null if it has already written all replies. Refuses by throwing a `Refusal`.
+ */
 export type CommandHandler = (session: Session, args: string) => Promise<Reply | null> | Reply | null
 
 /** First words of lines in HTTP requests. If a program speaks HTTP to a mail port, an attacker is abusing it. */
@@ -218,7 +220,8 @@ export class Session {
   }
 
   /**
-   * Charges commands that don't contribute to a message to the budget of the IP, once there are more than any client needs.
+   * Charges commands that don't contribute to a message to the budget of the IP, once there are more than any client
+   * needs.
    * Refuses: `address_rate`.
    */
   async #meter(verb: string): Promise<void> {

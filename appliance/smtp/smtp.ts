@@ -43,8 +43,8 @@ export interface ListenRequest {
 
 export interface SmtpServer {
   /**
-   * Binds all addresses or none. Returns them in order as `host:port` with the actual ports, or null for a default address
-   * that can't be bound. Rejects with an error whose message names the address, the setting and the remedy.
+   * Binds all addresses or none. Returns them in order as `host:port` with the actual ports, or null for a default
+   * address that can't be bound. Rejects with an error whose message names the address, the setting and the remedy.
    */
   listen(requests: readonly ListenRequest[]): Promise<(string | null)[]>
   /** Reloads the certificate files. Rejects with an error whose message is a sentence if they are invalid. */
@@ -193,8 +193,8 @@ class Connection {
     this.#counted = connection
     const refusal = this.#whyNot(ip)
     if (refusal) {
-      // The connection still counts during the delay, so that a client that reconnects immediately has fewer connections
-      // left.
+      // The connection still counts during the delay, so that a client that reconnects immediately has fewer
+      // connections left.
       await this.#socket.pause(REFUSAL_DELAY_MS)
       return this.#turnAway(ip, refusal)
     }

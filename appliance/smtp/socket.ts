@@ -24,8 +24,8 @@ const MOST_IN_ROW = 10
 /** Maximum number of octets of an overlong line that are skipped while looking for its end. */
 const MAX_OVERLONG = 256 * 1024
 /**
- * Maximum number of octets to read after the last reply, so that the client can receive the reply. Above it, reading stops
- * until the connection ends.
+ * Maximum number of octets to read after the last reply, so that the client can receive the reply. Above it, reading
+ * stops until the connection ends.
  */
 const MAX_AFTER = 256 * 1024
 const NOTHING = Buffer.alloc(0)
@@ -147,8 +147,8 @@ export class SmtpSocket {
   }
 
   /**
-   * Sends buffered replies. While the client doesn't read, returns a promise, which resolves after at most `ms`
-   * milliseconds.
+   * Sends buffered replies. If the client doesn't read them, returns a promise that resolves once it does. Disconnects
+   * the client after `ms` milliseconds.
    */
   flush(ms: number): Promise<void> | undefined {
     const text = this.#output
@@ -199,15 +199,16 @@ export class SmtpSocket {
         cancel()
         resolve(good)
       }
-      // The end of a connection is only noticed while reading. But reading must stop after the handshake, because data that
-      // follows it would be lost.
+      // The end of a connection is only noticed while reading. But reading must stop after the handshake, because data
+      // that follows it would be lost.
       const gone = (): void => finish(false)
       secure.once('end', gone).resume()
       secure.once('secure', () => {
         secure.off('end', gone).pause()
         finish(true)
       })
-      // Handshakes of scanners, and of clients that reject the certificate, fail here. The session's log line mentions it.
+      // Handshakes of scanners, and of clients that reject the certificate, fail here. After STARTTLS, the session's
+      // log line shows no TLS version.
       secure.on('error', () => finish(false))
       secure.once('_tlsError', () => finish(false))
       secure.once('close', () => finish(false))
@@ -219,8 +220,8 @@ export class SmtpSocket {
   }
 
   /**
-   * Ends a wait for a line, a pause or a handshake, immediately or when it next begins. Ending these loses no data. Limits
-   * the time for sending the last reply.
+   * Ends a wait for a line, a pause or a handshake, immediately or when it next begins. Ending these loses no data.
+   * Limits the time for sending the last reply.
    */
   stop(): void {
     this.#stopped = true
@@ -261,8 +262,8 @@ export class SmtpSocket {
   }
 
   /**
-   * Closes the connection after QUIT without waiting for the client to close (RFC 5321 §4.1.1.10), because the kernel still
-   * sends data that was written. Falls back to `end` if there is still input to read or output to encrypt.
+   * Closes the connection after QUIT without waiting for the client to close (RFC 5321 §4.1.1.10), because the kernel
+   * still sends data that was written. Falls back to `end` if there is still input to read or output to encrypt.
    */
   async leave(ms: number): Promise<void> {
     const waited = this.flush(ms)

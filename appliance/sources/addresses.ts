@@ -39,8 +39,8 @@ export function isPublicAddress(ip: string): boolean {
 export const getFamily = (ip: string): AddressFamily => (isIP(ip) === 6 ? 6 : 4)
 
 /**
- * Returns the IPs that receivers see for a sending IP. A private IP is behind NAT, and its public IP can't be determined
- * from here, so the IPs of the host name are used. Empty if those aren't public either.
+ * Returns the IPs that receivers see for a sending IP. A private IP is behind NAT, and its public IP can't be
+ * determined from here, so the IPs of the host name are used. Empty if those aren't public either.
  * @param local all IPs of the machine, used if the system chooses the sending IP
  */
 export function determineVisibleAddresses(

@@ -74,7 +74,10 @@ export function evaluateListing({ list, what, answer, control }: BlocklistRespon
   }
 }
 
-/** Combines the results of several lists: one finding for each list that has the entry, and one for all other results. */
+/**
+ * Combines the results of several lists: one finding for each list that has the entry, one for all lists without a
+ * result, and one for all lists that don't have it.
+ */
 export function summarizeListings(what: string, findings: readonly Finding[]): Finding[] {
   const of = (status: Finding['status']) => findings.filter((one) => one.status === status)
   const about = { id: `blocklists:${what}`, title: `Blocklists: ${what}` }

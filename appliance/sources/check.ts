@@ -1,6 +1,6 @@
 /**
- * Checks a sending IP: whether it belongs to this machine, its reverse DNS, blocklists and SPF. Then decides whether to use
- * it.
+ * Checks a sending IP: whether it belongs to this machine, its reverse DNS, blocklists and SPF. Then decides whether to
+ * use it.
  */
 import { lookUpPtr } from '../dns/reverse.ts'
 import type { Blocklist } from '../config/config.ts'
@@ -35,7 +35,7 @@ export interface SourceCheckDeps {
   probe: (ip: string) => Promise<string | null>
 }
 
-/** Runs all checks of a sending IP. Problems of the network don't make it reject. */
+/** Runs all checks of a sending IP. Network errors don't make it reject. */
 export async function checkSource(
   source: Pick<Source, 'ip' | 'hostname'>,
   deps: SourceCheckDeps,
@@ -132,8 +132,9 @@ export function mergeHealth(before: SourceHealth | null, now: SourceHealth, ip: 
 export type SourceState = Pick<Source, 'state' | 'stateReason' | 'suspendedBy'>
 
 /**
- * Decides whether to use a sending IP. If an operator suspended it, it stays suspended. A listed IP is suspended only while
- * another one can take over, because mail that some receivers refuse is better than mail that waits for all of them.
+ * Decides whether to use a sending IP. If an operator suspended it, it stays suspended. A listed IP is suspended only
+ * while another one can take over, because mail that some receivers refuse is better than mail that waits for all of
+ * them.
  * @param others the current state of all other sending IPs
  */
 export function decideState(source: Source, health: SourceHealth, others: readonly Source[]): SourceState {

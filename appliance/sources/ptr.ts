@@ -1,5 +1,6 @@
 /**
- * Checks reverse DNS: whether the PTR record of a sending IP names its EHLO name, and whether that name resolves to the IP.
+ * Checks reverse DNS: whether the PTR record of a sending IP names its EHLO name, and whether that name resolves to the
+ * IP.
  */
 import { isIPv6 } from 'node:net'
 import { confirmedNames, type PtrFacts } from '../dns/reverse.ts'

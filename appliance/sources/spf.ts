@@ -86,8 +86,8 @@ export function explainOtherTeamSpf(facts: SpfFacts, team: OtherTeam): Finding {
 }
 
 /**
- * Converts the results for an EHLO name, one per IP that uses it, to a finding. Receivers are advised to check this name
- * (RFC 7208 §2.3). For mail with an empty reverse-path, such as bounces, it is the only identity (§2.4).
+ * Converts the results for an EHLO name, one per IP that uses it, to a finding. Receivers are advised to check this
+ * name (RFC 7208 §2.3). For mail with an empty reverse-path, such as bounces, it is the only identity (§2.4).
  */
 export function explainHeloSpf(name: string, facts: readonly SpfFacts[]): Finding {
   const about = { id: `spf-helo:${name}`, title: `SPF of the EHLO name ${name}` }

@@ -34,7 +34,10 @@ export interface SourceWatcherDeps {
 const HOUR = 3_600_000
 /** Time after which a sending IP with a problem is checked again, in milliseconds. */
 const SOON = HOUR / 4
-/** Maximum random share of the interval to add, so that many servers don't query a list at the same time. */
+/**
+ * Maximum random deviation from the interval, as a share of it, so that many servers don't query a list at the same
+ * time.
+ */
 const JITTER = 0.1
 
 /** Returns when to check a sending IP again. Pure. */
@@ -85,7 +88,8 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
     const sources = own.filter(({ ip }) => (due.get(ip) ?? 0) <= clock.now())
     if (sources.length === 0) return false
     const domains = await listTeamDomains(storage, { everyTeam: true }, clock.now())
-    // Check them one after the other, so that if two are listed, the check of the second sees that the first is suspended.
+    // Check them one after the other, so that if two are listed, the check of the second sees that the first is
+    // suspended.
     for (const source of sources) if (going()) await look(source, listReturnPaths(domains), going)
     return false
   }

@@ -4,7 +4,7 @@ import type { Db, UsersTable } from './schema.ts'
 import { firstTeam, type Team } from './teams.ts'
 import { dropTickets } from './tickets.ts'
 
-/** Number of a user's second steps of each kind. */
+/** The second steps that a user has set up. */
 export interface FactorCounts {
   totp: boolean
   passkeys: number
@@ -43,8 +43,8 @@ export interface User {
   passwordHash: string | null
   createdAt: number
   /**
-   * When the account's owner proved to own the address, by an emailed link or a provider that is authoritative for it. Null
-   * if not proved, so that the account may have been created by someone else.
+   * When the account's owner proved that the address is theirs, through an emailed link or a provider that is
+   * authoritative for it. Null if not proved: someone else may have created the account.
    */
   provenAt: number | null
 }
@@ -73,8 +73,9 @@ const toUser = (row: Selectable<Pick<UsersTable, (typeof userColumns)[number]>>)
 const emailKey = (email: string): string => email.toLowerCase()
 
 /**
- * Creates a team with its first owner. Returns `exists` if a user already has the address or, with `onlyFirst`, if there is
- * already a team. The unique key prevents duplicates if two callers are concurrent, so a lookup before isn't needed.
+ * Creates a team with its first owner. Returns `exists` if a user already has the address or, with `onlyFirst`, if
+ * there is already a team. The unique key prevents duplicates if two callers are concurrent, so no earlier lookup is
+ * needed.
  */
 async function createOwner(
   db: Db,
@@ -106,11 +107,11 @@ async function createOwner(
 /**
  * Sets a user's password. In the same transaction, ends all sessions of the user except `keep` (a token hash), pending
  * second steps, and links that set a password, because someone else may know the old password.
- * @param args.byMail whether the link was emailed, which proves the address. On the first proof, identities are unlinked
- * and passkeys can only be used as a second step, because someone else may have added them. Returns how many were affected;
- * null if it wasn't the first proof.
- * @param args.was the hash that the old password was compared with; returns `stale` and changes nothing if the stored hash
- * is a different one
+ * @param args.byMail whether the link was emailed, which proves the address. On the first proof, identities are
+ * unlinked and passkeys can only be used as a second step, because someone else may have added them. Returns how many
+ * were affected; null if it wasn't the first proof.
+ * @param args.was the hash that the old password was compared with; returns `stale` and changes nothing if the stored
+ * hash is a different one
  */
 async function setPassword(
   db: Db,
@@ -134,7 +135,7 @@ async function setPassword(
   return byMail ? proveAddress(db, userId, now) : null
 }
 
-/** Whether `hash` is still stored. Hashing takes time, so the password may have changed meanwhile. */
+/** Whether `hash` is still the user's stored hash. Hashing takes time, so the password may have changed meanwhile. */
 export async function isCurrentPasswordHash(db: Db, userId: string, hash: string): Promise<boolean> {
   return (await getUser(db, { id: userId }))?.passwordHash === hash
 }

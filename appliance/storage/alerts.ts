@@ -128,7 +128,7 @@ async function openAlert(
   return true
 }
 
-/** Stores the latest value of an open alert. */
+/** Stores the latest finding about an open alert: its value and note, and when it calmed down. */
 async function noteAlert(
   db: Db,
   { id, value, note, calmSince }: { id: string; value: number; note: string; calmSince: number | null },

@@ -46,8 +46,8 @@ interface Parts {
 export const assembleStorage = (parts: Parts): EngineStorage => new Assembly(parts).storage
 
 /**
- * Creates a storage with only the reading thread, for commands that must not change anything, not even the schema. There is
- * no writing thread, and no sweep of message files.
+ * Creates a storage with only the reading thread, for commands that must not change anything, not even the schema.
+ * There is no writing thread, and no sweep of message files.
  */
 export function createReadOnlyStorage(reader: Thread): ReadOnlyStorage {
   const calls = reader.methods.map(({ name }) => [

@@ -1,5 +1,6 @@
 /**
- * The audit log. Every administrative action is stored before it runs, and then its outcome. Nothing else changes an entry.
+ * The audit log. Every administrative action is stored before it runs, and then its outcome. Nothing else changes an
+ * entry.
  */
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { AuditEntry, NewAuditEntry } from '../mail/audit.ts'
@@ -95,7 +96,7 @@ function within(entries: Entries, { teamId, appliance }: Pick<AuditFilter, 'team
   return entries.where((e) => e.or([e('team_id', '=', teamId), e('team_id', 'is', null)]))
 }
 
-/** Applies the filter. Ids begin with their creation time, so time ranges are ranges of the primary key. */
+/** Applies the filter. IDs begin with their creation time, so time ranges are ranges of the primary key. */
 function meeting(entries: Entries, { actor, action, target, since, until }: AuditFilter): Entries {
   let met = entries
   if (actor !== undefined)
@@ -107,8 +108,8 @@ function meeting(entries: Entries, { actor, action, target, since, until }: Audi
     met = met.where((e) =>
       e.or([
         e('target', '=', target),
-        // The target is a noun, so match targets that begin with it and a space, which sorts right before an exclamation
-        // mark.
+        // If the target is a noun: matches targets that begin with it and a space, which sorts right before an
+        // exclamation mark.
         e.and([e('target', '>=', `${target} `), e('target', '<', `${target}!`)]),
         like('target', `% ${escapeLike(target)}`),
         contains('target_name', target),
@@ -136,8 +137,8 @@ async function listAudit(db: Db, args: AuditFilter & Omit<PageArgs, 'teamId'>): 
 }
 
 /**
- * Deletes entries older than `before` (Unix milliseconds), oldest first. Returns their number. Keeps entries of hold rules
- * that still hold mail, because they are needed to undo the action.
+ * Deletes entries older than `before` (Unix milliseconds), oldest first. Returns their number. Keeps entries of hold
+ * rules that still hold mail, because they are needed to undo the action.
  */
 async function purgeAudit(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   const old = db

@@ -32,13 +32,13 @@ export interface LargeMessageStore {
 }
 
 /**
- * Maximum size of a message in a row, in bytes. Larger messages are files, because SQLite would write them twice, to the
- * log and to the table, and has only one writer.
+ * Maximum size of a message in a row, in bytes. Larger messages are files, because SQLite would write them twice, to
+ * the log and to the table, and has only one writer.
  */
 const LARGEST_ROW = 256 * 1024
 
 /**
- * Age from which on a file without a row is removed, in milliseconds. A file is written before its row, so it may be older
+ * Age at which a file without a row is removed, in milliseconds. A file is written before its row, so it may be older
  * by the length of one commit. One hour is a safe upper bound.
  */
 const ORPHAN_MS = 60 * 60 * 1000
@@ -47,8 +47,8 @@ const ORPHAN_MS = 60 * 60 * 1000
 const SWEEP_ROUND = 500
 
 /**
- * Returns the path of a large message: `messages/<xx>/<email id>`, where `xx` is the last two digits of the ID, which are
- * random. Throws for anything but an ID, because it becomes part of a path.
+ * Returns the path of a large message: `messages/<xx>/<email id>`, where `xx` is the last two digits of the ID, which
+ * are random. Throws for anything but an ID, because it becomes part of a path.
  */
 export function messagePath(dataDir: string, emailId: string): string {
   if (!isId(emailId)) throw new RangeError('The id of an email must be a UUID.')
@@ -69,7 +69,9 @@ export class MessageFiles implements LargeMessageStore {
     this.#root = join(dataDir, MESSAGES_FOLDER)
   }
 
-  /** Creates the directory. From then on, it indicates that the data directory has a database (sqlite/connection.ts). */
+  /**
+   * Creates the directory. From then on, it indicates that the data directory has a database (sqlite/connection.ts).
+   */
   async begin(): Promise<void> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
     await transferOwnership(this.#dataDir, this.#root)
@@ -114,8 +116,8 @@ export class MessageFiles implements LargeMessageStore {
   }
 
   /**
-   * Removes files without a row and temporary files that a crash left behind, if they are older than an hour. Their age is
-   * measured with the machine's clock, which the file system uses.
+   * Removes files without a row and temporary files that a crash left behind, if they are older than an hour. Their age
+   * is measured with the machine's clock, which the file system uses.
    */
   async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {
     let removed = 0

@@ -13,7 +13,8 @@ import {
 import type { Db, Tables } from './schema.ts'
 
 /**
- * A prepared statement. Parameters are a value for each `?` in order, or one object whose keys are the names in `@name`.
+ * A prepared statement. Parameters are a value for each `?` in order, or one object whose keys are the names in
+ * `@name`.
  */
 export interface Statement<P extends unknown[], R> {
   run(...values: P): { changes: number }
@@ -40,8 +41,8 @@ export const isPostgres = (db: Connection | Db): boolean =>
 const connections = new WeakMap<Db, { db: Connection; prepared: Map<unknown, unknown> }>()
 
 /**
- * Returns the result of `create` for the underlying connection. Calls it only once. For Kysely methods that use prepared
- * statements of performance-critical methods.
+ * Returns the result of `create` for the underlying connection. Calls `create` only once. For Kysely methods that use
+ * prepared statements of performance-critical methods.
  */
 export function getPrepared<T>(kysely: Db, create: (db: Connection) => T): T {
   const known = connections.get(kysely)
@@ -57,8 +58,8 @@ export interface Engine extends Omit<Dialect, 'createDriver'> {
 }
 
 /**
- * Creates a Kysely instance on a connection whose transactions the caller manages. Every query resolves within microtasks,
- * so a method that awaits only queries finishes before the next message is handled.
+ * Creates a Kysely instance on a connection whose transactions the caller manages. Every query resolves within
+ * microtasks, so a method that awaits only queries finishes before the next message is handled.
  */
 export function createKysely(db: Connection, engine: Engine, plugins: KyselyPlugin[]): Db {
   const connection = {

@@ -17,8 +17,8 @@ export interface ServedDomain {
 }
 
 /**
- * Lists the domains of all teams that delegate records, or that have just stopped: they still have a key with one of these
- * selectors that isn't retired. Oldest first.
+ * Lists the domains of all teams that delegate records, or that have just stopped: they still have a key with one of
+ * these selectors that isn't retired. Oldest first.
  */
 async function servedDomains(db: Db, { selectors }: { selectors: string[] }): Promise<ServedDomain[]> {
   const rows = await db
@@ -74,8 +74,8 @@ function keysOf(db: Db, domains: readonly { id: string }[]): Promise<ServedKey[]
 }
 
 /**
- * Returns the serial of zones with this content. If the content has changed, this is a new, higher serial (RFC 1982). All
- * nodes of one storage get the same serial.
+ * Returns the serial of zones with this content. If the content has changed, this is a new, higher serial (RFC 1982).
+ * All nodes of one storage get the same serial.
  */
 async function zoneSerial(db: Db, { digest }: { digest: string }, now: number): Promise<number> {
   const serial = Math.floor(now / 1000)

@@ -14,8 +14,8 @@ export interface Delivery {
   recipient: string
   field: RecipientField
   /**
-   * The queue of the delivery, or its last queue: the pool of sending IPs, and the mailbox provider, or `?domain` before
-   * the first lookup.
+   * The queue of the delivery, or its last queue: the pool of sending IPs, and the mailbox provider, or `?domain`
+   * before the first lookup.
    */
   pool: string
   provider: string
@@ -24,8 +24,8 @@ export interface Delivery {
   createdAt: number
   updatedAt: number
   /**
-   * When the next attempt is due; null if the delivery is final. While an attempt runs, the time of the next one in case of
-   * a crash.
+   * When the next attempt is due; null if the delivery is final. While an attempt runs, the time of the next one in
+   * case of a crash.
    */
   dueAt: number | null
   /** When the delivery expires; null if it is final. */
@@ -70,8 +70,8 @@ export function toDelivery(row: DeliveryRow): Delivery {
 }
 
 /**
- * Matches deliveries that are waiting or held. Written as a literal, because the planner uses a partial index only if the
- * condition isn't a bound parameter.
+ * Matches deliveries that are waiting or held. Written as a literal, because the planner uses a partial index only if
+ * the condition isn't a bound parameter.
  */
 export const isQueued = sql<SqlBool>`deliveries.expires_at is not null`
 

@@ -1,6 +1,6 @@
 /**
- * Refuses new mail while disk space is low, so that accepted mail can still be delivered and its results stored. If another
- * program fills the disk, a reserve file is deleted to free space.
+ * Refuses new mail while disk space is low, so that accepted mail can still be delivered and its results stored. If
+ * another program fills the disk, a reserve file is deleted to free space.
  */
 import { refuse } from '../mail/refusals.ts'
 import type { StorageFailure } from './engine/failures.ts'
@@ -65,8 +65,7 @@ export function guardDiskSpace<S extends Pick<Storage, Accepting | 'saveLogs'>>(
   const put: Storage['put'] = guarded((args, now) => storage.put(args, now))
   const keepReturned: Storage['keepReturned'] = guarded((args, now) => storage.keepReturned(args, now))
   const keepPostmaster: Storage['keepPostmaster'] = guarded((args, now) => storage.keepPostmaster(args, now))
-  // Don't store logged requests, which aren't mail. On a full disk, they would use the space that results of deliveries
-  // need.
+  // Doesn't log requests while space is low. They aren't mail, and would use the space that results of deliveries need.
   const saveLogs: Storage['saveLogs'] = async (args, now) => {
     if (!(await room.isLow())) await storage.saveLogs(args, now)
   }
@@ -86,7 +85,9 @@ class Room {
     this.#monotonic = options.monotonic ?? (() => performance.now())
   }
 
-  /** Whether space is low. Waits for the disk only the first time, so that a hanging disk doesn't delay every refusal. */
+  /**
+   * Whether space is low. Waits for the disk only the first time, so that a hanging disk doesn't delay every refusal.
+   */
   async isLow(): Promise<boolean> {
     const first = this.#lookedAt === -Infinity
     if (!this.#looking && this.#monotonic() - this.#lookedAt >= LOOK_MS) {
@@ -163,7 +164,7 @@ export interface DiskReserve {
 /** File name of the reserve in the data directory. */
 const RESERVE = 'reserve'
 /**
- * Number of free bytes below which the reserve is deleted, before results can't be stored anymore. SQLite's log grows by a
+ * Number of free bytes below which the reserve is deleted, so that results can still be stored. SQLite's log grows by a
  * few kilobytes per result.
  */
 const TIGHT = 2_000_000
@@ -177,8 +178,8 @@ const GIVEN_BACK =
   'the disk under data_dir is full: the reserve (storage.reserve_mb) was released so that delivery outcomes can still be stored. New mail is refused. Free disk space soon: the program that filled the disk can use up the reserve, too'
 
 /**
- * Deletes the reserve if the disk is so full that the daemon couldn't start, or even lock the data directory. Call it
- * before anything is opened.
+ * Deletes the reserve if the disk is so full that the daemon may be unable to start, or even to lock the data
+ * directory. Call it before anything is opened.
  */
 export async function freeSpaceToStart({ dataDir, freeOnDisk, log }: DiskReserveOptions): Promise<void> {
   const free = await freeOnDisk()
@@ -265,7 +266,8 @@ class ReserveFile implements DiskReserve {
   }
 
   /**
-   * Creates the reserve from bytes that no file system can compress or share, and syncs them before the file gets its name.
+   * Creates the reserve from bytes that no file system can compress or share, and syncs them before the file gets its
+   * name.
    */
   async #take(): Promise<void> {
     const { bytes, log } = this.#options

@@ -38,8 +38,8 @@ const toKey = (row: Selectable<DkimKeysTable>): DkimKey => ({
 })
 
 /**
- * Inserts keys. Used by the methods that create a domain or rotate its keys. A selector can be used again once its last key
- * is retired.
+ * Inserts keys. Used by the methods that create a domain or rotate its keys. A selector can be used again once its last
+ * key is retired.
  */
 export async function insertKeys(db: Db, keys: readonly DkimKey[]): Promise<void> {
   for (const key of keys) {
@@ -69,11 +69,11 @@ export async function insertKeys(db: Db, keys: readonly DkimKey[]): Promise<void
 }
 
 /**
- * Adds the keys of a rotation. Replaces pending keys. `rotating`: a pending key already waits for its record, so nothing
- * changes. `gone`: the domain doesn't exist.
+ * Adds the keys of a rotation. Replaces pending keys. `rotating`: a pending key already waits for its record, so
+ * nothing changes. `gone`: the domain doesn't exist.
  *
- * With `restart`, a key that waits for its record is replaced, too. If the domain was never verified, no mail was signed,
- * so all keys are replaced, and the RSA key signs from the start.
+ * With `restart`, a key that waits for its record is replaced, too. If the domain was never verified, no mail was
+ * signed, so all keys are replaced, and the RSA key signs from the start.
  */
 async function addDkimKeys(
   db: Db,

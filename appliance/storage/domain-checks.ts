@@ -26,8 +26,8 @@ export interface DomainCheck {
   /** The data of the event `domain.updated`; undefined if nothing changed that matters to an app. */
   told?: EventDomain | undefined
   /**
-   * Values that the domain must still have, otherwise nothing is written. Something else may have changed it during the
-   * check.
+   * Values that the domain must still have; otherwise, nothing is written. Something else may have changed it during
+   * the check.
    */
   seen?: Pick<Domain, 'status' | 'nextCheckAt'> | undefined
 }
@@ -96,8 +96,8 @@ async function saveDomainCheck(
 }
 
 /**
- * Starts or postpones a verification. Returns false and writes nothing if the status is no longer `seen`, because a check
- * has changed it.
+ * Starts or postpones a verification. Returns false and writes nothing if the status is no longer `seen`, because a
+ * check has changed it.
  */
 async function scheduleDomainCheck(
   db: Db,
@@ -130,7 +130,9 @@ async function scheduleDomainCheck(
   return true
 }
 
-/** Makes the next check due at `at`, by default now, unless no verification was ever requested. Changes nothing else. */
+/**
+ * Makes the next check due at `at`, by default now, unless no verification was ever requested. Changes nothing else.
+ */
 async function hastenDomainCheck(
   db: Db,
   { teamId, id, at }: { teamId: string; id: string; at?: number | undefined },

@@ -1,4 +1,6 @@
-/** DMARC and TLS reports from other servers about a domain: their content, without the messages that they arrived in. */
+/**
+ * DMARC and TLS reports from other servers about a domain: their content, without the messages that they arrived in.
+ */
 import { type Selectable, sql } from 'kysely'
 import type { PublishedPolicy } from '../mail/dmarc-report.ts'
 import type { DmarcRow, DomainReportKind, ParsedDomainReport, TlsRow } from '../mail/domain-report.ts'
@@ -122,8 +124,8 @@ export const toTlsRow = (row: Omit<Selectable<TlsRowsTable>, 'report' | 'positio
 })
 
 /**
- * Finds the domains whose return path is this host (lower case, A-labels). There is more than one only while several teams
- * claim the name.
+ * Finds the domains whose return path is this host (lower case, A-labels). There is more than one only while several
+ * teams claim the name.
  */
 async function findReportedDomains(db: Db, { host }: { host: string }): Promise<ReportReceivingDomain[]> {
   // The return path host is one label below the domain.
@@ -144,8 +146,8 @@ async function findReportedDomains(db: Db, { host }: { host: string }): Promise<
 }
 
 /**
- * Stores a report. `known`: it is already stored. `full`: the domain has reached its limit. `unknown`: the domain doesn't
- * exist. Stores nothing unless the result is `kept`.
+ * Stores a report. `known`: it is already stored. `full`: the domain has reached its limit. `unknown`: the domain
+ * doesn't exist. Stores nothing unless the result is `kept`.
  */
 async function keepDomainReport(
   db: Db,

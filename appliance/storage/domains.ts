@@ -40,7 +40,7 @@ export interface DomainSettings {
 export interface VerificationSchedule {
   /** When an unfinished verification is abandoned; null if none is running. */
   verifyUntil: number | null
-  /** A worse status that was seen since that time, but doesn't apply until it is confirmed. */
+  /** A worse status, and since when it was seen. It doesn't apply until it is confirmed. */
   suspect: { status: DomainStatus; since: number } | null
   /** When the next check is due; null if there is no automatic check. */
   nextCheckAt: number | null
@@ -141,7 +141,9 @@ const fromDomain = (domain: Domain): Insertable<DomainsTable> => ({
   ...toVerificationColumns(domain),
 })
 
-/** Records an event about a domain in the transaction that changes the domain. Does nothing if `domain` is undefined. */
+/**
+ * Records an event about a domain in the transaction that changes the domain. Does nothing if `domain` is undefined.
+ */
 export async function recordDomainEvent(
   db: Db,
   teamId: string,
@@ -153,15 +155,16 @@ export async function recordDomainEvent(
 }
 
 /**
- * Statuses in which a domain's name belongs to its team. The index `domains_holder` allows only one such domain for each
- * name.
+ * Statuses in which a domain's name belongs to its team. The index `domains_holder` allows only one such domain for
+ * each name.
  */
 export const NAME_HOLDING_STATUSES = ['verified', 'partially_failed'] as const
 
 /**
- * Creates a domain. A name can belong to only one team of the server; returns `taken` if it belongs to another team. `told`
- * is the data of the event that this method and the following ones record; if it is undefined, they record none. If two
- * callers use the same name, its unique index decides.
+ * Creates a domain. Returns `taken` if the team already has a domain with this name; if two callers use the same name,
+ * the unique index on name and team decides. Other teams may add the name, too, but it can belong to only one team of
+ * the server, which has verified it. `told` is the data of the event that this method and the following ones record; if
+ * it is undefined, they record none.
  */
 async function createDomain(
   db: Db,

@@ -10,9 +10,9 @@ export const getOwnerRange = (owner: string) => ({
 })
 
 /**
- * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, or if its owner is a run of the
- * same node, since only one run of a node can be alive. Returns the term, which increases with each change of owner, or
- * null if another node has the duty.
+ * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, or if its owner is a run of
+ * the same node, since only one run of a node can be alive. Returns the term, which increases with each change of
+ * owner, or null if another node has the duty.
  */
 async function takeDuty(
   db: Db,

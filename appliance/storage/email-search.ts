@@ -30,13 +30,13 @@ export interface EmailFilter {
   toDomain?: string | undefined
   /** A tag of the email. With a `value` of null, any value matches. */
   tag?: { name: string; value: string | null } | undefined
-  /** Id or name of the API key. */
+  /** ID or name of the API key. */
   apiKey?: string | undefined
   /** Texts that the subject must all contain. */
   subject?: readonly string[] | undefined
   /** The full Message-ID, with angle brackets. */
   messageId?: string | undefined
-  /** Id of the email's broadcast. */
+  /** ID of the email's broadcast. */
   broadcast?: string | undefined
   /** Text in the last reply to a recipient, such as the remote server's queue ID. */
   reply?: string | undefined
@@ -53,7 +53,7 @@ interface Happened {
   /** Time of the event: at or after `since` and before `until` (Unix milliseconds). */
   since?: number | undefined
   until?: number | undefined
-  /** Id of the recipient's mailbox provider. */
+  /** ID of the recipient's mailbox provider. */
   provider?: string | undefined
   /** The category of a bounce; `undetermined` if it has none. */
   bounce?: BounceCategory | 'undetermined' | undefined
@@ -87,7 +87,9 @@ const LOOK = 4000
 /** Statuses in the condition of the partial index `emails_trouble`, which they must match exactly. */
 const TROUBLE = ['delivery_delayed', 'bounced', 'complained', 'failed', 'canceled', 'suppressed'] as const
 
-/** The emails that a chunk is read from: all emails of a team or broadcast, or those with one of the indexed statuses. */
+/**
+ * The emails that a chunk is read from: all emails of a team or broadcast, or those with one of the indexed statuses.
+ */
 interface Scope {
   teamId: string
   broadcastId: string | undefined
@@ -159,7 +161,10 @@ async function searchChunk(
   return { rows, next: rows.length === limit ? rows.at(-1)!.id : (floor ?? null) }
 }
 
-/** Written as literals, because the planners use a partial index only if the condition isn't a bound parameter. */
+/**
+ * Matches the emails of a scope. Statuses are literals, because the planners use a partial index only if the condition
+ * isn't a bound parameter.
+ */
 const inScope = (where: Where, { teamId, broadcastId, trouble }: Scope): Expression<SqlBool>[] => [
   ...selectTeamEmails(where, { teamId, broadcastId }),
   ...(trouble === null
@@ -174,7 +179,7 @@ const inScope = (where: Where, { teamId, broadcastId, trouble }: Scope): Express
       ]),
 ]
 
-/** Matches ids from `lower` (inclusive) to `upper` (exclusive). */
+/** Matches IDs from `lower` (inclusive) to `upper` (exclusive). */
 const range = (where: Where, lower: string | undefined, upper: string | undefined): Expression<SqlBool>[] => [
   ...(lower === undefined ? [] : [where('id', '>=', lower)]),
   ...(upper === undefined ? [] : [where('id', '<', upper)]),
@@ -242,8 +247,8 @@ function tagPattern({ name, value }: NonNullable<EmailFilter['tag']>): string {
 }
 
 /**
- * Matches the fields with recipients: JSON lists of `address` or `Name <address>`. Together they contain every recipient.
- * Reading `deliveries` for each email would take four times as long.
+ * Matches the fields with recipients: JSON lists of `address` or `Name <address>`. Together they contain every
+ * recipient. Reading `deliveries` for each email would take four times as long.
  * @param ends whether the text is the end of an address; a text with a local part is the start of one
  */
 function addressed(text: string, ends = false): Expression<SqlBool> {
@@ -264,7 +269,7 @@ type Recipients = Awaited<ReturnType<ReturnType<typeof selectDeliveries>['execut
 interface Known {
   /** The recipients. The one whose delivery changed last comes first. */
   recipients: Recipients
-  /** Ids of the deliveries with a complaint. */
+  /** IDs of the deliveries with a complaint. */
   complained: ReadonlySet<string>
   /** Types of the events that were caused by people. */
   seen: ReadonlySet<string>
@@ -348,7 +353,9 @@ function lastWord(row: Parameters<typeof toDelivery>[0]): FoundEmail['last'] {
 /** Suffix of the counters for bots. */
 const BY_ROBOTS = '_by_robots'
 
-/** Matches emails with an event that meets all conditions. An index makes this take only a few microseconds per email. */
+/**
+ * Matches emails with an event that meets all conditions. An index makes this take only a few microseconds per email.
+ */
 function happenedTo(where: ExpressionBuilder<Tables, 'emails'>, of: Happened): Expression<SqlBool> {
   let events = where.selectFrom('events as e').select('e.seq').whereRef('e.email_id', '=', 'emails.id')
   if (of.event !== undefined) events = events.where(isCounted(of.event))
@@ -369,7 +376,8 @@ function isCounted(event: EventCounter): Expression<SqlBool> {
 }
 
 /**
- * Matches bounces of a category. The counters of an event are words separated by spaces, of which the category is the last.
+ * Matches bounces of a category. The counters of an event are words separated by spaces, of which the category is the
+ * last.
  */
 const isAbout = (category: NonNullable<Happened['bounce']>): Expression<SqlBool> =>
   category === 'undetermined'

@@ -32,8 +32,8 @@ export interface AttachmentInfo {
 /** Where the HTML and text of an email are stored. */
 export interface StoredContent {
   /**
-   * Where the content is stored. `row`: in these fields; null means that there is none. `message`: parts that are null here
-   * are in the message. `unfinished`: like `message`, but the line end at the end of the message isn't the app's.
+   * Where the content is stored. `row`: in these fields; null means that there is none. `message`: parts that are null
+   * here are in the message. `unfinished`: like `message`, but the line end at the end of the message isn't the app's.
    */
   place: ContentLocation
   html: string | null
@@ -54,7 +54,7 @@ export interface EmailSummary {
   lastEvent: LastEvent
   scheduledAt: number | null
   createdAt: number
-  /** Id of the email's broadcast; null if there is none. */
+  /** ID of the email's broadcast; null if there is none. */
   broadcastId: string | null
 }
 
@@ -69,7 +69,7 @@ export interface Email extends EmailSummary {
   returnPath: string
   /** Bytes of the message. */
   size: number
-  /** Id of the email's topic; null if there is none. */
+  /** ID of the email's topic; null if there is none. */
   topicId: string | null
   /** The email's template; null if there is none. */
   template: { id: string; versionId: string } | null
@@ -94,7 +94,7 @@ export interface EmailEvent {
   data: EventData
 }
 
-/** All stored data about one email, in one read. */
+/** The deliveries, attempts and events of an email, in one read. */
 export interface EmailHistory {
   deliveries: Delivery[]
   attempts: Attempt[]
@@ -144,8 +144,8 @@ export const toSummary = (
 })
 
 /**
- * Selects the emails of a team or of one of its broadcasts. For a broadcast, the condition doesn't use the team's index,
- * because the planners would have to guess which index is more selective.
+ * Selects the emails of a team or of one of its broadcasts. For a broadcast, the condition doesn't use the team's
+ * index, because the planners would have to guess which index is more selective.
  */
 export const selectTeamEmails = (
   where: ExpressionBuilder<Tables, 'emails'>,
@@ -258,7 +258,7 @@ async function eventsOf(db: Db, args: { teamId: string; id: string }): Promise<E
   }))
 }
 
-/** Returns the stored bytes of a message; null if they are in a file; undefined if the email doesn't exist. */
+/** Returns the stored bytes of a message; null if they are in a file; undefined if there is no message. */
 async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Array | null | undefined> {
   const row = await db
     .selectFrom('messages')
@@ -281,8 +281,8 @@ async function messagesInFiles(db: Db, { ids }: { ids: string[] }): Promise<stri
 }
 
 /**
- * The email's status decides if a lease and a change run at the same time: `lease` turns `scheduled` into `sent` in the
- * transaction that leases the first delivery, so only one of them finds `scheduled`.
+ * If a lease and a change run at the same time, the email's status decides which succeeds: `lease` turns `scheduled`
+ * into `sent` in the transaction that leases the first delivery, so only one of them finds `scheduled`.
  */
 const scheduled = toLastEvent('email.scheduled')
 

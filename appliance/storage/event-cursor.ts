@@ -1,10 +1,10 @@
 /**
- * A reader's position in the events. Cursors are created by the storage (events.ts), and compared and formatted only by the
- * functions here.
+ * A reader's position in the events. Cursors are created by the storage (events.ts), and compared and formatted only by
+ * the functions here.
  *
- * When transactions run concurrently, an event can become visible after one with a larger `seq`. A reader that stored only
- * `seq` would miss it, so a cursor also contains the transaction. SQLite runs one transaction after the other, so events
- * become visible in the order of `seq`. Its events have no column for the transaction, and `xid` is always 0.
+ * When transactions run concurrently, an event can become visible after one with a larger `seq`. A reader that stored
+ * only `seq` would miss it, so a cursor also contains the transaction. SQLite runs one transaction after the other, so
+ * events become visible in the order of `seq`. Its events have no column for the transaction, and `xid` is always 0.
  */
 export interface EventCursor {
   /** The transaction that stored the event. */

@@ -35,7 +35,7 @@ export interface RollUpKeys {
   domainId: string
   /** Empty if the event is about several recipients. */
   provider: string
-  /** Id of the email's broadcast; null if there is none. */
+  /** ID of the email's broadcast; null if there is none. */
   broadcastId: string | null
   /** Number of recipients that the event is about; 1 by default. */
   amount?: number
@@ -58,8 +58,9 @@ const COLUMNS =
 type Values = (string | number | null)[]
 
 /**
- * Writes events and adds them to the metrics, in the caller's transaction. All events are written by this function. Kysely
- * methods call it through `getPrepared`. Each event stores what was counted, so that the metrics can be recomputed.
+ * Writes events and adds them to the metrics, in the caller's transaction. All events are written by this function.
+ * Kysely methods call it through `getPrepared`. Each event stores what was counted, so that the metrics can be
+ * recomputed.
  */
 export function createEventRecorder(db: Connection): (entries: readonly EventEntry[]) => void {
   const insert = db.prepare(`insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
@@ -97,8 +98,8 @@ export function createEventRecorder(db: Connection): (entries: readonly EventEnt
 
   return (entries) => {
     recorded += entries.length
-    // An event that is counted once per email requires earlier ones to be written. On PostgreSQL, rows are combined in any
-    // case.
+    // An event that is counted once per email requires earlier ones to be written. On PostgreSQL, rows are combined in
+    // any case.
     const alone =
       isPostgres(db) ||
       entries.length === 1 ||
@@ -116,7 +117,9 @@ const createCounts = (db: Connection) => countsIn(db, 'metrics', 'team_id, at, d
 const createBroadcastCounts = (db: Connection) =>
   countsIn(db, 'metrics_broadcasts', 'team_id, at, broadcast_id, domain_id, counter')
 
-/** Creates counters with a key of five columns. Each is written once per commit, no matter how many events increment it. */
+/**
+ * Creates counters with a key of five columns. Each is written once per commit, no matter how many events increment it.
+ */
 function countsIn(db: Connection, name: string, key: string) {
   const insert = `insert into ${name} (${key}, n)`
   const raise = `on conflict (${key}) do update set n = ${name}.n + excluded.n`
@@ -210,8 +213,8 @@ export async function getReaderCursor(db: Db, reader: Reader): Promise<EventCurs
 }
 
 /**
- * Moves a reader forward, in the transaction that stores its results. Returns false and changes nothing if the reader isn't
- * at `from` anymore.
+ * Moves a reader forward, in the transaction that stores its results. Returns false and changes nothing if the reader
+ * isn't at `from` anymore.
  */
 export async function moveCursor(
   db: Db,
@@ -301,8 +304,8 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
 }
 
 /**
- * Records the event of an open or a click. If a person caused it, the event also becomes the email's `last_event` unless a
- * later status is recorded, and its time is stored with the contact who has the recipient's address.
+ * Records the event of an open or a click. If a person caused it, the event also becomes the email's `last_event`
+ * unless a later status is recorded, and its time is stored with the contact who has the recipient's address.
  */
 function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const find = db.prepare<[string, string], { broadcastId: string | null; contactId: string | null }>(
@@ -318,7 +321,7 @@ function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
     db.prepare(`update contacts set ${column} = ? where team_id = ? and address_key = ?`)
   const engaged = { 'email.opened': noteAt('last_opened_at'), 'email.clicked': noteAt('last_clicked_at') }
   return ({ id, teamId, emailId, deliveryId, type, data }, now) => {
-    // The email was deleted after it was looked up.
+    // Undefined if the email was deleted after it was looked up.
     const email = find.get(emailId, teamId)
     if (!email) return
     recordEvents([{ event: { id, teamId, emailId, deliveryId, type, createdAt: now, data } }])

@@ -46,8 +46,8 @@ export interface Passkey {
 }
 
 /**
- * Updates a user after a second step was removed. If none is left, deletes the recovery codes and makes no session count as
- * two-step. Sessions that a trusted provider vouches for keep their state.
+ * Updates a user after a second step was removed. If none is left, deletes the recovery codes and resets `strong` in
+ * all sessions. Sessions that a trusted provider vouches for keep their state.
  */
 async function weaken(db: Db, userId: string): Promise<void> {
   if (await hasSecondFactor(db, { userId })) return
@@ -157,8 +157,8 @@ async function replaceRecoveryCodes(
 }
 
 /**
- * Marks a recovery code as used. Returns false if it doesn't exist or was already used. Only one of several concurrent
- * calls succeeds.
+ * Uses a recovery code, and deletes it. Returns false if it doesn't exist or was already used. Only one of several
+ * concurrent calls succeeds.
  */
 async function useRecoveryCode(db: Db, { userId, hash }: { userId: string; hash: string }): Promise<boolean> {
   const used = await db

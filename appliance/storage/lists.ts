@@ -1,4 +1,4 @@
-/** Helpers for lists: pages of rows whose ids begin with their time, and search conditions. */
+/** Helpers for lists: pages of rows whose IDs begin with their time, and search conditions. */
 import { type Expression, type SelectQueryBuilder, sql, type SqlBool } from 'kysely'
 import type { Db, Tables } from './schema.ts'
 

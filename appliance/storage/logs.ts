@@ -10,14 +10,14 @@ import type { Connection } from './connection.ts'
 
 /** A request as it appears in lists. */
 export interface RequestLogSummary {
-  /** Id of the request; the response carries it as `x-request-id`. */
+  /** ID of the request; the response carries it as `x-request-id`. */
   id: string
   teamId: string
   apiKeyId: string
   method: string
   /**
-   * The path without the query; for SMTP, the listener and the command that determined the result: `smtp://587 MAIL
-   * FROM:<a@b.example>`.
+   * The path without the query. For SMTP, the listener and the command that determined the result, such as
+   * `smtp://587 MAIL FROM:<a@b.example>`.
    */
   endpoint: string
   /** The query string, truncated and without secrets; null if there is none. */
@@ -58,7 +58,7 @@ export interface LogFilter {
   statuses?: readonly { from: number; to: number }[] | undefined
   /** Enhanced codes, such as `5.7.1`; `5.7.x` matches any detail. */
   enhanced?: readonly string[] | undefined
-  /** Id or name of the API key. */
+  /** ID or name of the API key. */
   apiKey?: string | undefined
   /** Text in the path, the query or the SMTP command. */
   endpoint?: string | undefined

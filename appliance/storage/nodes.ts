@@ -148,9 +148,9 @@ async function stopNode(db: Db, { id, run }: NodeRun): Promise<void> {
 }
 
 /**
- * Frees the leases and duties of stopped and lost nodes, once for each node. Returns the names of nodes that had leases,
- * and their numbers of deliveries. Decides and frees in one transaction, so a node that renews its row at the same moment
- * keeps its leases.
+ * Frees the leases and duties of stopped and lost nodes, once for each node. Returns the names of nodes that had
+ * leases, each with its number of freed deliveries. Decides and frees in one transaction, so a node that renews its row
+ * at the same moment keeps its leases.
  */
 async function freeLostNodes(db: Db, args: FreeLeasesArgs): Promise<{ name: string; deliveries: number }[]> {
   const at = await readClock(db)
@@ -189,8 +189,8 @@ async function freeNode(db: Db, id: string, { cause, firstDueAt }: Omit<FreeLeas
 }
 
 /**
- * Removes a node that won't return and its sending IPs, and frees its leases. Returns undefined if it doesn't exist, and
- * false if it is alive.
+ * Removes a node that won't return, along with its sending IPs, and frees its leases. Returns undefined if it doesn't
+ * exist, and false if it is alive.
  */
 async function forgetNode(
   db: Db,

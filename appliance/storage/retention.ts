@@ -23,7 +23,7 @@ export interface PurgeResult {
   count: number
   /** Bytes of deleted messages. */
   bytes: number
-  /** Position at which the next step begins; null if there are no more steps. */
+  /** Position after which the next step begins; null if there are no more steps. */
   next: string | null
 }
 

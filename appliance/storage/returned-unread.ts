@@ -104,7 +104,7 @@ async function deliveriesOf(db: Db, emailId: string): Promise<ReturnedDelivery[]
   }))
 }
 
-/** Postpones a message until `computeRequestTime`, without counting the attempt. */
+/** Postpones a message until `dueAt`, without counting the attempt. */
 async function postponeReturned(db: Db, { id, dueAt }: { id: string; dueAt: number }): Promise<void> {
   await db
     .updateTable('returned_unread')
@@ -125,8 +125,8 @@ async function nextReturned(db: Db): Promise<number | undefined> {
 }
 
 /**
- * Finishes a message. Stores states, events, suppressions and the report in one transaction. Returns false and changes
- * nothing if the message was already finished. Only deliveries in state `delivered` become `bounced`.
+ * Finishes reading a message. Stores states, events, suppressions and the report in one transaction. Returns false and
+ * changes nothing if the message was already finished. Only deliveries in state `delivered` become `bounced`.
  */
 async function settleReturned(db: Db, settled: SettleReturnedArgs, now: number): Promise<boolean> {
   const { id, report, complaints } = settled

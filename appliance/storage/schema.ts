@@ -2,7 +2,7 @@
  * The tables, as both engines have them: times are integer milliseconds (`bigint` in PostgreSQL), JSON is text, flags
  * are 0 or 1, bytes are `blob` or `bytea`. The definitions themselves are in `migrations/`.
  *
- * Every table has `team_id`, with these exceptions: `teams` (its own id); tables of a user, who may be a member of
+ * Every table has `team_id`, with these exceptions: `teams` (its own ID); tables of a user, who may be a member of
  * several teams (`users`, `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`); tables of the server
  * (`secrets`, `cursors`, `duties`, `nodes`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`,
  * `postmaster_messages`, `migrations`); and child rows of a table with `team_id`, such as `dmarc_rows`.
@@ -393,20 +393,20 @@ export interface MetricsBroadcastsTable {
   n: number
 }
 
-/** 15-minute periods whose events were deleted, so that their roll-ups can't be recomputed. */
+/** 15-minute periods with deleted events, so that their roll-ups can't be recomputed. */
 export interface MetricsKeptTable {
   team_id: string
   at: number
 }
 
-/** Sums of the roll-ups per hour, day and week, for past periods (storage/counters.ts). */
+/** Sums of the roll-ups per hour, day and week, for past periods (storage/metrics/counters.ts). */
 export interface MetricsSumsTable {
   team_id: string
   dimension: 'all' | 'domain' | 'provider'
   /** Milliseconds. */
   length: number
   at: number
-  /** The domain or provider; empty for all. */
+  /** The domain or provider; empty for the sum of all. */
   value: string
   counter: string
   n: number
@@ -424,7 +424,7 @@ export interface MetricsTagsTable {
   at: number
   domain_id: string
   provider: string
-  /** `name:value`; empty for tags that are counted together (storage/tag-counts.ts). */
+  /** `name:value`; empty for tags that are counted together (storage/metrics/tag-counts.ts). */
   tag: string
   counter: string
   n: number
@@ -435,7 +435,7 @@ export interface MetricsTagsDaysTable {
   team_id: string
   dimension: 'all' | 'domain' | 'provider'
   at: number
-  /** The domain or provider; empty for all. */
+  /** The domain or provider; empty for the sum of all. */
   value: string
   tag: string
   counter: string

@@ -23,7 +23,7 @@ const COLUMNS: readonly Column[] = [
     key: 'id',
     column: 'private_key',
     type: 'blob',
-    // The private key of a retired key is erased.
+    // The private key of a retired key pair is erased.
     where: 'length(private_key) > 0',
     place: secretLocations.dkimKey,
   },

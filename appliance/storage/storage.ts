@@ -1,9 +1,10 @@
 /**
  * The storage interface. Each method is one transaction, which is executed completely and durably, or not at all. It is
- * complete when the promise resolves. `now` is the caller's clock in Unix milliseconds. Returned objects are plain data.
+ * complete when the promise resolves. `now` is the caller's clock in Unix milliseconds. Returned objects are plain
+ * data.
  *
- * Code outside this folder doesn't know the engine, and uses no rows or transactions. Each noun has a file with its types,
- * reads, writes and SQL. The methods below are derived from the nouns (nouns.ts).
+ * Code outside this folder doesn't know the engine, and uses no rows or transactions. Each noun has a file with its
+ * types, reads, writes and SQL. The methods below are derived from the nouns (nouns.ts).
  */
 import type { Erasure, ErasurePreview, ErasurePreviewArgs } from './erasures/erasures.ts'
 import type { methodsByNoun } from './nouns.ts'
@@ -201,36 +202,37 @@ export interface MessageMethods {
   /** Accepts mail: stores emails, messages, deliveries, receipt and counts in one durable transaction, or nothing. */
   put(args: PutArgs, now: number): Promise<PutResult>
   /**
-   * Stores a report as a separate email, and marks the reports of its deliveries as no longer due. Returns false and stores
-   * nothing if part of it wasn't due anymore.
+   * Stores a report as a separate email, and marks the reports of its deliveries as no longer due. Returns false and
+   * stores nothing if part of it wasn't due anymore.
    */
   putReport(args: ReportRef & { report: NewEmail }, now: number): Promise<boolean>
   /** Returns the message as accepted. */
   getMessage(args: { emailId: string }, now: number): Promise<Uint8Array | undefined>
   /**
-   * Deletes HTML, text and message of final emails. `most` limits the number of emails; a step ends early at two megabytes
-   * of messages.
+   * Deletes HTML, text and message of final emails. `most` limits the number of emails; a step ends early at two
+   * megabytes of messages.
    */
   purgeBodies(args: PurgeArgs, now: number): Promise<PurgeResult>
   /**
-   * Deletes the same data as `purgeBodies`, and also subject, headers, attachment names and logged requests, for emails of
-   * domains that don't keep bodies. `before` is compared with the time of acceptance; `after` is unused.
+   * Deletes the same data as `purgeBodies`, and also subject, headers, attachment names and logged requests, for emails
+   * of domains that don't keep bodies. `before` is compared with the time of acceptance; `after` is unused.
    */
   purgeUnkeptBodies(args: PurgeArgs, now: number): Promise<PurgeResult>
   /**
-   * Deletes final emails with all related data. `most` limits the number of rows of recipients and events, but at least one
-   * email is deleted.
+   * Deletes final emails with all related data. `most` limits the number of rows of recipients and events, but at least
+   * one email is deleted.
    */
   purgeEmails(args: PurgeArgs, now: number): Promise<PurgeResult>
   /**
-   * Runs one step of an erasure. `finishedAt` is set after the last step. Returns undefined if there is no such erasure.
+   * Runs one step of an erasure. `finishedAt` is set after the last step. Returns undefined if there is no such
+   * erasure.
    */
   eraseStep(args: { id: string }, now: number): Promise<Erasure | undefined>
   /** Counts in one step what an erasure would change. Changes nothing. */
   surveyErasure(args: ErasurePreviewArgs, now: number): Promise<ErasurePreview>
   /**
-   * Stores a message for each of its teams, with the event about it. Stores nothing unless the result is `kept`. `unknown`:
-   * a domain doesn't exist or no longer receives. `full`: a team has reached its limit.
+   * Stores a message for each of its teams, with the event about it. Stores nothing unless the result is `kept`.
+   * `unknown`: a domain doesn't exist or no longer receives. `full`: a team has reached its limit.
    */
   keepReceivedEmails(
     args: { emails: NewReceivedEmail[]; limits: ReceivedLimits },
@@ -250,7 +252,8 @@ export interface DatabaseServer {
   /** Size of the database in bytes. */
   size: number
   /**
-   * Number of Posthaste's connections to the database, number of all connections to the server, and the maximum for users.
+   * Number of Posthaste's connections to the database, number of all connections to the server, and the maximum for
+   * users.
    */
   connections: { own: number; used: number; most: number }
   /**
@@ -276,8 +279,8 @@ export interface ReadOnlyStorage extends ReadMethods {
 }
 
 /**
- * Runs all steps of a long change (`holdQueue`, `place`, …), and returns the number of changed deliveries. Others can write
- * between two steps. Changes stay if a later step fails.
+ * Runs all steps of a long change (`holdQueue`, `place`, …), and returns the number of changed deliveries. Others can
+ * write between two steps. Changes stay if a later step fails.
  */
 export async function runAllSteps(step: (after: string | undefined) => Promise<Step>): Promise<number> {
   let changed = 0

@@ -82,9 +82,9 @@ const tellOf =
   })
 
 /**
- * Adds the missing entries, all or none, at most 500. Returns the stored entry for each address, in the order given; for an
- * address that was already suppressed, this is the older entry. Records `suppression.added` for each new entry unless
- * `quiet`. The unique address prevents duplicates.
+ * Adds the missing entries, all or none, at most 500. Returns the stored entry for each address, in the order given;
+ * for an address that was already suppressed, this is the older entry. Records `suppression.added` for each new entry
+ * unless `quiet`. The unique address prevents duplicates.
  */
 async function addSuppressions(
   db: Db,
@@ -178,8 +178,8 @@ async function listSuppressions(
 }
 
 /**
- * Removes existing entries in one transaction and returns them in the order given. Stores the time of removal, in case the
- * address is added again. Records `suppression.removed`.
+ * Removes existing entries in one transaction and returns them in the order given. Stores the time of removal, in case
+ * the address is added again. Records `suppression.removed`.
  */
 async function removeSuppressions(
   db: Db,
@@ -209,8 +209,8 @@ interface Listed {
 }
 
 /**
- * Looks up addresses on the suppression lists of their teams, by address and, for erased ones, by hash. Returns the reason
- * for each in the order given; undefined if it isn't suppressed.
+ * Looks up addresses on the suppression lists of their teams, by address and, for erased ones, by hash. Returns the
+ * reason for each in the order given; undefined if it isn't suppressed.
  */
 export function createSuppressionLookup(
   db: Connection,
@@ -224,8 +224,8 @@ export function createSuppressionLookup(
     `select cast(asked.value ->> 0 as integer) as at, origin from json_each(?) as asked
      cross join suppressions where team_id = asked.value ->> 1 and address = asked.value ->> 2`,
   )
-  // Checks whether teams have erased entries. Hashes are hexadecimal, so all sort before this letter. Few teams have any,
-  // and computing a hash takes 25 microseconds.
+  // Checks whether teams have erased entries. Hashes are hexadecimal, so all sort before this letter. Few teams have
+  // any, and computing a hash takes 25 microseconds.
   const withErased = db
     .prepare<[string, string, string], string>(
       `select value from json_each(?) where exists (
@@ -312,7 +312,7 @@ interface News {
 }
 
 /**
- * Part of `settle`: suppresses an address that doesn't exist in the same transaction as the bounce, so that no email
+ * Part of `settle`: suppresses an undeliverable address in the same transaction as the bounce, so that no email
  * accepted after this commit is sent there.
  */
 export function createBounceSuppressor(db: Connection): (news: News, now: number) => void {

@@ -171,8 +171,8 @@ export interface Member {
 }
 
 /**
- * The result of a change. last_owner: the team would have no owner · owner: owners must not be changed · absent: no such
- * member
+ * The result of a change. last_owner: the team would have no owner · owner: owners must not be changed · absent: no
+ * such member
  */
 export type MemberChangeResult = 'done' | 'last_owner' | 'owner' | 'absent'
 
@@ -229,8 +229,8 @@ interface Touched {
 }
 
 /**
- * Returns why a change of a member isn't allowed; null if it is. Write transactions run one after the other, so the result
- * stays valid within a transaction.
+ * Returns why a change of a member isn't allowed; null if it is. Write transactions run one after the other, so the
+ * result stays valid within a transaction.
  */
 async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChangeResult, 'done'> | null> {
   const { teamId, userId } = touched
@@ -260,8 +260,8 @@ async function dropInvitationsBy(
 }
 
 /**
- * Changes a role. A team always keeps an owner. If the new role can't invite members, deletes all open invitations that the
- * member sent; if a member is no longer an owner, deletes those for owners.
+ * Changes a role. A team always keeps an owner. If the new role can't invite members, deletes all open invitations that
+ * the member sent; if a member is no longer an owner, deletes those for owners.
  * @param args spareOwners: don't change owners
  */
 async function setRole(

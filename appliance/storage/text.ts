@@ -1,8 +1,8 @@
 /** Text that both engines can store. Pure. */
 
 /**
- * Replaces U+0000, which PostgreSQL can't store, with U+FFFD in every text of a value of plain data. Returns the same value
- * if there is none, which is almost always the case. Bytes are left unchanged.
+ * Replaces U+0000, which PostgreSQL can't store, with U+FFFD in every text of a value of plain data. Returns the same
+ * value if there is none, which is almost always the case. Bytes are left unchanged.
  */
 export function replaceNul<T>(value: T): T {
   return clean(value) as T

@@ -57,8 +57,8 @@ async function peekTicket(
 }
 
 /**
- * Takes a ticket: like `peekTicket`, but also deletes it. Only one of several concurrent calls gets the ticket, because the
- * deletion decides, not an earlier lookup.
+ * Takes a ticket: like `peekTicket`, but also deletes it. Only one of several concurrent calls gets the ticket, because
+ * the deletion decides, not an earlier lookup.
  */
 async function takeTicket(
   db: Db,

@@ -36,7 +36,7 @@ export interface ReportedPolicy {
   mxHosts: string[]
 }
 
-/** The number of sessions with the same result. */
+/** Sessions with the same result, and their number. */
 export interface TlsCount {
   /** YYYY-MM-DD, UTC. */
   day: string
@@ -141,8 +141,8 @@ function toRow(result: TlsCount): Row {
 const KEY = ['day', 'domain', 'policy_key', 'result', 'source_ip', 'mx_host', 'mx_ip'] as const
 
 /**
- * Adds to the counts. A domain has at most `most` rows per day. Beyond that, sessions are counted without sending IP, host
- * and IP and, if that isn't enough, not at all.
+ * Adds to the counts. A domain has at most `most` rows per day. Beyond that, sessions are counted without source IP, MX
+ * host and MX IP and, if that isn't enough, not at all.
  */
 async function addTlsResults(
   db: Db,
@@ -253,8 +253,8 @@ async function dueTlsReports(
 }
 
 /**
- * Marks a report as done. Returns false and changes nothing if it was already marked, because then another node sends it.
- * The primary key decides.
+ * Marks a report as done. Returns false and changes nothing if it was already marked, because then another node sends
+ * it. The primary key decides.
  */
 async function saveTlsReport(db: Db, args: TlsReportRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
@@ -280,8 +280,8 @@ async function listTlsReports(
 }
 
 /**
- * Deletes results and reports of days before `before`, and expired policies. Returns the number of rows. Deletes whole days
- * of one domain at a time, so that no report covers part of a day.
+ * Deletes results and reports of days before `before`, and expired policies. Returns the number of rows. Deletes whole
+ * days of one domain at a time, so that no report covers part of a day.
  */
 async function purgeTlsResults(
   db: Db,

@@ -40,8 +40,8 @@ const MAX_NAME = 255
 const MOST_COUNTED = 10_000
 
 /**
- * A template in a list, with the number of its uses: emails of the last 30 days, automations and drafts. Each number is at
- * most 10,000.
+ * A template in a list, with the number of its uses: emails of the last 30 days, automations and drafts. Each number is
+ * at most 10,000.
  */
 export interface ListedTemplate extends TemplateSummary, Omit<TemplateUses, 'templateId'> {}
 

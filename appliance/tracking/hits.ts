@@ -8,7 +8,9 @@ import { createVisitMemory, type VisitMemory } from './recent-visits.ts'
 import type { ClassifyVisit, Visit } from './bots.ts'
 import type { HitKind, TrackingToken } from './tokens.ts'
 
-/** Maximum time that a visitor waits for the visit to be recorded, in milliseconds. A commit takes a few milliseconds. */
+/**
+ * Maximum time that a visitor waits for the visit to be recorded, in milliseconds. A commit takes a few milliseconds.
+ */
 const PATIENCE = 250
 /** Maximum number of visits being recorded at the same time. Further visits are served but not recorded. */
 const MOST_PENDING = 500
@@ -26,8 +28,8 @@ export interface HitRecorderDeps {
 
 export interface HitRecorder {
   /**
-   * Records a visit unless it repeats a recent one. Never rejects, and resolves soon, because the visitor shouldn't have to
-   * wait for it.
+   * Records a visit unless it repeats a recent one. Never rejects, and resolves soon, because the visitor shouldn't
+   * have to wait for it.
    */
   note(kind: HitKind, tracked: TrackingToken, visit: Visit): Promise<void>
 }

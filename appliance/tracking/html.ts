@@ -14,8 +14,8 @@ export interface ScanResult {
   /** Links in document order, without those that are marked as not to be tracked. */
   hrefs: Href[]
   /**
-   * Offset at which an element can be inserted: before the end of the body. Null if the element would become text or part
-   * of a comment.
+   * Offset at which an element can be inserted: before the end of the body. Null if the element would become text or
+   * part of a comment.
    */
   end: number | null
 }

@@ -12,7 +12,8 @@ import { computeTrackingEdits, type Edit, type TrackingPlan } from './rewrite.ts
 const MAX_DEPTH = 20
 const MAX_PARTS = 200
 /**
- * Maximum size of HTML to track, in octets. More would block other work, and mail clients truncate HTML at a tenth of that.
+ * Maximum size of HTML to track, in octets. More would block other work, and mail clients truncate HTML at a tenth of
+ * that.
  */
 const MAX_HTML = 1024 * 1024
 

@@ -6,7 +6,9 @@ import type { Storage } from '../storage/storage.ts'
 const MOST_KNOWN = 100
 
 export interface NumberedLinks {
-  /** Returns the target of a link; undefined if the revision has no link with this number. Rejects if the storage fails. */
+  /**
+   * Returns the target of a link; undefined if the revision has no link with this number. Rejects if the storage fails.
+   */
   linkOf(revisionId: string, n: string): Promise<string | undefined>
 }
 

@@ -24,8 +24,8 @@ export const PIXEL_PATH = '/o/'
 const LONGEST_LINK = 2000
 
 /**
- * Matches a placeholder that a template engine didn't fill in. Such a link is broken anyway, and easier to diagnose if it
- * isn't tracked.
+ * Matches a placeholder that a template engine didn't fill in. Such a link is broken anyway, and easier to diagnose if
+ * it isn't tracked.
  */
 const PLACEHOLDER = /\{\{|\{%|<%|\*\||\[\[/
 
@@ -71,8 +71,8 @@ export function computeTrackingEdits(
 }
 
 /**
- * Normalizes a link as browsers do (WHATWG URL §4.4: removes surrounding spaces, tabs and line ends); undefined if it can't
- * be tracked.
+ * Normalizes a link as browsers do (WHATWG URL §4.4: removes surrounding spaces, tabs and line ends); undefined if it
+ * can't be tracked.
  */
 export function normalizeLink(url: string | undefined): string | undefined {
   const link = url?.replaceAll(/^[\0- ]+|[\0- ]+$/g, '').replaceAll(/[\t\n\r]/g, '') ?? ''
@@ -81,13 +81,14 @@ export function normalizeLink(url: string | undefined): string | undefined {
   return URL.canParse(link) ? link : undefined
 }
 
-/** Returns the distinct links in HTML that can be numbered. */
+/** Returns the distinct links in HTML that can be numbered: those that are the same for all recipients. */
 export const listNumberedLinks = (html: string): string[] => [
   ...new Set(scanHtml(html).hrefs.flatMap(({ url }) => normalizeLink(url) ?? [])),
 ]
 
 /**
- * Returns a function that signs the token of a broadcast's email on the first call; it returns undefined for other emails.
+ * Returns a function that signs the token of a broadcast's email on the first call; it returns undefined for other
+ * emails.
  */
 function readerTokenOf({ secret, emailId, numbered }: TrackingPlan): () => string | undefined {
   let token: string | undefined
@@ -96,8 +97,8 @@ function readerTokenOf({ secret, emailId, numbered }: TrackingPlan): () => strin
 }
 
 /**
- * Returns a function that signs each distinct link once. It leaves links unchanged that already go through this server, as
- * in a forwarded email.
+ * Returns a function that signs each distinct link once. It leaves links unchanged that already go through this server,
+ * as in a forwarded email.
  */
 function linkTracker(
   { secret, emailId, origin, numbered }: TrackingPlan,

@@ -18,8 +18,8 @@ export interface TrackingToken {
 const ID = 16
 const MAC = 16
 
-// The kind is signed but not sent, so that a pixel's token isn't valid for a link. The secret is converted to a key object,
-// because `createHmac` takes three times as long with octets: it throws and catches an error internally.
+// The kind is signed but not sent, so that a pixel's token isn't valid for a link. The secret is converted to a key
+// object, because `createHmac` takes three times as long with octets: it throws and catches an error internally.
 const macOf = (secret: Uint8Array, kind: HitKind, id: Uint8Array, link: Uint8Array): Buffer =>
   createHmac('sha256', createSecretKey(secret))
     .update(`${kind}\n`)

@@ -26,8 +26,8 @@ export interface Tracking extends HitRecorder {
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
   /**
-   * Returns how to track an email of a broadcast, whose revision contains the settings and link numbers. Null if it isn't
-   * tracked.
+   * Returns how to track an email of a broadcast, whose revision contains the settings and link numbers. Null if it
+   * isn't tracked.
    */
   planWith(
     how: { opens: boolean; clicks: boolean; origin: string; numbered: TrackingPlan['numbered'] },
@@ -37,8 +37,8 @@ export interface Tracking extends HitRecorder {
   /** Returns the origin of links in a domain's mail, tracked or not; null if nobody could follow them. */
   originFor(domain: DomainTrackingFields): string | null
   /**
-   * Verifies the part of a URL after the path of a link or pixel; undefined if it wasn't created by this server. Rejects if
-   * the storage fails.
+   * Verifies the part of a URL after the path of a link or pixel; undefined if it wasn't created by this server.
+   * Rejects if the storage fails.
    */
   open(kind: HitKind, rest: string): Promise<TrackingToken | undefined>
 }
@@ -105,8 +105,8 @@ export function createTracking({ secret, robots, origin, certified, ...deps }: T
 }
 
 /**
- * Returns the origin of tracked links. It has the domain's own host name if its record was found and, for HTTPS, it has a
- * certificate; otherwise this server's. Scheme and port are those of this server.
+ * Returns the origin of tracked links. It has the domain's own host name if its record was found and, for HTTPS, it has
+ * a certificate; otherwise this server's. Scheme and port are those of this server.
  */
 export function chooseLinkOrigin(
   domain: DomainTrackingFields,

@@ -12,7 +12,8 @@ export interface TraceArgs {
   extended: boolean
   mailFrom: string
   /**
-   * Named in the trace only if there is a single recipient, so that recipients don't learn of each other (RFC 5321 §7.2).
+   * Named in the trace only if there is a single recipient, so that recipients don't learn of each other (RFC 5321
+   * §7.2).
    */
   recipients: readonly string[]
   authentication: Authentication
@@ -22,8 +23,8 @@ export interface TraceArgs {
 }
 
 /**
- * Prepends Return-Path, X-Spam-Status if a filter was used, Authentication-Results and Received. Removes older fields of
- * these names, and all results that claim to be from this server (RFC 8601 §5).
+ * Prepends Return-Path, X-Spam-Status if a filter was used, Authentication-Results and Received. Removes older fields
+ * of these names, and all results that claim to be from this server (RFC 8601 §5).
  */
 export function addTraceFields(bytes: Uint8Array, args: TraceArgs): Buffer {
   const { fields, bodyOffset } = splitMessage(bytes)

@@ -1,6 +1,6 @@
 /**
- * Checks whether a received message comes from its claimed sender (SPF, DKIM, DMARC, ARC), using mailauth. mailauth has no
- * limits of its own, so this file limits signatures, queries and time.
+ * Checks whether a received message comes from its claimed sender (SPF, DKIM, DMARC, ARC), using mailauth. mailauth has
+ * no limits of its own, so this file limits signatures, queries and time.
  */
 import { Readable } from 'node:stream'
 import type { AuthenticateResult, DNSResolver } from 'mailauth'
@@ -21,7 +21,8 @@ export interface VerifyArgs {
 }
 
 /**
- * Limits for one message: signatures and ARC seals to verify (RFC 6376 §6.1 allows a limit), DNS queries, and milliseconds.
+ * Limits for one message: signatures and ARC seals to verify (RFC 6376 §6.1 allows a limit), DNS queries, and
+ * milliseconds.
  */
 const MOST_SIGNATURES = 10
 const MOST_SEALS = 10

@@ -7,7 +7,7 @@ import type { Logger } from './log.ts'
 
 /** Interval between counts, in milliseconds. */
 const COUNT_MS = 2000
-/** Shares of the limit: a warning is logged above the first, and the recovery below the second. */
+/** Shares of the limit: an error is logged from the first on, and the recovery below the second. */
 const FEW = 0.9
 const ENOUGH = 0.8
 

@@ -60,7 +60,7 @@ export interface DutyStorage {
 /** How long a duty is held without renewal, in milliseconds. */
 const DUTY_MS = 120_000
 
-/** Creates the duties of a process; `owner` identifies it (mail/owner.ts). */
+/** Creates the duties of a process; `owner` identifies it (mail/ids.ts). */
 export function createDuties({
   storage,
   clock,

@@ -1,7 +1,9 @@
 /** Gauges that are updated when metrics are read. */
 import { Gauge, Counter, Histogram, type Registry } from 'prom-client'
 
-/** The values of the gauges. The length of every list is limited by the configuration, and doesn't depend on the mail. */
+/**
+ * The values of the gauges. The length of every list is limited by the configuration, and doesn't depend on the mail.
+ */
 export interface GaugeValues {
   spool: { waiting: number; held: number; inFlight: number; oldestSeconds: number; dueSeconds: number }
   lanes: { source: string; provider: string; connections: number; perMinute: number; paused: boolean }[]
@@ -22,7 +24,7 @@ export interface GaugeValues {
   database: { own: number; used: number; most: number } | null
   /** Number of nodes that share the database, by state; empty with SQLite. */
   nodes: Record<string, number>
-  /** Usage of each limited resource by clients. */
+  /** Usage of each limited resource by clients, and refusals. */
   capacity: ClientUsage
 }
 
@@ -143,7 +145,9 @@ function createAlertGauge({ gauge }: Pick<MetricFactory, 'gauge'>): (all: GaugeV
     )
 }
 
-/** @param known whether a provider's lanes have their own series; there are as many other providers as recipient domains */
+/**
+ * @param known whether a provider's lanes have their own series; there are as many other providers as recipient domains
+ */
 export function createGauges(
   { gauge }: MetricFactory,
   known: (provider: string) => boolean,

@@ -19,7 +19,7 @@ export interface HealthDeps {
   freeBytes: () => Promise<number | null>
   /** Number of free bytes below which mail is refused (`storage.min_free_mb`). */
   leastFree: number
-  /** Returns why the last write failed; null if it succeeded. */
+  /** Returns why the last write failed; null if it didn't fail. */
   lastFailure: () => string | null
   /**
    * Whether the storage is on a separate server. Restarting the daemon can't repair that server, and reconnecting is

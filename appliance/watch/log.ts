@@ -3,8 +3,8 @@ import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'p
 export type { Logger } from 'pino'
 
 /**
- * Creates a logger that writes one JSON object per line to standard output. Lines about an email have `email_id`. Callers
- * must log IDs instead of tokens; `redactSecrets` is a second line of defense.
+ * Creates a logger that writes one JSON object per line to standard output. Lines about an email have `email_id`.
+ * Callers must log IDs instead of tokens; `withoutSecrets` is a second line of defense.
  * @param destination where to write instead of standard output
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {

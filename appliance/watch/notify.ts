@@ -29,8 +29,8 @@ export interface Notifier {
   reloading(): Promise<void>
   reloaded(status: string): Promise<void>
   /**
-   * Reports that shutdown has begun. The watchdog is still notified without a check, because closed storage can't pass it;
-   * the service manager limits the time of the stop.
+   * Reports that shutdown has begun. The watchdog is still notified without a check, because closed storage can't pass
+   * it; the service manager limits the time of the stop.
    */
   stopping(): Promise<void>
   /** Stops watchdog notifications. */

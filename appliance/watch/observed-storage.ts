@@ -36,7 +36,9 @@ export interface WriteState {
   lastFailure(): string | null
 }
 
-/** Creates a function that measures the duration of storage calls, and the result of the last write. */
+/**
+ * Creates `timed`, which measures the duration of storage calls, and `writes`, which has the result of the last write.
+ */
 function createTimer(instruments: Instruments) {
   let lastFailure: string | null = null
   const timed = async <T>(method: string, work: () => Promise<T>): Promise<T> => {

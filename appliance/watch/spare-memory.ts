@@ -1,6 +1,6 @@
 /**
- * Returns memory to the system that a thread's heap retains after a burst or after startup. V8 collects garbage only when
- * it needs memory, which an idle thread doesn't. Each thread handles its own heap.
+ * Returns memory to the system that a thread's heap retains after a burst or after startup. V8 collects garbage only
+ * when it needs memory, which an idle thread doesn't. Each thread handles its own heap.
  */
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
@@ -11,8 +11,8 @@ const MEGABYTE = 2 ** 20
 /** How often to check, in milliseconds. */
 const LOOK_MS = 5000
 /**
- * Minimum time between collections in milliseconds, because each stops the thread for 30 to 150 ms; and the minimum amount
- * of memory that makes a collection worthwhile, in bytes.
+ * Minimum time between collections in milliseconds, because each stops the thread for 30 to 150 ms; and the minimum
+ * amount of memory that makes a collection worthwhile, in bytes.
  */
 const REST_MS = 10 * 60_000
 const ENOUGH = 8 * MEGABYTE

@@ -25,13 +25,13 @@ export interface WorkerDeps {
   /** How often to run without being woken, in milliseconds. */
   pollMs: number
   /**
-   * Called after each run. Returns when the next work is due that nobody calls `wake` for (Unix milliseconds); undefined if
-   * there is none.
+   * Called after each run. Returns when the next work is due that nobody calls `wake` for (Unix milliseconds);
+   * undefined if there is none.
    */
   next?: () => Promise<number | undefined>
   /**
-   * Pause between runs in real milliseconds; none by default. Work that arrives during the pause is handled together, which
-   * saves CPU time.
+   * Pause between runs in real milliseconds; none by default. Work that arrives during the pause is handled together,
+   * which saves CPU time.
    */
   restMs?: number
   /** Minimum pause after a failed step, in milliseconds. */

@@ -12,8 +12,8 @@ import { StartupError } from './listeners.ts'
 import { createSelfSignedPair, type CertificatePair } from './self-signed.ts'
 
 /**
- * Options for every TLS server. Renegotiation is disabled, because a TLS 1.2 client could otherwise renegotiate endlessly,
- * which costs the server more than the client. Node limits it only for servers that it created itself.
+ * Options for every TLS server. Renegotiation is disabled, because a TLS 1.2 client could otherwise renegotiate
+ * endlessly, which costs the server more than the client. Node limits it only for servers that it created itself.
  */
 export const TLS_SERVER_OPTIONS = {
   minVersion: 'TLSv1.2',
@@ -44,8 +44,8 @@ export interface Certificates {
   /** Whether there is a currently valid certificate for the name that isn't self-signed. */
   covers(name: string): boolean
   /**
-   * Replaces the certificates issued by the ACME server. If no file is configured, the host's own must be first. Throws if
-   * one can't be used, and keeps the old ones.
+   * Replaces the certificates issued by the ACME server. They are preferred to a self-signed certificate. Throws if one
+   * can't be used, and keeps the old ones.
    */
   use(issued: readonly CertificatePair[]): void
   /**
@@ -69,7 +69,8 @@ interface Loaded {
 }
 
 /**
- * Loads the certificates and watches their files. If they can't be used, rejects with an error whose message is a sentence.
+ * Loads the certificates and watches their files. If they can't be used, rejects with an error whose message is a
+ * sentence.
  */
 export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
   const { files, additional = [], clock, hostname, onReload = () => undefined } = options
@@ -207,8 +208,8 @@ async function ownPair({ dataDir, hostname, clock }: CertificatesOptions): Promi
     const usable = certificate.checkHost(hostname) && Date.parse(certificate.validTo) - RENEW_MS > clock.now()
     if (usable) return pair
   } catch (error) {
-    // The file is missing, or incomplete after a crash. Generate a new pair, which is safe because nobody has pinned the
-    // old certificate.
+    // The file is missing, or incomplete after a crash. Generate a new pair, which is safe because nobody has pinned
+    // the old certificate.
     if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
   }
   const pair = await createSelfSignedPair([hostname], clock.now())

@@ -56,8 +56,8 @@ function protocolsOf(hello: Buffer): string[] {
 
 /**
  * Returns the protocols that a client offers (ALPN), from the first octets of its connection. Pure.
- * @returns undefined while the message is incomplete; empty if it isn't a ClientHello or offers no protocols. A ClientHello
- * that is split over several TLS records counts as offering none.
+ * @returns undefined while the message is incomplete; empty if it isn't a ClientHello or offers no protocols. A
+ * ClientHello that is split over several TLS records counts as offering none.
  */
 export function parseOfferedProtocols(bytes: Buffer): string[] | undefined {
   if (bytes.length === 0) return undefined

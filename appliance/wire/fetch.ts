@@ -1,7 +1,7 @@
 /**
- * Fetches a URL that an untrusted party chose, without letting it reach our own networks (SSRF). Looks up the name, checks
- * every IP, and connects only to a checked IP, so that DNS rebinding has no effect. No cookies, credentials, proxy or
- * decompression.
+ * Fetches a URL that an untrusted party chose, without letting it reach our own networks (SSRF). Looks up the name,
+ * checks every IP, and connects only to a checked IP, so that DNS rebinding has no effect. No cookies, credentials,
+ * proxy or decompression.
  */
 import { request as requestHttp, type ClientRequest, type IncomingMessage } from 'node:http'
 import { request as requestHttps, type RequestOptions } from 'node:https'
@@ -40,8 +40,8 @@ export type FetchResult =
       disposition: string | null
     }
   /**
-   * Why the fetch failed, worded as the rest of a sentence whose subject is the URL's resource. Reveals nothing about our
-   * networks. `certificate`: the host's certificate is the problem.
+   * Why the fetch failed, worded to follow the name of what was fetched, as in "is on a host that cannot be reached".
+   * Reveals nothing about our networks. `certificate`: the host's certificate is the problem.
    */
   | { kind: 'failed'; note: string; certificate?: true }
 
@@ -86,8 +86,9 @@ export function findUrlProblem(url: URL): string | undefined {
 }
 
 /**
- * Creates the fetcher. A fetch resolves with the body of a 200 response, or with the reason of a failure. It rejects only
- * with errors that `count` throws. `count` is called for every chunk before it is stored, so it can limit the size.
+ * Creates the fetcher. A fetch resolves with the body of a 200 response, or with the reason of a failure. It rejects
+ * only with errors that `count` throws. `count` is called for every chunk before it is stored, so it can limit the
+ * size.
  */
 export function createGuardedFetch(deps: FetchDeps): GuardedFetch {
   return async (url, count, request = {}) => {

@@ -15,8 +15,8 @@ export interface Cidr {
 }
 
 /**
- * Parses networks such as `10.0.0.0/8` or `fd00::/8`. A single IP is a network with one address. Throws an error that lists
- * every invalid entry and its problem.
+ * Parses networks such as `10.0.0.0/8` or `fd00::/8`. A single IP is a network with one address. Throws an error that
+ * lists every invalid entry and its problem.
  */
 export function parseNetworks(list: readonly string[]): Cidr[] {
   const complaints: string[] = []
@@ -48,8 +48,9 @@ export function isForbiddenTarget(
 /**
  * Returns why an IP is forbidden, in words that complete "the address … is"; undefined if it is allowed.
  *
- * The owner of any domain chooses its MX and A records. Only globally reachable unicast IPs are allowed, unless a network
- * in `allowNetworks` contains the IP. This machine's own IPs are forbidden, because services there may trust them.
+ * The owner of any domain chooses its MX and A records. Only globally reachable unicast IPs are allowed, unless a
+ * network in `allowNetworks` contains the IP. This machine's own IPs are forbidden, because services there may trust
+ * them.
  * @param own IPs of this machine's interfaces, as formatted by `normalizeIp`
  */
 export function explainForbiddenTarget(
@@ -130,8 +131,8 @@ function contains(networks: readonly Cidr[], address: Address): boolean {
 }
 
 /**
- * Parses an IP if node:net accepts it; the package also accepts 0x7f.1 and 2130706433. ::ffff:1.2.3.4 is parsed as 1.2.3.4.
- * ::1.2.3.4 is not, although the package would do so, because the kernel connects to an IPv6 address.
+ * Parses an IP if node:net accepts it; the package also accepts 0x7f.1 and 2130706433. ::ffff:1.2.3.4 is parsed as
+ * 1.2.3.4. ::1.2.3.4 is not, although the package would do so, because the kernel connects to an IPv6 address.
  */
 function parseAddress(ip: string): Address | undefined {
   return isIP(ip) === 0 ? undefined : ipaddr.process(ip.replace(/^::(?=\d+\.)/, '0:0:0:0:0:0:'))
@@ -172,7 +173,8 @@ function firstAddress(address: Address, bits: number): Address {
 /**
  * Returns the part that the IPs of one customer have in common, for counting by source: the IPv4 address, or the first
  * `bits` of an IPv6 address.
- * @param bits 64 for one network (RFC 4291 §2.5.4); 48 for a whole site (RFC 6177), whose addresses one attacker can use
+ * @param bits 64 for one network (RFC 4291 §2.5.4); 48 for a whole site (RFC 6177), whose addresses one attacker can
+ * use
  */
 export function getSourceNetwork(ip: string, bits: 48 | 64 = 64): string {
   const address = parseAddress(ip)

@@ -1,8 +1,8 @@
 /**
- * Posts repeatedly to URLs that untrusted parties chose, without letting them reach our own networks. As in `fetch.ts`, the
- * name is looked up here and every IP is checked before connecting. Unlike there, connections are kept alive. Each owner of
- * a URL has a separate set of connections, so that none is shared. No redirects, cookies, credentials, proxy or
- * decompression.
+ * Posts repeatedly to URLs that untrusted parties chose, without letting them reach our own networks. As in `fetch.ts`,
+ * the name is looked up here and every IP is checked before connecting. Unlike there, connections are kept alive. Each
+ * owner of a URL has a separate set of connections, so that none is shared. No redirects, cookies, credentials, proxy
+ * or decompression.
  */
 import {
   Agent as HttpAgent,
@@ -54,8 +54,8 @@ export interface PostRequest {
 }
 
 /**
- * The result of a request. A failure has `error`, a sentence that reveals nothing about our networks; it may also have a
- * status.
+ * The result of a request. A failure has `error`, a sentence that reveals nothing about our networks; it may also have
+ * a status.
  */
 export interface PostResult {
   status: number | null

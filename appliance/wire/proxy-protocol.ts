@@ -7,8 +7,8 @@ export type ProxyHeader =
   | { kind: 'incomplete' }
   | { kind: 'invalid'; why: string }
   /**
-   * `source` is null if the balancer itself connects (health checks) or the client's IP is unknown. The header has `length`
-   * bytes.
+   * `source` is null if the balancer itself connects (health checks) or the client's IP is unknown. The header has
+   * `length` bytes.
    */
   | { kind: 'header'; source: string | null; length: number }
 

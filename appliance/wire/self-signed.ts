@@ -3,9 +3,9 @@ import { promisify } from 'node:util'
 import { encodeAltNames, contextTag, encodeDer, OID, encodePem, TAG } from './der.ts'
 
 /**
- * Creates self-signed certificates in DER. Node can't create X.509 certificates, and packages that can have about thirty
- * dependencies. The certificates are sufficient for opportunistic TLS between mail servers (RFC 7435), and for tls-alpn-01
- * challenges (RFC 8737).
+ * Creates self-signed certificates in DER. Node can't create X.509 certificates, and packages that can have about
+ * thirty dependencies. The certificates are sufficient for opportunistic TLS between mail servers (RFC 7435), and for
+ * tls-alpn-01 challenges (RFC 8737).
  */
 
 /** A certificate with its private key, both PEM. */

@@ -6,8 +6,8 @@ import { connect, TLSSocket, type SecureContext } from 'node:tls'
 const OLDEST = 'TLSv1.2'
 
 /**
- * Resolves to the expiry of the certificate in Unix milliseconds; 0 if a client would reject it because of another name,
- * its expiry, an authority that the runtime doesn't trust, or missing intermediate certificates. Never rejects.
+ * Resolves to the expiry of the certificate in Unix milliseconds; 0 if a client would reject it because of another
+ * name, its expiry, an authority that the runtime doesn't trust, or missing intermediate certificates. Never rejects.
  *
  * Makes a handshake, because Node has no other way to check a chain. It uses the time of the machine.
  * @param context the certificate with its chain and key

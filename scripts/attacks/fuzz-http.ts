@@ -16,8 +16,8 @@ export interface Batch {
 export type Route = [method: string, path: string]
 
 /**
- * Routes to skip: those that would end the fuzzer's own key or team, and exports, whose size grows with everything that the
- * fuzzer has created.
+ * Routes to skip: those that would end the fuzzer's own key or team, and exports, whose size grows with everything that
+ * the fuzzer has created.
  */
 const SPARED = /^\/(?:live|team|session|account|\w+\/export)/
 

@@ -17,7 +17,7 @@ export interface OpenOptions {
   tls?: boolean
   /** Index of the attacker's address; the first by default. */
   address?: number
-  /** Whether to ignore all data that the daemon sends. */
+  /** Whether to never read the data that the daemon sends. */
   deaf?: boolean
 }
 
@@ -164,8 +164,8 @@ export class HostileClient {
   }
 
   /**
-   * Runs `count` copies of an action in parallel, each in a loop until the time is over. Then closes all connections, which
-   * ends everything that waits for one.
+   * Runs `count` copies of an action in parallel, each in a loop until the time is over. Then closes all connections,
+   * which ends everything that waits for one.
    */
   async swarm(count: number, once: (n: number) => Promise<void>): Promise<void> {
     await Promise.all(

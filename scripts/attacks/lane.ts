@@ -1,7 +1,9 @@
 /** A sequence of a fuzzer's connections: sends batches and counts the replies. */
 import { connect, type Socket } from 'node:net'
 
-/** How long to wait for a reply, in milliseconds: to well-formed input, and to damaged input, which may get no reply. */
+/**
+ * How long to wait for a reply, in milliseconds: to well-formed input, and to damaged input, which may get no reply.
+ */
 const PATIENCE = 60_000
 const DAMAGED_PATIENCE = 300
 

@@ -26,7 +26,7 @@ export interface Outcome {
   memory: number
   /**
    * Number of the daemon's open descriptors: before the attack, the maximum during the attack, and the number left
-   * `FREE_MS` after it.
+   * within `FREE_MS` after it.
    */
   descriptors: { before: number; most: number; after: number }
   /** The longest turn of the event loop, in milliseconds of CPU time. */

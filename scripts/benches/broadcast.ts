@@ -232,8 +232,8 @@ async function post<T>(path: string, body: string): Promise<T> {
 }
 
 /**
- * Returns the number of recipients delivered since the daemon's start, as counted by the daemon. It includes five probes
- * per second.
+ * Returns the number of recipients delivered since the daemon's start, as counted by the daemon. It includes five
+ * probes per second.
  */
 async function delivered(): Promise<number> {
   const headers = { authorization: `Bearer ${home.apiKey}` }

@@ -3,7 +3,9 @@ import type { CDPSession, Page } from 'playwright-core'
 import type { DashboardServer } from './dashboard-server.ts'
 import { quantile } from './measured.ts'
 
-/** Records each frame: the time since the previous frame, the number of rows, and whether part of the window is blank. */
+/**
+ * Records each frame: the time since the previous frame, the number of rows, and whether part of the window is blank.
+ */
 const RECORD = `(() => {
   const record = (window.record = { frames: [], rows: 0, blank: 0, on: true })
   let last = performance.now()

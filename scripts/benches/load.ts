@@ -18,8 +18,8 @@ export interface LoadPlan {
   warmup: number
   seconds: number
   /**
-   * Number of requests per second, which are sent whether or not earlier ones have been answered. Null if each connection
-   * sends as fast as it can.
+   * Number of requests per second, which are sent whether or not earlier ones have been answered. Null if each
+   * connection sends as fast as it can.
    */
   rate: number | null
 }

@@ -52,7 +52,9 @@ export function processorSeconds(roots: readonly number[]): number {
   return family(roots).reduce((sum, { own, children }) => sum + own + children, 0)
 }
 
-/** Returns the CPU time of each thread of a process so far, in seconds, with the thread names that the kernel reports. */
+/**
+ * Returns the CPU time of each thread of a process so far, in seconds, with the thread names that the kernel reports.
+ */
 export function threadSeconds(pid: number): { id: number; name: string; seconds: number }[] {
   return readdirSync(`/proc/${pid}/task`).flatMap((id) => {
     const thread = readStat(`/proc/${pid}/task/${id}/stat`)

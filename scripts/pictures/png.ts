@@ -12,8 +12,8 @@ interface Dots {
 }
 
 /**
- * Returns the same picture in fewer bytes. Replaces colors outside the palette with the nearest one. Throws on anything but
- * 8-bit RGB or RGBA.
+ * Returns the same picture in fewer bytes. Replaces colors outside the palette with the nearest one. Throws on anything
+ * but 8-bit RGB or RGBA.
  */
 export function compressPng(png: Buffer): Buffer {
   const { width, height, rgb } = decode(png)

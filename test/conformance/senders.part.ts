@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Resend } from 'resend'
 import { NOBODY, refused, taken, type Suite } from './suite.ts'
 
-/** Tests domains.*, apiKeyReads.* and suppressions.* */
+/** Tests domains.*, apiKeys.* and suppressions.* */
 export function sendersPart(suite: () => Suite): void {
   test('domains: creates, lists, reads, updates, verifies and removes', async () => {
     const { domains } = suite().client

@@ -9,8 +9,8 @@ import type { GuardedFetch } from '../../wire/fetch.ts'
 import { parseStsPolicy, parseStsRecord } from './sts.ts'
 
 /**
- * The policy in effect, if any. `trouble` is a problem that was found with or without such a policy, as a sentence and a
- * result type (RFC 8460 §4.3).
+ * The policy in effect, if any. `trouble` is a problem that was found with or without such a policy, as a sentence and
+ * a result type (RFC 8460 §4.3).
  */
 export interface StsState {
   /** The policy in effect; null if the domain publishes no policy or it couldn't be fetched. */

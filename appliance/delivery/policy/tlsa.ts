@@ -3,9 +3,9 @@ import type { Resolver } from '../../dns/dns.ts'
 import { isUsable, type Tlsa } from './dane.ts'
 
 /**
- * none: no DANE for this host · unusable: the host has only unusable records, so use TLS without checking the certificate
- * (RFC 7672 §2.2) · records: `base` is the TLSA base domain · failed: the lookup failed, so the host must not be used
- * (§2.1.2, §2.2).
+ * none: no DANE for this host · unusable: the host has only unusable records, so use TLS without checking the
+ * certificate (RFC 7672 §2.2) · records: `base` is the TLSA base domain · failed: the lookup failed, so the host must
+ * not be used (§2.1.2, §2.2).
  */
 export type DaneState =
   | { kind: 'none' }

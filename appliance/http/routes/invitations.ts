@@ -69,7 +69,8 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
       limitAttempts(reply, daily, teamId)
       const { invitation, token, mailed } = await members.invite({ teamId, ...request.body, by })
       const link = invitationLink(origin(), token)
-      // The mailed link differs from the link that the inviting person sees, because its use proves access to the mailbox.
+      // The mailed link differs from the link that the inviting person sees, because its use proves access to the
+      // mailbox.
       const inMail = { link: invitationLink(origin(), mailed), inviter, hostname: config.hostname }
       const result = await sendNotice(letter(invitation, inMail))
       const { sent } = result

@@ -25,7 +25,8 @@ const which = (request: FastifyRequest<{ Params: { id: string } }>) => ({
 })
 
 /**
- * Whether a caller may see the secret, which allows anyone to send events to the app: only callers who may change webhooks.
+ * Whether a caller may see the secret, which allows anyone to send events to the app: only callers who may change
+ * webhooks.
  */
 const mayKnowSecret = ({ role }: Caller): boolean => role === undefined || hasRight(role, 'configure')
 

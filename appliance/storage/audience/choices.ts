@@ -49,8 +49,8 @@ export async function getChoices(
 }
 
 /**
- * Stores the choices that `mayReplaceChoice` allows, with their entries in the consent log and their counts. Returns the choices
- * that changed.
+ * Stores the choices that `mayReplaceChoice` allows, with their entries in the consent log and their counts. Returns
+ * the choices that changed.
  */
 export async function applyChoices(
   db: Db,

@@ -13,8 +13,8 @@ export interface ReportedDelivery {
 
 /**
  * Part of `settleReturned`: if a recipient reported an email of a broadcast, topic or automation as spam, opts the
- * recipient out of everything. The opt-out stays when the address is removed from the suppression list. Reports of other
- * emails don't change subscriptions.
+ * recipient out of everything. The opt-out stays when the address is removed from the suppression list. Reports of
+ * other emails don't change subscriptions.
  */
 export async function applyComplaint(db: Db, reported: ReportedDelivery, now: number): Promise<void> {
   const { teamId, emailId, deliveryId } = reported

@@ -25,7 +25,7 @@ interface ChangeArgs {
   act: ConsentContext
 }
 
-/** Changes contacts as if each was changed alone. Skips deleted contacts. Returns the number of the others. */
+/** Changes contacts as if each were changed alone. Skips deleted contacts. Returns the number of the others. */
 async function changeContacts(
   db: Db,
   { teamId, ids, change, act }: ChangeArgs,

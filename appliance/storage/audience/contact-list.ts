@@ -16,8 +16,8 @@ export interface ContactFilter {
 }
 
 /**
- * Lists a page of contacts, newest first. For a segment with rules, it may examine all contacts; use `searchContacts` to
- * limit the work.
+ * Lists a page of contacts, newest first. For a segment with rules, it may examine all contacts; use `searchContacts`
+ * to limit the work.
  */
 async function listContacts(
   db: Db,
@@ -84,7 +84,9 @@ export interface ContactSearchResult {
 
 type SearchArgs = Omit<PageArgs, 'before'> & ContactConditions
 
-/** Searches contacts, newest first. Ignores the case of ASCII letters. Each call examines a limited number of contacts. */
+/**
+ * Searches contacts, newest first. Ignores the case of ASCII letters. Each call examines a limited number of contacts.
+ */
 async function searchContacts(
   db: Db,
   { after, limit, ...conditions }: SearchArgs,
@@ -217,7 +219,7 @@ const scanOfSegment =
 
 /** Additional data about the contacts in a list. */
 export interface ContactContext {
-  /** Segments by contact ID, sorted by name. */
+  /** Segments by contact ID: those without rules, then those with rules, each sorted by name. */
   segments: Map<string, { id: string; name: string }[]>
   /** Keys of the suppressed addresses. */
   suppressed: Set<string>

@@ -43,8 +43,8 @@ async function listContactProperties(db: Db, { teamId }: { teamId: string }): Pr
 }
 
 /**
- * Creates a property. Stores nothing if the team already has `most` properties. If two callers use the same key, its unique
- * index decides.
+ * Creates a property. Stores nothing if the team already has `most` properties. If two callers use the same key, its
+ * unique index decides.
  */
 async function createContactProperty(
   db: Db,

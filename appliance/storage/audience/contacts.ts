@@ -32,9 +32,9 @@ export interface NewContact extends ContactChange {
 export type SaveContactResult = { kind: 'created' | 'updated' | 'unchanged'; contact: Contact } | MissingRef
 
 /**
- * Creates a contact, or changes the one with this address. Keeps the opt-outs of the address, including those of an earlier
- * contact. Records `contact.created`, `contact.updated` and `contact.topics.updated`. If two callers use the same address,
- * its unique index decides.
+ * Creates a contact, or changes the one with this address. Keeps the opt-outs of the address, including those of an
+ * earlier contact. Records `contact.created`, `contact.updated` and `contact.topics.updated`. If two callers use the
+ * same address, its unique index decides.
  */
 async function saveContact(
   db: Db,
@@ -175,8 +175,8 @@ async function recordOptOut(
 }
 
 /**
- * Changes one contact. `taken`: another contact has the new address, and nothing was changed. After a change of address,
- * the contact stays opted out, and so does the old address. Records `contact.updated`.
+ * Changes one contact. `taken`: another contact has the new address, and nothing was changed. After a change of
+ * address, the contact stays opted out, and so does the old address. Records `contact.updated`.
  */
 export async function updateContact(
   db: Db,

@@ -56,9 +56,9 @@ const toSignup = (row: Selectable<FormSignupsTable>, now: number): Signup => ({
 })
 
 /**
- * Accepts a sign-up. `taken` is returned whether or not mail is sent: if the address is suppressed or has reached its limit
- * of confirmation emails, only the count changes. `full`: the form has reached its limit. `closed`: the form doesn't accept
- * sign-ups.
+ * Accepts a sign-up. `taken` doesn't reveal whether mail is sent: it is also returned if the address is suppressed or
+ * has reached its limit of confirmation emails, and then only the count changes. `full`: the form has reached its
+ * limit. `closed`: the form doesn't accept sign-ups.
  */
 async function submitSignup(
   db: Db,
@@ -163,8 +163,8 @@ async function settleSignup(db: Db, { id, sent }: { id: string; sent: boolean })
 }
 
 /**
- * Confirms a sign-up once: creates or changes the contact, removes its opt-outs, and records the consent. Returns undefined
- * if it was already confirmed or is too old.
+ * Confirms a sign-up once: creates or changes the contact, removes its opt-outs, and records the consent. Returns
+ * undefined if it was already confirmed or is too old.
  */
 async function confirmSignup(
   db: Db,

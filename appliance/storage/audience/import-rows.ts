@@ -1,7 +1,8 @@
 /**
- * Writes the rows of an import. One transaction writes up to a thousand rows and the position in the file at which the next
- * one continues, so that the progress is exact even after a crash. The budget per row is 25 microseconds. Therefore, one
- * statement finds the contacts of a batch, new contacts are inserted at the end, many at a time, and counts are added once.
+ * Writes the rows of an import. One transaction writes up to a thousand rows and the position in the file at which the
+ * next one continues, so that the progress is exact even after a crash. The budget per row is 25 microseconds.
+ * Therefore, one statement finds the contacts of a batch, new contacts are inserted at the end, many at a time, and
+ * counts are added once.
  */
 import {
   mayReplaceChoice,
@@ -78,7 +79,10 @@ class Writing {
   readonly #state: ImportState
   readonly #now: number
   readonly #plan: ImportPlan
-  /** Key for hashing addresses. Null if the team has no kept opt-outs, to avoid the cost of hashing. */
+  /**
+   * Key for hashing addresses. Null, to avoid the cost of hashing, if the team has no kept opt-outs and none of its
+   * addresses were erased since the upload.
+   */
   readonly #key: Uint8Array | null
   /** Hashes of addresses that were erased after the file was uploaded. */
   readonly #erased: Set<string>
@@ -304,7 +308,9 @@ export interface ImportAddressStatus {
   unsubscribed: boolean
 }
 
-/** Returns whether addresses have contacts or kept opt-outs in a team, in the order given. At most 1,000 addresses. */
+/**
+ * Returns whether each address has a contact in a team and is opted out, in the order given. At most 1,000 addresses.
+ */
 async function optOutsOf(
   db: Db,
   { teamId, emails }: { teamId: string; emails: string[] },

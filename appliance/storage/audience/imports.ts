@@ -6,13 +6,16 @@ import type { Db } from '../schema.ts'
 import type { RequestedChoice } from './choices.ts'
 import type { ContactImportsTable } from './tables.ts'
 
-/** Assigns the columns of a file, by index from 0; null if there is no such column. */
+/** How a file is imported. Fields are mapped to columns by index from 0; null if there is no such column. */
 export interface ImportPlan {
   email: number
   firstName: number | null
   lastName: number | null
   unsubscribed: number | null
-  /** `label` belongs to the contact property. With `boolean`, values are parsed as true or false and stored as text. */
+  /**
+   * `label` is the label of the contact property. With `boolean`, values are parsed as true or false and stored as
+   * text.
+   */
   properties: { at: number; label: string; key: string; type: 'string' | 'number' | 'boolean' }[]
   segmentIds: string[]
   topics: RequestedChoice[]
@@ -53,8 +56,8 @@ export interface ContactImport {
 }
 
 /**
- * Numbers of rows. `kept` is the number of contacts that had already opted out; `rejects` is the number of stored failed
- * rows.
+ * Numbers of rows. `kept` is the number of contacts that had already opted out; `rejects` is the number of stored
+ * failed rows.
  */
 export interface ImportCounts {
   total: number

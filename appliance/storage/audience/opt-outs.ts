@@ -1,5 +1,6 @@
 /**
- * Opt-outs of addresses without a contact, stored under a keyed hash. If the contact is created again, it stays opted out.
+ * Opt-outs of addresses without a contact, stored under a keyed hash. If the contact is created again, it stays opted
+ * out.
  */
 import type { ConsentOrigin, OptOut } from '../../mail/audience.ts'
 import type { Db } from '../schema.ts'
@@ -39,8 +40,8 @@ export async function keepOptOuts(db: Db, contact: Contact, hash: string): Promi
 }
 
 /**
- * Returns the kept opt-outs of an address; undefined if there are none. If the team has none at all, skips hashing, which
- * takes time.
+ * Returns the kept opt-outs of an address; undefined if there are none. If the team has none at all, skips hashing,
+ * which takes time.
  */
 export async function getKeptOptOuts(
   db: Db,

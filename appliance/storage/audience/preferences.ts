@@ -63,9 +63,9 @@ interface Saving extends PersonArgs {
 }
 
 /**
- * Stores a person's choices that differ from the current ones. Ignores topics that the team doesn't have. For a contact,
- * records `contact.updated` and `contact.topics.updated`. If there is no contact, or the contact has another address by
- * now, stores opt-outs under the hash of the address.
+ * Stores a person's choices that differ from the current ones. Ignores topics that the team doesn't have. For a
+ * contact, records `contact.updated` and `contact.topics.updated`. If there is no contact, or the contact has another
+ * address by now, stores opt-outs under the hash of the address.
  */
 export async function savePreferences(db: Db, args: Saving, now: number): Promise<void> {
   const before = await getPreferences(db, args)

@@ -3,7 +3,7 @@ import type { AutomationGraph } from '../../mail/automation.ts'
 import type { Db } from '../schema.ts'
 import { methods as forms } from './forms.ts'
 
-/** Where a property is used. */
+/** An object that uses a property. */
 export interface PropertyUse {
   kind: 'template' | 'broadcast' | 'segment' | 'form' | 'automation'
   id: string
@@ -18,8 +18,8 @@ interface Asked {
 type Named = Pick<PropertyUse, 'id' | 'name'>
 
 /**
- * Lists the templates, the broadcasts that aren't sent yet, the segments, the sign-up forms and the automations that
- * use a property, at most `most` of each, newest first.
+ * Lists the templates, unsent broadcasts, segments, sign-up forms and automations that use a property, at most `most`
+ * of each, newest first.
  */
 export async function propertyUses(
   db: Db,

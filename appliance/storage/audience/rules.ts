@@ -25,7 +25,9 @@ type Condition = Expression<SqlBool>
 
 const NEVER: Condition = sql<SqlBool>`1 = 0`
 
-/** Converts rules to a condition. A deleted property, topic, segment or broadcast is treated as if no contact had it. */
+/**
+ * Converts rules to a condition. A deleted property, topic, segment or broadcast is treated as if no contact had it.
+ */
 export async function buildCondition(db: Db, teamId: string, rules: Rules, now: number): Promise<Condition> {
   const known = await knownOf(db, teamId, rules)
   return conditionIn(rules, known, now)

@@ -14,8 +14,8 @@ const DOMAINS = 1000
 export interface ReachPart {
   contacts: number
   /**
-   * Number of contacts that are neither unsubscribed nor suppressed, by provider. The name is empty if the provider isn't
-   * known yet.
+   * Number of contacts that are neither unsubscribed nor suppressed, by provider. The name is empty if the provider
+   * isn't known yet.
    */
   providers: { provider: string; contacts: number }[]
   /** Position at which the next call continues; null if all contacts were examined. */

@@ -144,8 +144,8 @@ async function saveSegmentCount(
 }
 
 /**
- * Hides a segment immediately; `sweepDeleted` removes its memberships later. Returns false if it doesn't exist. Contacts
- * are kept.
+ * Hides a segment immediately; `sweepDeleted` removes its memberships later. Returns false if it doesn't exist.
+ * Contacts are kept.
  */
 async function deleteSegment(
   db: Db,

@@ -117,7 +117,8 @@ export interface AudienceCountsTable {
   team_id: string
   noun: 'contacts' | 'created_on' | 'unsubscribed' | 'unsubscribed_on' | 'segment' | 'opt_in' | 'opt_out'
   /**
-   * The segment or topic; for `created_on` and `unsubscribed_on`, the UTC day, such as `2026-01-31`. Empty for other nouns.
+   * The segment or topic; for `created_on` and `unsubscribed_on`, the UTC day, such as `2026-01-31`. Empty for other
+   * nouns.
    */
   subject: string
   n: number

@@ -38,9 +38,9 @@ interface Row {
 }
 
 /**
- * Checks recipients against the topics of their mail, by the rules of `topicRecipients`. Returns the reason why each gets
- * nothing, in the order given; undefined if the mail is sent. For a deleted topic, only opt-outs of everything count. The
- * number of statements doesn't depend on the number of recipients.
+ * Checks recipients against the topics of their mail, by the rules of `topicRecipients`. Returns the reason why each
+ * gets nothing, in the order given; undefined if the mail is sent. For a deleted topic, only opt-outs of everything
+ * count. The number of statements doesn't depend on the number of recipients.
  */
 export function createTopicOptOutChecker(
   db: Connection,

@@ -218,9 +218,9 @@ export interface TopicRecipient {
 }
 
 /**
- * Returns whether addresses get mail about a topic. They don't after an opt-out of everything or of the topic, even if the
- * contact was deleted or erased; otherwise, the choice or the default applies. Undefined if the team doesn't have the
- * topic.
+ * Returns whether addresses get mail about a topic. They don't after an opt-out of everything or of the topic, even if
+ * the contact was deleted or erased; otherwise, the choice or the default applies. Undefined if the team doesn't have
+ * the topic.
  * @param addresses at most 150, with their domains in A-labels
  */
 async function topicRecipients(

@@ -144,7 +144,7 @@ async function createAutomation(
 
 /**
  * Changes an automation. Enabling it clears the reason of a stop.
- * @param args revision: the revision that must be the current one; undefined to skip this check
+ * @param args revision: ID of the version that must be the current one; undefined to skip this check
  */
 async function updateAutomation(
   db: Db,

@@ -5,8 +5,8 @@ import { firstIdAt } from '../../mail/ids.ts'
 import type { Db } from '../schema.ts'
 
 /**
- * Numbers of runs by status. `running` counts all running runs; the others count only the newest runs. Each is at most the
- * limit of the request.
+ * Numbers of runs by status. `running` counts all running runs; the others count only the newest runs. Each is at most
+ * the limit of the request.
  */
 export type RunCounts = Record<RunStatus, number>
 

@@ -17,7 +17,7 @@ export interface CustomEvent {
   updatedAt: number | null
 }
 
-/** Identifies an event by id or name. */
+/** Identifies an event by ID or name. */
 export type CustomEventRef = { id: string } | { name: string }
 
 const toEvent = (row: Selectable<CustomEventsTable>): CustomEvent => ({

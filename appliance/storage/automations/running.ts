@@ -215,8 +215,8 @@ async function endStep(
 }
 
 /**
- * Applies the effect of a step to its contact, ends the step and starts the next one, in one transaction. If the effect is
- * impossible, the step and the run fail. Returns false and does nothing if the step isn't open anymore.
+ * Applies the effect of a step to its contact, ends the step and starts the next one, in one transaction. If the effect
+ * is impossible, the step and the run fail. Returns false and does nothing if the step isn't open anymore.
  */
 async function advanceAutomationRun(
   db: Db,
@@ -314,8 +314,8 @@ export interface SendingStep {
 }
 
 /**
- * Part of `put`: records that the email of a step was accepted. Returns false if the step already has an email, its run has
- * ended or its contact opted out; then the email must not be stored. Uses plain SQL, like all of `put`.
+ * Part of `put`: records that the email of a step was accepted. Returns false if the step already has an email, its run
+ * has ended or its contact opted out; then the email must not be stored. Uses plain SQL, like all of `put`.
  */
 export function createStepRecorder(db: Connection): (step: SendingStep) => boolean {
   const take = db.prepare(

@@ -164,8 +164,8 @@ async function hasStoppedRuns(db: Db): Promise<boolean> {
 }
 
 /**
- * Ends running runs of stopped automations, at most `most`, and returns their number. Clears the stop of automations that
- * have no such runs. The status is a literal, because a partial index isn't used for a parameter.
+ * Ends running runs of stopped automations, at most `most`, and returns their number. Clears the stop of automations
+ * that have no such runs. The status is a literal, because a partial index isn't used for a parameter.
  */
 async function cancelStoppedRuns(db: Db, { most }: { most: number }, now: number): Promise<number> {
   const stopped = db.selectFrom('automations').select('id').where('stopped_at', 'is not', null)
@@ -210,8 +210,8 @@ async function endRuns(db: Db, ids: string[], now: number): Promise<void> {
 }
 
 /**
- * Continues a failed run at the step that failed. `stopped`: the automation was stopped after the run began, and its runs
- * are being ended.
+ * Continues a failed run at the step that failed. `stopped`: the automation was stopped after the run began, and its
+ * runs are being ended.
  */
 async function retryAutomationRun(
   db: Db,
@@ -245,7 +245,9 @@ async function retryAutomationRun(
   return 'retried'
 }
 
-/** Deletes ended runs that began before a time, and then deleted automations without runs. Returns the number of runs. */
+/**
+ * Deletes ended runs that began before a time, and then deleted automations without runs. Returns the number of runs.
+ */
 async function purgeAutomationRuns(
   db: Db,
   { before, most }: { before: number; most: number },

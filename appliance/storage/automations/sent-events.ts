@@ -12,7 +12,7 @@ export interface SentEvent {
   id: string
   teamId: string
   name: string
-  /** ID of the contact; null if the address has no contact. */
+  /** ID of the contact; null if the address had no contact. */
   contactId: string | null
   email: string
   payload: EventPayload
@@ -41,8 +41,8 @@ export const toSentEvent = (row: Selectable<SentEventsTable>): SentEvent => ({
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /**
- * Stores an event. `no_contact`: the contact doesn't exist. `too_many`: the team has already sent `most` events on this UTC
- * day. In both cases, nothing is stored.
+ * Stores an event. `no_contact`: the contact doesn't exist. `too_many`: the team has already sent `most` events on this
+ * UTC day. In both cases, nothing is stored.
  */
 async function sendCustomEvent(
   db: Db,

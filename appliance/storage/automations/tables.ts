@@ -24,7 +24,7 @@ export interface SentEventsTable {
   /** JSON: an object. */
   payload: string
   created_at: number
-  /** 1 if automations haven't handled the event yet. */
+  /** 1 if an automation may still have to handle the event. */
   pending: Generated<number>
 }
 
@@ -98,7 +98,7 @@ export interface AutomationRunStepsTable {
 
 export interface AutomationTemplatesTable {
   team_id: string
-  /** An id or alias. */
+  /** An ID or alias. */
   template: string
   automation_id: string
 }

@@ -33,8 +33,8 @@ export async function isEncrypted(path: string): Promise<boolean> {
 }
 
 /**
- * Creates the step that encrypts, and a step that decrypts its output to verify it. The latter doesn't need the identity,
- * which is kept elsewhere.
+ * Creates the step that encrypts, and a step that decrypts its output to verify it. The latter doesn't need the
+ * identity, which is kept elsewhere.
  * @throws StorageRefused if a recipient is invalid
  */
 export async function createEncryption(

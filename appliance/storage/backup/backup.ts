@@ -60,8 +60,8 @@ export interface BackupOptions {
 /**
  * Creates a backup: a consistent copy of the database, the messages in files, the server's own certificate and the
  * configuration, in one compressed archive with mode 0600. The file gets its name only when it is complete and, if
- * requested, verified. For an encrypted backup, no unencrypted files are written next to it, because it may be on another
- * disk.
+ * requested, verified. For an encrypted backup, no unencrypted files are written next to it, because it may be on
+ * another disk.
  * @throws StorageRefused with the reason; nothing is left behind
  */
 export async function createBackupArchive(options: BackupOptions, now: number): Promise<BackupResult> {

@@ -11,14 +11,14 @@ import { refuseMovedDatabase } from '../move/marker.ts'
 import { applyMigrations, shippedMigrations } from '../sqlite/migrate.ts'
 
 /**
- * Writes a snapshot of the database to `target`, which must not exist. With a write-ahead log, readers don't block writers;
- * the log only grows until the copy is complete. Deleted rows aren't copied.
+ * Writes a snapshot of the database to `target`, which must not exist. With a write-ahead log, readers don't block
+ * writers; the log only grows until the copy is complete. Deleted rows aren't copied.
  */
 export function copyDatabase(source: string, target: string): void {
   const db = openReader(source)
   try {
-    // Lets the copy return free pages to the file system, even if the original can't. Set only if necessary, because it
-    // would be a write.
+    // Lets the copy return free pages to the file system, even if the original can't. Set only if necessary, because
+    // setting it is a write.
     if (db.pragma('auto_vacuum', { simple: true }) === 0) db.pragma('auto_vacuum = incremental')
     db.prepare('vacuum into ?').run(target)
   } finally {
@@ -105,9 +105,10 @@ export function findDatabaseProblems(db: Connection): string[] {
 }
 
 /**
- * Updates the schema of a restored database and holds its queue, because deliveries may have been sent since the backup.
- * Ends its sessions and links, because they may have been revoked since the backup, for example after a theft. Records the
- * hold and the restore in its audit log.
+ * Updates the schema of a restored database and stops all mail that may have been sent since the backup: holds the
+ * queue, pauses broadcasts, disables automations, and drops pending custom events and due reports. Ends its sessions
+ * and links, because they may have been revoked since the backup, for example after a theft. Records the hold and the
+ * restore in its audit log.
  * @param asked who restores, from which file, and when the backup was made (Unix milliseconds)
  */
 export function holdRestoredQueue(
@@ -194,8 +195,8 @@ function writeEntry(db: Connection, entry: Nameless): void {
 }
 
 /**
- * Writes one entry, with or without a running daemon. Doesn't update the schema, because backups are also made before an
- * upgrade.
+ * Writes one entry, with or without a running daemon. Doesn't update the schema, because backups are also made before
+ * an upgrade.
  * @throws if the database can't be written or is older than the audit log
  */
 export function appendEntry({ dataDir, entry }: { dataDir: string; entry: Nameless }): void {
@@ -230,8 +231,8 @@ export interface BackupMetadata {
   bodies: boolean
   counts: BackupCounts
   /**
-   * The key that encrypts the secrets in the backup, and whether it is included. Null if they aren't encrypted; undefined
-   * in older backups.
+   * The key that encrypts the secrets in the backup, and whether it is included. Null if they aren't encrypted;
+   * undefined in older backups.
    */
   masterKey?: { id: string; included: boolean } | null
 }
@@ -266,7 +267,9 @@ export const MARKER_NAME = 'posthaste-backup.json'
 /** Name of the last file. Without it, a backup is incomplete. */
 export const MANIFEST_NAME = 'manifest.json'
 
-/** Name of the file with the master key, which is included if the server generated the key and it isn't kept separately. */
+/**
+ * Name of the file with the master key, which is included if the server generated the key and it isn't kept separately.
+ */
 export const KEY_NAME = 'master.key'
 
 /** Version of the layout of the archive. */

@@ -45,8 +45,8 @@ export interface RestoreOptions {
 }
 
 /**
- * Restores a backup into an empty directory: unpacks and checks it in a subfolder, holds the queue, then moves the files
- * into place, the database last. After an interruption, call it again. Until it finishes, no daemon starts on the
+ * Restores a backup into an empty directory: unpacks and checks it in a subfolder, holds the queue, then moves the
+ * files into place, the database last. After an interruption, call it again. Until it finishes, no daemon starts on the
  * directory.
  * @throws StorageRefused with the reason
  */

@@ -64,7 +64,7 @@ export interface Broadcast {
   hourlyRate: number | null
   /** When the rate allows the next email to be queued; null if it can be queued immediately. */
   nextAt: number | null
-  /** When it was published in the team's archive; null: it isn't. */
+  /** When the broadcast was published in the team's archive; null if it isn't published. */
   archivedAt: number | null
 }
 
@@ -233,10 +233,10 @@ const PACED: readonly BroadcastStatus[] = ['draft', 'scheduled', 'queued']
 export type BroadcastUpdateResult = 'done' | 'unknown' | 'wrong_status' | 'stale'
 
 /**
- * Changes a broadcast. After it has started, only the name can change, whether it is in the archive, and the rate while
- * it is being sent.
- * @param args edits: the version that the caller read; undefined: any. version: records what the draft says now;
- * undefined: no version is recorded
+ * Changes a broadcast. After it has started, only the name, its publication in the archive and, while it is being sent,
+ * the rate can change.
+ * @param args edits: number of edits when the caller read the broadcast; undefined to skip this check. version: records
+ * the draft after the change as a version; undefined to record none
  */
 async function updateBroadcast(
   db: Db,
@@ -298,7 +298,7 @@ async function noteBroadcastTest(
     .execute()
 }
 
-/** Lists at most `most` broadcasts that started after a time, newest first. */
+/** Lists at most `most` broadcasts that started at or after `since`, newest first. */
 async function startedBroadcasts(
   db: Db,
   { teamId, since, most }: { teamId: string; since: number; most: number },

@@ -38,8 +38,8 @@ export interface CandidatesArgs {
 const SCANNED = 20_000
 
 /**
- * Returns the next contacts of a segment, sorted by ID, and where to continue; `next` is null at the end. A page may have
- * few contacts or none before the end, because a call examines at most 20,000.
+ * Returns the next contacts of a segment, sorted by ID, and where to continue; `next` is null at the end. A page may
+ * have few contacts or none before the end, because a call examines at most 20,000.
  */
 async function broadcastCandidates(
   db: Db,

@@ -1,7 +1,7 @@
 /**
  * Turns the contacts of a segment into recipients of a broadcast. Each step is one transaction that also stores its
- * progress. Contacts who have opted out are skipped here; those who opt out later are skipped when they are queued or sent
- * to.
+ * progress. Contacts who have opted out are skipped here; those who opt out later are skipped when they are queued or
+ * sent to.
  */
 import { sql, type SqlBool } from 'kysely'
 import { effectiveSubscription, type Subscription } from '../../mail/audience.ts'
@@ -43,9 +43,9 @@ const CHUNK = `select contact_id from contact_segments
   where segment_id = @segment and contact_id > @cursor and added_at <= @startedAt order by contact_id limit @most`
 
 /**
- * Adds the next `most` contacts of the segment as recipients, except those in excluded segments. A contact is never added
- * twice, because rows and cursor are written in one transaction. Performance-critical: uses plain statements, prepared
- * once.
+ * Adds the next `most` contacts of the segment as recipients, except those in excluded segments. A contact is never
+ * added twice, because rows and cursor are written in one transaction. Performance-critical: uses plain statements,
+ * prepared once.
  */
 function createExpand(db: Connection): (args: { id: string; most: number }, now: number) => ExpansionResult {
   const find = db.prepare<[string], ExpansionRow>(
@@ -60,8 +60,8 @@ function createExpand(db: Connection): (args: { id: string; most: number }, now:
   const last = db.prepare<object, { cursor: string | null; n: number }>(
     `select max(contact_id) as cursor, count(*) as n from (${CHUNK}) as chunk`,
   )
-  // The domain is the text after the @. Addresses with a quoted @ are rare; their provider is determined at the first
-  // attempt.
+  // The domain is the text after the first @. Addresses with a quoted @ are rare; their provider is determined at the
+  // first attempt.
   const insert = db.prepare(
     `insert into broadcast_recipients (broadcast, contact_id, bucket, skipped)
      select @seq, contact_id, case when skipped is null then provider end, skipped from (
@@ -110,8 +110,8 @@ function withSkips(stored: string, added: readonly { skipped: SkipReason; n: num
 }
 
 /**
- * Does the same as `createExpand` for a segment with rules. Applies the rules as they were at the start to the current
- * contacts.
+ * Does the same as `createExpand` for a segment with rules. Relative times in the rules refer to the start, but
+ * contacts match by their current data.
  */
 async function expandByRules(
   db: Db,
@@ -152,7 +152,9 @@ async function expandByRules(
   return isEnd ? 'all' : 'more'
 }
 
-/** Number of contacts that a step may examine for each one that it may find, because a segment's rules may match few. */
+/**
+ * Number of contacts that a step may examine for each one that it may find, because a segment's rules may match few.
+ */
 const SCANNED = 10
 
 type Member = Awaited<ReturnType<typeof membersByRules>>[number]

@@ -20,14 +20,17 @@ export interface RecipientRow {
   opens: number
   clicks: number
   unsubscribed: boolean
-  /** Index of the variant that it got in an A/B test, or after it; null: no test, or nothing yet. */
+  /**
+   * Index of the variant that was sent, in an A/B test or after it; null if there was no test, or nothing was sent yet.
+   */
   variant: number | null
   /** The type of bounce; null if the email didn't bounce. */
   bounceType: 'Permanent' | 'Transient' | 'Undetermined' | null
 }
 
 /**
- * Lists the next `most` recipients, sorted by the IDs of their contacts, which is the order in which contacts were created.
+ * Lists the next `most` recipients, sorted by the IDs of their contacts, which is the order in which contacts were
+ * created.
  */
 async function broadcastRecipientRows(
   db: Db,

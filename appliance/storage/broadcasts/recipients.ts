@@ -16,7 +16,7 @@ export interface WaitingRecipient {
   provider: string
   /** Whether the recipient is stored under another provider. */
   moved: boolean
-  /** Index of its variant in an A/B test; null: it has none. */
+  /** Index of the recipient's variant in an A/B test; null if there is none. */
   variant: number | null
   /** The contact; null if it was deleted. */
   contact: {
@@ -29,8 +29,9 @@ export interface WaitingRecipient {
 }
 
 /**
- * Lists waiting recipients, taking turns between providers.
- * @param args closed: providers that accept no more now; most: limit for each provider; tested: only those of an A/B test
+ * Lists waiting recipients, at most `most` for each provider.
+ * @param args closed: providers that can't accept more at present; tested: whether to list only recipients in an A/B
+ * test
  */
 async function waitingRecipients(
   db: Db,
@@ -127,7 +128,7 @@ async function broadcastLoad(db: Db, { id }: { id: string }): Promise<Record<str
   return load
 }
 
-/** The cause stored for the remaining recipients of a canceled broadcast. */
+/** The cause stored for the remaining deliveries of a canceled broadcast. */
 const CANCELED = {
   phase: 'queue',
   host: null,
@@ -217,8 +218,8 @@ async function endQueued(db: Db, { id, most }: { id: string; most: number }, now
 }
 
 /**
- * Queues the next `most` emails that were parked while their broadcast, or its part for their provider, was paused. Their
- * retry period starts again. Returns false if nothing is left to release.
+ * Queues the next `most` emails that were parked while their broadcast, or its part for their provider, was paused.
+ * Their retry period starts again. Returns false if nothing is left to release.
  */
 async function releaseParked(
   db: Db,

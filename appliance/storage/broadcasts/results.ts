@@ -22,8 +22,8 @@ async function countBroadcast(db: Db, { id }: { id: string }): Promise<Broadcast
 }
 
 /**
- * Lists the last `most` emails that were first attempted after a time, newest first. Reads at most that many for each last
- * event. Otherwise, it would first read all queued emails, which are the newest.
+ * Lists the last `most` emails that were first attempted after a time, newest first. Reads at most that many for each
+ * last event. Otherwise, it would first read all queued emails, which are the newest.
  */
 async function recentEmails(
   db: Db,
@@ -111,17 +111,17 @@ export type RecipientType =
 
 /** A recipient of a broadcast. */
 export interface BroadcastRecipient {
-  /** Id of the email. */
+  /** ID of the email. */
   id: string
-  /** ID of the contact; null if the address has none. */
+  /** ID of the contact; null if it was deleted. */
   contactId: string | null
   email: string
   opens: number
-  /** Index of the variant that it got in an A/B test, or after it; null: no test. */
+  /** Index of the variant that was sent, in an A/B test or after it; null if there was no test. */
   variant: number | null
-  /** Number of clicks on each link, for recipients who clicked. */
+  /** Number of clicks on each link; empty unless recipients who clicked were requested. */
   links: { url: string; clicks: number }[]
-  /** For recipients that bounced. */
+  /** The type of bounce; null unless recipients whose email bounced were requested. */
   bounceType: 'Permanent' | 'Transient' | 'Undetermined' | null
 }
 
@@ -130,7 +130,7 @@ export interface RecipientsArgs extends PageArgs {
   type: RecipientType
   /** Selects recipients whose address contains this text. */
   email?: string | undefined
-  /** For recipients that bounced. */
+  /** Selects recipients whose email bounced with this type. */
   bounceType?: 'Permanent' | 'Transient' | 'Undetermined' | undefined
 }
 
@@ -305,7 +305,7 @@ async function broadcastReach(db: Db, { id }: { id: string }): Promise<Broadcast
   }
 }
 
-/** Records that someone unsubscribed by the link in an email. Does nothing if the email isn't part of a broadcast. */
+/** Records that someone unsubscribed with the link in an email. Does nothing if the email isn't part of a broadcast. */
 export async function recordUnsubscribe(db: Db, emailId: string): Promise<void> {
   const email = await db
     .selectFrom('emails as e')

@@ -35,7 +35,7 @@ interface StoredRevision {
 }
 
 /**
- * Starts a draft or a scheduled broadcast: freezes its content, and its contacts become recipients from now on.
+ * Starts a draft or a scheduled broadcast: freezes its content, and lets contacts become recipients from now on.
  * `stale`: the draft changed after the revision was made.
  * @param args variants: the other revisions of an A/B test
  */
@@ -78,8 +78,8 @@ async function startBroadcast(
 }
 
 /**
- * Cancels a broadcast. A scheduled one becomes a draft again; one that is being sent stops permanently. Returns which of
- * these happened.
+ * Cancels a broadcast. A scheduled one becomes a draft again; one that is being sent stops permanently. Returns which
+ * of these happened.
  */
 async function cancelBroadcast(
   db: Db,
@@ -99,8 +99,8 @@ async function cancelBroadcast(
 }
 
 /**
- * Pauses a broadcast that is being sent or scheduled, until someone resumes it. A broadcast that is already paused keeps
- * its reason.
+ * Pauses a broadcast that is being sent or scheduled, until someone resumes it. A broadcast that is already paused
+ * keeps its reason.
  */
 async function pauseBroadcast(
   db: Db,
@@ -159,8 +159,8 @@ async function holdProviders(
 }
 
 /**
- * Resumes a broadcast for a provider. Call `releaseParked` to queue its parked mail again. `wrong_status`: it isn't paused
- * for this provider.
+ * Resumes a broadcast for a provider. Call `releaseParked` to queue its parked mail again. `wrong_status`: it isn't
+ * paused for this provider.
  */
 async function resumeProvider(
   db: Db,
@@ -185,7 +185,8 @@ async function saveHolds(db: Db, id: string, holds: ProviderHolds, now: number):
 }
 
 /**
- * Records that a started broadcast has ended, or that a broadcast couldn't start. Does nothing if its state has changed.
+ * Records that a started broadcast has ended, or that a broadcast couldn't start. Does nothing if its state has
+ * changed.
  */
 async function endBroadcast(
   db: Db,

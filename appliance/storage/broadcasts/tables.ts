@@ -14,7 +14,7 @@ export interface BroadcastsTable {
   topic_id: string | null
   /** JSON: BroadcastContent. */
   content: string
-  /** JSON: EmailDocument; null: the HTML was written as code. */
+  /** JSON: EmailDocument; null if the HTML was written as code. */
   document: string | null
   template_id: string | null
   edits: Generated<number>
@@ -65,7 +65,7 @@ export interface BroadcastVersionsTable {
   subject: string
   /** JSON: BroadcastContent. */
   content: string
-  /** JSON: EmailDocument; null: the HTML was written as code. */
+  /** JSON: EmailDocument; null if the HTML was written as code. */
   document: string | null
   author: string
   created_at: number

@@ -1,10 +1,10 @@
 /** Errors of the engine: their messages for the operator, and how they are sent between threads. */
 
 /**
- * Why a call failed, for callers that don't depend on the engine. full: the disk or a quota on it is full · transient: a
- * problem with the disk, its permissions or too many open files, which may pass · ambiguous: the commit itself failed, and
- * it is unknown whether it took effect; a caller that repeats the call must handle both cases · damaged: the database is
- * corrupt
+ * Why a call failed, for callers that don't depend on the engine. full: the disk or a quota on it is full · transient:
+ * a problem with the disk, its permissions or too many open files, which may pass · ambiguous: the commit itself
+ * failed, and it is unknown whether it took effect; a caller that repeats the call must handle both cases · damaged:
+ * the database is corrupt
  */
 export type FailureKind = 'full' | 'transient' | 'ambiguous' | 'damaged'
 
@@ -95,8 +95,8 @@ function kindOf({ code, ambiguous }: Failure): FailureKind | null {
 
 /**
  * Converts an error to data, with advice for some SQLite codes.
- * @param committing whether the error came from the commit; then the state on disk is unknown, unless SQLite refused the
- * commit because of a constraint
+ * @param committing whether the error came from the commit; then the state on disk is unknown, unless SQLite refused
+ * the commit because of a constraint
  */
 export function toFailure(error: unknown, committing = false): Failure {
   if (!(error instanceof Error))

@@ -25,11 +25,11 @@ export interface Batch {
 
 /**
  * Creates the function that runs many calls in one commit, with one wait for the disk. If a call fails, only its own
- * changes are undone: the whole batch runs again, each call with a savepoint. Savepoints from the start would copy
- * every page that a call changes, 14 microseconds per email, and calls hardly ever fail. So a method may run twice, and
- * may keep state only in the database or in gathered numbers; a lease that counts its turns twice does no harm. If
- * BEGIN or COMMIT fails, or SQLite ends the transaction by itself (full disk, I/O error), the whole batch fails. If a
- * failed ROLLBACK leaves the transaction open, it is thrown, and the thread must die.
+ * changes are undone: the whole batch runs again, each call with a savepoint. Using savepoints from the start would
+ * copy every page that a call changes, 14 microseconds per email, and calls rarely fail. Therefore, a method may run
+ * twice, and may keep state only in the database or in pending counters; a lease that counts its turns twice does no
+ * harm. If BEGIN or COMMIT fails, or SQLite ends the transaction by itself (full disk, I/O error), the whole batch
+ * fails. If ROLLBACK fails and leaves the transaction open, the error is thrown, and the thread must end.
  */
 export function createGroupCommit(
   db: Connection,
@@ -99,7 +99,7 @@ function endTransaction(db: Connection, rollback: Statement<unknown[], unknown>)
   try {
     rollback.run()
   } catch (error) {
-    // The connection to the server was lost meanwhile, and the transaction with it.
+    // If the transaction isn't open, the connection to the server was lost, and the transaction with it.
     if (db.inTransaction) throw error
   }
 }

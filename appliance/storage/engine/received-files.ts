@@ -1,5 +1,6 @@
 /**
- * Received email whose messages are in files. The storage methods handle only rows; this module combines rows and files.
+ * Received email whose messages are in files. The storage methods handle only rows; this module combines rows and
+ * files.
  */
 import { setImmediate } from 'node:timers/promises'
 import { createEraser, type Eraser } from '../../mail/erasure.ts'
@@ -108,7 +109,8 @@ function nothingThere(error: unknown): Uint8Array {
 const SLICE = 128 * 1024
 
 /**
- * Whether the text contains the address. Searches several whole lines at a time, because an address never spans two lines.
+ * Whether the text contains the address. Searches several whole lines at a time, because an address never spans two
+ * lines.
  */
 async function names(bytes: Uint8Array, eraser: Eraser): Promise<boolean> {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

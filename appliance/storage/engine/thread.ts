@@ -11,8 +11,9 @@ interface Pending {
 }
 
 /**
- * Maximum number of messages posted at a time: the one that the thread works on, and another, so that the thread never has
- * to wait. Calls that arrive meanwhile are sent together, so that threads wake up less often and more calls share a commit.
+ * Maximum number of messages posted at a time: the one that the thread works on, and another, so that the thread never
+ * has to wait. Calls that arrive meanwhile are sent together, so that threads wake up less often and more calls share a
+ * commit.
  */
 const MOST_POSTED = 2
 
@@ -39,7 +40,7 @@ export class Thread {
   commits = 0
   /** Number of calls answered by the thread. */
   calls = 0
-  /** The storage methods that it runs. */
+  /** The storage methods that the thread runs. */
   methods: readonly MethodRef[] = []
   readonly #worker: Worker
   readonly #onLost: (error: StorageLost) => void
@@ -81,8 +82,8 @@ export class Thread {
   }
 
   /**
-   * Calls a method, after replacing U+0000 in texts with U+FFFD. Resolves with its result. Rejects with `StorageFailure` or
-   * `StorageLost`.
+   * Calls a method, after replacing U+0000 in texts with U+FFFD. Resolves with its result. Rejects with
+   * `StorageFailure` or `StorageLost`.
    */
   call<T>(method: string, args: unknown, now: number, transfer: Transferable[] = []): Promise<T> {
     if (this.#lost) return Promise.reject(this.#lost)
@@ -119,8 +120,8 @@ export class Thread {
     try {
       this.#post(unsent)
     } catch {
-      // The arguments of one call can't be cloned, so nothing was sent. Send the calls one by one, so that only that call
-      // fails.
+      // The arguments of one call can't be cloned, so nothing was sent. Send the calls one by one, so that only that
+      // call fails.
       for (const one of unsent) this.#sendAlone(one)
     }
   }
@@ -196,10 +197,10 @@ export interface MethodRef {
   name: string
 }
 
-/** The program of a storage thread: executes at most `most` calls at a time, and closes the storage. */
+/** The service of a storage thread: executes at most `most` calls at a time, and closes the storage. */
 export interface ThreadService {
   most: number
-  /** The storage methods that it runs. */
+  /** The storage methods that it executes. */
   methods: MethodRef[]
   execute(calls: Call[]): Promise<Batch>
   close(): void
@@ -258,8 +259,8 @@ export function runThread(open: () => ThreadService): void {
 }
 
 /**
- * Returns the byte arrays that own their whole buffer, which are moved to the other thread. Views of a larger buffer are
- * copied.
+ * Returns the byte arrays that own their whole buffer, which are moved to the other thread. Views of a larger buffer
+ * are copied.
  */
 function transferable(outcome: CallResult): Transferable[] {
   if (!('value' in outcome) || !(outcome.value instanceof Uint8Array)) return []

@@ -12,8 +12,8 @@ export const findContactByAddress = (
 ): Promise<Contact | undefined> => getContact(db, { teamId, ref: { email: address } })
 
 /**
- * Removes the contact and pending sign-ups through forms. Keeps the contact's opt-outs and consent log under the hash, the
- * log without IP addresses and similar data. Records the deletion for webhooks with only the contact's ID.
+ * Removes the contact and pending sign-ups through forms. Keeps the contact's opt-outs and consent log under the hash,
+ * the log without IP addresses and similar data. Records the deletion for webhooks with only the contact's ID.
  */
 export async function contactsPhase(
   db: Db,

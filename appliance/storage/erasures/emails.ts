@@ -9,20 +9,22 @@ import type { PhaseResult, ErasureContext } from './scan.ts'
 /** Number of queued deliveries examined in one step. Dropping one takes about five statements. */
 const DELIVERIES = 200
 
-/** Number of emails examined in one step, and number of their recipients. */
+/** Maximum number of emails examined in one step, and of their recipients. */
 const EMAILS = 100
 
 const RECIPIENTS = 2000
 
 /**
- * Limits on the emails of one step: number of rows of recipients, events and attempts, and bytes of messages and
- * transcripts. At least one email is examined.
+ * Limits on the emails of one step: number of rows of recipients, events and attempts, and bytes of messages. At least
+ * one email is examined.
  */
 const BELONGINGS = 300
 
 const MOST_BYTES = 2_000_000
 
-/** Matches recipients with the address. SQLite's `lower` handles only ASCII, so the address is also compared as written. */
+/**
+ * Matches recipients with the address. SQLite's `lower` handles only ASCII, so the address is also compared as written.
+ */
 const isAddress = (column: string, { address }: ErasureContext) =>
   sql<boolean>`(${sql.ref(column)} in (${address}, ${address.toLowerCase()}) or lower(${sql.ref(column)}) = ${address.toLowerCase()})`
 
@@ -135,7 +137,7 @@ async function affordable(db: Db, named: EmailRow[], recipients: Map<string, num
   return upTo(rows, MOST_BYTES, ({ size }) => size)
 }
 
-/** Returns the ids of the address's recipient rows, by email. */
+/** Returns the IDs of the address's recipient rows, by email. */
 async function recipientsOf(
   db: Db,
   scan: ErasureContext,
@@ -296,8 +298,8 @@ interface Opened {
 }
 
 /**
- * Removes the data about who opened or clicked. For an email to several recipients, this can't be attributed to one person,
- * so the data is removed for all of them.
+ * Removes the data about who opened or clicked. For an email to several recipients, this can't be attributed to one
+ * person, so the data is removed for all of them.
  */
 function withoutReader(data: object): object {
   const { open, click, ...rest } = data as Opened

@@ -1,6 +1,6 @@
 /**
- * Erases one person's data by address, in steps that never block the writer for long. The stored erasure also serves as the
- * receipt.
+ * Erases one person's data by address, in steps that never block the writer for long. The stored erasure also serves as
+ * the receipt.
  */
 import type { Selectable } from 'kysely'
 import { type Actor, toActorFields, type ActorKind } from '../../mail/audit.ts'
@@ -98,7 +98,9 @@ const toErasure = (row: Selectable<ErasuresTable>): Erasure => ({
   counts: countsOf(row),
 })
 
-/** Stores an erasure, and its start in the audit log. If an erasure of the same address is running, returns that one. */
+/**
+ * Stores an erasure, and its start in the audit log. If an erasure of the same address is running, returns that one.
+ */
 async function beginErasure(
   db: Db,
   { id, teamId, address, actor }: { id: string; teamId: string; address: string; actor: Actor },
@@ -145,8 +147,8 @@ async function beginErasure(
 }
 
 /**
- * The result of a step, and the files to delete. They include the files of the previous step, because a crash may have left
- * these.
+ * The result of a step, and the files to delete. They include the files of the previous step, because a crash may have
+ * left these.
  */
 export interface ErasureStepResult {
   erasure: Erasure
@@ -154,8 +156,8 @@ export interface ErasureStepResult {
 }
 
 /**
- * Runs one step. `finishedAt` is set after the last step. Returns undefined if there is no such erasure. The position is in
- * the row, so that another process can continue.
+ * Runs one step. `finishedAt` is set after the last step. Returns undefined if there is no such erasure. The position
+ * is in the row, so that another process can continue.
  */
 async function eraseStep(
   db: Db,
@@ -187,7 +189,7 @@ async function eraseStep(
   return { erasure, files: [...(JSON.parse(row.files) as string[]), ...files] }
 }
 
-/** Counts, in one step, what an erasure would change. Changes nothing. */
+/** Counts what one step of an erasure would change. Changes nothing. */
 async function surveyErasure(
   db: Db,
   { teamId, address, from, searched }: ErasurePreviewArgs & { searched?: FileSearchResults },
@@ -203,7 +205,9 @@ async function surveyErasure(
   }
 }
 
-/** The files of received email that the next step covers, and the address to search for; undefined if there are none. */
+/**
+ * The files of received email that the next step covers, and the address to search for; undefined if there are none.
+ */
 export type FilesToSearch = { address: string; ids: string[] } | undefined
 
 /** Returns the files to search for a running erasure or for a preview. */
@@ -247,7 +251,7 @@ async function listErasures(db: Db, args: PageArgs): Promise<Page<Erasure>> {
   return readPage(erasures, args, toErasure)
 }
 
-/** Lists the ids of unfinished erasures of all teams, oldest first. */
+/** Lists the IDs of unfinished erasures of all teams, oldest first. */
 async function unfinishedErasures(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('erasures')

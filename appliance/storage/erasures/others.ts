@@ -1,5 +1,6 @@
 /**
- * Erases an address from everything except emails: requests, webhooks, receipts, the suppression list and received mail.
+ * Erases an address from everything except emails: requests, webhooks, receipts, the suppression list and received
+ * mail.
  */
 import { sql } from 'kysely'
 import { createErasedSuppressionKey } from '../../mail/erasure.ts'
@@ -41,7 +42,7 @@ export async function requestsPhase(db: Db, scan: ErasureContext, after: string)
     .orderBy('id')
     .limit(REQUESTS)
     .execute()
-  // Requests about the contact may contain personal data other than the address.
+  // Requests about the contact may contain personal data even if they don't contain the address.
   const contact = await findContactByAddress(db, scan)
   const about = (endpoint: string): boolean => contact !== undefined && endpoint.includes(contact.id)
   const found = rows.filter(
@@ -68,7 +69,7 @@ export async function requestsPhase(db: Db, scan: ErasureContext, after: string)
 
 const isOfContacts = (endpoint: string): boolean => /\/contacts(\/|$)/.test(endpoint)
 
-/** Removes the address, names, the subject, and data about who opened or clicked from a payload. */
+/** Removes from a payload the address, names, the subject, and data about who opened or clicked. */
 function hidePayload({ eraser }: ErasureContext, payload: string): string {
   const told = eraser.hideIn(JSON.parse(payload) as { data?: Record<string, unknown> })
   const { data } = told

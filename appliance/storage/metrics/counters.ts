@@ -16,8 +16,8 @@ export interface MetricsQuery {
    */
   together?: boolean
   /**
-   * For `sumMetrics`: length of the sums to read (`SUM_LENGTHS` of storage/counters.ts); undefined for quarter hours. The ranges
-   * must consist of whole sums and end before the time that `metricsSummed` returns. Can't be used with a combination of
+   * For `sumMetrics`: length of the sums to read (see `SUM_LENGTHS`); undefined for quarter hours. The ranges must
+   * consist of whole sums and end before the time that `metricsSummed` returns. Can't be used with a combination of
    * domains and providers.
    */
   length?: number | undefined
@@ -70,13 +70,13 @@ export function startOfSum(length: number, at: number): number {
 /** Event types whose first occurrence per email is also counted as `unique_…`. */
 const UNIQUE = new Set(['email.opened', 'email.clicked'])
 
-/** Whether the first event of this type for an email is counted in addition. */
+/** Whether an event is also counted as `unique_…` if it is the first of its type for its email. */
 export const isCountedUniquely = (type: string, data: EventData): boolean =>
   UNIQUE.has(type) && data.robot !== true
 
 /**
- * Returns the counters that an event increments. A bounce is counted under its SMTP reply class, and under its category if
- * known. Opens and clicks by bots have separate counters.
+ * Returns the counters that an event increments. A bounce is counted under its SMTP reply class, and under its category
+ * if known. Opens and clicks by bots have separate counters.
  * @param first whether the event is the first of its type for its email; used only if `isCountedUniquely` returns true
  */
 export function listCounters(type: string, data: EventData, first: boolean): string[] {

@@ -18,7 +18,7 @@ export interface MetricsSum {
   /** Start of the range. */
   start: number
   domainId: string
-  /** Name of the counter, such as `delivered` or `bounced_permanent` (storage/counters.ts). */
+  /** Name of the counter, such as `delivered` or `bounced_permanent` (metrics/counters.ts). */
   counter: string
   n: number
 }
@@ -145,9 +145,9 @@ async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
 }
 
 /**
- * Sums roll-ups by domain, mailbox provider or tag. Pass at most a day of quarter hours per call (see `breakDownInChunks`).
- * With a `length`, the only filter allowed is by the breakdown's own dimension; a breakdown by tag allows one filter. Tags
- * have only daily sums, which `addTagCounts` adds.
+ * Sums roll-ups by domain, mailbox provider or tag. Pass at most a day of quarter hours per call (see
+ * `breakDownInChunks`). With a `length`, the only filter allowed is by the breakdown's own dimension; a breakdown by
+ * tag allows one filter. Tags have only daily sums, and only those that `addTagCounts` has added.
  */
 async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
   const { length } = query

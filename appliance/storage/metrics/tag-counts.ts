@@ -18,8 +18,8 @@ export interface TagCount {
 }
 
 /**
- * Maximum number of names that are counted separately on a UTC day, and of values per name. The first ones are counted; all
- * others are counted together.
+ * Maximum number of names that are counted separately on a UTC day, and of values per name. The first ones are counted
+ * separately, all others together.
  */
 export const MAX_TAGS_PER_DAY = { names: 20, values: 100 } as const
 
@@ -73,7 +73,7 @@ const tagsOf = (tags: readonly Tag[]): string[] => [
   ...new Set(tags.map(({ name, value }) => `${name}:${value}`)),
 ]
 
-/** Returns how many of the first events together add at most `most` numbers, but at least one event. */
+/** Returns how many events, counted from the first, add at most `most` numbers in total; at least one. */
 export function countAffordableEvents(events: readonly TaggedEvent[], most: number): number {
   let numbers = 0
   const end = events.findIndex(({ tags, counted }, i) => {

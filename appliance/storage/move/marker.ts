@@ -1,4 +1,4 @@
-/** The file that marks a data directory whose mail was moved to PostgreSQL, or is being moved. */
+/** The files that mark a data directory whose mail was moved to PostgreSQL, or is being moved in either direction. */
 import { existsSync, readFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const MARKER = 'moved.json'
 /** Marks a directory whose SQLite database is being filled from PostgreSQL. */
 const ARRIVING = 'arriving.json'
 
-/** A move to PostgreSQL. Times are Unix milliseconds. */
+/** A move from one engine to the other. Times are Unix milliseconds. */
 export interface Move {
   id: string
   /** Host and name of the target database; the data directory on the way back to SQLite. */
@@ -35,7 +35,9 @@ export interface MoveResult {
   moveId: string
   /** Whether an earlier call had begun the move. */
   resumed: boolean
-  /** SHA-256 of all rows in hex, which is the same on both engines; null in a preview. */
+  /**
+   * SHA-256 of all rows in hex, which is the same on both engines; null in a preview, or if the move had already ended.
+   */
   tables: { name: string; rows: number; sha256: string | null }[]
   /** Number of deliveries put on hold, and of broadcasts paused. */
   held: { deliveries: number; broadcasts: number }

@@ -3,20 +3,20 @@ import type { Move } from './marker.ts'
 import type { Batch, Row, Value } from './rows.ts'
 import type { TableToMove } from './tables.ts'
 
-/** State of the database to fill. `move`: an unfinished move. */
+/** State of the database to fill. `move`: it has an unfinished move. */
 export type TargetState =
   { kind: 'new' | 'empty' } | { kind: 'used'; table: string } | { kind: 'move'; id: string }
 
 /** The database that is moved. Nothing else writes to it meanwhile. */
 export interface Source {
   readonly tables: readonly TableToMove[]
-  /** Number of texts read in which U+0000 was replaced. */
+  /** Number of texts read so far in which U+0000 was replaced. */
   replaced: number
-  /** Counts the rows that a table will have. */
+  /** Counts the rows that a table will have after the move. */
   count(table: TableToMove, move: Move): number
   /** Counts the deliveries and broadcasts that the move puts on hold. */
   countHeld(): { deliveries: number; broadcasts: number }
-  /** Returns the highest number that each table with numbered rows has assigned, including to deleted rows. */
+  /** Returns the highest number that each table with numbered rows has assigned, including numbers of deleted rows. */
   sequences(): { table: string; last: number }[]
   /**
    * Reads a table in the order of its key.
@@ -30,19 +30,19 @@ export interface Source {
 export interface Target {
   /** Reads the state of the database without changing it. @throws StorageRefused if it belongs to another program */
   state(): TargetState
-  /** Reports whether a move has ended here: its audit entry is part of the last step. */
+  /** Whether a move has ended here. Its audit entry is added by the last step. */
   hasEnded(move: Move): boolean
   /** Creates the schema, and disables triggers, because the moved rows are already complete. */
   begin(tables: readonly TableToMove[], move: Move): void
-  /** Returns how much of a table has arrived. */
+  /** Returns how much of a table has been stored. */
   progress(table: TableToMove): { rows: number; after: Row | undefined }
   /** Stores a batch and the progress in one transaction. */
   store(table: TableToMove, batch: Batch): void
-  /** Reads the rows of a range of keys, both ends included. `most` bounds them. */
+  /** Reads the rows of a range of keys, including both ends, at most `most`. */
   range(table: TableToMove, batch: Batch, most: number): Row[]
   count(table: TableToMove): number
   /**
-   * Ends the move: row numbers continue after the last one, triggers are enabled again, and `log` is added to the audit
+   * Ends the move: lets row numbers continue after the last one, enables triggers again, and adds `log` to the audit
    * log.
    */
   end(
@@ -53,14 +53,14 @@ export interface Target {
   close(): void
 }
 
-/** Tables that have rows in a new database: of the schema, and of a command that opened it. */
+/** Tables that have rows in a new database: from the schema, or from a command that opened it. */
 export const SEEDED = ['migrations', 'secrets', 'nodes', 'cursors', 'master_key', 'duties']
 
-/** Rows read at once, and bytes per batch. A single row may be larger: a message. */
+/** Number of rows to read at once, and maximum bytes per batch. A single row with a message may be larger. */
 export const PAGE = 500
 const BATCH_BYTES = 4 * 1024 * 1024
 
-/** Cuts rows into batches of bounded size. */
+/** Splits rows into batches of limited size. */
 export function* cut(table: TableToMove, page: Iterable<Row>, sizeOf: (row: Row) => number): Iterable<Batch> {
   let rows: Row[] = []
   let size = 0

@@ -7,7 +7,7 @@ export interface TableToMove {
   columns: readonly string[]
   /** The columns of the primary key, by which rows are read and compared. */
   key: readonly string[]
-  /** Query that selects all columns, from one or several tables. `@move` is the id of the move, `@at` its start. */
+  /** Query that selects all columns, from one or several tables. `@move` is the ID of the move, `@at` its start. */
   select: string
   /** Name of the column with the message, which is null in rows whose message is in a file. */
   fileColumn: string | undefined

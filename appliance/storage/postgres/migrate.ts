@@ -20,9 +20,9 @@ interface Step {
 const SHIPPED = join(import.meta.dirname, '../migrations/postgres')
 
 /**
- * First line of a migration that only expands the schema, such as `-- Works with schema 3.`: new tables, and new columns
- * with a default. Nodes with a version from that schema on may run meanwhile, and be started afterwards. Other
- * migrations need this version on all nodes. They remove what the version before doesn't use any more.
+ * First line of a migration that only expands the schema, such as `-- Works with schema 3.`: new tables, and new
+ * columns with a default. Nodes with a version from that schema on may run meanwhile, and be started afterwards. Other
+ * migrations need this version on all nodes. They remove what the version before doesn't use anymore.
  */
 const WORKS_WITH = /^-- Works with schema (\d+)\.$/m
 
@@ -110,7 +110,7 @@ export async function awaitMigration(db: Db): Promise<void> {
 }
 
 /**
- * Refuses a program that the schema doesn't work with any more.
+ * Refuses a program that the schema doesn't work with anymore.
  * @param schema the newest one that the program knows
  * @throws StorageRefused
  */

@@ -51,7 +51,7 @@ runThread(() => {
     ...hot.map(({ name, run }) => [name, OWN.get(name) ?? run(db)] as const),
     ...[...writes, ...listMethods<Write>('innerWrites')].map(({ name, run }) => {
       const method: Method = (args, now) => {
-        // Write the counts gathered by hot methods first, because other methods may read them.
+        // Write the counts gathered by performance-critical methods first, because other methods may read them.
         gathering.write()
         return run(kysely, args, now)
       }

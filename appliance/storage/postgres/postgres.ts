@@ -18,7 +18,7 @@ export { newestPostgresSchema } from './migrate.ts'
 export type { PostgresTarget } from './client.ts'
 
 export interface PostgresOptions extends PostgresTarget {
-  /** Which other processes may use the database. If it is used by one that may not, it is refused. */
+  /** Which other processes may use the database at the same time. Refuses it if others than these use it. */
   lock?: DatabaseLock
   /**
    * The data directory, for crash points, which work only in a directory that crashtest created. By default, none is armed.
@@ -87,9 +87,9 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
 }
 
 /**
- * Lets the heartbeat have a connection of its own. It must not wait for writes: on a busy server, this node would be
- * fenced, and others would send its mail again, which makes the server busier. Not serializable, because heartbeats of
- * several nodes would conflict.
+ * Adds a separate connection for the heartbeat, which must not wait for writes: on a busy server, this node would be
+ * fenced, and others would send its mail again, which makes the server busier. Its transactions aren't serializable,
+ * because heartbeats of several nodes would conflict.
  *
  * A node of an older version neither joins nor stays when the schema has become too new for it.
  */

@@ -16,7 +16,7 @@ export interface ServerState {
   readOnly: string
 }
 
-/** The oldest supported version. */
+/** The oldest supported version. Older versions aren't tested. */
 const OLDEST = 15
 
 /** Collations that sort text by bytes or code points, which key ranges need. */

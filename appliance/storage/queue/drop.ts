@@ -87,8 +87,8 @@ const ERASED: Ending = {
 
 /**
  * Drops deliveries to a recipient who is being erased. Records the event under the pseudonym and creates no reports,
- * because they would contain the address. The rows keep the address until their email is erased, which is found by it.
- * Returns the number of queued deliveries.
+ * because they would contain the address. The rows keep the address until their email is erased, because the email is
+ * found by it. Returns the number of queued deliveries.
  */
 export async function dropErasedDeliveries(
   db: Db,

@@ -18,7 +18,7 @@ export interface QueueFilter {
   teamId?: string | undefined
   deliveryIds?: readonly string[] | undefined
   emailId?: string | undefined
-  /** Id of the email's broadcast. */
+  /** ID of the email's broadcast. */
   broadcastId?: string | undefined
   /** Recipient domain. */
   domain?: string | undefined
@@ -167,7 +167,7 @@ export interface StepArgs {
 export interface Step {
   /** Number of changed deliveries. */
   count: number
-  /** ID at which the next step begins; null if there are no more steps. */
+  /** ID after which the next step begins; null if there are no more steps. */
   next: string | null
 }
 
@@ -178,7 +178,7 @@ const LIMIT = 2000
 export interface IdRange {
   after: string
   last: string
-  /** Where the next step begins; null when this one is the last. */
+  /** ID after which the next step begins; null if this step is the last. */
   next: string | null
 }
 
@@ -209,7 +209,7 @@ export const isInRange = (where: ConditionBuilder, { after, last }: IdRange): Ex
 export interface MatchingRange {
   /** Returns the condition on `deliveries`. */
   where: (where: ConditionBuilder) => Expression<SqlBool>
-  /** Where the next step begins; null when this one is the last. */
+  /** ID after which the next step begins; null if this step is the last. */
   next: string | null
 }
 

@@ -31,7 +31,7 @@ export interface DeliveryGroup {
   nextAt: number | null
   /** ID of the oldest delivery, preferably one that was attempted and is waiting. */
   sampleId: string
-  /** Index of the highest reached age in `AGE_BANDS`. */
+  /** Index in `AGE_BANDS` of the first age that the deliveries haven't reached; its length if they reached all. */
   band: number
   count: number
   oldestAt: number
@@ -43,7 +43,9 @@ export interface DeliveryGroup {
 /** The deliveries to change, and the audit entry that records the change. */
 export type QueueChangeArgs = QueueFilter & StepArgs & { by?: string | undefined }
 
-/** Number of rows to examine one by one. If all of them are closed, the queues are searched instead. */
+/**
+ * Number of rows to examine one by one. If all of them belong to closed destinations, the queues are searched instead.
+ */
 export const HEAD_ROWS = 200
 
 /**

@@ -22,11 +22,14 @@ export interface LeaseArgs {
   limit: number
   /** Number of messages that each destination (`formatDestination`) can accept now; 0 if it is closed. */
   room: Record<string, number>
-  /** Number of messages for all destinations that aren't in `room`. */
+  /** The same number for each destination that isn't in `room`. */
   roomElse: number
   /** The pools to lease from; undefined for all. */
   pools?: PoolFilter | undefined
-  /** Maximum number of recipients per message, by default `MAX_RECIPIENTS_PER_MESSAGE`. Further recipients become another message. */
+  /**
+   * Maximum number of recipients per message, by default `MAX_RECIPIENTS_PER_MESSAGE`. Further recipients become
+   * another message.
+   */
   recipients?: number | undefined
   /** When the lease ends if the owner crashes (Unix milliseconds). */
   leaseUntil: number
@@ -262,7 +265,7 @@ class Choice {
 
   /**
    * Returns the queue of a destination whose turn it is; undefined if there is none.
-   * @param preload reads the next queues
+   * @param readAhead reads the next queues
    */
   #nominee(destination: Open, readAhead: () => void): DueQueue | undefined {
     while (destination.lines.length > 0) {

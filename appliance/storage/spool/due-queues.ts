@@ -22,7 +22,7 @@ export interface DueQueue extends WaitingQueue {
   rows: Candidate[]
   /** Whether `rows` have been read. */
   read: boolean
-  /** Whether the spool may have more than `rows`. */
+  /** Whether the spool may have more rows than `rows`. */
   more: boolean
   /** Whether other queues of the destination and stream were left out. */
   partial: boolean
@@ -38,7 +38,7 @@ export interface StreamHead {
 export interface Siblings {
   /** Row numbers, ordered by delivery ID. */
   rows: number[]
-  /** Whether the spool may have more than `rows`. */
+  /** Whether the spool may have more rows than `rows`. */
   more: boolean
 }
 
@@ -190,8 +190,8 @@ export class DueQueueReader {
   }
 
   /**
-   * Finds due recipients of the same emails in the same domains and queues, with a limit for each. Returns each group by
-   * all of its rows.
+   * Finds due recipients of the same emails in the same domains and queues, with a limit for each. Returns the group of
+   * each given or found row.
    */
   siblings(asked: readonly Candidate[], now: number, most: number): Map<number, Siblings> {
     const groups = new Map<number, Siblings>()

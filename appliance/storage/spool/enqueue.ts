@@ -108,7 +108,9 @@ interface Gated {
   broadcast_id: string | null
 }
 
-/** The columns of a broadcast that isn't sending to everyone. */
+/**
+ * The columns that `createBroadcastHold` reads of a broadcast that is paused or canceled, or held for some providers.
+ */
 interface Stopped {
   id: string
   canceled: 0 | 1

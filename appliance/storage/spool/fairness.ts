@@ -31,9 +31,9 @@ interface Memory {
 }
 
 /**
- * Start-time fair queueing. Each party has a count of its slots, and the party with the lowest count is next. A party that
- * returns after a pause starts at the level of the others, so that nobody saves up turns. Recipients of one email are
- * leased together, and each of them counts.
+ * Start-time fair queueing. Each party has a count of its slots, and the party with the lowest count is next. A party
+ * that returns after a pause starts at the level of the others, so that nobody saves up turns. Recipients of one email
+ * are leased together, and each of them counts as a slot.
  */
 export class FairQueue {
   readonly #scopes = new Map<string, Memory>()

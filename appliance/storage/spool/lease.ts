@@ -29,7 +29,10 @@ export interface LeasedDelivery {
   recipient: string
   /** The recipient's domain in A-labels, lower case. */
   domain: string
-  /** The queue of the delivery. The provider is `unplaced(domain)` if no attempt has looked up the domain yet. */
+  /**
+   * The queue of the delivery. The provider is `toProviderPlaceholder(domain)` if no attempt has looked up the domain
+   * yet.
+   */
   pool: string
   provider: string
   stream: Stream

@@ -19,7 +19,9 @@ export interface DeliveryChange {
   dueAt: number | null
   cause: Cause
   event: { id: string; type: EmailEventType; data: EventData } | null
-  /** For a delivery whose recipient complains immediately, as a test address does: a sentence that says who reported it. */
+  /**
+   * For a delivery whose recipient complains immediately, as a test address does: a sentence that says who reported it.
+   */
   complaint?: string
   /** A report to mark as due, unless it was due before. */
   report: ReportKind | null
@@ -35,9 +37,9 @@ export interface SettleArgs {
 const ROUND = 1000
 
 /**
- * Returns leased deliveries to the queue without counting the attempt. They are due at `computeRequestTime`, or immediately. Used for a
- * clean stop, and if a lane has no capacity after all. An email without any attempt is `queued` again, but its event
- * `email.sent` stays.
+ * Returns leased deliveries to the queue without counting the attempt. They are due at `dueAt`, or immediately. Used
+ * for a clean stop, and if a lane has no capacity after all. An email without any attempt is `queued` again, but its
+ * event `email.sent` stays.
  */
 async function unlease(
   db: Db,
@@ -129,7 +131,7 @@ async function voidLeases(
   )
 }
 
-/** Ends the leases of some owners; see `voidLeases`. Returns the number of deliveries. */
+/** Ends the leases that match `owned`; see `voidLeases`. Returns the number of deliveries. */
 export async function voidMatchingLeases(
   db: Db,
   owned: Expression<SqlBool>,
@@ -181,8 +183,8 @@ function createEnd(
 }
 
 /**
- * Ends leases. Skips deliveries that the owner no longer leases, and returns their IDs. Performance-critical: uses plain
- * statements, prepared once.
+ * Ends leases. Skips deliveries that the owner no longer leases, and returns their IDs. Performance-critical: uses
+ * plain statements, prepared once.
  */
 function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost: string[] } {
   const end = createEnd(db)

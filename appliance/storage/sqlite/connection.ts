@@ -65,8 +65,8 @@ function opening(file: string, open: () => Connection): Connection {
 }
 
 /**
- * Refuses another program's database before anything is written. Counts the tables first: if another process is creating
- * the database, the ID is set by then.
+ * Refuses another program's database before anything is written. Counts the tables first: if another process is
+ * creating the database, the ID is set by then.
  */
 function refuseForeign(db: Connection, file: string): void {
   const tables = db.prepare('select count(*) from sqlite_schema').pluck().get() as number
@@ -154,8 +154,8 @@ function look(db: Connection): 'ok' {
 const sizeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.size
 
 /**
- * Refuses to create a database in a directory that was used before, if the old database is missing or empty. SQLite would
- * create a new one and delete the log, which contains the last emails.
+ * Refuses to create a database in a directory that was used before, if the old database is missing or empty. SQLite
+ * would create a new one and delete the log, which contains the last emails.
  * @throws StorageRefused
  */
 export function refuseMissingDatabase(dataDir: string): void {

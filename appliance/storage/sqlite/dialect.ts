@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts'
 /** Limit on cached statements. Lists of parameters produce many different texts. */
 const MOST_STATEMENTS = 500
 
-/** Creates a `createKysely` for SQLite. Statements are prepared once. */
+/** Creates a Kysely instance for SQLite. Statements are prepared once. */
 export function createSqliteKysely(db: Connection, plugins: KyselyPlugin[] = []): Db {
   const statements = new Map<string, Statement>()
   const prepare = (sql: string): Statement => {

@@ -20,8 +20,8 @@ export const RESTORE_FOLDER = 'restoring'
 export const SNAPSHOTS_FOLDER = 'snapshots'
 
 /**
- * Creates the data directory if it is missing, readable only by its owner. An existing directory keeps its mode: it may be
- * shared on purpose, or the setting may be wrong, such as /var. The files in it are private anyway.
+ * Creates the data directory if it is missing, readable only by its owner. An existing directory keeps its mode: it may
+ * be shared on purpose, or the setting may be wrong, such as /var. The files in it are private anyway.
  */
 export async function makeDirectory(path: string): Promise<void> {
   try {
@@ -33,8 +33,8 @@ export async function makeDirectory(path: string): Promise<void> {
 }
 
 /**
- * Creates a directory and its parents. Doesn't use Node's `recursive`, which never returns where the kernel can't create
- * directories, such as in /proc.
+ * Creates a directory and its parents. Doesn't use Node's `recursive`, which never returns where the kernel can't
+ * create directories, such as in /proc.
  */
 async function makeAll(path: string): Promise<void> {
   const make = (): Promise<void> => mkdir(path, { mode: 0o700 })
@@ -57,8 +57,8 @@ function adviceFor(error: unknown, usual: string): string {
 }
 
 /**
- * Creates an empty file with mode 0600 if it doesn't exist. Never opens an existing file, because closing any descriptor of
- * a file drops SQLite's locks on it in this process (POSIX advisory locks).
+ * Creates an empty file with mode 0600 if it doesn't exist. Never opens an existing file, because closing any
+ * descriptor of a file drops SQLite's locks on it in this process (POSIX advisory locks).
  */
 export async function makePrivateFile(directory: string, name: string): Promise<string> {
   const path = join(directory, name)
@@ -90,8 +90,8 @@ async function closeToOthers(path: string): Promise<void> {
 }
 
 /**
- * Changes the owner of a file that root created (`sudo posthaste setup`) to the owner of the directory, so that the service
- * can use it.
+ * Changes the owner of a file that root created (`sudo posthaste setup`) to the owner of the directory, so that the
+ * service can use it.
  */
 export async function transferOwnership(directory: string, path: string): Promise<void> {
   if (process.geteuid?.() !== 0) return
@@ -116,8 +116,9 @@ export interface DataDirLock {
 }
 
 /**
- * Locks a data directory for this daemon. The lock is an exclusive transaction on a separate file. The kernel releases it
- * with the process, so a killed daemon leaves nothing to clean up. Commands that only open the storage don't take the lock.
+ * Locks a data directory for this daemon. The lock is an exclusive transaction on a separate file. The kernel releases
+ * it with the process, so a killed daemon leaves nothing to clean up. Commands that only open the storage don't take
+ * the lock.
  * @throws StorageRefused naming the process that holds the lock
  */
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
@@ -149,7 +150,8 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
 }
 
 /**
- * Returns the process that holds the lock. Used only for the error message, because the lock itself decides, not this file.
+ * Returns the process that holds the lock. Used only for the error message, because the lock itself decides, not this
+ * file.
  */
 async function holderOf(file: string): Promise<string> {
   try {

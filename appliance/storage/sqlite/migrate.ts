@@ -51,8 +51,8 @@ export function shippedMigrations(): Migration[] {
 export const newestSchema = (): number => shippedMigrations().at(-1)?.number ?? 0
 
 /**
- * Applies missing migrations in one transaction. Another process may have applied them meanwhile. Throws `StorageRefused`
- * and changes nothing if the database wasn't created by this program.
+ * Applies missing migrations in one transaction. Another process may have applied them meanwhile. Throws
+ * `StorageRefused` and changes nothing if the database wasn't created by this program.
  */
 export function applyMigrations(db: Connection, migrations: readonly Migration[]): void {
   if (findMissingMigrations(db, migrations).length === 0) return
@@ -121,7 +121,8 @@ const KEPT = 2
 const NAME = /^schema-(\d{4})-(\d{8}T\d{6}Z)\.db$/
 
 /**
- * Copies the database into `snapshots/` before migrations change it, and removes older copies. A new database isn't copied.
+ * Copies the database into `snapshots/` before migrations change it, and removes older copies. A new database isn't
+ * copied.
  * @throws StorageRefused if there isn't enough space; then nothing is changed
  */
 export function createSnapshot(db: Connection, missing: readonly Migration[], now: number): void {

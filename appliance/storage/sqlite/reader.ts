@@ -18,7 +18,8 @@ runThread(() => {
   const begin = db.prepare('begin')
   const end = db.prepare('commit')
   return {
-    // One call at a time: the transaction begins after the call was made, so it sees every write that was completed before.
+    // One call at a time: the transaction begins after the call was made, so it sees every write that was completed
+    // before.
     most: 1,
     methods: reads.map(toMethodRef),
     async execute(calls) {

@@ -48,8 +48,8 @@ export interface SqliteOptions {
 }
 
 /**
- * Opens the database of a data directory. Creates both if they are missing, and updates the schema. The event loop never
- * waits for the disk: one thread writes, another reads.
+ * Opens the database of a data directory. Creates both if they are missing, and updates the schema. The event loop
+ * never waits for the disk: one thread writes, another reads.
  * @throws StorageRefused if the database is damaged, belongs to another program, is newer than this program or isn't
  * accessible; it is never replaced
  */
@@ -92,8 +92,8 @@ export async function openSqlite(options: SqliteOptions): Promise<EngineStorage>
 
 /**
  * Opens the database of a data directory for reading, with or without a running daemon. Creates and updates nothing.
- * @throws StorageRefused if the database is missing, damaged, belongs to another program or has another schema than this
- * program's
+ * @throws StorageRefused if the database is missing, damaged, belongs to another program or has another schema than
+ * this program's
  */
 export async function openSqliteReader(dataDir: string): Promise<ReadOnlyStorage> {
   const file = join(dataDir, DATABASE_FILE)

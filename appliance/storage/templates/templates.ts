@@ -84,8 +84,8 @@ async function insertVersion(
 
 /**
  * Changes a template: its draft in place or, if the current version is published, as a new version.
- * @param args revision: the revision that the caller read; undefined to skip this check. newVersionId: ID for a new draft.
- * keep: number of versions to keep
+ * @param args revision: the revision that the caller read; undefined to skip this check. newVersionId: ID for a new
+ * draft. keep: number of versions to keep
  */
 async function updateTemplate(
   db: Db,

@@ -217,8 +217,8 @@ export async function countWebhookRequests(
 }
 
 /**
- * Makes stored deliveries due again with the full number of attempts. Returns the IDs of missing deliveries; if there are
- * any, changes nothing.
+ * Makes stored deliveries due again with the full number of attempts. Returns the IDs of missing deliveries; if there
+ * are any, changes nothing.
  */
 async function replayWebhookDeliveries(
   db: Db,

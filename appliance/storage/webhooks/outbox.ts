@@ -79,9 +79,9 @@ const toEvent = (row: Row): OutboxEvent => ({
 
 /**
  * Returns events after the cursor `webhooks`, oldest first, and the enabled webhooks of all teams. `to` is the last
- * examined event. `suppressed`: those deliveries that weren't attempted because of the suppression list, with or without
- * webhooks. Reads the webhooks after the events, so that it misses none that existed before an event. If there are no
- * webhooks, reads no events.
+ * examined event. `suppressed`: deliveries of these events that weren't attempted because of the suppression list, with
+ * or without webhooks. Reads the webhooks after the events, so that it misses none that existed before an event. If
+ * there are no webhooks, reads no events.
  */
 async function readOutbox(
   db: Db,
@@ -110,7 +110,9 @@ async function readOutbox(
   return { from, to, events: rows.map(toEvent), webhooks: webhooks.map(toPublicWebhook), suppressed }
 }
 
-/** Returns deliveries that weren't attempted because of the suppression list, from the events after `from` up to `to`. */
+/**
+ * Returns deliveries that weren't attempted because of the suppression list, from the events after `from` up to `to`.
+ */
 async function notMade(db: Db, from: EventCursor, to: EventCursor): Promise<SuppressedDelivery[]> {
   const rows = await db
     .selectFrom('events')

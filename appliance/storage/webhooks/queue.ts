@@ -27,7 +27,9 @@ export interface WebhookLeaseArgs {
   failures: number
   /** Number of requests in flight, by endpoint. */
   inFlight: Record<string, number>
-  /** Milliseconds after which an attempt without a result is repeated, by its number. The last entry repeats. */
+  /**
+   * Milliseconds after which an attempt without a result is repeated, by its number from 1. The last entry repeats.
+   */
   pauses: number[]
 }
 
@@ -35,7 +37,7 @@ export interface WebhookSettleArgs {
   /** Number of the leased attempt. */
   attemptNumber: number
   attempt: WebhookAttempt
-  /** The result of the attempt. After a failure, `computeRequestTime` is null if there is no further attempt. */
+  /** The result of the attempt. After a failure, `dueAt` is null if there is no further attempt. */
   outcome: { success: true } | { success: false; dueAt: number | null }
   /**
    * When to disable an endpoint: if all its requests since before `failingBefore` failed, and there were at least
@@ -81,8 +83,9 @@ function createFanOut(
 }
 
 /**
- * Makes deliveries of events due again if they exist, and creates the others. Doesn't change pending deliveries or those in
- * flight. Returns the number of deliveries that become due.
+ * Makes final deliveries of events due again, and creates those that don't exist. With `onlyUndelivered`, successful
+ * deliveries stay final. Doesn't change pending deliveries or those in flight. Returns the number of deliveries that
+ * become due.
  */
 function createReplayEvents(
   db: Connection,
@@ -118,9 +121,9 @@ interface Due {
 }
 
 /**
- * Leases due deliveries of enabled webhooks, by due time for each endpoint. Stores the time of their next attempt before
- * any connection, so that a crash neither loses a delivery nor floods an endpoint. Endpoints take turns, starting where the
- * last lease ended.
+ * Leases due deliveries of enabled webhooks, by due time for each endpoint. Stores the time of their next attempt
+ * before any connection, so that a crash neither loses a delivery nor floods an endpoint. Endpoints take turns,
+ * starting where the last lease ended.
  */
 function createLeaseWebhooks(
   db: Connection,

@@ -132,7 +132,7 @@ async function updateWebhook(
   const found = await getWebhook(db, { teamId, id })
   if (!found) return undefined
   const switched = status !== undefined && status !== found.status
-  // Reset failures, because a new URL has none yet.
+  // Also reset failures for a new URL, which has none yet.
   const forget = switched || (endpoint !== undefined && endpoint !== found.endpoint)
   const row = await db
     .updateTable('webhooks')

@@ -59,7 +59,7 @@ export const listSendingBroadcasts = async (signal?: AbortSignal) =>
 export const listLastBroadcasts = async (signal?: AbortSignal) =>
   (await read<Static<typeof BroadcastList>>('/broadcasts?limit=100&status=sent', signal)).data
 
-/** Lists recent broadcasts whose sending has begun, newest first. */
+/** Lists those of the last 100 broadcasts whose sending has begun, newest first. */
 export const listStartedBroadcasts = async (signal?: AbortSignal) =>
   (await read<Static<typeof BroadcastList>>('/broadcasts?limit=100', signal)).data.filter(
     ({ status }) => status !== 'draft' && status !== 'scheduled',
@@ -96,7 +96,8 @@ export const getBroadcastVersion = (id: string, version: string, signal?: AbortS
   read<BroadcastVersion>(`${at(id)}/versions/${encodeURIComponent(version)}`, signal)
 
 /**
- * @param edits number of edits of the draft that was read; the server refuses the request if the draft has changed since
+ * @param edits number of edits of the draft that was read; the server refuses the request if the draft has changed
+ * since
  */
 export const restoreBroadcastVersion = (id: string, version: string, edits: number) =>
   change<Ref>('POST', `${at(id)}/versions/${encodeURIComponent(version)}/restore`, { edits })
@@ -108,7 +109,9 @@ export const restoreBroadcastVersion = (id: string, version: string, edits: numb
 export const sendBroadcast = (id: string, body: { scheduled_at?: string; edits?: number }) =>
   change('POST', `${at(id)}/send`, body)
 
-/** Pauses a broadcast. Returns a message for the user, which says how many emails are in flight and will still be sent. */
+/**
+ * Pauses a broadcast. Returns a message for the user, which says how many emails are in flight and will still be sent.
+ */
 export async function pauseBroadcast(id: string): Promise<string> {
   const { in_flight: count } = await change<Static<typeof BroadcastPaused>>('POST', `${at(id)}/pause`)
   return count === 0 ? 'Broadcast paused.' : `Broadcast paused. ${describeInFlight(count)}`

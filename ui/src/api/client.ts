@@ -64,7 +64,9 @@ export async function request(path: string, options: Options = {}): Promise<Resp
 /** How long to wait for a new session cookie that another tab's request may set, in milliseconds. */
 const COOKIE_ON_ITS_WAY = 250
 
-/** Requests in progress that change something. Some of them replace the session cookie, and the old one becomes invalid. */
+/**
+ * Requests in progress that change something. Some of them replace the session cookie, and the old one becomes invalid.
+ */
 const changing = new Set<Promise<unknown>>()
 
 /**
@@ -108,7 +110,7 @@ export const isRequestInProgress = (): boolean => underWay > 0
 const NO_ANSWER = 'The server does not respond. Check that it is running and that this browser can reach it.'
 const UNKNOWN = ' The change may or may not have been made. Check before you try again.'
 
-/** Method, headers and body of a request, among others. */
+/** The options of a request, as `fetch` takes them. */
 interface Init {
   method: string
   headers: Record<string, string>

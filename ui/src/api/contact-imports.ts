@@ -20,8 +20,8 @@ export const listImports = (signal?: AbortSignal) =>
 const MAX_FILE = 200 * 1024 * 1024
 
 /**
- * Uploads a file, which the server keeps for a day. Returns a guess for each column. Throws an error that is shown to the
- * user if the file is too large.
+ * Uploads a file, which the server keeps for a day. Returns a guess for each column. Throws an error that is shown to
+ * the user if the file is too large.
  */
 export async function previewImport(file: File, options: Parameters<typeof upload>[2]) {
   if (file.size > MAX_FILE)

@@ -16,7 +16,9 @@ export interface Change {
   changed: boolean
 }
 
-/** Returns all values before and after the change. Changed values come first, otherwise they are in the recorded order. */
+/**
+ * Returns all values before and after the change. Changed values come first, otherwise they are in the recorded order.
+ */
 export function listChanges({ before, after }: Pick<AuditEntry, 'before' | 'after'>): Change[] {
   const [left, right] = [flatten(before), flatten(after)]
   const names = [...new Set([...left.keys(), ...right.keys()])]

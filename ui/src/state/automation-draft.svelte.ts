@@ -1,5 +1,6 @@
 /**
- * The unsaved changes of an automation. They are kept after the person leaves the page, until they are saved or discarded.
+ * The unsaved changes of an automation. They are kept after the person leaves the page, until they are saved or
+ * discarded.
  */
 import type { Static } from 'typebox'
 import type { Automation } from '../../../appliance/api/automations.ts'

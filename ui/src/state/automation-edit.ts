@@ -15,7 +15,7 @@ export interface Slot {
   type: ConnectionType
 }
 
-/** For steps with several results: the result of a new step that the following steps are connected to. */
+/** For steps with several results: the result of a new step after which the following steps continue. */
 const FIRST_RESULT: Partial<Record<StepType, ConnectionType>> = {
   condition: 'condition_met',
   wait_for_event: 'event_received',
@@ -59,7 +59,7 @@ const BLANK: { [T in StepType]: StepConfig<T> } = {
   add_to_segment: { segment_id: '' },
 }
 
-/** Returns a new step whose settings are still empty. */
+/** Returns a new step with initial settings, which the person still has to fill in. */
 export const createBlankStep = (graph: AutomationGraph, type: StepType): AutomationStep =>
   ({ key: newKey(graph, type), type, config: BLANK[type] }) as AutomationStep
 

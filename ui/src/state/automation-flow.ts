@@ -10,8 +10,8 @@ import {
 export interface Flow {
   steps: FlowStep[]
   /**
-   * The key of the step that follows the last step and is shown in another flow. Null if the last step has branches, or the
-   * run ends.
+   * The key of the step that follows the last step and is shown in another flow. Null if the last step has branches, or
+   * the run ends.
    */
   next: string | null
 }

@@ -12,8 +12,8 @@ export type StepCounts = Static<typeof AutomationCounts>['steps'][number]
 type RunCounts = Static<typeof AutomationRunCounts>
 
 /**
- * Summarizes the runs of an automation, such as `100 in 30 days · 2 running · 1 failed`. If there are many runs, only the
- * newest are counted.
+ * Summarizes the runs of an automation, such as `100 in 30 days · 2 running · 1 failed`. If there are many runs, only
+ * the newest are counted.
  */
 export function describeRuns({ running, completed, failed, cancelled, most }: RunCounts): string {
   const isCut = completed + failed + cancelled + running >= most
@@ -96,8 +96,8 @@ export const describeSchema = (schema: EventSchema | null): string =>
 export const formatSchema = (schema: EventSchema | null): string => fields(schema).join('\n')
 
 /**
- * Parses lines of names and types; null if there are none. The server validates the types. Throws an error that is shown to
- * the user.
+ * Parses lines of names and types; null if there are none. The server validates the types. Throws an error that is
+ * shown to the user.
  */
 export function parseSchema(text: string): Record<string, string> | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '')

@@ -34,7 +34,8 @@ export function toValueForm(value: unknown): ValueForm {
 }
 
 /**
- * Converts a form to a value; undefined if no value is set. Invalid JSON is kept as text, and the server reports the error.
+ * Converts a form to a value; undefined if no value is set. Invalid JSON is kept as text, and the server reports the
+ * error.
  */
 function valueOf({ source, text }: ValueForm): StepValue | undefined {
   if (source === 'none') return undefined

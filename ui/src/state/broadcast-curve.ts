@@ -32,7 +32,7 @@ export const computeLine = (points: Points, name: Curve, most: number, height: n
 /** Hours after the start for which totals are listed. */
 const MOMENTS = [1, 6, 24, 48]
 
-/** Returns the totals after 1, 6, 24 and 48 hours, and the latest totals if the broadcast is newer. */
+/** Returns the totals after 1, 6, 24 and 48 hours, and the latest totals if it started less than 48 hours ago. */
 export function selectMilestones(points: Points): { hours: number; point: Point }[] {
   const reached = MOMENTS.filter((hours) => hours < points.length)
   return [...reached, Math.min(48, points.length)].flatMap((hours) => {

@@ -3,8 +3,8 @@ import { MAX_EMAILS_PER_HOUR } from '../../../appliance/mail/broadcast-rate.ts'
 import { formatExactTime } from './time.ts'
 
 /**
- * Describes when sending will be done: `Done about Friday 18:40.` Names the day unless it is today, and the date if it is a
- * week or more away. Uses the browser's time zone.
+ * Describes when sending will be done: `Done about Friday 18:40.` Names the day unless it is today, and the date if it
+ * is a week or more away. Uses the browser's time zone.
  */
 export function describeFinishTime(at: number, now: number): string {
   const time = formatExactTime(at, false).slice(11, 16)

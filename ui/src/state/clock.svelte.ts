@@ -1,11 +1,11 @@
 /**
- * A shared clock for all relative times. It corrects for a wrong browser clock, so that times such as "in 6 min" match the
- * server's clock.
+ * A shared clock for all relative times. It corrects for a wrong browser clock, so that times such as "in 6 min" match
+ * the server's clock.
  */
 
 /**
- * Clock difference that isn't corrected, in milliseconds. Network latency and the Date header's resolution of one second
- * cause smaller differences.
+ * Clock difference that isn't corrected, in milliseconds. Network latency and the Date header's resolution of one
+ * second cause smaller differences.
  */
 const TOLERATED_SKEW = 3000
 

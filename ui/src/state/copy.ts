@@ -1,6 +1,6 @@
 /**
- * Copies text to the clipboard. Resolves to whether that worked. Falls back to `execCommand`, since the clipboard API needs
- * HTTPS, which internal networks often lack.
+ * Copies text to the clipboard. Resolves to whether that worked. Falls back to `execCommand`, since the clipboard API
+ * needs HTTPS, which internal networks often lack.
  */
 export async function copyText(text: string): Promise<boolean> {
   if (isSecureContext) {

@@ -31,7 +31,7 @@ export function startOfDay(text: string, utc: boolean): string {
   return new Date(`${text}T00:00:00${utc ? 'Z' : ''}`).toISOString()
 }
 
-/** A time range, either as a preset or as days. */
+/** A time range: a preset, whole days, or another range that only `words` describes. */
 export interface TimeRange {
   words: string
   /** The selected preset; null for none. */

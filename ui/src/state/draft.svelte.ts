@@ -23,7 +23,9 @@ export interface Draft {
   readonly edits: number
   /** Increases when the form is replaced by another person's version. */
   readonly taken: number
-  /** Records why the latest changes can't be stored in the form, such as blocks that are too large; empty if they can. */
+  /**
+   * Records why the latest changes can't be stored in the form, such as blocks that are too large; empty if they can.
+   */
   readonly report: (problem: string) => void
   /** Saves unsaved changes. Resolves to whether everything is saved. */
   flush(): Promise<boolean>

@@ -1,6 +1,6 @@
 /**
- * How long temporary content is shown, in milliseconds. Tests identify these timers by their values, so no other timer may
- * use the same value.
+ * How long temporary content is shown, in milliseconds. Tests identify and suppress these timers by their values, so no
+ * other timer may use the same value.
  */
 
 /** For notifications: long enough to read two short sentences. */

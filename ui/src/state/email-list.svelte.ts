@@ -40,8 +40,8 @@ export interface EmailList {
   /** Whether more rows can be loaded. */
   readonly more: boolean
   /**
-   * Time at which the last email of the list was accepted (API timestamp), if the list has reached its maximum length and
-   * more emails match; otherwise null.
+   * Time at which the last email of the list was accepted (API timestamp), if the list has reached its maximum length
+   * and more emails match; otherwise null.
    */
   readonly cutAt: string | null
   readonly lookedBackTo: string | null

@@ -19,7 +19,8 @@ export interface LoadedRows {
 }
 
 /**
- * Returns the number of rows that are newer than `id`. That is the row's index, or the index where it would be inserted.
+ * Returns the number of rows that are newer than `id`. That is the row's index, or the index where it would be
+ * inserted.
  */
 export function findRowIndex(rows: readonly FoundEmail[], id: string): number {
   let [low, high] = [0, rows.length]

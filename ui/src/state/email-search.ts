@@ -73,8 +73,8 @@ const STATUS_WORDS: Record<string, string> = { delayed: 'delivery_delayed', canc
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
 /**
- * Parses an instant to Unix milliseconds: an age such as `24h`, a day in the viewer's time zone, or ISO 8601. Undefined if
- * invalid.
+ * Parses an instant to Unix milliseconds: an age such as `24h`, a day in the viewer's time zone, or ISO 8601. Undefined
+ * if invalid.
  */
 export function parseSearchInstant(text: string, now: number, utc: boolean): number | undefined {
   const [, count, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
@@ -175,8 +175,8 @@ export function parseSearch(text: string, now: number, utc: boolean): ParsedSear
 const QUEUE_ID = /^(?=.*\d)(?=.*[a-z])[a-z0-9_.-]{8,100}$/i
 
 /**
- * Returns the condition that finds an email by a pasted ID (also in a dashboard URL), Message-ID, address or remote queue
- * ID. Null for other text.
+ * Returns the condition that finds an email by a pasted ID (also in a dashboard URL), Message-ID, address or remote
+ * queue ID. Null for other text.
  */
 export function detectCondition(text: string): EmailConditions | null {
   const one = text.trim()

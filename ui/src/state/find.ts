@@ -2,7 +2,9 @@
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i
 
-/** Returns the ID in `text`, in lower case. The text may be a dashboard URL or a log line. Null if it contains no ID. */
+/**
+ * Returns the ID in `text`, in lower case. The text may be a dashboard URL or a log line. Null if it contains no ID.
+ */
 export const extractId = (text: string): string | null => UUID.exec(text)?.[0].toLowerCase() ?? null
 
 /** Returns the items whose label has a word starting with each word of `text`: `a k` finds API keys. */

@@ -32,8 +32,8 @@ function takeParked(now: number): string {
 }
 
 /**
- * Reads the token from the address's fragment and removes it from the history. Falls back to a token read earlier, by this
- * page or before the person went to an identity provider. Empty if there is none. `now`: Unix milliseconds.
+ * Reads the token from the address's fragment and removes it from the history. Falls back to a token read earlier, by
+ * this page or before the person went to an identity provider. Empty if there is none. `now`: Unix milliseconds.
  */
 export function takeInvitation(now: number): string {
   const left = takeParked(now)

@@ -1,7 +1,8 @@
 import { go, getLinkPath } from './router.svelte.ts'
 
 /**
- * Keyboard shortcuts that `?` lists. They are defined beside the code that handles them, so that the list stays correct.
+ * Keyboard shortcuts that `?` lists. They are defined beside the code that handles them, so that the list stays
+ * correct.
  */
 export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['j', 'Next row'],

@@ -7,7 +7,7 @@ import { formatExactTime, parseInstant, getZoneName } from './time.ts'
 
 export type QueueState = QueueLane['state']
 
-/** States that block mail. They are listed first; the other rows are sorted by backlog. */
+/** States that block mail. Rows in these states are listed first, then those with larger backlogs. */
 const TROUBLE: readonly QueueState[] = ['no_source', 'no_route', 'paused']
 
 /** Sorts rows with blocked mail first, then by size. Empty rows come last. */

@@ -9,8 +9,8 @@ export interface DiffLine {
 export type DiffRow = DiffLine | { gap: number }
 
 /**
- * Maximum product of the texts' numbers of lines, which determines the time needed. Larger texts are shown as completely
- * replaced.
+ * Maximum product of the texts' numbers of lines, which determines the time needed. Larger texts are shown as
+ * completely replaced.
  */
 const MOST_STEPS = 4_000_000
 /** Number of unchanged lines shown around a change. */

@@ -1,4 +1,4 @@
-/** Number of clicks on a link, shown in the email itself. */
+/** Numbers of contacts who clicked the links of an email, shown in the email itself. */
 
 export interface LinkClicks {
   url: string
@@ -12,8 +12,8 @@ const BADGE =
   'font:600 12px/18px system-ui,sans-serif;text-decoration:none;text-transform:none;letter-spacing:0;white-space:nowrap'
 
 /**
- * Adds the number of clicks beside each tracked link. Links with the same URL show the same number, because clicks don't
- * distinguish them.
+ * Shows beside each web link how many contacts clicked it. Links with the same URL show the same number, because clicks
+ * don't distinguish them.
  * @param html as readers see it, with merge tags filled in
  */
 export function addLinkNumbers(html: string, links: readonly LinkClicks[]): string {

@@ -102,8 +102,8 @@ export function formatDay(at: number, utc: boolean): string {
 }
 
 /**
- * Returns the periods to request. The previous one ends at the same point as the current one, so that the comparison is
- * fair.
+ * Returns the periods to request. The previous one is cut off at the same point as the current one, so that the
+ * comparison is fair.
  */
 export function computeBounds(
   span: Span,

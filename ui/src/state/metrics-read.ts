@@ -1,4 +1,6 @@
-/** Requests of the metrics page. They depend only on its address, so that they can start before its script has loaded. */
+/**
+ * Requests of the metrics page. They depend only on its address, so that they can start before its script has loaded.
+ */
 import { getMetricsBreakdown, type MetricsBreakdown } from '../api/metrics.ts'
 import { computeBounds, type Span } from './metrics-range.ts'
 

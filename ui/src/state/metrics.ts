@@ -218,8 +218,8 @@ export function getRowLabel(by: MetricsBreakdown['by'], row: MetricsBreakdown['d
 }
 
 /**
- * Returns the numbers of the page as CSV (RFC 4180): one line per period, with the same period of the previous range beside
- * it.
+ * Returns the numbers of the page as CSV (RFC 4180): one line per period, with the same period of the previous range
+ * beside it.
  */
 export function formatMetricsCsv(now: MetricsBreakdown, before: MetricsBreakdown): string {
   const { metrics } = now

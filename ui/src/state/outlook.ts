@@ -113,8 +113,9 @@ export function addReplyCode({
 }
 
 /**
- * Explains why a delivery is queued; empty if the time of the next attempt says enough. Omits the number and time of the
- * next attempt, which are shown separately, and doesn't repeat the last attempt's reason if the text already contains it.
+ * Explains why a delivery is queued; empty if the time of the next attempt says enough. Omits the number and time of
+ * the next attempt, which are shown separately, and doesn't repeat the last attempt's reason if the text already
+ * contains it.
  */
 export function explainWait(delivery: Delivery): string {
   const cause = delivery.state === 'held' ? null : delivery.cause

@@ -42,8 +42,8 @@ const after = <T>(first: Promise<unknown>, act: () => Promise<T>): Promise<T> =>
   first.catch(() => undefined).then(act)
 
 /**
- * Loads the charts, then the table below them, so that the server responds in the order shown. Doesn't preload the domains
- * of the filter: for large teams they are the largest response.
+ * Loads the charts, then the table below them, so that the server responds in the order shown. Doesn't preload the
+ * domains of the filter: for large teams they are the largest response.
  */
 export const metricsReads: Reads = (query) => {
   const [now, value] = [clock.now, (name: string) => query.get(name)]

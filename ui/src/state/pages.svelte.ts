@@ -135,8 +135,8 @@ function fetchQuietly(page: Page): Promise<boolean> {
 }
 
 /**
- * Starts to preload a page's script when the pointer or focus reaches a link to it, and its data when the pointer or focus
- * rests there.
+ * Starts to preload a page's script when the pointer or focus reaches a link to it, and its data when the pointer or
+ * focus rests there.
  */
 function fetchApproached(): void {
   onLinkApproach((path) => {
@@ -147,7 +147,8 @@ function fetchApproached(): void {
 }
 
 /**
- * Preloads the script and data of a page that is about to open, at the latest when its link is pressed, before the click.
+ * Preloads the script and data of a page that is about to open, at the latest when its link is pressed, before the
+ * click.
  */
 function fetchFor(path: string, query: URLSearchParams): void {
   const { page, id } = findPage(path)
@@ -168,7 +169,9 @@ let begun = false
 /** Whether the browser is set to save data. */
 const sparing = () => (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true
 
-/** Calls `act` when the visible page has loaded its data, or after `REST_AFTER`, so that the visible page loads first. */
+/**
+ * Calls `act` when the visible page has loaded its data, or after `REST_AFTER`, so that the visible page loads first.
+ */
 function whenThere(act: () => void): void {
   const latest = performance.now() + REST_AFTER
   const look = () => {

@@ -22,7 +22,8 @@ export interface Paging {
 }
 
 /**
- * Returns the cursors of the pages before and after the one that `list` shows. The address of the first page has no cursor.
+ * Returns the cursors of the pages before and after the one that `list` shows. The address of the first page has no
+ * cursor.
  */
 export function paging(list: Resource<{ data: { id: string }[]; has_more: boolean }>): Paging {
   $effect(() => {

@@ -67,7 +67,8 @@ const SOURCES: NavigationEntry = { path: '/sources', label: 'IPs', icon: Network
 const BEFORE_SOURCES = '/suppressions'
 
 /**
- * Returns the pages in the order of the rail. The sandbox and the team that runs the server each have an additional page.
+ * Returns the pages in the order of the rail. The sandbox and the team that runs the server each have an additional
+ * page.
  */
 export function listNavigationEntries({
   sandbox,

@@ -27,8 +27,8 @@ const isFresh = ({ at }: Asked): boolean => performance.now() - at < FRESH
 function ask({ key, load }: PreloadRequest): void {
   const one = { at: performance.now(), answer: load() }
   asked.set(key, one)
-  // If a caller took the response, it handles the error. Otherwise, drop the request, so that the page requests the data
-  // itself.
+  // If a caller took the response, it handles the error. Otherwise, drop the request, so that the page requests the
+  // data itself.
   one.answer.catch(() => asked.get(key) === one && asked.delete(key))
 }
 

@@ -1,7 +1,7 @@
 /**
  * Prepares an untrusted message for the preview frame. Four measures isolate it: the frame is sandboxed (no scripts, no
- * forms, a separate origin); the policy below forbids all requests; elements that act without a request (refresh, prefetch,
- * base, frames) are removed; and remote URLs are removed from attributes.
+ * forms, a separate origin); the policy below forbids all requests; elements that act without a request (refresh,
+ * prefetch, base, frames) are removed; and URLs of remote resources are removed from attributes.
  */
 
 /** Must be first in the document: a policy in a meta element applies only to what follows it (CSP3 §3.3). */
@@ -18,8 +18,8 @@ export interface PreparedPreview {
 }
 
 /**
- * Makes `html` safe to show. `inline` maps Content-IDs to images for `cid:` URLs; `dark` shows the message as a mail client
- * in dark mode would.
+ * Makes `html` safe to show. `inline` maps Content-IDs to images for `cid:` URLs; `dark` shows the message as a mail
+ * client in dark mode would.
  */
 export function preparePreview(
   html: string,

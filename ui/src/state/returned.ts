@@ -30,8 +30,8 @@ const EFFECTS: Record<Report['entries'][number]['effect'], string> = {
 }
 
 /**
- * Describes a returned message in one line. There is no report if the message isn't parsed yet or its return path has no
- * code.
+ * Describes a returned message in one line. There is no report if the message isn't parsed yet or its return path has
+ * no code.
  */
 export function describeReport(report: ReturnedMessage['report']): string {
   if (!report) return 'Not read: no changes'

@@ -156,8 +156,8 @@ export const isRestoring = (): boolean => pending !== null
 export const scrollToRestore = (): number => pending?.scroll ?? 0
 
 /**
- * Maximum number of pixels by which a page may be shorter than before for its scroll position to be restored. Row heights
- * are rounded.
+ * Maximum number of pixels by which a page may be shorter than before for its scroll position to be restored. Row
+ * heights are rounded.
  */
 const SHORTER = 64
 
@@ -238,8 +238,8 @@ export function hintNextPath(to: string): () => void {
 }
 
 /**
- * Calls `act` with each link that the pointer or the keyboard focus rests on, and with the paths passed to `hintNextPath`. Ignores
- * links that scroll under the pointer, and touch, where the press follows at once.
+ * Calls `act` with each link that the pointer or the keyboard focus rests on, and with the paths passed to
+ * `hintNextPath`. Ignores links that scroll under the pointer, and touch, where the press follows at once.
  */
 export function onLinkRest(act: Going): void {
   restings.push(act)

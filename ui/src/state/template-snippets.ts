@@ -34,7 +34,8 @@ export function buildTemplateRequest(template: Called, domain: string): Fields {
 
 /**
  * Returns code that sends a template. The code reads the API key from an environment variable.
- * @param origin origin of the API, without a trailing slash. domain: domain of the From address, if the template has none
+ * @param origin origin of the API, without a trailing slash. domain: domain of the From address, if the template has
+ * none
  */
 export function renderTemplateSnippet(
   language: Language,

@@ -1,4 +1,6 @@
-/** Converts a template into the start of a broadcast, which has merge tags for contact fields but no variables. Pure. */
+/**
+ * Converts a template into the start of a broadcast, which has merge tags for contact fields but no variables. Pure.
+ */
 
 interface Variable {
   key: string

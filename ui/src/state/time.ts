@@ -11,7 +11,7 @@ export function parseInstant(text: string): number {
 
 /**
  * Splits a sentence of the server where it contains the instant `at`, so that the caller can insert the time in the
- * viewer's time zone. The server writes `14:31 UTC`, with the date unless it is today (appliance/shaping/words.ts).
+ * viewer's time zone. The server writes `14:31 UTC`, with the date unless it is today (appliance/shaping/warm-up.ts).
  */
 export function splitAroundTime(sentence: string, at: number): string[] {
   if (Number.isNaN(at)) return [sentence]
@@ -59,8 +59,8 @@ export function formatExactTime(at: number, inUtc: boolean): string {
 }
 
 /**
- * Time zone names by offset in minutes. Cached because creating a formatter takes 0.2 ms, and lists show the zone in each
- * row.
+ * Time zone names by offset in minutes. Cached because creating a formatter takes 0.2 ms, and lists show the zone in
+ * each row.
  */
 const zones = new Map<number, string>()
 

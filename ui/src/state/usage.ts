@@ -10,7 +10,7 @@ type Period = UsageHistory['days'][number]
 export const normalizeLimit = (limit: number | null): number | null =>
   limit === Number.MAX_SAFE_INTEGER ? null : limit
 
-/** Formats the period of a rate limit, such as `requests per second`. */
+/** Formats the unit of a rate limit, such as `requests per second`. */
 export const describeRateUnit = (duration: string): string =>
   duration === '1s' ? 'requests per second' : `requests per ${duration}`
 
