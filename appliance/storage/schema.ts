@@ -399,7 +399,7 @@ export interface MetricsKeptTable {
   at: number
 }
 
-/** Sums of the roll-ups per hour, day and week, for past periods (storage/metrics/counters.ts). */
+/** Sums of the roll-ups per hour, day and week, for past periods (storage/metrics/sums.ts). */
 export interface MetricsSumsTable {
   team_id: string
   dimension: 'all' | 'domain' | 'provider'
