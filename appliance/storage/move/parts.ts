@@ -1,4 +1,5 @@
 /** What a move needs of the database that it reads and of the one that it fills, on either engine. */
+import { crashPoint } from '../../watch/crash-points.ts'
 import type { Move } from './marker.ts'
 import type { Batch, Row, Value } from './rows.ts'
 import type { TableToMove } from './tables.ts'
@@ -55,6 +56,9 @@ export interface Target {
 
 /** Tables that have rows in a new database: from the schema, or from a command that opened it. */
 export const SEEDED = ['migrations', 'secrets', 'nodes', 'cursors', 'master_key', 'duties']
+
+/** Marks the crash point of a move, on either engine: rows are copied, but not committed. */
+export const passUncommittedRows = (): void => crashPoint('storage-move')
 
 /** Number of rows to read at once, and maximum bytes per batch. A single row with a message may be larger. */
 export const PAGE = 500

@@ -1,13 +1,12 @@
 /** The SQLite database that is filled with the rows of a PostgreSQL database. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { crashPoint } from '../../watch/crash-points.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import { type Connection, openEmpty, openWriter, refuseMissingDatabase } from '../sqlite/connection.ts'
 import { DATABASE_FILE, makePrivateFile } from '../sqlite/directory.ts'
 import { applyMigrations, shippedMigrations } from '../sqlite/migrate.ts'
 import type { Move } from './marker.ts'
-import { SEEDED, type Target, type TargetState } from './parts.ts'
+import { passUncommittedRows, SEEDED, type Target, type TargetState } from './parts.ts'
 import type { Batch, Row, Value } from './rows.ts'
 import { type TableToMove, quoteName, listTables } from './tables.ts'
 
@@ -186,7 +185,7 @@ export class SqliteTarget implements Target {
     this.#open()
       .transaction(() => {
         work()
-        crashPoint('storage-move')
+        passUncommittedRows()
       })
       .immediate()
   }

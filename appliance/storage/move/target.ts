@@ -1,11 +1,10 @@
 /** The PostgreSQL database that is filled. It stores the progress, so that a move can continue after a crash. */
-import { crashPoint } from '../../watch/crash-points.ts'
 import { StorageRefused } from '../engine/failures.ts'
 import type { PostgresTarget } from '../postgres/client.ts'
 import { PostgresConnection } from '../postgres/connection.ts'
 import { migrate, findMissingMigrations } from '../postgres/migrate.ts'
 import type { Move } from './marker.ts'
-import { SEEDED, type Target, type TargetState } from './parts.ts'
+import { passUncommittedRows, SEEDED, type Target, type TargetState } from './parts.ts'
 import type { Batch, Row, Value } from './rows.ts'
 import { type TableToMove, quoteName } from './tables.ts'
 
@@ -138,7 +137,7 @@ export class MoveTarget implements Target {
     this.#db.prepare('begin').run()
     try {
       work()
-      crashPoint('storage-move')
+      passUncommittedRows()
       this.#db.prepare('commit').run()
     } catch (error) {
       if (this.#db.inTransaction) this.#db.prepare('rollback').run()
