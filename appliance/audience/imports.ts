@@ -124,6 +124,10 @@ export const UNDO_WINDOW_MS = 24 * 3_600_000
 const UNDONE_AT_ONCE = 500
 const UNDONE_IN_TRANSACTION = 100
 
+/** Shortens the first rows of a file for the preview. */
+const shortenRows = (rows: readonly string[][]): string[][] =>
+  rows.slice(0, SHOWN).map((row) => row.map((cell) => cell.slice(0, SHOWN_CELL).toWellFormed()))
+
 /** Creates the store for uploaded files, which are kept until their import ends. */
 function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
   const uploads = new WeakMap<Upload, { id: string; file: UploadedFile }>()
@@ -150,10 +154,20 @@ function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
       const plan = input && (await planOf(deps, teamId, head.columns, input, true))
       const now = clock.now()
       const made = {
-        ...{ id, teamId, source, status: plan ? ('queued' as const) : ('draft' as const), plan },
-        ...{ fileName: readFileName(fileName), fileSha256: taken.sha256, bytes: taken.bytes },
-        ...{ encoding: taken.encoding, separator: head.separator, columns: head.columns },
-        ...{ onConflict: input?.onConflict ?? ('upsert' as const), processed: head.end, line: head.line },
+        id,
+        teamId,
+        source,
+        status: plan ? ('queued' as const) : ('draft' as const),
+        plan,
+        fileName: readFileName(fileName),
+        fileSha256: taken.sha256,
+        bytes: taken.bytes,
+        encoding: taken.encoding,
+        separator: head.separator,
+        columns: head.columns,
+        onConflict: input?.onConflict ?? ('upsert' as const),
+        processed: head.end,
+        line: head.line,
         createdAt: now,
       }
       if (!(await storage.createContactImport({ made, most: MOST_OPEN }, now)))
@@ -166,10 +180,7 @@ function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
   }
   const preview = async (found: ContactImport): Promise<ImportPreview> => {
     const rows = await firstRows(files.pathOf(found.id), found)
-    const shown = rows
-      .slice(0, SHOWN)
-      .map((row) => row.map((cell) => cell.slice(0, SHOWN_CELL).toWellFormed()))
-    return { import: found, ...guessColumns(found.columns, rows), rows: shown }
+    return { import: found, ...guessColumns(found.columns, rows), rows: shortenRows(rows) }
   }
   const receive = async (): Promise<Upload> => {
     const id = newId(clock.now())
@@ -376,7 +387,10 @@ async function summarize(
   const sum: ImportSummary = {
     id,
     counts: { total: 0, created: 0, updated: 0, skipped: 0, failed: 0 },
-    ...{ keptOptOuts: 0, newOptOuts: 0, duplicates: 0, rejects: [] },
+    keptOptOuts: 0,
+    newOptOuts: 0,
+    duplicates: 0,
+    rejects: [],
     newProperties: plan.properties.filter(({ label }) => label === '').map(({ key }) => key),
   }
   const seen = new SeenAddresses()

@@ -240,7 +240,10 @@ async function examineSource(
   const [tries, health] = await Promise.all([
     probePort25(resolver, targets.port25, source.ip, machine.dialMs),
     checkSource(source, {
-      ...{ resolver, blocklists, hostname: config.hostname, ...machine },
+      resolver,
+      blocklists,
+      hostname: config.hostname,
+      ...machine,
       returnPaths: listReturnPaths(domains),
     }),
   ])
