@@ -1,36 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { formatConfigError, loadConfig, type LoadArgs } from '../../../appliance/config/config.ts'
+import { formatConfigError, loadConfig } from '../../../appliance/config/config.ts'
 import { renderExampleConfig } from '../../../scripts/generators/configuration.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'posthaste-config-'))
-let count = 0
-
-/** Writes a configuration file. Returns its path. */
-function file(text: string): string {
-  const path = join(folder, `${(count += 1)}.toml`)
-  writeFileSync(path, text)
-  return path
-}
-
-function load(text: string, env: NodeJS.ProcessEnv = {}) {
-  const loaded = loadConfig({ file: file(text), env })
-  if ('complaints' in loaded) throw new Error(loaded.complaints.map(formatConfigError).join('\n'))
-  return loaded
-}
-
-/** Returns the errors as lines, without the file's path: `:3: …`. */
-function complaintsOf(text: string, env: NodeJS.ProcessEnv = {}, more: Partial<LoadArgs> = {}): string[] {
-  const path = file(text)
-  const loaded = loadConfig({ file: path, env, ...more })
-  return 'complaints' in loaded
-    ? loaded.complaints.map((one) => formatConfigError(one).replaceAll(path, ''))
-    : []
-}
-
-const minimal = 'hostname = "mail.example.com"\n'
+import { complaintsOf, folder, load, minimal } from './configuration-files.ts'
 
 describe('a valid configuration', () => {
   test('requires only a hostname and fills in every default', () => {
@@ -39,8 +11,14 @@ describe('a valid configuration', () => {
       data_dir: '/var/lib/posthaste',
       storage: { engine: 'sqlite', min_free_mb: 64, reserve_mb: 16 },
       http: {
-        ...{ listen: ['0.0.0.0:8025'], tls_listen: [], admin_listen: [], admin_tls_listen: [] },
-        ...{ hsts_days: 0, trust_proxy: [], max_connections: 2000, max_connections_per_address: 1000 },
+        listen: ['0.0.0.0:8025'],
+        tls_listen: [],
+        admin_listen: [],
+        admin_tls_listen: [],
+        hsts_days: 0,
+        trust_proxy: [],
+        max_connections: 2000,
+        max_connections_per_address: 1000,
         max_unknown_connections_per_address: 200,
       },
       sign_in: { providers: [] },
@@ -63,8 +41,13 @@ describe('a valid configuration', () => {
       },
       tls: { additional: [] },
       acme: {
-        ...{ agree_terms: false, directory: 'letsencrypt', challenge: 'http-01', names: [] },
-        ...{ tracking_hosts: true, http_listen: [], hook_seconds: 120 },
+        agree_terms: false,
+        directory: 'letsencrypt',
+        challenge: 'http-01',
+        names: [],
+        tracking_hosts: true,
+        http_listen: [],
+        hook_seconds: 120,
       },
       dns: { servers: [], trust_ad: false },
       delivery: {
