@@ -1,21 +1,18 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterEach, describe, expect, test } from 'vitest'
-import { loadProviders, loadBounceRules } from '../../../appliance/config/config.ts'
+import { loadBounceRules } from '../../../appliance/config/config.ts'
 import { attemptDelivery, type AttemptDeps } from '../../../appliance/delivery/attempt.ts'
 import { createClassifier } from '../../../appliance/mail/classify.ts'
 import { createConnections } from '../../../appliance/delivery/connections.ts'
-import { createTlsPolicies } from '../../../appliance/delivery/delivery.ts'
-import { Lanes } from '../../../appliance/delivery/lanes.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createSigner } from '../../../appliance/signing/signing.ts'
 import type { Domain, LeasedDelivery, SettleArgs } from '../../../appliance/storage/storage.ts'
-import type { Source } from '../../../appliance/mail/source.ts'
-import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { firstOf, on } from '../../world/behaviour.ts'
 import { dialog } from '../../world/scripted.ts'
 import { createWorld, type World, type WorldDomain } from '../../world/world.ts'
+import { lanesFor, policiesFor } from './lanes-and-policies.ts'
 
 const rules = loadBounceRules()
 
@@ -28,9 +25,17 @@ const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'der' })
 const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64')
 const domain = { id: 'domain', teamId: 'team', name: 'sender.test', tls: 'opportunistic' } as Domain
 const key = {
-  ...{ id: 'key', teamId: 'team', domainId: 'domain', selector: 'posthaste', createdAt: 0 },
-  ...{ state: 'active' as const, stateSince: 0, retireAt: null },
-  ...{ algorithm: 'ed25519-sha256' as const, privateKey, publicKey },
+  id: 'key',
+  teamId: 'team',
+  domainId: 'domain',
+  selector: 'posthaste',
+  createdAt: 0,
+  state: 'active' as const,
+  stateSince: 0,
+  retireAt: null,
+  algorithm: 'ed25519-sha256' as const,
+  privateKey,
+  publicKey,
 }
 
 /** The stored parts of an attempt. A missing part is missing in storage, too. */
@@ -61,36 +66,6 @@ interface Tried {
   states: Record<string, string>
   /** Step names, with the host where it changes. */
   path: string[]
-}
-
-const auto: Source = {
-  ...{ ip: 'auto', pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
-  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
-}
-
-/** Creates lanes without history. */
-function lanesFor(clock: World['clock']): Lanes {
-  const storage = {
-    ...{ saveLanes: async () => undefined, addLaneDays: async () => undefined },
-    ...{ listLanes: async () => [], listProviderSettings: async () => [], listSources: async () => [] },
-  }
-  const table = () => loadProviders({ connections: 10 })
-  const given = { storage, clock, log: createSilentLogger(), table }
-  return new Lanes({ ...given, fallback: [auto], random: () => 0 })
-}
-
-/** Creates policies that only use DNS. */
-function policiesFor(clock: World['clock'], resolver: AttemptDeps['resolver'], port: number) {
-  const storage = {
-    findStsPolicy: async () => undefined,
-    saveStsPolicy: async () => undefined,
-    useStsPolicy: async () => undefined,
-    dueStsPolicies: async () => [],
-    addTlsResults: async () => undefined,
-  }
-  const fetch = () => Promise.reject(new Error('nothing is fetched here'))
-  const options = { trustAd: false, port }
-  return createTlsPolicies({ resolver, storage, fetch, clock, log: createSilentLogger(), options })
 }
 
 async function tryTo(
@@ -128,7 +103,11 @@ async function tryTo(
     },
   }
   const batch = recipients.map((recipient, at): LeasedDelivery => ({
-    ...{ id: `d${at}`, teamId: 'team', emailId: 'email', domainId: 'domain', recipient },
+    id: `d${at}`,
+    teamId: 'team',
+    emailId: 'email',
+    domainId: 'domain',
+    recipient,
     domain: 'example.test',
     pool: 'default',
     provider: '?example.test',
@@ -174,8 +153,18 @@ describe('a successful attempt', () => {
     )
     expect(states).toEqual({ [bob]: 'delivered email.delivered' })
     expect(path).toEqual([
-      ...['resolve', 'resolve', 'connect@mx1.example.test', 'greeting', 'ehlo', 'starttls', 'tls', 'ehlo'],
-      ...['mail', 'rcpt', 'data', 'body'],
+      'resolve',
+      'resolve',
+      'connect@mx1.example.test',
+      'greeting',
+      'ehlo',
+      'starttls',
+      'tls',
+      'ehlo',
+      'mail',
+      'rcpt',
+      'data',
+      'body',
     ])
     const { transcript, deliveryIds, emailId, teamId, startedAt, endedAt } = settled.attempt!
     expect(transcript).toMatchObject({
