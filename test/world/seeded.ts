@@ -7,6 +7,7 @@ import { bookshopEmail, NEWS, SHOP } from './seeded-mail.ts'
 import { seedReceived } from './seeded-received.ts'
 import { seedAlerts } from './seeded-alerts.ts'
 import { seedReports } from './seeded-reports.ts'
+import { seedBlocks, seedTemplate } from './seeded-templates.ts'
 
 /** A sandbox with history: a bookshop that has been sending for some days, with data for every dashboard page. */
 export interface Seeded {
@@ -110,62 +111,6 @@ async function furnish(
   return { domain: domain.body.id, webhook: webhook.body.id }
 }
 
-/** Creates a published template with unpublished changes. */
-async function templates(posthaste: TestAppliance): Promise<string> {
-  const made = await posthaste.call<{ id: string }>('POST', '/templates', {
-    ...{ name: 'Order confirmation', alias: 'order-confirmation', from: `Shop <shop@${SHOP}>` },
-    ...{ subject: 'Your order {{{NUMBER}}}', text: 'Thank you for {{{TITLE}}}.' },
-    html: '<h1>Thank you, {{{contact.first_name|reader}}}</h1><p>{{{TITLE}}} is on its way.</p>',
-    variables: [
-      { key: 'NUMBER', type: 'number' },
-      { key: 'TITLE', type: 'string', fallback_value: 'Your book' },
-    ],
-  })
-  const { id } = made.body
-  await posthaste.call('POST', `/templates/${id}/publish`)
-  await posthaste.call('PATCH', `/templates/${id}`, { subject: 'Your order {{{NUMBER}}} of {{{DAY}}}' })
-  return id
-}
-
-/** Creates a template made of blocks. */
-async function blocks(posthaste: TestAppliance): Promise<string> {
-  const text = (words: string) => ({ type: 'text', text: words })
-  const paragraph = (...content: object[]) => ({ type: 'paragraph', content })
-  const name = { type: 'variable', attrs: { key: 'contact.first_name', fallback: 'reader' } }
-  const column = (title: string, about: string) => ({
-    type: 'column',
-    content: [{ type: 'heading', attrs: { level: 3 }, content: [text(title)] }, paragraph(text(about))],
-  })
-  const content = [
-    { type: 'heading', attrs: { level: 1 }, content: [text('Welcome aboard')] },
-    paragraph(
-      text('Dear '),
-      name,
-      text(', your first order comes without postage. Two books to begin with:'),
-    ),
-    {
-      type: 'columns',
-      content: [
-        column('The Salt Path', 'A walk of 630 miles along the coast.'),
-        column('Tide', 'How the moon moves the sea, and us.'),
-      ],
-    },
-    {
-      type: 'button',
-      attrs: { href: `https://${SHOP}/new` },
-      content: [text('See what is new')],
-    },
-    { type: 'divider' },
-    { type: 'footer', content: [text('Harbour Books, 3 Quay Street, Port Ellen')] },
-  ]
-  const made = await posthaste.call<{ id: string }>('POST', '/templates', {
-    name: 'Welcome',
-    subject: 'Welcome to Harbour Books',
-    document: { version: 1, content },
-  })
-  return made.body.id
-}
-
 const READERS = ['Ada Marsh', 'Ben Okafor', 'Clara Lindqvist', 'Dmitri Orlov', 'Elif Kaya', 'Farah Haddad']
 /** Creates the shop's contacts and their topic choices. */
 async function readers(posthaste: TestAppliance): Promise<{ contact: string; segment: string }> {
@@ -174,7 +119,9 @@ async function readers(posthaste: TestAppliance): Promise<{ contact: string; seg
   await made('/contact-properties', { key: 'favorite_genre', type: 'string', fallback_value: 'novels' })
   await made('/contact-properties', { key: 'loyalty_points', type: 'number' })
   const offers = await made('/topics', {
-    ...{ name: 'Weekend offers', default_subscription: 'opt_in', visibility: 'public' },
+    name: 'Weekend offers',
+    default_subscription: 'opt_in',
+    visibility: 'public',
     description: 'Reduced books, every Friday',
   })
   const events = await made('/topics', { name: 'Readings', default_subscription: 'opt_out' })
@@ -187,8 +134,13 @@ async function readers(posthaste: TestAppliance): Promise<{ contact: string; seg
     const topics = [{ id: i === 2 ? offers : events, subscription: i === 2 ? 'opt_out' : 'opt_in' }]
     const segments = i % 2 === 0 ? [segment, regulars] : [segment]
     contact = await made('/contacts', {
-      ...{ email, first_name, last_name, segments, topics },
-      ...{ properties: { loyalty_points: 40 * i }, unsubscribed: i === 3 },
+      email,
+      first_name,
+      last_name,
+      segments,
+      topics,
+      properties: { loyalty_points: 40 * i },
+      unsubscribed: i === 3,
     })
   }
   await made('/suppressions', { email: 'ben@readers.example' })
@@ -201,16 +153,19 @@ async function automationOf(
   segment: string,
 ): Promise<{ automation: string; run: string; event: string }> {
   const { body } = await posthaste.call<{ id: string }>('POST', '/automations', {
-    ...{ name: 'After an order', status: 'enabled' },
+    name: 'After an order',
+    status: 'enabled',
     steps: [
       { key: 'start', type: 'trigger', config: { event_name: 'order.placed' } },
       {
-        ...{ key: 'large', type: 'condition' },
+        key: 'large',
+        type: 'condition',
         config: { type: 'rule', field: 'event.total', operator: 'gte', value: 50 },
       },
       { key: 'pause', type: 'delay', config: { duration: '2 days' } },
       {
-        ...{ key: 'thanks', type: 'send_email' },
+        key: 'thanks',
+        type: 'send_email',
         config: {
           template: { id: 'order-confirmation', variables: { NUMBER: { var: 'event.number' } } },
           subject: 'How was your order?',
@@ -245,8 +200,11 @@ async function automationOf(
 /** Creates a broadcast in draft. */
 async function draftOf(posthaste: TestAppliance, segment: string): Promise<string> {
   const { body } = await posthaste.call<{ id: string }>('POST', '/broadcasts', {
-    ...{ segment_id: segment, from: `Harbour Books <news@${NEWS}>`, name: 'Spring list' },
-    ...{ subject: 'Six books for {{{contact.first_name|you}}}', preview_text: 'Our spring list' },
+    segment_id: segment,
+    from: `Harbour Books <news@${NEWS}>`,
+    name: 'Spring list',
+    subject: 'Six books for {{{contact.first_name|you}}}',
+    preview_text: 'Our spring list',
     html: '<h1>Spring</h1><p>Dear {{{contact.first_name|reader}}},</p><p><a href="{{{UNSUBSCRIBE_URL}}}">Unsubscribe</a></p>',
   })
   return body.id
@@ -354,8 +312,8 @@ export async function startSeeded(past: Past): Promise<Seeded> {
   const { domain, webhook } = await furnish(posthaste, receiver)
   const audience = {
     ...(await readers(posthaste)),
-    template: await templates(posthaste),
-    blocks: await blocks(posthaste),
+    template: await seedTemplate(posthaste),
+    blocks: await seedBlocks(posthaste),
   }
   const broadcast = await draftOf(posthaste, audience.segment)
   await liveThrough(posthaste, clock, past)
@@ -376,7 +334,8 @@ export async function startSeeded(past: Past): Promise<Seeded> {
   await seedAlerts(posthaste, { id: domain, name: SHOP }, clock.now())
   const ids = {
     ...audience,
-    ...{ broadcast, sentBroadcast },
+    broadcast,
+    sentBroadcast,
     ...(await automationOf(posthaste, audience.segment)),
     form: await seedForm(posthaste),
     domain,
