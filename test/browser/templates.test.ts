@@ -51,7 +51,10 @@ test('creates a template and edits its content', async () => {
   await press('Save draft')
   await toast('Draft saved.')
   expect(await stored()).toMatchObject({
-    ...{ name: 'Order', alias: 'order', subject: 'Order {{{NUMBER}}}', text: null },
+    name: 'Order',
+    alias: 'order',
+    subject: 'Order {{{NUMBER}}}',
+    text: null,
     html: '<p>Hi {{{contact.first_name|you}}}: {{{ITEM}}}</p>',
   })
 })
