@@ -6,13 +6,13 @@ const source = join(import.meta.dirname, '../../../appliance/commands/failure.ts
 
 /** Runs a script in a process that imports the function. Returns its output. */
 function said(script: string): { stdout: string; stderr: string } {
-  const code = `import { userName } from ${JSON.stringify(source)}; ${script}; process.stdout.write(userName())`
+  const code = `import { systemUserName } from ${JSON.stringify(source)}; ${script}; process.stdout.write(systemUserName())`
   const args = ['--input-type=module', '-e', code]
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   return { stdout, stderr }
 }
 
-describe('userName', () => {
+describe('systemUserName', () => {
   test('returns the user name from the system', () => {
     const name = spawnSync('id', ['-un'], { encoding: 'utf8' }).stdout.trim()
     expect(said('')).toEqual({ stdout: name, stderr: '' })

@@ -25,7 +25,7 @@ test('describes a database server that responds, and returns no finding for SQLi
 
 test.each<[string, Partial<DatabaseServer>]>([
   ['max_connections', { connections: { own: 5, used: 90, most: 97 } }],
-  ['nearer', { respondedIn: 101 }],
+  ['closer', { respondedIn: 101 }],
   ['A standby replicates asynchronously', { asyncStandbys: 1 }],
   ['2 standbys replicate asynchronously', { asyncStandbys: 2 }],
 ])('warns of a risk of the database server: %s', async (advice, change) => {
