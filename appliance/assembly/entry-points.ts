@@ -150,21 +150,15 @@ export async function openEntryPoints(
   const sendNotice = createNoticeSender({ ...ground, intake, ...noticeOptions(config) })
   watchAlerts(ground, tables, { gate, sendNotice })
   countChecked(ground)
+  const services = { storage, capacity, accounts, senders, quotas, rateLimiter, intake, mime, sendNotice }
   const http = await createHttp({
-    tls: { certificates, policies, challenges: acme ?? undefined, list: () => loadCertificateViews(config) },
-    storage,
-    capacity,
-    schedules: createScheduledEmails({ storage, clock, wake }),
-    accounts,
-    providers: openSignInProviders(config, { storage, clock, accounts }),
-    senders,
-    quotas,
-    rateLimiter,
-    intake,
-    mime,
-    sendNotice,
+    ...services,
     clock,
     log,
+    tracking,
+    tls: { certificates, policies, challenges: acme ?? undefined, list: () => loadCertificateViews(config) },
+    schedules: createScheduledEmails({ storage, clock, wake }),
+    providers: openSignInProviders(config, { storage, clock, accounts }),
     sandboxInbox: sandbox?.inbox,
     webhooks: ground.events.webhooks,
     erasures: openErasures(ground),
@@ -173,7 +167,6 @@ export async function openEntryPoints(
     ...openAutomations(ground, intake),
     broadcasts: openBroadcasts({ ...ground, senders, gate, tracking, tokens, wake, shaping }),
     retention: loadRetention(ground),
-    tracking,
     instruments: ground.instruments,
     health: ground.health,
     node: nodesOf(ground, shareOf),
