@@ -15,7 +15,6 @@ import {
   createPreferencesTokens,
   type PreferencesTokens,
 } from '../../../appliance/audience/audience.ts'
-import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createTlsPolicies } from '../../../appliance/delivery/delivery.ts'
 import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance/http/http.ts'
 import {
@@ -38,7 +37,6 @@ import {
   type Plans,
   type Senders,
 } from '../../../appliance/senders/senders.ts'
-import type { NodeView } from '../../../appliance/mail/node.ts'
 import type { ProviderRules } from '../../../appliance/mail/provider-rules.ts'
 import { refuse } from '../../../appliance/mail/refusals.ts'
 import type { Finding } from '../../../appliance/mail/finding.ts'
@@ -51,6 +49,7 @@ import { type Broadcasts, createBroadcasts } from '../../../appliance/broadcasts
 import { type Automations, createAutomations } from '../../../appliance/automations/automations.ts'
 import { createCustomEvents } from '../../../appliance/automations/operations.ts'
 import { type SignUpForms, signUpForms } from './sign-up-forms.ts'
+import { nodeView, noDns, noKeys, silentInstruments, wellHealth } from './stand-ins.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
 import { createSilentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
@@ -136,37 +135,6 @@ export interface ApiOptions {
 
 export const owner = { email: 'owner@acme.example', password: 'a quiet harbour at dusk' }
 
-/** A resolver whose only server is a closed port, so that every lookup fails at once. */
-const noDns = (clock: TestClock) => createResolver({ servers: ['127.0.0.1:9'], clock, timeoutMs: 50 })
-
-/** These tests read no metrics. */
-const silentInstruments: HttpDeps['instruments'] = {
-  page: () => Promise.resolve({ type: 'text/plain', text: '' }),
-  httpAnswered: () => undefined,
-}
-const nodeView = (dataDir: string, startedAt: number): NodeView => ({
-  ...{
-    id: '5f2b1c9a7d3e4f60',
-    name: 'mail1',
-    state: 'active',
-    current: true,
-    heartbeatAt: null,
-    sources: ['auto'],
-  },
-  ...{ hostname: 'mail.acme.example', version: '0.0.0', runtime: 'v24.0.0', sandbox: false, startedAt },
-  listeners: ['http://127.0.0.1:8025', 'smtp://127.0.0.1:2525'],
-  storage: { engine: 'sqlite', dataDir, database: null, schema: 1 },
-  ...{ ready: true, reasons: [] },
-})
-const wellHealth: HttpDeps['health'] = {
-  alive: () => Promise.resolve({ ok: true, reasons: [] }),
-  ready: () => Promise.resolve({ ok: true, reasons: [] }),
-  stopping: () => undefined,
-}
-
-/** Nothing is signed here. Real keys would take half a second per server. */
-const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
-
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { messageBytes = 41_943_040, log = createSilentLogger() } = options
   const ownAddresses = options.ownAddresses ?? (() => [])
@@ -218,7 +186,9 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const erasures = createErasures({ storage, clock })
   erasures.start()
   const audience = createAudience({
-    ...{ storage, clock, tokens },
+    storage,
+    clock,
+    tokens,
     imports: {
       folder: join(dataDir, 'imports'),
       hasRoom: () => Promise.resolve(options.hasRoom?.() ?? true),
@@ -229,7 +199,15 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   audience.start()
   const composer = createComposer({ clock })
   const broadcasts = createBroadcasts({
-    ...{ storage, clock, log, senders, gate, tokens, composer, wake, pollMs: 1000 },
+    storage,
+    clock,
+    log,
+    senders,
+    gate,
+    tokens,
+    composer,
+    wake,
+    pollMs: 1000,
     returnPaths: createReturnPaths({ storage, clock }),
     tracking: { originFor: () => 'https://links.acme.example', planWith: () => null },
     laneRates: async () => [],
@@ -246,21 +224,37 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     quotas,
     shaping: createShapingOperations({ storage, clock, table: () => providers }),
     sources: createSourceRegistry({
-      ...{ storage, nodeId: await storage.thisNode({}, 0), clock, hostname: config.hostname },
-      ...{ configured: ['192.0.2.1'], warmUp: false },
+      storage,
+      nodeId: await storage.thisNode({}, 0),
+      clock,
+      hostname: config.hostname,
+      configured: ['192.0.2.1'],
+      warmUp: false,
     }),
     tlsPolicies: createTlsPolicies({
-      ...{ storage, resolver, clock, log },
+      storage,
+      resolver,
+      clock,
+      log,
       fetch: () => Promise.resolve({ kind: 'failed', note: 'is out of reach' }),
       options: { trustAd: false, port: 25 },
     }),
     queue: createQueueControl({ storage, clock, wake }),
     webhooks: createWebhooks({
-      ...{ storage, clock, agent: 'Posthaste-Webhooks/0.0.0', allowNetworks: [], wake },
+      storage,
+      clock,
+      agent: 'Posthaste-Webhooks/0.0.0',
+      allowNetworks: [],
+      wake,
       ownAddresses,
       poster: createPostClient({
-        ...{ lookup: options.fetch?.lookup ?? (async () => []), clock, allowNetworks: [], ownAddresses },
-        ...{ deadlineMs: 1000, readBytes: 65_536, keepBytes: 4096 },
+        lookup: options.fetch?.lookup ?? (async () => []),
+        clock,
+        allowNetworks: [],
+        ownAddresses,
+        deadlineMs: 1000,
+        readBytes: 65_536,
+        keepBytes: 4096,
       }),
     }),
     erasures,
