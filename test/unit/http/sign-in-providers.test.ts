@@ -1,38 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { ProviderSettings } from '../../../appliance/accounts/accounts.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { browse, startIdentityProvider, type IdentityProvider } from '../../world/identity-provider.ts'
+import { browse, type IdentityProvider } from '../../world/identity-provider.ts'
 import { codeAt } from './browser-of.ts'
-import { ask, owner, startApi, type Answer, type Api } from './harness.ts'
+import { ask, owner, type Answer, type Api } from './harness.ts'
+import { PUBLIC, startWithProviders } from './with-providers.ts'
 
-const PUBLIC = 'https://mail.acme.example'
 const page = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
 
 let idp: IdentityProvider
 let api: Api
 
-beforeAll(async () => {
-  const ids = ['corp', 'joining', 'linking', 'strict', 'trusted', 'secret']
-  idp = await startIdentityProvider(ids.map((id) => `${PUBLIC}/session/oidc/${id}/callback`))
-  const row = (id: string, more: Partial<ProviderSettings> = {}): ProviderSettings => ({
-    ...{ id, preset: 'oidc', label: `The ${id}`, issuer: idp.issuer },
-    ...{ clientId: idp.clientId, clientSecret: idp.clientSecret, allowedDomains: [], join: null },
-    ...{ linkByEmail: false, trustSecondFactor: false, ...more },
-  })
-  api = await startApi({
-    publicUrl: PUBLIC,
-    providers: [
-      row('corp'),
-      row('joining', { join: { role: 'viewer', teamId: null } }),
-      row('linking', { linkByEmail: true }),
-      row('strict', { allowedDomains: ['acme.example'], join: { role: 'viewer', teamId: null } }),
-      row('trusted', { trustSecondFactor: true }),
-      row('down', { issuer: 'http://127.0.0.1:9' }),
-      row('wrong', { issuer: `${idp.issuer}/elsewhere` }),
-      row('secret', { clientSecret: 'not the secret' }),
-    ],
-  })
-})
+beforeAll(async () => void ({ idp, api } = await startWithProviders()))
 afterAll(() => Promise.all([api.close(), idp.close()]))
 // Resets the counters of unknown addresses.
 afterEach(async () => {
@@ -54,7 +32,8 @@ function visitor(
   does: 'agrees' | 'denies' = 'agrees',
 ) {
   idp.visitor = {
-    ...{ subject, does },
+    subject,
+    does,
     claims: { email: `${subject}@acme.example`, email_verified: true, ...claims },
   }
 }
@@ -114,7 +93,10 @@ describe('the sign-in page', () => {
   test('the sign-in page gets the list of providers without their secrets', async () => {
     const { text, json } = await ask(`${api.url}/session/providers`, 'GET')
     expect((json as { data: unknown[] }).data[0]).toEqual({
-      ...{ object: 'sign_in_provider', id: 'corp', label: 'The corp', preset: 'oidc' },
+      object: 'sign_in_provider',
+      id: 'corp',
+      label: 'The corp',
+      preset: 'oidc',
     })
     expect(text).not.toContain(idp.clientSecret)
   })
@@ -123,9 +105,13 @@ describe('the sign-in page', () => {
     const answer = await ask(`${api.url}/session/oidc/corp`, 'POST', {}, page)
     const url = new URL((answer.json as { url: string }).url)
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
-      ...{ response_type: 'code', client_id: 'posthaste', scope: 'openid email' },
-      ...{ redirect_uri: `${PUBLIC}/session/oidc/corp/callback`, code_challenge_method: 'S256' },
-      ...{ state: expect.stringMatching(/^[\w-]{43}$/) as string, nonce: expect.any(String) as string },
+      response_type: 'code',
+      client_id: 'posthaste',
+      scope: 'openid email',
+      redirect_uri: `${PUBLIC}/session/oidc/corp/callback`,
+      code_challenge_method: 'S256',
+      state: expect.stringMatching(/^[\w-]{43}$/) as string,
+      nonce: expect.any(String) as string,
     })
     expect(answer.headers.getSetCookie()).toEqual([
       expect.stringMatching(
@@ -281,15 +267,23 @@ describe('a person without a linked account', () => {
       {
         most: 10,
         invitation: {
-          ...{ id: newId(now), teamId: api.teamId, email: 'Guest@acme.example', role: 'developer' },
-          ...{ invitedBy: null, tokenHash: 'x', mailedHash: null, createdAt: now, expiresAt: now + 600_000 },
+          id: newId(now),
+          teamId: api.teamId,
+          email: 'Guest@acme.example',
+          role: 'developer',
+          invitedBy: null,
+          tokenHash: 'x',
+          mailedHash: null,
+          createdAt: now,
+          expiresAt: now + 600_000,
         },
       },
       now,
     )
     visitor('guest')
     expect(await whoami(await signIn('corp'))).toMatchObject({
-      ...{ user: { email: 'guest@acme.example' }, role: 'developer' },
+      user: { email: 'guest@acme.example' },
+      role: 'developer',
     })
     expect(await api.storage.openInvitations({ email: 'guest@acme.example' }, now)).toEqual([])
     expect((await api.storage.findUser({ email: 'guest@acme.example' }, now))?.passwordHash).toBeNull()
