@@ -5,6 +5,7 @@ import { probePublicMx, probePostmaster, evaluatePublicMx } from '../../../appli
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { sendWithNodemailer } from './clients.ts'
 import { change, leaseArgs, newEmail, putArgs } from '../../contract/fixtures.ts'
+import { data, dsn, HELLO, NULL, RECEIVED, report, to } from './inbound-lines.ts'
 import { startDoor, type Door, type DoorOptions } from './harness.ts'
 
 let door: Door
@@ -40,19 +41,6 @@ async function talk(...lines: string[]): Promise<void> {
   expect(await play(dialog!, door)).toBeNull()
 }
 
-const HELLO = ['> HELO mx.customer.example', '< 250 …']
-const NULL = ['> MAIL FROM:<>', '< 250 2.1.0 …']
-const to = (address: string) => [`> RCPT TO:<${address}>`, '< 250 2.1.5 Recipient ok']
-const data = (lines: string[], answer: string) => [
-  '> DATA',
-  '< 354 …',
-  ...lines.map((line) => `> ${line}`),
-  '> .',
-  `< ${answer}`,
-]
-const RECEIVED = '250 2.0.0 Received as …'
-const report = (text = 'No such user.') => ['Subject: Undelivered mail', '', text]
-
 const listed = (emailId: string) =>
   door.storage.listReturned({ teamId: door.teamId, emailId }, door.clock.now())
 
@@ -62,8 +50,13 @@ describe('the return path of an email', () => {
     await talk(...HELLO, ...NULL, ...to(path.toUpperCase()), ...data(['A: b', '', '..dot', ''], RECEIVED))
     const [message] = await listed(id)
     expect(message).toMatchObject({
-      ...{ mailFrom: '', ip: '127.0.0.1', helo: 'mx.customer.example', tls: null, size: 16 },
-      ...{ receivedAt: expect.any(Number) as number, hasContent: true },
+      mailFrom: '',
+      ip: '127.0.0.1',
+      helo: 'mx.customer.example',
+      tls: null,
+      size: 16,
+      receivedAt: expect.any(Number) as number,
+      hasContent: true,
     })
     const args = { teamId: door.teamId, emailId: id, id: message!.id }
     const bytes = (await door.storage.getReturned(args, door.clock.now()))!
@@ -84,17 +77,27 @@ describe('the return path of an email', () => {
   test('the return path answers callback verification, but accepts messages from the null sender only', async () => {
     const { path, id } = await openShared()
     await talk(
-      ...[...HELLO, '> MAIL FROM:<double-bounce@mx.customer.example>', '< 250 …'],
-      ...[...to(path), '> RSET', '< 250 …', '> MAIL FROM:<postmaster@customer.example>', '< 250 …'],
-      ...[
-        ...to(path),
-        '> DATA',
-        '< 550 5.7.1 Return paths accept only delivery reports…',
-        '> RSET',
-        '< 250 …',
-      ],
-      ...['> MAIL FROM:<ada@customer.example>', '< 250 …', ...to(path)],
-      ...['! "BDAT 4 LAST\\r\\na\\r\\n\\n"', '< 550 5.7.1 …', '> QUIT', '< 221 …', '= closed'],
+      ...HELLO,
+      '> MAIL FROM:<double-bounce@mx.customer.example>',
+      '< 250 …',
+      ...to(path),
+      '> RSET',
+      '< 250 …',
+      '> MAIL FROM:<postmaster@customer.example>',
+      '< 250 …',
+      ...to(path),
+      '> DATA',
+      '< 550 5.7.1 Return paths accept only delivery reports…',
+      '> RSET',
+      '< 250 …',
+      '> MAIL FROM:<ada@customer.example>',
+      '< 250 …',
+      ...to(path),
+      '! "BDAT 4 LAST\\r\\na\\r\\n\\n"',
+      '< 550 5.7.1 …',
+      '> QUIT',
+      '< 221 …',
+      '= closed',
     )
     expect(await listed(id)).toEqual([])
   })
@@ -102,8 +105,14 @@ describe('the return path of an email', () => {
   test('the return path accepts only one recipient per message, so that reports and other mail are not mixed', async () => {
     const { path } = await openShared()
     await talk(
-      ...[...HELLO, ...NULL, ...to(path), '> RCPT TO:<postmaster>', '< 452 4.5.3 …'],
-      ...['> RCPT TO:<ada@customer.example>', '< 554 5.7.1 …', ...data(report(), RECEIVED)],
+      ...HELLO,
+      ...NULL,
+      ...to(path),
+      '> RCPT TO:<postmaster>',
+      '< 452 4.5.3 …',
+      '> RCPT TO:<ada@customer.example>',
+      '< 554 5.7.1 …',
+      ...data(report(), RECEIVED),
     )
   })
 
@@ -113,12 +122,20 @@ describe('the return path of an email', () => {
     const [start, proof] = local!.split('-') as [string, string]
     const change = (text: string) => `${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`
     await talk(
-      ...[...HELLO, ...NULL, `> RCPT TO:<${change(start)}-${proof}@send.acme.example>`, '< 550 5.1.1 …'],
-      ...[`> RCPT TO:<${start}-${change(proof)}@send.acme.example>`, '< 550 5.1.1 …'],
-      ...[`> RCPT TO:<${start}@send.acme.example>`, '< 550 5.1.1 …'],
-      ...[`> RCPT TO:<${local}@send.second.example>`, '< 550 5.1.1 …'],
-      ...[`> RCPT TO:<${local}@mail.acme.example>`, '< 550 5.1.1 …'],
-      ...[`> RCPT TO:<${local}@customer.example>`, '< 554 5.7.1 …'],
+      ...HELLO,
+      ...NULL,
+      `> RCPT TO:<${change(start)}-${proof}@send.acme.example>`,
+      '< 550 5.1.1 …',
+      `> RCPT TO:<${start}-${change(proof)}@send.acme.example>`,
+      '< 550 5.1.1 …',
+      `> RCPT TO:<${start}@send.acme.example>`,
+      '< 550 5.1.1 …',
+      `> RCPT TO:<${local}@send.second.example>`,
+      '< 550 5.1.1 …',
+      `> RCPT TO:<${local}@mail.acme.example>`,
+      '< 550 5.1.1 …',
+      `> RCPT TO:<${local}@customer.example>`,
+      '< 554 5.7.1 …',
     )
   })
 
@@ -144,21 +161,21 @@ describe('the return path of an email', () => {
   test('the return path accepts up to 1 MiB, regardless of the limit for authenticated clients', async () => {
     const { path } = await open({ config: { messageBytes: 2_000_000 } })
     await talk(
-      ...[...HELLO, '> MAIL FROM:<> SIZE=1048577', '< 250 …'],
-      ...[`> RCPT TO:<${path}>`, '< 552 5.3.4 … larger than 1048576 bytes.', '> RSET', '< 250 …'],
-      ...[...NULL, ...to(path), '! "BDAT 1048577 LAST\\r\\n"', `> ${'x'.repeat(1_048_575)}`, '< 552 5.3.4 …'],
+      ...HELLO,
+      '> MAIL FROM:<> SIZE=1048577',
+      '< 250 …',
+      `> RCPT TO:<${path}>`,
+      '< 552 5.3.4 … larger than 1048576 bytes.',
+      '> RSET',
+      '< 250 …',
+      ...NULL,
+      ...to(path),
+      '! "BDAT 1048577 LAST\\r\\n"',
+      `> ${'x'.repeat(1_048_575)}`,
+      '< 552 5.3.4 …',
     )
   })
 })
-
-/** Returns a delivery report about the recipient of these emails. */
-const dsn = (filler: string[] = []) => [
-  'Content-Type: multipart/report; report-type=delivery-status; boundary=b',
-  ...['', '--b', 'Content-Type: text/plain', '', 'Undeliverable.', ...filler, '--b'],
-  ...['Content-Type: message/delivery-status', '', 'Reporting-MTA: dns; mx.customer.example', ''],
-  ...['Final-Recipient: rfc822; ada@customer.example', 'Action: failed', 'Status: 5.1.1'],
-  ...['Diagnostic-Code: smtp; 550 5.1.1 User unknown', '--b--'],
-]
 
 /** Lets the recipients' servers accept all mail. */
 async function deliver(): Promise<void> {
@@ -273,8 +290,11 @@ describe('SMTP probing and flooding', () => {
     ]
     for (let round = 0; round < 50; round++)
       await talk(
-        ...[...HELLO, ...NULL, ...Array.from({ length: 10 }, (_, at) => wrong(round * 10 + at)).flat()],
-        ...['< 421 4.7.0 Too many errors on this connection.', '= closed'],
+        ...HELLO,
+        ...NULL,
+        ...Array.from({ length: 10 }, (_, at) => wrong(round * 10 + at)).flat(),
+        '< 421 4.7.0 Too many errors on this connection.',
+        '= closed',
       )
     const [dialog] = readDialogs('=== shut out @relay\n< 421 4.7.0 Too many attempts. …\n= closed')
     expect(await play(dialog!, door)).toBeNull()
@@ -360,11 +380,9 @@ describe('mail to postmaster', () => {
     await talk(...HELLO, ...MAIL, ...data(report('On fire.'), RECEIVED))
     const [message] = await box()
     expect(message).toMatchObject({
-      ...{
-        mailFrom: 'ada@customer.example',
-        rcptTo: 'abuse@send.acme.example',
-        forwarding: { state: 'off' },
-      },
+      mailFrom: 'ada@customer.example',
+      rcptTo: 'abuse@send.acme.example',
+      forwarding: { state: 'off' },
     })
     const bytes = await door.storage.getPostmaster({ id: message!.id }, door.clock.now())
     expect(Buffer.from(bytes!).toString()).toContain('On fire.')
@@ -377,7 +395,9 @@ describe('mail to postmaster', () => {
     await expect.poll(async () => (await box()).map(({ forwarding }) => forwarding.state)).toEqual(['done'])
     const [notice] = door.notices
     expect(notice).toMatchObject({
-      ...{ kind: 'postmaster', to: 'ops@example.net', subject: 'Mail for abuse@send.acme.example' },
+      kind: 'postmaster',
+      to: 'ops@example.net',
+      subject: 'Mail for abuse@send.acme.example',
       headers: [{ name: 'X-Posthaste-Postmaster', value: 'mail.acme.example' }],
       attachment: { contentType: 'message/rfc822' },
     })
