@@ -1,75 +1,10 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type {
-  EventCursor,
-  NewWebhookDelivery,
-  Storage,
-  Webhook,
-  WebhookAttempt,
-  WebhookLeaseArgs,
-} from '../../appliance/storage/storage.ts'
-import { DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from './fixtures.ts'
-
-const newWebhook = (teamId: string, more: Partial<Webhook> = {}): Webhook => ({
-  id: newId(T0),
-  teamId,
-  endpoint: 'https://app.example/hook',
-  events: ['email.sent'],
-  broadcasts: true,
-  status: 'enabled',
-  secret: 'whsec_AAAA',
-  oldSecret: null,
-  createdAt: T0,
-  succeededAt: null,
-  failingSince: null,
-  disabled: null,
-  ...more,
-})
-
-async function stored(storage: Storage, more: Partial<Webhook> = {}): Promise<Webhook> {
-  const { team } = await makeTeam(storage)
-  const webhook = newWebhook(team.id, more)
-  expect(await storage.createWebhook({ webhook, most: 2 }, T0)).toBe(true)
-  return webhook
-}
-
-const delivery = (
-  { id: webhookId, teamId }: Webhook,
-  more: Partial<NewWebhookDelivery> = {},
-): NewWebhookDelivery => {
-  const id = `msg_${newId(T0).replaceAll('-', '')}`
-  const about = { eventId: newId(T0), emailId: null, type: 'email.sent', payload: '{"ü":1}', createdAt: T0 }
-  return { id, webhookId, teamId, ...about, ...more }
-}
+import type { EventCursor, Storage, WebhookAttempt } from '../../appliance/storage/storage.ts'
+import { DAY, leaseArgs, makeTeam, putEmail, T0 } from './fixtures.ts'
+import { attemptOf, delivery, disable, due, lease, newWebhook, stored } from './webhooks-stage.ts'
 
 const later = (cursor: EventCursor, by: number): EventCursor => ({ ...cursor, seq: cursor.seq + by })
-
-/** Stores webhook deliveries as a fan-out does. */
-async function due(storage: Storage, deliveries: NewWebhookDelivery[], now = T0): Promise<void> {
-  const { to } = await storage.readOutbox({ limit: 1000 }, now)
-  const { from } = await storage.readOutbox({ limit: 1000 }, now)
-  expect(await storage.fanOutWebhooks({ from, to, deliveries }, now)).toBe(true)
-}
-
-const lease = (more: Partial<WebhookLeaseArgs> = {}): WebhookLeaseArgs => ({
-  ...{ limit: 100, each: 10, failing: 1, failures: 3, inFlight: {}, pauses: [30_000, 5 * MINUTE] },
-  ...more,
-})
-
-const attemptOf = ({ id: deliveryId, webhookId, teamId }: NewWebhookDelivery, error: string | null) => {
-  const attempt: WebhookAttempt = {
-    ...{ id: newId(T0), deliveryId, webhookId, teamId, sentAt: T0, durationMs: 7, ip: '192.0.2.1', error },
-    ...{
-      status: error === null ? 200 : 500,
-      requestHeaders: { a: 'b' },
-      responseHeaders: {},
-      response: 'ok',
-    },
-  }
-  return attempt
-}
-
-const disable = { failingBefore: T0 - 5 * DAY, leastFailures: 2, reason: 'dead' }
 
 export function webhooksContract(storage: () => Storage): void {
   test('only the team of a webhook can read, change and remove it', async () => {
@@ -159,14 +94,16 @@ export function webhooksContract(storage: () => Storage): void {
     const leased = await storage().leaseWebhookDeliveries(lease(), T0)
     expect(leased).toEqual([
       {
-        ...{ id: one.id, webhookId: webhook.id, teamId: webhook.teamId, emailId: null, type: 'email.sent' },
-        ...{
-          payload: '{"ü":1}',
-          attempt: 1,
-          endpoint: webhook.endpoint,
-          secret: 'whsec_AAAA',
-          oldSecret: null,
-        },
+        id: one.id,
+        webhookId: webhook.id,
+        teamId: webhook.teamId,
+        emailId: null,
+        type: 'email.sent',
+        payload: '{"ü":1}',
+        attempt: 1,
+        endpoint: webhook.endpoint,
+        secret: 'whsec_AAAA',
+        oldSecret: null,
       },
     ])
     expect(await storage().leaseWebhookDeliveries(lease(), T0 + 29_999)).toEqual([])
@@ -248,7 +185,11 @@ export function webhooksContract(storage: () => Storage): void {
     expect(list.items).toEqual([
       { ...two, status: 'attempting', attempts: 1, dueAt: T0 + 30_000, emailKept: false, last: null },
       {
-        ...{ ...one, status: 'failed', attempts: 1, dueAt: null, emailKept: false },
+        ...one,
+        status: 'failed',
+        attempts: 1,
+        dueAt: null,
+        emailKept: false,
         last: { sentAt: T0, durationMs: 7, status: 500, error: attempt.error },
       },
     ])
@@ -411,7 +352,10 @@ export function webhooksContract(storage: () => Storage): void {
     const which = { teamId: webhook.teamId, webhookId: webhook.id, id: ping.id }
     expect(await storage().getWebhookDelivery(which, T0)).toEqual({
       ...ping,
-      ...{ status: 'failed', attempts: 1, dueAt: null, emailKept: false },
+      status: 'failed',
+      attempts: 1,
+      dueAt: null,
+      emailKept: false,
       last: { sentAt: T0, durationMs: 7, status: 500, error: 'no' },
     })
   })
