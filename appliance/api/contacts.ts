@@ -2,25 +2,14 @@
 import { Type, type Static } from 'typebox'
 import type { ContactDetails } from '../audience/audience.ts'
 import { CONSENT_ORIGINS, PROPERTY_TYPES, SUBSCRIPTIONS } from '../mail/audience.ts'
-import { refuse } from '../mail/refusals.ts'
 import { formatCsvRecord } from '../mail/csv.ts'
 import { toSuppressionKey } from '../mail/suppression.ts'
 import type { Contact as StoredContact, ContactContext, ContactProperty } from '../storage/storage.ts'
 import { operation, nonJsonContent } from './operation.ts'
-import {
-  afterParameter,
-  choice,
-  id,
-  limit,
-  optional,
-  page,
-  path,
-  pathText,
-  query,
-  search,
-} from './parameters.ts'
+import { afterParameter, limit, page, path, pathText, query, search } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
+import { filter, conditions } from './contact-search.ts'
 
 const reference = { object: kind('contact'), id: Id }
 export const ContactRef = Type.Object(reference, { description: 'The contact.' })
@@ -203,64 +192,6 @@ const manyContacts: typeof limit = {
 }
 /** The parameters of a page of contacts. */
 export const contactPage = { ...page, limit: manyContacts }
-
-const flag = (description: string) =>
-  optional(Type.Boolean({ description }), (given, parameter) => {
-    if (given !== 'true' && given !== 'false')
-      throw refuse('invalid_parameter', { parameter, expected: 'true or false' })
-    return given === 'true'
-  })
-
-const filter = {
-  segment_id: id('Only contacts in this segment.'),
-  unsubscribed: flag('true: only contacts who opted out of everything; false: only others.'),
-}
-
-/** Maximum number of characters of a search text. */
-const MAX_SEARCH = 254
-
-/** Reads the text that an address or name must contain. Refuses: `invalid_parameter`. */
-export function parseSearchText(given: string, parameter: string): string {
-  const text = given.trim()
-  if (text === '' || text.length > MAX_SEARCH || text.includes('\0'))
-    throw refuse('invalid_parameter', {
-      parameter,
-      expected: `a single string of 1 to ${MAX_SEARCH} characters`,
-    })
-  return text
-}
-
-/** Maximum number of characters of the rules of a search. */
-const MAX_RULES = 4000
-
-/** Parses rules. Refuses: `invalid_parameter`. */
-function readRulesText(given: string, parameter: string): unknown {
-  try {
-    if (given.length <= MAX_RULES) return JSON.parse(given) as unknown
-  } catch {
-    // Refused below.
-  }
-  throw refuse('invalid_parameter', { parameter, expected: `JSON of at most ${MAX_RULES} characters` })
-}
-
-/** The filter parameters of a search. */
-const conditions = {
-  ...filter,
-  suppressed: flag('true: only contacts on the suppression list; false: only others.'),
-  text: optional(
-    Type.String({ description: 'What the address or a name must contain.', maxLength: MAX_SEARCH }),
-    parseSearchText,
-  ),
-  topic_id: id('Only contacts with a choice for this topic.'),
-  subscription: choice(SUBSCRIPTIONS, 'Which choice for the topic. Default: opt_in.'),
-  rules: optional(
-    Type.String({
-      description: 'Rules as JSON, as the `filter` of a segment has them: by property, by time, and others.',
-      examples: ['{"type":"rule","field":"contact.created_at","operator":"gte","value":"7 days ago"}'],
-    }),
-    readRulesText,
-  ),
-}
 
 export const createContact = operation('POST /contacts', {
   operationId: 'createContact',

@@ -1,9 +1,7 @@
 /** Imports of contacts: uploading, previewing, summarizing and starting them. */
 import { setImmediate } from 'node:timers/promises'
 import { PROPERTY_TYPES, type PropertyType } from '../mail/audience.ts'
-import type { ColumnMap, ImportStatus, ConflictAction, Separator } from '../mail/contact-import.ts'
-import { SEPARATORS } from '../mail/contact-import.ts'
-import { type CsvRecord, parseCell, guessSeparator } from '../mail/csv.ts'
+import type { ColumnMap, ImportStatus, ConflictAction } from '../mail/contact-import.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type {
@@ -29,6 +27,7 @@ import {
   topicNotFound,
   parseTopicChoices,
 } from './find.ts'
+import { SHOWN, shortenRows, readFileName, headOf, firstRows } from './import-beginning.ts'
 
 /** Options of an import. */
 export interface ImportInput {
@@ -112,21 +111,12 @@ export interface ImportMethods {
 
 /** Maximum number of unfinished imports per team. */
 const MOST_OPEN = 10
-/** Number of rows used for guessing columns, and maximum numbers of rows and characters shown. */
-const LOOKED_AT = 100
-const SHOWN = 20
-const SHOWN_CELL = 200
-const MAX_FILE_NAME = 200
 const PAGE = 200
 /** How long after its end an import can be undone, in milliseconds. */
 export const UNDO_WINDOW_MS = 24 * 3_600_000
 /** Maximum number of contacts removed per request and per transaction. A transaction delays mail by some 30 ms. */
 const UNDONE_AT_ONCE = 500
 const UNDONE_IN_TRANSACTION = 100
-
-/** Shortens the first rows of a file for the preview. */
-const shortenRows = (rows: readonly string[][]): string[][] =>
-  rows.slice(0, SHOWN).map((row) => row.map((cell) => cell.slice(0, SHOWN_CELL).toWellFormed()))
 
 /** Creates the store for uploaded files, which are kept until their import ends. */
 function createShelf(deps: AudienceDeps & { files: ImportFiles }) {
@@ -264,53 +254,6 @@ async function undo({ storage, clock }: AudienceDeps, { id, teamId }: Which) {
     done = part.done
   }
   return { contacts, done }
-}
-
-/** Strips folders and control characters from a file name. */
-const readFileName = (name: string): string =>
-  name
-    .replaceAll(/\p{Cc}|^.*[/\\]/gu, '')
-    .slice(0, MAX_FILE_NAME)
-    .toWellFormed() || 'contacts.csv'
-
-/** Reads the first line, and finds the start of the second. Refuses: `import_unreadable`, `import_no_email_column`. */
-async function headOf(
-  path: string,
-): Promise<{ separator: Separator; columns: string[]; end: number; line: number }> {
-  const separator = guessSeparator(await beginningOf(path), SEPARATORS)
-  const file = await CsvFile.open(path, { offset: 0, line: 1, separator })
-  try {
-    const { records, end, line } = await file.next(1)
-    const columns = (records[0]?.cells ?? []).map((cell) =>
-      parseCell(cell).slice(0, SHOWN_CELL).toWellFormed(),
-    )
-    if (columns.length === 0) throw refuse('import_no_email_column')
-    return { separator, columns, end, line }
-  } finally {
-    await file.close()
-  }
-}
-
-async function beginningOf(path: string): Promise<string> {
-  const file = await CsvFile.open(path, { offset: 0, line: 1, separator: ',' })
-  try {
-    return await file.beginning()
-  } finally {
-    await file.close()
-  }
-}
-
-async function firstRows(
-  path: string,
-  { processed: offset, line, separator }: ContactImport,
-): Promise<string[][]> {
-  const file = await CsvFile.open(path, { offset, line, separator })
-  try {
-    const { records } = await file.next(LOOKED_AT)
-    return records.map(({ cells }: CsvRecord) => cells.map(parseCell))
-  } finally {
-    await file.close()
-  }
 }
 
 /**

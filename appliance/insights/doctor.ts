@@ -1,12 +1,11 @@
 /** `doctor`: checks everything that decides whether the server's mail gets out and is accepted. */
-import type { Clock } from '../clock/clock.ts'
-import type { Blocklist, Config, DoctorTargets } from '../config/config.ts'
+import type { Blocklist } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { FINDING_STATUSES, type Finding } from '../mail/finding.ts'
 import { toNodeViews } from '../mail/node-view.ts'
 import { AUTO_IP, type Source } from '../mail/source.ts'
-import { getRegistrableDomain, type SendingHost } from '../senders/records.ts'
-import type { Domain, Storage } from '../storage/storage.ts'
+import { getRegistrableDomain } from '../senders/records.ts'
+import type { Domain } from '../storage/storage.ts'
 import {
   listAddresses,
   isPublicAddress,
@@ -39,65 +38,7 @@ import { probePublicMx, evaluatePublicMx } from './public-mx.ts'
 import { pingMilter, pingSpamFilter, evaluateMilter, evaluateSpamFilter } from './spam-filter.ts'
 import { fetchTime, evaluateTime } from './time.ts'
 import { listMachineAddresses } from '../wire/networks.ts'
-
-/** The dependencies of the checks. */
-export interface DoctorDeps {
-  /** The storage, or why it couldn't be opened (null if there is none yet). The other checks run in any case. */
-  storage:
-    | (Pick<
-        Storage,
-        | 'listSources'
-        | 'listDomains'
-        | 'dkimKeys'
-        | 'listTeams'
-        | 'diskUse'
-        | 'listDiskDays'
-        | 'databaseServer'
-      > &
-        Partial<Pick<Storage, 'listNodes'>>)
-    | { unavailable: string | null }
-  resolver: Resolver
-  /** ID of this node, if others share the storage. A node can check only its own sending IPs. */
-  nodeId?: string | undefined
-  /** Creates a resolver with an empty cache; the caller closes it. */
-  freshResolver: () => Resolver
-  clock: Clock
-  config: Pick<
-    Config,
-    | 'hostname'
-    | 'data_dir'
-    | 'storage'
-    | 'dns'
-    | 'http'
-    | 'smtp'
-    | 'tls'
-    | 'acme'
-    | 'delivery'
-    | 'inbound'
-    | 'nameserver'
-    | 'retention'
-  >
-  host: SendingHost
-  /**
-   * Whether to check the domains of all teams. By default, only those of the server's own team are checked, because it
-   * must not see the domains of others.
-   */
-  everyTeam?: boolean
-  blocklists: readonly Blocklist[]
-  targets: DoctorTargets
-  /** Replaces parts of the machine in tests. */
-  machine?: Partial<Machine>
-}
-
-/** The functions of the machine that checks use. */
-export interface Machine {
-  local: () => string[]
-  isPublic: (ip: string) => boolean
-  probe: (ip: string) => Promise<string | null>
-  /** Time limit for dialing an exchanger, and pause between two queries for one name, in milliseconds. */
-  dialMs: number | undefined
-  pauseMs: number | undefined
-}
+import { type DoctorDeps, type Machine } from './doctor-deps.ts'
 
 /** Sorts findings: failures first, otherwise in the order of the checks. */
 export function sortFindings(findings: readonly Finding[]): Finding[] {

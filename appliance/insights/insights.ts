@@ -1,5 +1,6 @@
 /** The doctor's checks: how this machine appears to receivers of its mail. */
-export { runChecks, type DoctorDeps } from './doctor.ts'
+export { runChecks } from './doctor.ts'
+export type { DoctorDeps } from './doctor-deps.ts'
 export { createSharedDoctor, type SharedDoctor } from './shared-doctor.ts'
 export { createSentEmailChecker } from './background-checks.ts'
 export { createReportView, type ReportView } from './report-view.ts'

@@ -3,21 +3,13 @@
  * the daemon runs.
  */
 import type { Clock } from '../clock/clock.ts'
-import { isProviderPlaceholder } from '../mail/queue.ts'
 import type { Source } from '../mail/source.ts'
 import { refuse } from '../mail/refusals.ts'
-import { describeLaneReason, type LaneReason } from '../mail/waiting.ts'
 import type { LaneRecord, Storage } from '../storage/storage.ts'
 import { describeBacklog, type Backlog, type BacklogCount } from './backlog.ts'
 import { explainWait, type Explanation, type ExplanationContext, type DeliveryFacts } from './explain.ts'
-import {
-  getCurrentLimits,
-  isPaused,
-  pauseManually,
-  resumeManually,
-  getDisplayRate,
-  type LaneState,
-} from './lane.ts'
+import { isPaused, pauseManually, resumeManually, getDisplayRate } from './lane.ts'
+import type { LaneState } from './lane-state.ts'
 import { Providers, type Provider, type ProviderTable } from './providers.ts'
 import type { LaneActivity } from './recent.ts'
 import {
@@ -28,9 +20,10 @@ import {
   forecastTotal,
   type TotalForecast,
 } from './forecast.ts'
-import { laneId, parseLaneId, parseLane, serializeLane } from './saved.ts'
+import { laneId, parseLaneId, parseLane } from './saved.ts'
 import { parseSettings, SETTING_NAMES } from './settings.ts'
-import { nextMidnight, getWarmUpProgress, type WarmUp } from './warm-up.ts'
+import { nextMidnight, getWarmUpProgress } from './warm-up.ts'
+import { type LaneSummary, nameOf, isBusy, recordOf, factsOf } from './lane-summary.ts'
 
 export interface ShapingDeps {
   storage: Pick<
@@ -47,27 +40,6 @@ export interface ShapingDeps {
   change?: (work: () => Promise<void>) => Promise<void>
   /** Returns a lane's current activity, if the daemon runs in this process. */
   activity?: (source: string, provider: string) => LaneActivity
-}
-
-/** A lane as shown to people. Times in Unix milliseconds. */
-export interface LaneSummary {
-  id: string
-  source: string
-  /** The pool of the source; null if the source was removed. */
-  pool: string | null
-  provider: string
-  name: string
-  /** The current limits; `limits` contains the maximum. */
-  allowed: { connections: number; messagesPerMinute: number }
-  limits: Provider['limits']
-  paused: { until: number | null } | null
-  warmUp: WarmUp | null
-  /** The current activity; null if unknown, because the daemon doesn't run in this process. */
-  activity: LaneActivity | null
-  /** The last decision. */
-  reason: LaneReason | null
-  reasonAt: number | null
-  updatedAt: number
 }
 
 /** A backlog with its lanes. */
@@ -130,15 +102,7 @@ export interface ShapingOperations {
   explain(deliveries: readonly DeliveryFacts[]): Promise<(Explanation | null)[]>
 }
 
-/** Returns the name of a provider; the domain itself if it was never looked up. */
-const nameOf = (id: string, providers: Providers): string =>
-  isProviderPlaceholder(id) ? id.slice(1) : providers.get(id).name
-
 const NOTHING_WAITS = { count: 0, due: 0, later: 0, held: 0, inFlight: 0, nextAt: null, sample: null }
-
-/** Whether a lane uses all the connections it may have now. */
-const isBusy = ({ activity, allowed: { connections } }: LaneSummary): boolean =>
-  activity !== null && activity.inFlight >= connections
 
 /** Maximum length of a temporary pause, in minutes: a week. */
 export const MAX_PAUSE_MINUTES = 10_080
@@ -362,48 +326,4 @@ function refuseSettings(given: Record<string, unknown>): void {
     throw refuse('invalid_field', { field: unknown, expected: `one of ${SETTING_NAMES.join(', ')}` })
   const [bad] = parseSettings(set).bad
   if (bad) throw refuse('invalid_field', { field: bad.name, expected: bad.expected })
-}
-
-function recordOf(
-  source: string,
-  provider: Pick<Provider, 'id' | 'name'>,
-  state: LaneState,
-  updatedAt: number,
-): LaneRecord {
-  const { pause, reason, reasonAt } = state
-  return {
-    source,
-    provider: provider.id,
-    state: serializeLane(state),
-    pausedUntil: pause?.until ?? null,
-    reason: reason && describeLaneReason(reason, provider.name),
-    reasonAt,
-    updatedAt,
-  }
-}
-
-function factsOf(
-  record: LaneRecord,
-  providers: Providers,
-  sources: readonly Source[],
-  now: number,
-): Omit<LaneSummary, 'activity'> {
-  const provider = providers.get(record.provider)
-  const state = parseLane(record.state, provider.limits)
-  const { connections } = getCurrentLimits(state, provider.limits, now)
-  const source = sources.find(({ ip }) => ip === record.source)
-  return {
-    id: laneId(record.source, record.provider),
-    source: record.source,
-    pool: source?.pool ?? null,
-    provider: record.provider,
-    name: provider.name,
-    allowed: { connections, messagesPerMinute: getDisplayRate(state, provider.limits, now) },
-    limits: provider.limits,
-    paused: isPaused(state, now) ? { until: state.pause!.until } : null,
-    warmUp: getWarmUpProgress(state, source?.warmUpSince ?? null, provider.warmUp, now),
-    reason: state.reason,
-    reasonAt: state.reasonAt,
-    updatedAt: record.updatedAt,
-  }
 }

@@ -1,6 +1,6 @@
 /** Serializes the state of a lane. Pure. */
 import type { LaneReason } from '../mail/waiting.ts'
-import type { LaneState } from './lane.ts'
+import type { LaneState } from './lane-state.ts'
 import { createLaneState } from './lane.ts'
 import type { Limits } from './settings.ts'
 

@@ -16,10 +16,8 @@ export {
   resumeManually,
   availableCapacity,
   getDisplayRate,
-  type LaneState,
-  type Signal,
-  type SignalKind,
 } from './lane.ts'
+export type { LaneState, Signal, SignalKind } from './lane-state.ts'
 export { createPace } from './pace.ts'
 export {
   DEFAULT_PROVIDER,
@@ -47,10 +45,10 @@ export { formatMoment, nextMidnight, utcDay } from './warm-up.ts'
 export {
   createShapingOperations,
   MAX_PAUSE_MINUTES,
-  type LaneSummary,
   type QueueLaneFacts,
   type ShapingOperations,
   type SourceRate,
 } from './operations.ts'
+export type { LaneSummary } from './lane-summary.ts'
 export { FORECAST_LIMITS, type Forecast, type TotalForecast } from './forecast.ts'
 export { BACKLOG_STATES, PROVIDER_PLACEHOLDER, type BacklogCount } from './backlog.ts'

@@ -1,5 +1,5 @@
 /** Warm-up: limits what a new sending IP may send to a provider on each of its first days. Pure. */
-import type { LaneState, Signal } from './lane.ts'
+import type { LaneState, Signal } from './lane-state.ts'
 import type { Provider } from './providers.ts'
 
 /** Formats times for sentences, always in UTC, because the reader may be in another zone than the server. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/contact-batches.ts'
-import { parseSearchText } from '../../api/contacts.ts'
+import { parseSearchText } from '../../api/contact-search.ts'
 import { parseId } from '../../api/parameters.ts'
 import { presentList } from '../../api/shared.ts'
 import type { SelectedContacts } from '../../audience/audience.ts'

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { NotSentError, type AttemptResult } from '../../../appliance/delivery/attempt.ts'
-import { createDispatcher, type DispatchDeps } from '../../../appliance/delivery/dispatch.ts'
+import { createDispatcher } from '../../../appliance/delivery/dispatch.ts'
+import type { DispatchDeps } from '../../../appliance/delivery/dispatch-deps.ts'
 import type { LeasedDelivery } from '../../../appliance/storage/storage.ts'
 import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
