@@ -8,10 +8,10 @@ import { timestampOrNull } from './timestamp.ts'
 
 const { title, description, slug, shortestSlug } = ARCHIVE_LIMITS
 const SLUG = `Part of its URL: ${shortestSlug} to ${slug} lower-case letters, digits and single hyphens, unique on this server`
-const TITLE = `Heading of its pages, at most ${title} characters; null: the team’s name.`
-const DESCRIPTION = `Text below the heading, at most ${description} characters; null: none.`
-const DOMAIN = 'A domain of the team, whose tracking host is in its URL; null: this server’s own host.'
-const FORM = 'The sign-up form that its pages link to; null: none.'
+const TITLE = `Heading of its pages, at most ${title} characters; null for the team’s name.`
+const DESCRIPTION = `Text below the heading, at most ${description} characters; null for no text.`
+const DOMAIN = 'A domain of the team, whose tracking host is in its URL; null for this server’s own host.'
+const FORM = 'The sign-up form that its pages link to; null for no link.'
 const INDEXED = 'Whether search engines may list its pages.'
 const status = literals(ARCHIVE_STATUSES, described('disabled: its pages and its feed don’t exist.'))
 
@@ -28,10 +28,10 @@ export const Archive = Type.Object(
     indexed: Type.Boolean(described(INDEXED)),
     url: Nullable(
       Type.String(),
-      described('Its first page; null: it is disabled, or the server has no public address.'),
+      described('URL of its first page; null while it is disabled, and if the server has no public address.'),
     ),
     feed_url: Nullable(Type.String(), described('Its Atom feed; null without `url`.')),
-    updated_at: Nullable(Timestamp, described('Last change; null: never changed.')),
+    updated_at: Nullable(Timestamp, described('Time of the last change; null if it was never changed.')),
   },
   described('The public archive of a team’s broadcasts.'),
 )

@@ -50,11 +50,15 @@ export const GivenAbTest = Type.Optional(
       variants: Type.Optional(
         Type.Array(
           Type.Object({
-            from_name: optionalText('The name in the From field. null: as in the broadcast.'),
-            subject: optionalText('The subject. null: as in the broadcast.'),
-            preview_text: optionalText('The preview text. null: as in the broadcast; "": none.'),
-            html: optionalText('The HTML. null: the content of the broadcast.'),
-            text: optionalText('Plain text, beside `html`. null: generated from the HTML; "": none.'),
+            from_name: optionalText('The name in the From field. null for the one of the broadcast.'),
+            subject: optionalText('The subject. null for the one of the broadcast.'),
+            preview_text: optionalText(
+              'The preview text. null for the one of the broadcast, "" for no preview text.',
+            ),
+            html: optionalText('The HTML. null for the content of the broadcast.'),
+            text: optionalText(
+              'Plain text, beside `html`. null to generate it from the HTML, "" for no text.',
+            ),
             document: DocumentInput,
           }),
           described(
@@ -64,7 +68,7 @@ export const GivenAbTest = Type.Optional(
       ),
     }),
     described(
-      'An A/B test. The variant whose links most people click goes to the rest. null: none. Not part of the hosted API.',
+      'An A/B test. The variant whose links most people click goes to the rest. null for no A/B test. Not part of the hosted API.',
     ),
   ),
 )
@@ -78,17 +82,23 @@ export const AbTest = Nullable(
     variants: Type.Array(
       Type.Object({
         variant: literals(VARIANTS, described('Its name.')),
-        from_name: Nullable(Type.String(), described('The name in the From field; null: as in A.')),
-        subject: Nullable(Type.String(), described('The subject; null: as in A.')),
-        preview_text: Nullable(Type.String(), described('The preview text; null: as in A.')),
-        html: Nullable(Type.String(), described('The HTML; null: the content of A.')),
-        text: Nullable(Type.String(), described('The plain text; null: generated, or the content of A.')),
+        from_name: Nullable(
+          Type.String(),
+          described('The name in the From field; null if it is the same as in A.'),
+        ),
+        subject: Nullable(Type.String(), described('The subject; null if it is the same as in A.')),
+        preview_text: Nullable(Type.String(), described('The preview text; null if it is the same as in A.')),
+        html: Nullable(Type.String(), described('The HTML; null if the content is the same as in A.')),
+        text: Nullable(
+          Type.String(),
+          described('The plain text; null if it is generated, or the content is the same as in A.'),
+        ),
         document: StoredDocument,
       }),
       described('B and those after it. Variant A is the broadcast itself.'),
     ),
   }),
-  described('The A/B test; null: none.'),
+  described('The A/B test; null without one.'),
 )
 
 /** Formats the A/B test of a draft. */
@@ -121,8 +131,14 @@ export const AbTestResults = Nullable(
         'sending: the test emails · waiting: for clicks · decided: the winner goes to the rest · comparing: everybody got one of the variants, and none is sent to a rest · stopped: canceled before there was a winner.',
       ),
     ),
-    decides_at: Nullable(Timestamp, described('When the winner is chosen; null: not known, or chosen.')),
-    winner: Nullable(literals(VARIANTS), described('The variant that the rest gets; null: none yet.')),
+    decides_at: Nullable(
+      Timestamp,
+      described('When the winner will be chosen; null while the time is not known, and after the choice.'),
+    ),
+    winner: Nullable(
+      literals(VARIANTS),
+      described('The variant that the rest gets; null until it is chosen.'),
+    ),
     decided_at: Nullable(Timestamp, described('When it was chosen.')),
     reason: Nullable(
       Type.String(),
@@ -144,14 +160,16 @@ export const AbTestResults = Nullable(
       described('Results of the test emails, without those of the rest.'),
     ),
   }),
-  described('How the A/B test stands; null: the broadcast has none, or was not sent yet.'),
+  described(
+    'Progress and results of the A/B test; null before the broadcast is sent, and without an A/B test.',
+  ),
 )
 export type AbTestResults = Static<typeof AbTestResults>
 
 type Result = Omit<AbTestState, 'counts'> & { counts: VariantCounts[] }
 const HOUR_MS = 3_600_000
 
-/** Formats how an A/B test stands. @param result null: there is none */
+/** Formats the progress and results of an A/B test; null without a test. */
 export function presentAbTestResults(
   { content, status }: Pick<Broadcast, 'content' | 'status'>,
   result: Result | null,

@@ -72,7 +72,7 @@ export const BroadcastResults = Type.Object(
             'What the queued emails wait for, in a sentence. null if none wait or the broadcast is paused.',
           ),
         ),
-        until: Nullable(Timestamp, described('The time in `state`; null: there is none.')),
+        until: Nullable(Timestamp, described('The time in `state`; null if the state has no time.')),
       }),
       described('By mailbox provider, the largest first.'),
     ),

@@ -143,7 +143,7 @@ const summary = {
     described('Emails per hour at most; null: as fast as the lanes allow.'),
   ),
   archive: Type.Boolean(described('Whether it is in the public archive once it is sent.')),
-  paused_at: Nullable(Timestamp, described('When it was paused; null: it is not paused.')),
+  paused_at: Nullable(Timestamp, described('When it was paused; null while it is not paused.')),
   pause_reason: Nullable(Type.String(), described('Why it is paused, in a sentence.')),
   paused_providers: Type.Array(
     Type.Object({
@@ -187,7 +187,9 @@ export const Broadcast = Type.Object(
     exclude_segment_ids: Type.Array(Id, described('Segments whose contacts get nothing.')),
     archive_url: Nullable(
       Type.String(),
-      described('Its page in the public archive, since sending began; null: it has none.'),
+      described(
+        'URL of its page in the public archive; null before sending begins, and if it is not published.',
+      ),
     ),
     edits: Type.Integer(described('Raised by each change of the draft.')),
     problem: Nullable(Type.String(), described('Why it failed.')),
@@ -340,7 +342,7 @@ const presentHolds = (holds: Stored['holds'], nameOf: NameOf): BroadcastSummary[
     return { provider, name, paused_at: timestamp(heldAt), reason: explainHold(name, figures) }
   })
 
-/** Formats a broadcast with its content. @param archiveUrl its page in the archive; null: it has none */
+/** Formats a broadcast with its content. @param archiveUrl URL of its page in the archive; null if it is not published */
 export function presentBroadcast(
   one: Stored,
   inFlight: number,

@@ -149,7 +149,7 @@ export const ContactImport = Type.Object(
     on_conflict: onConflict,
     rejects: count('Rows in `GET /contacts/imports/:id/rejects.csv`. The first 10,000 are kept, for 7 days.'),
     error: Nullable(Type.String(), { description: 'Why it failed.' }),
-    waiting: Nullable(Type.String(), { description: 'Why it is waiting; null: it is not.' }),
+    waiting: Nullable(Type.String(), { description: 'Why it is waiting; null while it is not waiting.' }),
     undo_until: Nullable(Timestamp, {
       description: 'Until when it can be undone; null: it has not ended, created no contact, or was undone.',
     }),

@@ -33,7 +33,7 @@ export interface OpenedBroadcast {
 /** A page of the list. */
 export interface ArchivePage {
   items: ArchivedItem[]
-  /** Where the next page begins; null: this is the last. */
+  /** Where the next page begins; null on the last page. */
   older: string | null
 }
 

@@ -15,7 +15,7 @@ export interface ArchiveView {
   team: string
   page: UnsubscribePage
   language: PageLanguage
-  /** Path of the sign-up form; null: none. */
+  /** Path of the sign-up form; null for no link. */
   formPath: string | null
   /** Absolute URL of the archive. */
   url: string
@@ -74,7 +74,7 @@ const signUp = ({ formPath, language }: ArchiveView): string =>
 
 /**
  * Renders a page of the list.
- * @param older cursor of the next page; null: this is the last. first: whether this is the newest
+ * @param older cursor of the next page; null on the last page. first: whether this is the newest
  */
 export function renderArchive(
   view: ArchiveView,

@@ -26,7 +26,7 @@ export interface ArchiveBook {
    * Refuses: `invalid_field`, `invalid_id`, `not_found` for the domain and the form, `slug_taken`.
    */
   update(args: { teamId: string; input: ArchiveInput }): Promise<ArchiveDetails>
-  /** Returns the URL of a broadcast's page; null if it has none. */
+  /** Returns the URL of a broadcast's page; null if the broadcast isn't published. */
   pageUrl(
     broadcast: Pick<Broadcast, 'teamId' | 'id' | 'archivedAt' | 'revisionId' | 'status'>,
   ): Promise<string | null>

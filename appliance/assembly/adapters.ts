@@ -51,7 +51,7 @@ export function openResolver(
   clock: Clock,
   change: Partial<ResolverOptions> = {},
 ): Resolver & AuthorityResolver {
-  // Some networks are forbidden, because whoever controls a zone chooses where its NS records point.
+  // Some networks are forbidden, because the owner of a zone can point its NS records to any address.
   const allowed = [...parseNetworks(config.delivery.allow_networks), ...PRIVATE_NETWORKS]
   const isForbidden = (ip: string): boolean => isForbiddenTarget(ip, allowed)
   return createResolver({ servers: config.dns.servers, clock, isForbidden, ...change })

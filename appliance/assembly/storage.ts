@@ -329,7 +329,7 @@ function targetOf(config: Config): PostgresTarget {
   }
 }
 
-/** Lists the copies of the database from before upgrades, newest last. A PostgreSQL database has none. */
+/** Lists the copies of the database from before upgrades, newest last. Only SQLite databases are copied. */
 export const listUpgradeSnapshots = ({ data_dir: dataDir, storage }: Config): Snapshot[] =>
   storage.engine === 'postgres' ? [] : listSnapshots(dataDir)
 

@@ -73,7 +73,7 @@ async function readVariant(given: VariantInput, index: number): Promise<Variant>
   return { fromName, subject, previewText: previewText ?? preheader, body }
 }
 
-/** `preheader`: the preview text of a document; null: there is none. */
+/** `preheader`: the preview text of a document; null without a document. */
 async function readBody(
   { html, text, document: given }: VariantInput,
   at: string,

@@ -11,7 +11,7 @@ export interface AbTestResult extends Omit<AbTestState, 'counts'> {
 }
 
 export interface AbTestMethods {
-  /** Returns how the A/B test of a broadcast stands, at most 10 s old; null: it has none, or hasn't started. */
+  /** Returns the results of a broadcast's A/B test, at most 10 s old; null without a test, and before it starts. */
   abTestResult(broadcast: Broadcast): Promise<AbTestResult | null>
   /**
    * Sends a variant to the rest now, also while test emails still wait. Nobody can change that later.
@@ -21,7 +21,7 @@ export interface AbTestMethods {
    * Refuses: `not_found`, `invalid_field` (variant), `ab_test_over`.
    */
   chooseVariant(args: BroadcastRef & { variant: string }): Promise<void>
-  /** Returns the name of the variant that an email of a broadcast is; null: there is none. */
+  /** Returns the name of an email's variant; null if the broadcast has no A/B test. */
   variantOfEmail(args: { emailId: string }): Promise<VariantName | null>
 }
 

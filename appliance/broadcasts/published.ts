@@ -14,7 +14,7 @@ import {
 /** The content of a broadcast for strangers. Its HTML is untrusted. */
 export interface PublishedContent {
   subject: string
-  /** Null: it has none. */
+  /** The preview text; null without one. */
   previewText: string | null
   html: string | null
   text: string | null
@@ -55,7 +55,7 @@ function withoutLinks(html: string, keys: readonly string[]): string {
 /**
  * Returns the URL of a broadcast's page in the archive; null if it isn't published, the archive is disabled, or no one
  * could open it.
- * @param origin of links in its emails; null: there is none
+ * @param origin origin of the links in its emails; null if there is no public one
  */
 export async function archiveUrlOf(
   { storage, clock }: { storage: Pick<Storage, 'getArchive'>; clock: Clock },

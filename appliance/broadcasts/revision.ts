@@ -137,7 +137,7 @@ export function toRecipientData(
   }
 }
 
-/** The links that tags stand for; null: there is none. */
+/** The URLs that replace link tags; null for a link that does not exist. */
 export interface MergeLinks {
   unsubscribe: string | null
   /** The page in the public archive. */

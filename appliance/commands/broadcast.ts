@@ -138,7 +138,7 @@ async function showBroadcast(context: Context, id: string): Promise<void> {
   if (test) output.text('', ...testLines(test))
 }
 
-/** Formats how an A/B test stands. */
+/** Formats the progress and results of an A/B test. */
 function testLines({ variants, reason, decides_at: decidesAt }: NonNullable<AbTestResults>): string[] {
   const rows = variants.map((one) => [
     one.variant,

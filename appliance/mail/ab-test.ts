@@ -15,7 +15,7 @@ export const LEAST_CLICKS = 10
 /** Recommended recipients of each variant: at 2%, some ten of them click. */
 export const LEAST_TESTED = 500
 
-/** What differs from variant A. Null: the same as in A. */
+/** The values that differ from variant A; null for those that are the same. */
 export interface Variant {
   /** The name in the From field. The address is always that of A. */
   fromName: string | null
@@ -28,9 +28,9 @@ export interface Variant {
 /** The body of a variant, as the body of a draft. */
 export interface VariantBody {
   html: string | null
-  /** Null: generated from the HTML. Empty: no text part. */
+  /** Null to generate it from the HTML; empty for no text part. */
   text: string | null
-  /** JSON of the document that both were compiled from; null: they were written as code. */
+  /** JSON of the document that both were compiled from; null if they were written as code. */
   document: string | null
 }
 

@@ -9,13 +9,13 @@ export interface ArchiveSettings {
   status: ArchiveStatus
   /** Part of its URL, unique on this server; null before it was enabled first. */
   slug: string | null
-  /** Null: the team's name. */
+  /** Null for the team's name. */
   title: string | null
   /** Text below the title. */
   description: string | null
-  /** The domain whose tracking host is in its URL; null: this server's own host. */
+  /** The domain whose tracking host is in its URL; null for this server's own host. */
   domain: string | null
-  /** The sign-up form that its pages link to; null: none. */
+  /** The sign-up form that its pages link to; null for no link. */
   formId: string | null
   /** Whether search engines may list its pages. */
   indexed: boolean

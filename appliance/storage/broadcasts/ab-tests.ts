@@ -11,9 +11,9 @@ export interface AbTestState {
   revisions: string[]
   /** Recipients drawn so far. */
   tested: number
-  /** When all were drawn; null: not yet. */
+  /** When all test recipients were drawn; null until then. */
   drawnAt: number | null
-  /** When each test email had been tried, and the wait began; null: not yet. */
+  /** When each test email had been tried, and the wait began; null until then. */
   triedAt: number | null
   /** Why a variant won, with the numbers at that time; null if none was chosen yet. */
   choice: Choice | null
@@ -232,7 +232,7 @@ async function saveVariantCounts(
     .execute()
 }
 
-/** Returns the variant of an email of a test, or of the rest after it; null: it has none. */
+/** Returns the variant that an email contains, during a test or after it; null without a test. */
 async function variantOfEmail(db: Db, { emailId }: { emailId: string }): Promise<number | null> {
   const row = await db
     .selectFrom('emails as e')
