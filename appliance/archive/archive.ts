@@ -7,7 +7,12 @@ import type { Archive } from '../mail/archive.ts'
 import type { UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import { isId } from '../mail/ids.ts'
 import type { ArchiveCursor, ArchivedBroadcast, StorageSubset } from '../storage/storage.ts'
-import { type ArchiveBook, type BookDeps, createArchiveBook, urlOf } from './settings.ts'
+import {
+  type ArchiveOperations,
+  type ArchiveOperationDeps,
+  createArchiveOperations,
+  urlOf,
+} from './settings.ts'
 import { type ArchivedContent, createArchiveContents } from './contents.ts'
 import type { ArchivedItem, ArchiveView } from './page.ts'
 
@@ -37,7 +42,7 @@ export interface ArchivePage {
   older: string | null
 }
 
-export interface PublicArchives extends ArchiveBook {
+export interface PublicArchives extends ArchiveOperations {
   /** Returns an enabled archive; undefined if there is none. */
   open(args: { slug: string }): Promise<OpenedArchive | undefined>
   /** Lists sent broadcasts, newest first. Undefined if the cursor isn't one of this archive. */
@@ -48,8 +53,9 @@ export interface PublicArchives extends ArchiveBook {
   contentOf(broadcast: ArchivedBroadcast): Promise<ArchivedContent | undefined>
 }
 
-export interface ArchiveDeps extends BookDeps {
-  storage: BookDeps['storage'] & StorageSubset<'unsubscribePages' | 'broadcasts' | 'broadcastStates'>
+export interface ArchiveDeps extends ArchiveOperationDeps {
+  storage: ArchiveOperationDeps['storage'] &
+    StorageSubset<'unsubscribePages' | 'broadcasts' | 'broadcastStates'>
 }
 
 /** Broadcasts per page, and in the feed. */
@@ -63,7 +69,7 @@ export function createArchives(deps: ArchiveDeps): PublicArchives {
     return summary && { id: broadcast.id, sentAt: broadcast.startedAt, ...summary }
   }
   return {
-    ...createArchiveBook(deps),
+    ...createArchiveOperations(deps),
     contentOf: (broadcast) => contents.contentOf(broadcast),
     async open({ slug }) {
       const archive = await storage.findArchive({ slug }, clock.now())

@@ -18,7 +18,7 @@ import type { DomainTrackingFields, Tracking } from '../tracking/tracking.ts'
 /** The settings in a request. Undefined: unchanged. */
 export type ArchiveInput = { [name in keyof ArchiveSettings]?: ArchiveSettings[name] | undefined }
 
-export interface ArchiveBook {
+export interface ArchiveOperations {
   /** Returns the settings; the defaults if they were never changed. */
   get(args: { teamId: string }): Promise<ArchiveDetails>
   /**
@@ -32,7 +32,7 @@ export interface ArchiveBook {
   ): Promise<string | null>
 }
 
-export interface BookDeps {
+export interface ArchiveOperationDeps {
   storage: StorageSubset<'archives' | 'domains' | 'forms' | 'teams'>
   clock: Clock
   tracking: Pick<Tracking, 'originFor'>
@@ -45,7 +45,7 @@ const ATTEMPTS = 20
 const unprintable = /\p{Cc}|\p{Cs}|\p{Zl}|\p{Zp}/u
 const unprintableLines = /[^\P{Cc}\n]|\p{Cs}|\p{Zl}|\p{Zp}/u
 
-export function createArchiveBook(deps: BookDeps): ArchiveBook {
+export function createArchiveOperations(deps: ArchiveOperationDeps): ArchiveOperations {
   const { storage, clock } = deps
   return {
     get: async ({ teamId }) => detailsOf(deps, await storage.getArchive({ teamId }, clock.now())),
@@ -69,7 +69,7 @@ export function createArchiveBook(deps: BookDeps): ArchiveBook {
 
 /** Enables an archive with a slug from the team's name, and another ending if it is taken. */
 async function enableFirst(
-  deps: BookDeps,
+  deps: ArchiveOperationDeps,
   teamId: string,
   change: Partial<ArchiveSettings>,
 ): Promise<ArchiveDetails> {
@@ -86,7 +86,7 @@ async function enableFirst(
 
 /** Returns the URL of an archive, or of a broadcast's page in it; null if it is disabled or can't be opened. */
 export async function urlOf(
-  { storage, clock, tracking }: BookDeps,
+  { storage, clock, tracking }: ArchiveOperationDeps,
   { teamId, status, slug, domain: name }: Archive,
   broadcastId = '',
 ): Promise<string | null> {
@@ -104,13 +104,13 @@ export async function urlOf(
   return origin === null ? null : `${origin}${archivePath(slug, broadcastId)}`
 }
 
-async function detailsOf(deps: BookDeps, archive: Archive): Promise<ArchiveDetails> {
+async function detailsOf(deps: ArchiveOperationDeps, archive: Archive): Promise<ArchiveDetails> {
   const url = await urlOf(deps, archive)
   return { ...archive, url, feedUrl: url === null ? null : `${url}/${FEED_NAME}` }
 }
 
 async function readChange(
-  { storage, clock }: BookDeps,
+  { storage, clock }: ArchiveOperationDeps,
   teamId: string,
   input: ArchiveInput,
 ): Promise<Partial<ArchiveSettings>> {

@@ -13,16 +13,16 @@ export async function openNameserver(
 ): Promise<string[]> {
   const { config, storage, clock, capacity, instruments, started } = ground
   if (!book.host.nameserver || !capacity.dns) return []
-  const zoneBook = createZoneCache({
+  const zoneCache = createZoneCache({
     ...ground,
     pollMs: ground.options.pollMs === undefined ? undefined : Math.max(ground.options.pollMs, 5000),
     read: () => readZones(ground, book, policies),
     serialOf: (digest) => storage.zoneSerial({ digest }, clock.now()),
   })
-  await zoneBook.refresh()
+  await zoneCache.refresh()
   const secret = await storage.secret({ name: 'dns cookies', fresh: randomBytes(32) }, clock.now())
   const nameserver = createNameserver({
-    zones: () => zoneBook.zones(),
+    zones: () => zoneCache.zones(),
     clock,
     connections: capacity.dns,
     secret,
@@ -30,8 +30,8 @@ export async function openNameserver(
   })
   started.defer(() => nameserver.close())
   const bound = await nameserver.listen(config.nameserver.listen)
-  started.defer(() => zoneBook.stop())
-  zoneBook.start()
+  started.defer(() => zoneCache.stop())
+  zoneCache.start()
   return bound
 }
 

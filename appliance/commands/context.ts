@@ -7,7 +7,7 @@ import {
   createCustomEvents,
   type CustomEvents,
 } from '../automations/operations.ts'
-import { type ArchiveBook, createArchiveBook } from '../archive/settings.ts'
+import { type ArchiveOperations, createArchiveOperations } from '../archive/settings.ts'
 import { createFormOperations, type FormOperations } from '../forms/operations.ts'
 import { type BroadcastOperations, createBroadcastOperations } from '../broadcasts/operations.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
@@ -129,7 +129,7 @@ export interface Context {
   automations: AutomationOperations
   customEvents: CustomEvents
   forms: FormOperations
-  archive: ArchiveBook
+  archive: ArchiveOperations
   gate: ProviderRuleChecker
   webhooks: Webhooks
   /** Created on first use. */
@@ -203,7 +203,7 @@ export async function withContext(
       automations: createAutomationOperations({ storage, clock }),
       customEvents: createCustomEvents({ storage, clock }),
       forms: createFormOperations({ storage, clock, senders, originFor: async () => originOf(config) }),
-      archive: createArchiveBook({ storage, clock, tracking: trackingOf(config) }),
+      archive: createArchiveOperations({ storage, clock, tracking: trackingOf(config) }),
       gate,
       webhooks: hooks.webhooks,
       output,

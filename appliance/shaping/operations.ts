@@ -108,10 +108,10 @@ const NOTHING_WAITS = { count: 0, due: 0, later: 0, held: 0, inFlight: 0, nextAt
 export const MAX_PAUSE_MINUTES = 10_080
 
 export function createShapingOperations(deps: ShapingDeps): ShapingOperations {
-  return new Book(deps)
+  return new StoredShapingOperations(deps)
 }
 
-class Book implements ShapingOperations {
+class StoredShapingOperations implements ShapingOperations {
   readonly #deps: ShapingDeps
 
   constructor(deps: ShapingDeps) {

@@ -62,7 +62,7 @@ export async function moveToSqlite(options: MoveBackOptions, now: number): Promi
   } catch (error) {
     if (!(error instanceof PostgresError)) throw error
     throw new StorageRefused(
-      `${toPostgresFailure(error).message} What was copied stays: run the command again to go on.`,
+      `${toPostgresFailure(error).message} The copied data is kept. Run the command again to continue.`,
     )
   } finally {
     target?.close()

@@ -53,7 +53,7 @@ export async function moveToPostgres(options: MoveOptions, now: number): Promise
   } catch (error) {
     if (!(error instanceof PostgresError)) throw error
     throw new StorageRefused(
-      `${toPostgresFailure(error).message} What was copied stays: run the command again to go on.`,
+      `${toPostgresFailure(error).message} The copied data is kept. Run the command again to continue.`,
     )
   } finally {
     lock.release()
