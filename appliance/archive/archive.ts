@@ -1,6 +1,6 @@
 /**
  * The public module of teams' public archives: their settings, and what their pages show. Each request reads whether
- * the archive is enabled and the broadcast published, so that both can be taken back at once.
+ * the archive is enabled and the broadcast published, so that disabling either takes effect immediately.
  */
 import { FORM_PATH } from '../forms/forms.ts'
 import type { Archive } from '../mail/archive.ts'
@@ -20,18 +20,18 @@ export type { ArchiveInput } from './settings.ts'
 export { renderFeed } from './feed.ts'
 export { type ArchiveView, renderArchive, renderArchived, renderUnknown } from './page.ts'
 
-/** An archive as its pages show it. */
+/** An archive with the data that its pages show. */
 export interface OpenedArchive {
   archive: Archive
   /** Without the language; `url` is null if this server has no public address. */
   view: Omit<ArchiveView, 'language' | 'url'> & { url: string | null }
 }
 
-/** A broadcast whose page is open. */
+/** A published broadcast, with the data that its page shows. */
 export interface OpenedBroadcast {
   broadcast: ArchivedBroadcast
   item: ArchivedItem
-  /** The archive that it is in now. */
+  /** The current slug of its archive. */
   slug: string
 }
 

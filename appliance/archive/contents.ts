@@ -1,6 +1,6 @@
 /**
  * Renders the broadcasts of archives for strangers, and keeps the results in memory, up to a limit. The content of a
- * revision never changes, so only whether a broadcast is still published is read for each request.
+ * revision never changes, so a request reads only whether the broadcast is still published.
  */
 import { LRUCache } from 'lru-cache'
 import { hash } from 'node:crypto'
@@ -12,14 +12,14 @@ import type { ArchivedBroadcast, StorageSubset } from '../storage/storage.ts'
 export interface ArchivedContent {
   html: string | null
   text: string | null
-  /** The same for the same content (RFC 9110 §8.8.3). */
+  /** Entity tag of the content (RFC 9110 §8.8.3). */
   tag: string
 }
 
-/** What lists show of a broadcast. */
+/** The data of a broadcast that lists show. */
 export interface ArchivedSummary {
   subject: string
-  /** Its preview text, or the beginning of its text; empty for none. */
+  /** Its preview text, or the beginning of its text; empty if it has no text. */
   summary: string
 }
 
@@ -30,7 +30,7 @@ export interface ArchiveContents {
   summaryOf(broadcast: ArchivedBroadcast): Promise<ArchivedSummary | undefined>
 }
 
-/** What is kept at most: contents in characters of all together, and the number of summaries. */
+/** Cache limits: total number of characters of all contents, and number of summaries. */
 const MOST = { characters: 8_000_000, summaries: 5000 }
 /** Maximum length of a summary in characters. */
 const SUMMARY = 200
@@ -59,7 +59,7 @@ export function createArchiveContents({
     sizeCalculation: ({ html, text }) => (html?.length ?? 0) + (text?.length ?? 0) + 1000,
     fetchMethod: async (_key, _old, { context }) => (await render(context))?.content,
   })
-  // Apart from the contents, because a list of many would replace those that are read.
+  // A separate cache, because a long list would otherwise evict the contents that are being read.
   const summaries = new LRUCache<string, ArchivedSummary, ArchivedBroadcast>({
     max: MOST.summaries,
     fetchMethod: async (_key, _old, { context }) => (await render(context))?.summary,

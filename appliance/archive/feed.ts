@@ -6,7 +6,7 @@ import type { ArchivedItem, ArchiveView } from './page.ts'
 /** Characters that XML 1.0 §2.2 doesn't allow, not even as references. */
 const FORBIDDEN = /(?![\t\n\r])\p{Cc}|[\ufffe\uffff]|\p{Cs}/gu
 
-/** Escapes a text for XML, also within quoted attributes. Without CDATA, so `]]>` needs no care. */
+/** Escapes a text for XML, also within quoted attributes. It doesn't use CDATA, so `]]>` needs no special treatment. */
 const escapeXml = (text: string): string => escapeHtml(text.replaceAll(FORBIDDEN, ''))
 
 const element = (name: string, text: string, attributes = ''): string =>
@@ -24,7 +24,7 @@ export interface Feed {
 /**
  * Renders the newest broadcasts.
  * @param view url: absolute, and the base of all URLs in the feed
- * @param about teamId: makes the feed's id, which stays when its URL changes. updatedAt: of the settings
+ * @param about teamId: determines the feed's ID, which stays the same when its URL changes. updatedAt: of the settings
  */
 export function renderFeed(
   view: Pick<ArchiveView, 'title' | 'description' | 'team' | 'url'>,

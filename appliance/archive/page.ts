@@ -7,7 +7,7 @@ import { escapeHtml, renderPageFrame, type RenderedPage } from '../mail/page-fra
 import { DEFAULT_PAGE, type PageLanguage, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
 import { ARCHIVE_TEXTS } from './texts.ts'
 
-/** What all pages of an archive show. */
+/** The data that all pages of an archive show. */
 export interface ArchiveView {
   slug: string
   title: string
@@ -44,7 +44,7 @@ ul.emails p{margin:.25rem 0 0}
 time{font-size:.875rem}
 `
 
-/** The page of a broadcast is as wide as the window; its frame fills the height that is left. */
+/** The page of a broadcast is as wide as the window; its frame fills the remaining height. */
 const WIDE = `
 body{max-width:56rem;min-height:100vh;min-height:100dvh;display:flex;flex-direction:column;padding-top:1.25rem;padding-bottom:1.25rem}
 header{margin-bottom:.75rem}
@@ -64,7 +64,7 @@ const timeOf = (language: PageLanguage, at: number): string =>
 const link = (path: string, words: string, more = ''): string =>
   `<a href="${escapeHtml(path)}"${more}>${escapeHtml(words)}</a>`
 
-/** Returns what a head has about the page: its own URL, and the feed. */
+/** Returns the links in the head of a page: its canonical URL, and the feed. */
 const headOf = ({ url, title }: ArchiveView, own: string): string =>
   `<link rel="canonical" href="${escapeHtml(own)}">
 <link rel="alternate" type="application/atom+xml" title="${escapeHtml(title)}" href="${escapeHtml(`${url}/${FEED_NAME}`)}">`
@@ -103,9 +103,9 @@ ${summary === '' ? '' : `<p>${escapeHtml(summary)}</p>`}
       : `<ul class="emails">\n${rows.join('\n')}\n</ul>`,
     pages === '' ? '' : `<nav aria-label="${escapeHtml(words.pages)}">${pages}</nav>`,
   ]
-  // Further pages change with each broadcast, so search engines list only the first.
+  // Search engines index only the first page, because the others change with each broadcast.
   const head = headOf(view, url)
-  // Once is enough if the heading is the team's name.
+  // Omit the team's name if it is already the heading.
   const name = view.page.logo === null && title === team ? '' : team
   return renderPageFrame(
     { ...view, team: name, head, indexed: indexed && first },

@@ -22,7 +22,7 @@ export interface ArchiveOperations {
   /** Returns the settings; the defaults if they were never changed. */
   get(args: { teamId: string }): Promise<ArchiveDetails>
   /**
-   * Changes the settings. Enabling it without a slug makes one from the team's name.
+   * Changes the settings. Enabling it without a slug derives one from the team's name.
    * Refuses: `invalid_field`, `invalid_id`, `not_found` for the domain and the form, `slug_taken`.
    */
   update(args: { teamId: string; input: ArchiveInput }): Promise<ArchiveDetails>
@@ -38,7 +38,7 @@ export interface ArchiveOperationDeps {
   tracking: Pick<Tracking, 'originFor'>
 }
 
-/** How often a slug made from the team's name is tried with another ending. */
+/** Maximum number of suffixes tried for a slug derived from the team's name. */
 const ATTEMPTS = 20
 
 /** Control characters, and lone surrogates; a description may have line feeds. */
@@ -67,7 +67,7 @@ export function createArchiveOperations(deps: ArchiveOperationDeps): ArchiveOper
   }
 }
 
-/** Enables an archive with a slug from the team's name, and another ending if it is taken. */
+/** Enables an archive with a slug derived from the team's name, with a suffix if the slug is taken. */
 async function enableFirst(
   deps: ArchiveOperationDeps,
   teamId: string,

@@ -94,7 +94,7 @@ async function readBody(
 const invalid = (field: string, expected: string): Refusal =>
   refuse('invalid_field', { field: `ab_test.${field}`, expected })
 
-/** What an A/B test needs of its domain. */
+/** The domain settings that an A/B test depends on. */
 interface ClickDomain {
   name: string
   clickTracking: boolean

@@ -1,4 +1,4 @@
-/** The results of an A/B test, and its winner by hand. */
+/** Results of A/B tests, and manual choice of the winner. */
 import { isId } from '../mail/ids.ts'
 import { type VariantCounts, type VariantName, VARIANTS, WHOLE } from '../mail/ab-test.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -14,7 +14,7 @@ export interface AbTestMethods {
   /** Returns the results of a broadcast's A/B test, at most 10 s old; null without a test, and before it starts. */
   abTestResult(broadcast: Broadcast): Promise<AbTestResult | null>
   /**
-   * Sends a variant to the rest now, also while test emails still wait. Nobody can change that later.
+   * Sends a variant to the rest now, even while test emails are waiting. The choice is final.
    *
    * @param args variant: its name
    *
@@ -25,7 +25,7 @@ export interface AbTestMethods {
   variantOfEmail(args: { emailId: string }): Promise<VariantName | null>
 }
 
-/** How old counts may be, and how long after a broadcast they are updated at all (milliseconds). */
+/** Maximum age of counts, and how long after a broadcast they are updated, in milliseconds. */
 const FRESH_MS = 10_000
 const COUNTED_MS = 7 * 24 * 3_600_000
 

@@ -23,19 +23,19 @@ interface RunDeps {
   log: Logger
 }
 
-/** What may be queued of a broadcast with an A/B test. */
+/** The recipients of a broadcast with an A/B test that may be queued now. */
 export interface AbTurn {
   /** Whether only test recipients may be queued. */
   tested: boolean
   /** Returns the revision that a recipient gets. */
   revisionFor(recipient: Pick<WaitingRecipient, 'variant'>): string
-  /** Whether a recipient was drawn, but gets the winner, because somebody chose it before the test was over. */
+  /** Whether a recipient was drawn for the test but gets the winner, because it was chosen before the test ended. */
   isUntested(recipient: Pick<WaitingRecipient, 'variant'>): boolean
 }
 
 /**
- * Does the next step of an A/B test. Returns what may be queued; `again`: more can be done at once; `waits`: nothing may be
- * queued now.
+ * Does the next step of an A/B test. Returns what may be queued. `again` means that another step can run
+ * immediately, `waits` that nothing may be queued now.
  */
 export async function abTestStep(deps: RunDeps, broadcast: Broadcast): Promise<AbTurn | 'again' | 'waits'> {
   const { storage, clock } = deps
@@ -77,7 +77,7 @@ async function draw(
 }
 
 /**
- * Ends the sending of the test emails when each was tried, so that the wait begins. Emails to a provider whose part is
+ * Ends the test phase once each test email was attempted, so that the wait begins. Emails to a provider whose part is
  * held don't delay it: their recipients get the winner later.
  */
 export async function endTestSending({ storage, clock }: RunDeps, { id, holds }: Broadcast): Promise<void> {

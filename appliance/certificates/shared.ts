@@ -1,6 +1,6 @@
 /**
- * Certificates of several nodes: the database has the account key, the certificates and the state, encrypted. Each node
- * keeps a copy in its data directory, from which it starts and answers questions.
+ * Shares certificates among nodes: the database stores the account key, the certificates and the state, encrypted. Each
+ * node keeps a copy in its data directory and reads certificates from there.
  */
 import { createHash } from 'node:crypto'
 import type { CertificatePair } from '../wire/self-signed.ts'
@@ -15,7 +15,7 @@ import {
   type CertificateStore,
 } from './store.ts'
 
-/** Where the database keeps secrets by name. A structural type, so that this folder imports no storage. */
+/** Stores secrets by name. A structural type, so that this folder doesn't import the storage. */
 export interface SharedSecrets {
   /** Returns the secret with this name; stores `fresh` if there is none. */
   once(name: string, fresh: string): Promise<string>
@@ -32,7 +32,7 @@ const certificateName = (id: string): string => `acme/certificates/${id}`
 const accountName = (directory: string): string =>
   `acme/accounts/${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
 
-/** Opens the store of a node that shares it with others. */
+/** Opens the certificate store of a node that shares certificates with other nodes. */
 export function openSharedStore(dataDir: string, shared: SharedSecrets): CertificateStore {
   const own = openCertificateStore(dataDir)
   const stored = async (): Promise<AcmeState | undefined> => {
@@ -86,7 +86,7 @@ export function openSharedStore(dataDir: string, shared: SharedSecrets): Certifi
   }
 }
 
-/** Returns the certificate of the database if this node has none, or an older one. */
+/** Returns the certificate in the database if this node has no certificate or an older one. */
 async function findNewer(
   { own, shared }: { own: CertificateStore; shared: SharedSecrets },
   { id, memory, before }: { id: string; memory: AcmeState; before: AcmeState },
@@ -101,7 +101,7 @@ async function findNewer(
 
 const challengeName = (token: string): string => `${CHALLENGES}/${token}`
 
-/** Responses to http-01 challenges that any node may be asked for. */
+/** Responses to http-01 challenges, which any node can serve. */
 export interface SharedChallenges {
   publish(token: string, authorization: string): Promise<void>
   withdraw(token: string): Promise<void>
@@ -109,7 +109,7 @@ export interface SharedChallenges {
   find(token: string): Promise<string | undefined>
 }
 
-/** Creates the responses in the database. Strangers can ask for tokens, so only one query runs at a time. */
+/** Stores the responses in the database. Anyone can request tokens, so only one query runs at a time. */
 export function createSharedChallenges(shared: SharedSecrets): SharedChallenges {
   let running = Promise.resolve(new Map<string, string>())
   let next: typeof running | undefined

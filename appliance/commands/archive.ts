@@ -1,4 +1,4 @@
-/** The commands about the public archive. */
+/** Commands that manage the public archive. */
 import { Option } from 'commander'
 import { presentArchive } from '../api/archive.ts'
 import type { ArchiveInput } from '../archive/settings.ts'

@@ -5,7 +5,7 @@ import { toNodeViews } from '../mail/node-view.ts'
 import type { Storage } from '../storage/storage.ts'
 import { checkDatabase } from './database.ts'
 
-/** Time after the last start of a node until different versions are a warning, in milliseconds: an upgrade is over. */
+/** Time after the last start of a node after which different versions are a warning, in milliseconds; by then, an upgrade should be finished. */
 const UPGRADE_MS = 24 * 3_600_000
 
 const ABOUT = { id: 'versions', title: 'Versions of the nodes' }
@@ -21,7 +21,7 @@ export async function examineCluster(storage: NodeStorage, now: number): Promise
   return [...findings, ...judgeVersions(toNodeViews(await storage.listNodes({}, now), null, now), now)]
 }
 
-/** Judges the versions of all nodes that are alive; no finding for a single one. Pure. */
+/** Compares the versions of all live nodes. Returns no finding for a single node. Pure. */
 function judgeVersions(nodes: readonly NodeView[], now: number): Finding[] {
   const alive = nodes.filter(({ state }) => state === 'active')
   if (alive.length < 2) return []

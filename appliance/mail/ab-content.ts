@@ -3,7 +3,7 @@ import { formatMailbox, parseMailbox } from './address.ts'
 import type { Variant } from './ab-test.ts'
 import type { BroadcastContent } from './broadcast.ts'
 
-/** Returns the content of each variant of a draft; only its own without a test. */
+/** Returns the content of each variant of a draft; only the draft's own content without a test. */
 export const variantContents = (content: BroadcastContent): BroadcastContent[] => [
   content,
   ...(content.abTest?.variants ?? []).map((variant) => variantContent(content, variant)),

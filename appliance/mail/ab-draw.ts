@@ -1,12 +1,12 @@
 /**
- * Draws the recipients of an A/B test and deals the variants among them. Pure: the same contacts always get the same
+ * Draws the recipients of an A/B test and assigns the variants to them. Pure: the same contacts always get the same
  * variants, so that a repeated step changes nothing.
  */
 import { createHash } from 'node:crypto'
 
-/** How far a draw is. */
+/** Progress of a draw. */
 export interface DrawState {
-  /** Recipients that were looked at, and those of them that get a test email. */
+  /** Number of recipients examined so far, and number of those that get a test email. */
   seen: number
   tested: number
 }
@@ -18,10 +18,10 @@ export interface Drawn {
 }
 
 /**
- * Draws from the next recipients. Of each part, the exact share is drawn, in an order that looks random but depends only
- * on the broadcast and the contact; the variants take turns.
+ * Draws from the next recipients. Draws the exact share of each chunk, in an order that looks random but depends only on
+ * the broadcast and the contact, and assigns the variants in turn.
  *
- * @param args share: percent; variants: how many there are
+ * @param args share: percent; variants: number of variants
  */
 export function drawVariants(
   contactIds: readonly string[],

@@ -4,15 +4,15 @@
 export const VARIANTS = ['A', 'B', 'C', 'D'] as const
 export type VariantName = (typeof VARIANTS)[number]
 
-/** Limits of the share of recipients that a test goes to, in percent. `WHOLE` tests all, and sends no winner. */
+/** Limits of the share of recipients that a test goes to, in percent. `WHOLE` tests all recipients, so there is no winner to send. */
 export const SHARE = { least: 10, most: 50, usual: 20 }
 export const WHOLE = 100
 /** Limits of the time between the test emails and the choice of the winner, in hours. */
 export const WAIT_HOURS = { least: 1, most: 72, usual: 4 }
 
-/** With fewer people who clicked, chance decides too much, and variant A is sent. */
+/** Minimum number of people who clicked. With fewer, the result is mostly chance, and variant A is sent. */
 export const LEAST_CLICKS = 10
-/** Recommended recipients of each variant: at 2%, some ten of them click. */
+/** Recommended number of recipients per variant: at a click rate of 2%, about ten of them click. */
 export const LEAST_TESTED = 500
 
 /** The values that differ from variant A; null for those that are the same. */
@@ -20,7 +20,7 @@ export interface Variant {
   /** The name in the From field. The address is always that of A. */
   fromName: string | null
   subject: string | null
-  /** Empty: none. */
+  /** Empty for no preview text. */
   previewText: string | null
   body: VariantBody | null
 }
@@ -40,16 +40,16 @@ export interface AbTest {
   share: number
   /** Hours from the last test email until the winner is chosen; null with a share of 100. */
   waitHours: number | null
-  /** B and those after it. */
+  /** The variants from B on. */
   variants: Variant[]
 }
 
 /** Numbers of the recipients of one variant. */
 export interface VariantCounts {
-  /** Attempted at least once. */
+  /** Number of emails attempted at least once. */
   sent: number
   delivered: number
-  /** People who clicked a link, without bots. */
+  /** Number of people who clicked a link; bots aren't counted. */
   clicked: number
   unsubscribed: number
   complained: number
@@ -61,7 +61,7 @@ export interface VariantCounts {
  */
 export type ChoiceReason = 'clicks' | 'tie' | 'few' | 'person'
 
-/** The choice of a winner with the numbers that it was made from. */
+/** The choice of a winner, with the numbers on which it is based. */
 export interface Choice {
   /** Index of the variant. */
   winner: number
@@ -71,7 +71,7 @@ export interface Choice {
 
 export const variantName = (index: number): VariantName => VARIANTS[index]!
 
-/** People who clicked, of the emails that were delivered. */
+/** Share of delivered emails whose recipients clicked. */
 const rateOf = ({ clicked, delivered }: VariantCounts): number => (delivered === 0 ? 0 : clicked / delivered)
 
 /** Chooses the variant with the highest rate of clicks. With too few clicks in all, variant A. */
@@ -85,10 +85,10 @@ export function chooseWinner(counts: readonly VariantCounts[]): Choice {
   return { winner, reason: rates.lastIndexOf(best) === winner ? 'clicks' : 'tie', counts: copy }
 }
 
-/** The value of a normal distribution that chance exceeds in 5% of cases. */
+/** Two-sided 5% quantile of the standard normal distribution. */
 const CERTAIN = 1.96
 
-/** Reports whether chance alone would rarely (5%) make a difference as large as between a winner and the second best. */
+/** Reports whether the difference between the winner and the second best is significant at the 5% level. */
 export function isClear(counts: readonly VariantCounts[], winner: number): boolean {
   const first = counts[winner]
   const [second] = counts.filter((_, index) => index !== winner).toSorted((a, b) => rateOf(b) - rateOf(a))

@@ -7,7 +7,7 @@ export type ArchiveStatus = (typeof ARCHIVE_STATUSES)[number]
 /** The settings of an archive, which the team chooses. */
 export interface ArchiveSettings {
   status: ArchiveStatus
-  /** Part of its URL, unique on this server; null before it was enabled first. */
+  /** Part of its URL, unique on this server; null until the archive is first enabled. */
   slug: string | null
   /** Null for the team's name. */
   title: string | null
@@ -27,7 +27,7 @@ export interface Archive extends ArchiveSettings {
   updatedAt: number | null
 }
 
-/** An archive with its URLs; null if it is disabled, or no one could open them. */
+/** An archive with its URLs, which are null if it is disabled or the server has no public address. */
 export interface ArchiveDetails extends Archive {
   url: string | null
   feedUrl: string | null

@@ -18,7 +18,7 @@ import { namesTag } from '../etag.ts'
 import { PERSONAL_HEADERS, sendPublicPage } from '../public-page.ts'
 import { renderContentPage, PUBLISHED_POLICY } from '../shared-page.ts'
 
-/** Caches ask each time, because a broadcast can be withdrawn at any time. Visitors' languages differ. */
+/** Caches must revalidate each time, because a broadcast can be withdrawn. The response depends on the language. */
 const HEADERS = { 'cache-control': 'public, no-cache', 'referrer-policy': 'no-referrer' }
 const BY_LANGUAGE = { ...HEADERS, vary: 'accept-language' }
 const NOT_INDEXED = { 'x-robots-tag': 'noindex, nofollow' }
@@ -77,7 +77,7 @@ async function sendFeed(deps: Deps, request: FastifyRequest, reply: FastifyReply
   return reply.header('content-type', 'application/atom+xml; charset=utf-8').send(xml)
 }
 
-/** Returns a published broadcast, or sends the response: it is unknown, or in an archive with another slug now. */
+/** Returns a published broadcast, or sends the response: it is unknown, or its archive has another slug now. */
 async function openBroadcast(
   { archive }: Deps,
   request: FastifyRequest,
@@ -137,14 +137,14 @@ function sendPage(
 
 const tagOf = (text: string): string => `W/"${text}"`
 
-/** Whether the client has this version. If-None-Match takes precedence over If-Modified-Since (RFC 9110 §13.2.2). */
+/** Whether the client already has this version. If-None-Match takes precedence over If-Modified-Since (RFC 9110 §13.2.2). */
 function isKnown({ headers }: FastifyRequest, tag: string, modifiedAt: number | null): boolean {
   if (headers['if-none-match'] !== undefined) return namesTag(headers['if-none-match'], tag)
   const since = Date.parse(headers['if-modified-since'] ?? '')
   return modifiedAt !== null && Math.floor(modifiedAt / 1000) * 1000 <= since
 }
 
-/** Shows the same page for whatever isn't public. */
+/** Sends the same page for everything that isn't public. */
 function sendUnknown(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const language = chooseLanguage(request.headers['accept-language'], DEFAULT_PAGE.defaultLanguage)
   return sendPublicPage(reply.code(404), renderUnknown(language), PERSONAL_HEADERS)

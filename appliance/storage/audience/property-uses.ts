@@ -1,4 +1,4 @@
-/** Finds what uses a contact property. */
+/** Finds the objects that use a contact property. */
 import type { AutomationGraph } from '../../mail/automation.ts'
 import type { Db } from '../schema.ts'
 import { methods as forms } from './forms.ts'
