@@ -5,7 +5,10 @@ import { toNodeViews } from '../mail/node-view.ts'
 import type { Storage } from '../storage/storage.ts'
 import { checkDatabase } from './database.ts'
 
-/** Time after the last start of a node after which different versions are a warning, in milliseconds; by then, an upgrade should be finished. */
+/**
+ * Time after the last start of a node after which different versions are a warning, in milliseconds; by then, an upgrade
+ * should be finished.
+ */
 const UPGRADE_MS = 24 * 3_600_000
 
 const ABOUT = { id: 'versions', title: 'Versions of the nodes' }

@@ -4,7 +4,10 @@
 export const VARIANTS = ['A', 'B', 'C', 'D'] as const
 export type VariantName = (typeof VARIANTS)[number]
 
-/** Limits of the share of recipients that a test goes to, in percent. `WHOLE` tests all recipients, so there is no winner to send. */
+/**
+ * Limits of the share of recipients that a test goes to, in percent. `WHOLE` tests all recipients, so there is no winner
+ * to send.
+ */
 export const SHARE = { least: 10, most: 50, usual: 20 }
 export const WHOLE = 100
 /** Limits of the time between the test emails and the choice of the winner, in hours. */
