@@ -5,7 +5,7 @@ import { describeLaneReason, type LaneReason } from '../mail/waiting.ts'
 import type { LaneRecord } from '../storage/storage.ts'
 import { getCurrentLimits, isPaused, getDisplayRate } from './lane.ts'
 import type { LaneState } from './lane-state.ts'
-import type { Providers} from './providers.ts';
+import type { Providers } from './providers.ts'
 import { type Provider } from './providers.ts'
 import type { LaneActivity } from './recent.ts'
 import { laneId, parseLane, serializeLane } from './saved.ts'
