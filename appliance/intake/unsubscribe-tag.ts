@@ -23,7 +23,8 @@ export const hasUnsubscribeTag = (submission: Submission): boolean => {
 
 const isIn = (arrived: Submission['arrived']): boolean =>
   arrived !== undefined &&
-  (arrived.header.fields.some((field) => has(getUnfoldedValue(field))) || matchesText(arrived.bytes, has))
+  (arrived.header.fields.some((field) => has(getUnfoldedValue(field))) ||
+    matchesText(arrived.bytes, arrived.header, has))
 
 /**
  * Replaces each tag in a submission with the link.

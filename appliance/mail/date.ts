@@ -12,8 +12,18 @@ const MAX_NESTING = 10
 const DATE_TIME =
   /^(?:(?:mon|tue|wed|thu|fri|sat|sun) ?, ?)?(\d{1,2}) ?([a-z]{3}) ?(\d{2,5}) (\d{1,2}) ?: ?(\d{2})(?: ?: ?(\d{2}))? ?([+-]\d{2}[0-5]\d|[a-z]{1,5})$/i
 
+/** Caches the last valid value, because many messages arrive per second. */
+let lastValid: string | undefined
+
 /** Whether a Date field has a valid value, in the current or obsolete form. */
 export function isDateTime(value: string): boolean {
+  if (value === lastValid) return true
+  const isValid = matchesDateTime(value)
+  if (isValid) lastValid = value
+  return isValid
+}
+
+function matchesDateTime(value: string): boolean {
   const plain = withoutComments(value)
   const match = plain === undefined ? null : DATE_TIME.exec(plain.replaceAll(/\s+/g, ' ').trim())
   if (!match) return false
@@ -35,6 +45,7 @@ const daysIn = (year: number, month: number): number => new Date(Date.UTC(year, 
 
 /** Replaces each comment by a space (RFC 5322 §3.2.2); undefined when they are unbalanced. */
 function withoutComments(value: string): string | undefined {
+  if (!/[()]/.test(value)) return value
   let [plain, depth, from] = ['', 0, 0]
   for (let at = 0; at < value.length; at++) {
     const char = value[at]!

@@ -145,6 +145,8 @@ export interface HeaderField {
   name: string
   /** The whole field with name, folding and final CRLF, as it is signed. */
   raw: Uint8Array
+  /** The result of `getUnfoldedValue`, once it was called. */
+  unfolded?: string
 }
 
 /** The fields of a message, in order, and where the body begins. */
@@ -168,12 +170,13 @@ export function splitMessage(message: Uint8Array, most = Infinity): MessageParts
   while (at < message.length && fields.length <= most) {
     if (message[at] === CR && message[at + 1] === LF) return { fields, bodyOffset: at + 2 }
     const end = endOfField(message, at)
-    const colon = message.subarray(at, end).indexOf(58)
+    const raw = message.subarray(at, end)
+    const colon = raw.indexOf(58)
     const name =
       colon < 1 ? '' : Buffer.from(message.buffer, message.byteOffset + at, colon).toString('latin1')
     // Obsolete syntax allows white space before the colon (RFC 5322 §4.5.3).
     if (!isFieldName(name.trimEnd())) return { fields, bodyOffset: at }
-    fields.push({ name: name.trimEnd(), raw: message.subarray(at, end) })
+    fields.push({ name: name.trimEnd(), raw })
     at = end
   }
   return { fields, bodyOffset: message.length }
@@ -202,8 +205,14 @@ function endOfField(message: Uint8Array, start: number): number {
 
 /** Returns a field's value on one line, without name, folding and surrounding white space. */
 export function getUnfoldedValue(field: HeaderField): string {
-  const text = Buffer.from(field.raw).toString('utf8')
-  return unfold(text.slice(text.indexOf(':') + 1)).trim()
+  // Several readers need the same values of each message, and decoding is most of the cost.
+  return (field.unfolded ??= unfoldRaw(field.raw))
+}
+
+function unfoldRaw({ buffer, byteOffset, length }: Uint8Array): string {
+  const text = Buffer.from(buffer, byteOffset, length).toString('utf8')
+  const value = text.slice(text.indexOf(':') + 1).trim()
+  return value.includes('\n') ? unfold(value) : value
 }
 
 /** Length at which header lines are folded (RFC 2047 §2; RFC 5322 §2.1.1 recommends at most 78). */

@@ -8,8 +8,11 @@ import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 const SHAPE =
   /^bounce\+([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})(?:-([0-9a-f])([0-9a-f]{20}))?@([^@]+)$/
 
-/** Octets of the MAC. A guess costs a RCPT command at a listener that bans guessers (RFC 2104 §5: at least 80 bits). */
-const MAC = 10
+/**
+ * Hexadecimal digits of the MAC. A guess costs a RCPT command at a listener that bans guessers (RFC 2104 §5: at least 80
+ * bits).
+ */
+const MAC_DIGITS = 20
 
 /** A key for return paths. */
 export interface ReturnPathKey {
@@ -30,9 +33,8 @@ export interface ReturnPath {
 const macOf = ({ secret }: ReturnPathKey, emailId: string, host: string): string =>
   createHmac('sha256', secret)
     .update(`return-path\n${emailId}\n${host.toLowerCase()}`)
-    .digest()
-    .subarray(0, MAC)
-    .toString('hex')
+    .digest('hex')
+    .slice(0, MAC_DIGITS)
 
 /**
  * Creates the return path of an email: `bounce+<32 hex>-<key number><20 hex>@<host>`. It has 61 octets before the `@`;

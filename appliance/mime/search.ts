@@ -1,5 +1,5 @@
 /** Searches the text of a message without parsing all of it. Pure. */
-import { splitMessage } from '../mail/headers.ts'
+import { splitMessage, type MessageParts } from '../mail/headers.ts'
 import { splitMultipart, parseContentType, getFieldValues } from './entity.ts'
 import { decodeQuotedPrintable } from './transfer.ts'
 
@@ -18,23 +18,34 @@ interface Search {
 
 /**
  * Reports whether a text of the message matches, as HTML or plain text. Attachments aren't searched.
+ * @param header the message's own header
  * @param matches gets each text as latin1, one character per octet
  */
-export function matchesText(message: Uint8Array, matches: (text: string) => boolean): boolean {
+export function matchesText(
+  message: Uint8Array,
+  header: MessageParts,
+  matches: (text: string) => boolean,
+): boolean {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
-  return isInPart({ bytes, parts: 0, matches }, [0, bytes.length], 0)
+  return isInPart({ bytes, parts: 0, matches }, header, [0, bytes.length], 0)
 }
 
-function isInPart(search: Search, [start, end]: [number, number], depth: number): boolean {
+function isInPart(
+  search: Search,
+  { fields, bodyOffset }: MessageParts,
+  [start, end]: [number, number],
+  depth: number,
+): boolean {
   if (depth > MAX_DEPTH || ++search.parts > MAX_PARTS) return false
-  const { fields, bodyOffset } = splitMessage(search.bytes.subarray(start, end))
   const { type, parameters } = parseContentType(getFieldValues(fields, 'content-type')[0] ?? 'text/plain')
   const body = start + bodyOffset
   if (type.startsWith('multipart/')) {
     const boundary = parameters.get('boundary')
     if (!boundary) return false
     const { parts, unclosed } = splitMultipart(search.bytes, [body, end], boundary, MAX_PARTS)
-    return [...parts, ...(unclosed ? [unclosed] : [])].some((part) => isInPart(search, part, depth + 1))
+    return [...parts, ...(unclosed ? [unclosed] : [])].some((part) =>
+      isInPart(search, splitMessage(search.bytes.subarray(...part)), part, depth + 1),
+    )
   }
   const isFile = getFieldValues(fields, 'content-disposition').some((value) =>
     /^\s*attachment\b/i.test(value),

@@ -164,7 +164,7 @@ export class Session {
     const line = await this.socket.line(Math.min(IDLE_MS, left))
     switch (line.kind) {
       case 'line':
-        return this.#obey(line.text)
+        return await this.#obey(line.text)
       case 'bad':
         return this.#refused('', refuse('smtp_line', { limit: MAX_LINE }))
       case 'endless':
@@ -198,7 +198,8 @@ export class Session {
     const said = !command ? '?' : verb === 'AUTH' ? `AUTH ${args.split(' ')[0]!.toUpperCase()}` : text
     try {
       if (!command) throw refuse('smtp_unknown_command')
-      await this.#meter(verb)
+      const metered = this.#meter(verb)
+      if (metered) await metered
       const answer = await command(this, args)
       if (!answer) return
       this.log.note(said, answer)
@@ -221,14 +222,17 @@ export class Session {
 
   /**
    * Charges commands that don't contribute to a message to the budget of the IP, once there are more than any client
-   * needs.
-   * Refuses: `address_rate`.
+   * needs. Returns a promise that rejects with `address_rate` if the budget is used up.
    */
-  async #meter(verb: string): Promise<void> {
-    if (this.kind.name === 'trusted' || !IDLE.has(verb)) return
-    if (++this.#idle <= (this.caller ? FREE_IDLE_COMMANDS : FREE_IDLE_COMMANDS_UNAUTHENTICATED)) return
+  #meter(verb: string): Promise<never> | undefined {
+    if (this.kind.name === 'trusted' || !IDLE.has(verb)) return undefined
+    if (++this.#idle <= (this.caller ? FREE_IDLE_COMMANDS : FREE_IDLE_COMMANDS_UNAUTHENTICATED))
+      return undefined
     const seconds = this.shared.capacity.budgets.take(this.ip)
-    if (seconds === 0) return
+    return seconds === 0 ? undefined : this.#refuseLater(seconds)
+  }
+
+  async #refuseLater(seconds: number): Promise<never> {
     await this.socket.pause(REFUSAL_DELAY_MS)
     throw refuse('address_rate', { seconds })
   }

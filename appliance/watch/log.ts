@@ -15,7 +15,31 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     formatters: { level: (label) => ({ level: label }), log: withoutSecrets },
     serializers: { err: (error: Error) => withoutSecrets({ ...pino.stdSerializers.err(error) }) },
   }
-  return destination ? pino(options, destination) : pino(options)
+  return pino(options, destination ?? (output ??= createOutput()))
+}
+
+/** The standard output of all loggers of the process. */
+let output: DestinationStream | undefined
+
+/**
+ * Creates a stream to standard output that writes the lines of one turn of the event loop together, because writing a
+ * line costs more than formatting it. A killed process loses at most the lines of its last turn.
+ */
+function createOutput(): DestinationStream {
+  const stream = pino.destination({ dest: 1, sync: true })
+  let lines = ''
+  const flush = (): void => {
+    const written = lines
+    lines = ''
+    if (written !== '') stream.write(written)
+  }
+  process.on('exit', flush)
+  return {
+    write(line) {
+      if (lines === '') setImmediate(flush)
+      lines += line
+    },
+  }
 }
 
 /** Creates a logger that writes nothing, for tests and for commands whose output is the result. */
