@@ -10,6 +10,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { dataOf, findPostgresPrograms, startPostgres } from '../../appliance/crashtest/postgres-server.ts'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
 import { startPostfixInstance } from '../../test/world/postfix-instance.ts'
 import { createDaemonHome, SENDER_DOMAIN, startDaemon } from './real-daemon.ts'
@@ -40,6 +41,25 @@ export async function startPosthaste(folder: string, exchanger: Exchanger): Prom
     await home.close()
   }
   return { name: 'Posthaste', address: home.smtp, roots: [daemon.pid], close }
+}
+
+/** Starts our server as `startPosthaste` does, on a PostgreSQL server with default settings on the same machine. */
+export async function startPosthasteOnPostgres(
+  folder: string,
+  exchanger: Exchanger,
+): Promise<BenchmarkedServer> {
+  const database = await startPostgres(findPostgresPrograms(), { safe: true })
+  await database.run('createdb', ['posthaste'])
+  const home = await createDaemonHome(folder, exchanger, new Map(), database.urlOf('posthaste'))
+  const daemon = await startDaemon(folder, home)
+  const pidFile = await readFile(join(dataOf(database.folder), 'postmaster.pid'), 'utf8')
+  const close = async (): Promise<void> => {
+    await daemon.stop()
+    await home.close()
+    await database.close()
+  }
+  const roots = [daemon.pid, Number.parseInt(pidFile, 10)]
+  return { name: 'Posthaste, PostgreSQL', address: home.smtp, roots, close }
 }
 
 /**

@@ -32,11 +32,13 @@ export interface DaemonHome {
  * Creates a data directory, team, verified domain with a 2048-bit RSA key, API key, DNS and configuration.
  * @param exchanger receives mail to `RECIPIENT_DOMAIN`
  * @param others addresses of other domains' exchangers, by domain; all listen on the same port
+ * @param database connection string of an empty PostgreSQL database; SQLite if omitted
  */
 export async function createDaemonHome(
   folder: string,
   exchanger: { address: string; port: number },
   others: ReadonlyMap<string, string> = new Map(),
+  database?: string,
 ): Promise<DaemonHome> {
   const addresses = new Map([...others, [RECIPIENT_DOMAIN, exchanger.address]])
   const dns = await startZoneServer({
@@ -68,7 +70,7 @@ rate_per_second = 1000000
 [smtp]
 starttls = []
 implicit_tls = []
-`
+${database === undefined ? '' : `[storage]\nengine = "postgres"\nurl = "${database}"\n`}`
   await writeFile(configFile, settings)
   const key = await makeAccount(configFile)
   const trusted = `[[smtp.trusted]]\nlisten = "${smtp}"\nnetworks = ["127.0.0.0/8"]\napi_key_id = "${key.id}"\n`

@@ -3,7 +3,8 @@
  * with DKIM (RSA, 2048 bits), with all per-message features on. Compares, in turns, Postfix alone, Postfix with
  * OpenDKIM, and Haraka with its DKIM plugin, with the same messages, sessions and sink. Prints tables. Needs root,
  * Postfix and OpenDKIM; perf for the fsyncs.
- * usage: ./scripts/bench relay [--rounds N] [--small N] [--large N] [--sessions N] [--only NAME] [--no-haraka]
+ * usage: ./scripts/bench relay [--rounds N] [--small N] [--large N] [--sessions N] [--only NAME]... [--no-haraka]
+ * With `--only posthaste --only postgres`, compares our engines, each with its database on the same machine.
  */
 import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, mkdir, rm } from 'node:fs/promises'
@@ -25,7 +26,7 @@ const { values } = parseArgs({
     small: { type: 'string', default: '2000' },
     large: { type: 'string', default: '400' },
     sessions: { type: 'string', default: '50' },
-    only: { type: 'string' },
+    only: { type: 'string', multiple: true },
     haraka: { type: 'boolean', default: true },
   },
 })
@@ -78,12 +79,14 @@ async function startAll(): Promise<BenchmarkedServer[]> {
   const running: BenchmarkedServer[] = []
   const starts: Record<string, (own: string) => Promise<BenchmarkedServer>> = {
     posthaste: (own) => contestants.startPosthaste(own, sink),
+    postgres: (own) => contestants.startPosthasteOnPostgres(own, sink),
     postfix: () => contestants.startPostfix('Postfix', sink, sessions),
     opendkim: (own) => contestants.startPostfixWithOpenDkim(own, sink, sessions),
     ...(values.haraka ? { haraka: (own) => contestants.startHaraka(own, sink) } : {}),
   }
   for (const [name, start] of Object.entries(starts)) {
-    if (values.only !== undefined && values.only !== name) continue
+    // PostgreSQL is measured on request, because its processes would take memory from the other servers.
+    if (values.only ? !values.only.includes(name) : name === 'postgres') continue
     const own = join(folder, name)
     await mkdir(own)
     try {
