@@ -5,9 +5,10 @@
 
 const free = "state = 'waiting' and due_at <= @now and (lease_until is null or lease_until <= @now)"
 
-const headOf = (stream: string): string => `(
-  select rowid as row, email_id as "emailId", due_at as "dueAt", queue from deliveries
-  where stream = '${stream}' and ${free} order by due_at, queue, lease_until nulls first, rowid limit @most)`
+const headOf = (stream: string): string => `
+  select coalesce(json_agg(json_build_array(rowid, email_id, due_at, queue)), '[]')::text from (
+    select rowid, email_id, due_at, queue from deliveries
+    where stream = '${stream}' and ${free} order by due_at, queue, lease_until nulls first, rowid limit @most) as head`
 
 /** Selects the delivery that is due first in the first queue of a range. */
 const firstIn = (range: string): string => `cross join lateral (
@@ -17,7 +18,7 @@ const firstIn = (range: string): string => `cross join lateral (
 const isDue = 'cast(d.due_at <= @now as integer)'
 
 export const POSTGRES_CHOICE_SQL = {
-  heads: `${headOf('transactional')} union all ${headOf('broadcast')}`,
+  heads: `select (${headOf('transactional')}) as transactional, (${headOf('broadcast')}) as broadcast`,
   // The limit is outside the recursion, because rows that aren't fetched aren't computed.
   queues: `with recursive
     ranges (at, after, last, room) as (

@@ -15,6 +15,18 @@ const MOST_CALLS = 4
 /** The method of this engine that reads information about the server. */
 const SERVER = 'databaseServer'
 
+/** Methods that run for each email and consist of one statement. */
+const ALONE = new Set([
+  'findApiKey',
+  'findDomain',
+  'getApiKey',
+  'getDomain',
+  'getEmail',
+  'messageBody',
+  'planOf',
+  'signingKeys',
+])
+
 type Read = (db: Db, args: unknown, now: number) => Promise<unknown>
 
 /** Begins a transaction in which all reads see the same state of the database. */
@@ -30,7 +42,8 @@ runThread(() => {
       if (method === SERVER) return { id, value: await session.use(loadServerFacts) }
       const read = methods.get(method)
       if (!read) throw new Error(`The storage has no method ${method} that reads.`)
-      return { id, value: await session.run((on) => read(on, args, now)) }
+      const run = (on: Db) => read(on, args, now)
+      return { id, value: await (ALONE.has(method) ? session.runAlone(run) : session.run(run)) }
     } catch (error) {
       return { id, failure: toPostgresFailure(error) }
     }

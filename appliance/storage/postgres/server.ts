@@ -81,6 +81,7 @@ export async function openSession(client: Client, lock: DatabaseLock): Promise<v
   const { rows } = await client.query<ServerState>(QUESTION)
   const refusal = explainServerRefusal(rows[0]!)
   if (refusal !== undefined) throw createServerRefusal(`${refusal} Nothing was changed.`)
+  await client.query(USE_INDEXES)
   if (lock === undefined) return
   const shared = `pg_advisory_lock_shared(${DAEMONS})`
   const locks = lock === 'alone' ? `pg_advisory_lock(${DAEMONS})` : `${shared}, ${lockOf(lock.node)}`
@@ -91,6 +92,14 @@ export async function openSession(client: Client, lock: DatabaseLock): Promise<v
     throw createServerRefusal(lock === 'alone' ? IN_USE : sameNode(lock.node))
   }
 }
+
+/**
+ * Makes the planner use the indexes that the writing thread's statements are written for. The server plans a statement
+ * once and keeps the plan: one from a time when the tables were nearly empty reads and sorts all of a queue, and under
+ * serializable isolation, reading a whole table conflicts with every write of other nodes. Without `jit = off`, the server
+ * would compile the statements whose penalized cost is high.
+ */
+const USE_INDEXES = 'set enable_seqscan = off; set enable_sort = off; set jit = off'
 
 /** Returns the SQL expression that locks a node. The ID contains only hexadecimal digits. */
 function lockOf(node: string): string {

@@ -36,12 +36,16 @@ const CONTROL: Record<string, TranslatedStatement['control']> = {
 
 const INSERT = /^(insert into (\w+) \([^)]*\)\s*values )(\([^()]*\))(\s*on conflict \([^)]*\) do nothing)?$/
 
+/** A list of values as a subquery. */
+const LIST = /\bin \((select (?:value|cast\(value as \w+\)) from json_each\((?:\?|@\w+)\))\)/g
+
 /**
  * Translates a text with `?` or `@name` parameters. Each occurrence becomes a separate parameter, so that PostgreSQL
- * can infer its type from the context.
+ * can infer its type from the context. A list of values becomes an array, because PostgreSQL would read a whole table of a
+ * few thousand rows to join it with a subquery.
  */
 export function translateStatement(source: string): TranslatedStatement {
-  const trimmed = source.trim()
+  const trimmed = source.trim().replaceAll(LIST, '= any (array($1))')
   const names: string[] = []
   let count = 0
   const text = trimmed.replaceAll(/\?|@([a-zA-Z]\w*)/g, (_, name?: string) => {

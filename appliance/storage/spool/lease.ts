@@ -136,8 +136,8 @@ export function createLeaseFunction(db: Connection): (args: LeaseArgs, now: numb
     `select d.rowid as row, d.id, d.team_id, d.email_id, d.pool, d.provider, d.stream, d.domain, d.attempts, d.created_at, d.expires_at, d.recipient, e.domain_id,
        e.return_path, e.scheduled_at, e.sent_at, e.last_event, e.via, e.report_to, e.ret, e.envid, e.require_tls, e.topic_id, e.broadcast_id, e.contact_id, d.notify, d.orcpt,
        d.due_at, d.touched_by, d.pool_before
-     from json_each(?) as one cross join deliveries d cross join emails e
-     where d.rowid = cast(one.value as bigint) and e.id = d.email_id`,
+     from deliveries d cross join emails e
+     where d.rowid in (select cast(value as bigint) from json_each(?)) and e.id = d.email_id`,
   )
   // The last delay repeats. The casts are needed because numbers are bound as reals, which can't index a list.
   const claim = db.prepare<{
