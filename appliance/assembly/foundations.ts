@@ -4,6 +4,7 @@ import { type Capacity, createCapacity } from '../capacity/capacity.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Events } from '../events/events.ts'
+import { LOST_MS } from '../mail/node.ts'
 import { createMimeReader, type MimeReader } from '../mime/mime.ts'
 import type { Sandbox, SandboxDeps } from '../sandbox/sandbox.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
@@ -120,7 +121,7 @@ export async function openSharedResources(
   const fenced = () => heartbeat.fenced()
   const watched = { storage, clock, freeBytes, leastFree, fenced, isRemote: isShared(config) }
   const health = createHealthChecks({ ...watched, lastFailure: () => writes.lastFailure() })
-  const duties = createDuties({ storage, clock, owner, fenced })
+  const duties = createDuties({ storage, clock, owner, lostAfter: LOST_MS, node: heartbeat })
   started.defer(() => duties.release())
   const telling = { storage, resolver, clock, log, duties, pollMs: options.pollMs }
   const events = openEvents(config, telling, options.webhookHosts)

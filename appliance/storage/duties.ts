@@ -1,7 +1,10 @@
 /** Leases for work that only one node may do at a time. */
-import type { Db } from './schema.ts'
-import { sql } from 'kysely'
+import { sql, type SqlBool } from 'kysely'
 import { getOwnerNode } from '../mail/ids.ts'
+import type { Db } from './schema.ts'
+
+/** The clock of the database in Unix milliseconds, which all nodes share. */
+export const databaseClock = sql<number>`cast(unixepoch('subsec') * 1000 as bigint)`
 
 /** Returns the range of owner names of the same node. `0` is the character after `/`. */
 export const getOwnerRange = (owner: string) => ({
@@ -10,17 +13,21 @@ export const getOwnerRange = (owner: string) => ({
 })
 
 /**
- * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, or if its owner is a run of
- * the same node, since only one run of a node can be alive. Returns the term, which increases with each change of
- * owner, or null if another node has the duty.
+ * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, if its owner is a run of the
+ * same node, since only one run of a node can be alive, or if its owner's node is stopped, or lost: without a heartbeat
+ * for `lostAfter` milliseconds. Returns the term, which increases with each change of owner, or null if another node
+ * has the duty.
  */
 async function takeDuty(
   db: Db,
-  { name, owner, forMs }: { name: string; owner: string; forMs: number },
+  { name, owner, forMs, lostAfter }: { name: string; owner: string; forMs: number; lostAfter: number },
   now: number,
 ): Promise<number | null> {
   const { first, end } = getOwnerRange(owner)
   const until = now + forMs
+  const ofGoneNode = sql<SqlBool>`exists (select 1 from nodes
+    where duties.owner >= nodes.id || '/' and duties.owner < nodes.id || '0' and nodes.started_at is not null
+    and (nodes.state = 'stopped' or nodes.heartbeat_at <= ${databaseClock} - ${lostAfter}))`
   const taken = await db
     .insertInto('duties')
     .values({ name, owner, term: 1, until })
@@ -36,6 +43,7 @@ async function takeDuty(
           where.or([
             where('duties.until', '<=', now),
             where.and([where('duties.owner', '>=', first), where('duties.owner', '<', end)]),
+            ofGoneNode,
           ]),
         ),
     )

@@ -4,7 +4,7 @@
  */
 import { sql, type SqlBool } from 'kysely'
 import type { Cause } from '../mail/verdict.ts'
-import { getOwnerRange } from './duties.ts'
+import { databaseClock, getOwnerRange } from './duties.ts'
 import type { Db } from './schema.ts'
 import { voidMatchingLeases } from './spool/settle.ts'
 
@@ -49,8 +49,6 @@ export interface FreeLeasesArgs {
   cause: Cause
   firstDueAt: number
 }
-
-const databaseClock = sql<number>`cast(unixepoch('subsec') * 1000 as bigint)`
 
 async function readClock(db: Db): Promise<number> {
   const { rows } = await sql<{ at: number }>`select ${databaseClock} as at`.execute(db)

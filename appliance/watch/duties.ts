@@ -1,13 +1,14 @@
 /**
  * Duties: tasks that run on only one of the nodes that share the storage. A node holds a duty for a limited time, and
- * renews it while it works. If the node disappears, another takes over after that time; the same node can take the duty
- * back immediately at its next start.
+ * renews it while it works. If the node is lost, which its heartbeat decides (heartbeat.ts), another takes over at once.
+ * The same node can take the duty back immediately at its next start.
  *
  * A duty saves work, and usually prevents two nodes from doing the same thing at the same time. It is no guarantee,
  * because a step may take longer than the duty lasts. If doing something twice would do harm, the transaction that
  * stores it must still prevent that.
  */
 import type { Clock } from '../clock/clock.ts'
+import { SINGLE_NODE, type NodeStatus } from './heartbeat.ts'
 
 /** A task that runs on one node. */
 type DutyName =
@@ -53,55 +54,63 @@ export const createDutyCheck = (duties: Duties | undefined, name: DutyName): Hol
 
 /** The storage methods that duties need. A structural type, so that this folder imports no other. */
 export interface DutyStorage {
-  takeDuty(args: { name: string; owner: string; forMs: number }, now: number): Promise<number | null>
+  takeDuty(
+    args: { name: string; owner: string; forMs: number; lostAfter: number },
+    now: number,
+  ): Promise<number | null>
   releaseDuties(args: { owner: string }, now: number): Promise<void>
 }
 
 /** How long a duty is held without renewal, in milliseconds. */
 const DUTY_MS = 120_000
 
-/** Creates the duties of a process; `owner` identifies it (mail/ids.ts). */
-export function createDuties({
-  storage,
-  clock,
-  owner,
-  fenced = () => null,
-}: {
+export interface DutiesDeps {
   storage: DutyStorage
   clock: Pick<Clock, 'now'>
+  /** Identifies the process (mail/ids.ts). */
   owner: string
-  /** Returns why this node must not take a duty (heartbeat.ts); null if it may. */
-  fenced?: () => string | null
-}): Duties & {
+  /** Milliseconds without a heartbeat after which a node is lost. */
+  lostAfter: number
+  /** The heartbeat of this node (heartbeat.ts). Default: of a node that is never fenced. */
+  node?: Pick<NodeStatus, 'fenced' | 'fences'>
+}
+
+/** Creates the duties of a process. */
+export function createDuties({ storage, clock, owner, lostAfter, node = SINGLE_NODE }: DutiesDeps): Duties & {
   turn(name: DutyName): Turn
   /** Releases all duties, so that no one has to wait for them to expire. */
   release(): Promise<void>
 } {
   /** Expiry of each duty held by this process, as far as this process knows. */
   const mine = new Map<DutyName, number>()
+  let fences = node.fences()
+  const take = (name: DutyName, forMs: number, now: number) =>
+    storage.takeDuty({ name, owner, forMs, lostAfter }, now)
+  /** Whether the node may take a duty. Forgets its duties if it was fenced, because others may have taken them. */
+  const mayTake = (): boolean => {
+    const free = node.fenced() === null
+    if (!free || fences !== node.fences()) mine.clear()
+    fences = node.fences()
+    return free
+  }
   return {
     of: (name) => async () => {
-      if (fenced() !== null) {
-        // Other nodes may have taken over this node's duties.
-        mine.clear()
-        return false
-      }
+      if (!mayTake()) return false
       const now = clock.now()
       const left = (mine.get(name) ?? 0) - now
       // If the clock was set back, the remaining time is longer than `DUTY_MS`.
       if (left > DUTY_MS / 2 && left <= DUTY_MS) return true
-      const term = await storage.takeDuty({ name, owner, forMs: DUTY_MS }, now)
+      const term = await take(name, DUTY_MS, now)
       if (term === null) mine.delete(name)
       else mine.set(name, now + DUTY_MS)
       return term !== null
     },
     turn: (name) => ({
       async take() {
-        if (fenced() !== null) return false
-        return (await storage.takeDuty({ name, owner, forMs: DUTY_MS }, clock.now())) !== null
+        return mayTake() && (await take(name, DUTY_MS, clock.now())) !== null
       },
       async end() {
-        await storage.takeDuty({ name, owner, forMs: 0 }, clock.now())
+        await take(name, 0, clock.now())
       },
     }),
     async release() {

@@ -42,12 +42,14 @@ export interface HeartbeatDeps {
 export interface NodeStatus {
   /** Returns why this node must not begin deliveries; null if it may. */
   fenced(): string | null
+  /** How often this node has been fenced. Each time, other nodes may have taken over its leases and duties. */
+  fences(): number
   /** Number of nodes that share the database, at least 1. */
   alive(): number
 }
 
 /** Status of the only node of a SQLite database, which is never fenced. */
-export const SINGLE_NODE: NodeStatus = { fenced: () => null, alive: () => 1 }
+export const SINGLE_NODE: NodeStatus = { fenced: () => null, fences: () => 0, alive: () => 1 }
 
 export interface Heartbeat extends NodeStatus {
   /**
@@ -94,6 +96,7 @@ class Beating implements Heartbeat {
   #removed = false
   #skewed = false
   #wasFenced = false
+  #fences = 0
   #stopped = false
   #beating: Promise<void> = Promise.resolve()
   #cancelBeat = (): void => undefined
@@ -113,6 +116,10 @@ class Beating implements Heartbeat {
     const age = this.#deps.clock.now() - this.#renewedAt
     // If the clock was set back, the age is meaningless, but the timer still detects a missing renewal.
     return age >= TERM_MS || this.#wasFenced ? NOT_RENEWED : null
+  }
+
+  fences(): number {
+    return this.#fences
   }
 
   alive(): number {
@@ -183,8 +190,12 @@ class Beating implements Heartbeat {
   /** @param at when the renewal was sent; the database can't have handled it earlier */
   #renewed(at: number): void {
     const { clock, log } = this.#deps
+    // A process that was suspended may renew its row before its timers run.
+    if (this.#renewedAt > 0 && clock.now() - this.#renewedAt >= TERM_MS) this.#fence()
     this.#renewedAt = at
     this.#cancelWatch()
+    // The reply came too late, so the next renewal counts.
+    if (clock.now() - at >= TERM_MS) return
     this.#cancelWatch = clock.after(at + TERM_MS - clock.now(), () => this.#fence())
     if (this.#wasFenced) log.info('this node renewed its entry in the database; it delivers mail again')
     this.#wasFenced = false
@@ -193,6 +204,7 @@ class Beating implements Heartbeat {
   #fence(): void {
     if (this.#stopped || this.#wasFenced) return
     this.#wasFenced = true
+    this.#fences++
     this.#deps.log.error({ nodes: this.#alive }, NOT_RENEWED)
     this.#calls.fenced()
   }
@@ -200,6 +212,7 @@ class Beating implements Heartbeat {
   #remove(): void {
     if (this.#removed) return
     this.#removed = true
+    this.#fences++
     this.#deps.log.error(REMOVED)
     this.#calls.fenced()
   }

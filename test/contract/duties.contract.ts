@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
 import type { Storage } from '../../appliance/storage/storage.ts'
-import { T0, unique } from './fixtures.ts'
+import { MINUTE, T0, unique } from './fixtures.ts'
 
 /** Tests of duties: work that runs once, however many nodes share the storage. */
 export function dutiesContract(storage: () => Storage): void {
   const forMs = 1000
-  const take = (name: string, owner: string, now: number) => storage().takeDuty({ name, owner, forMs }, now)
+  const lostAfter = 10 * MINUTE
+  const take = (name: string, owner: string, now: number, more: { lostAfter?: number } = {}) =>
+    storage().takeDuty({ name, owner, forMs, lostAfter, ...more }, now)
 
   test('a node holds a duty until it expires, and each change of owner begins a new term', async () => {
     const name = unique('duty')
@@ -29,6 +31,22 @@ export function dutiesContract(storage: () => Storage): void {
     expect(await take(name, 'her/1', T0)).toBeNull()
     expect(await take(name, 'here2/1', T0)).toBeNull()
     expect(await take(name, 'here/2', T0)).toBe(2)
+  })
+
+  test('the duty of a node that is lost or stopped can be taken at once, with a higher term', async () => {
+    const [name, gone, similar] = [unique('duty'), unique('node'), unique('node')]
+    for (const id of [gone, similar]) await storage().joinNode({ id, run: '1', name: id, facts: '{}' }, T0)
+    expect(await take(name, `${gone}/1`, T0)).toBe(1)
+    expect(await take(name, 'here/1', T0)).toBeNull()
+    expect(await take(name, 'here/1', T0, { lostAfter: 0 })).toBe(2)
+    // A node without a row, such as a command, is judged only by the time of its duty.
+    expect(await take(name, `${gone}/1`, T0, { lostAfter: 0 })).toBeNull()
+    const other = unique('duty')
+    expect(await take(other, `${gone}/1`, T0)).toBe(1)
+    await storage().stopNode({ id: similar, run: '1' }, T0)
+    expect(await take(other, 'here/1', T0)).toBeNull()
+    await storage().stopNode({ id: gone, run: '1' }, T0)
+    expect(await take(other, 'here/1', T0)).toBe(2)
   })
 
   test('releasing the duties of an owner frees only those duties', async () => {

@@ -66,7 +66,10 @@ export function nodesContract(storage: () => Storage): void {
     const args = leaseArgs({ owner: formatOwner(gone, '1'), leaseUntil: T0 + 30 * MINUTE })
     expect(await storage().lease(args, T0)).toHaveLength(1)
     const duty = unique('duty')
-    await storage().takeDuty({ name: duty, owner: formatOwner(gone, '1'), forMs: MINUTE }, T0)
+    const take = (owner: string) =>
+      storage().takeDuty({ name: duty, owner: formatOwner(owner, '1'), forMs: MINUTE, ...ALIVE }, T0)
+    await take(gone)
+    expect(await take(here)).toBeNull()
     expect(await storage().freeLostNodes({ ...ALIVE, ...freeing }, T0)).toEqual([])
     expect(await storage().leaseOwners({}, T0)).toEqual([formatOwner(gone, '1')])
 
@@ -74,7 +77,7 @@ export function nodesContract(storage: () => Storage): void {
       { name: `${gone}.example`, deliveries: 1 },
     ])
     expect(await storage().leaseOwners({}, T0)).toEqual([])
-    expect(await storage().takeDuty({ name: duty, owner: formatOwner(here, '1'), forMs: MINUTE }, T0)).toBe(2)
+    expect(await take(here)).toBe(2)
     expect(await storage().freeLostNodes({ ...LOST, ...freeing }, T0)).toEqual([])
     const [again] = await storage().lease(leaseArgs({ owner: formatOwner(here, '1') }), T0 + MINUTE)
     expect(again).toMatchObject({ emailId: email.id, attempts: 2 })

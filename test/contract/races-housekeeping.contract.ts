@@ -30,6 +30,7 @@ export function racesOfHousekeeping(race: Racing): void {
 }
 
 /** IDs never go backwards. After tests with a later clock, IDs created at T0 are later, too. */
+const DUTY = { forMs: 1000, lostAfter: 600_000 }
 const step = { before: T0 + 36_500 * DAY, most: 1000 }
 
 /** Stores emails of a team that are in a final state. */
@@ -292,14 +293,14 @@ function metricsRaces(race: Racing): void {
   race('only one node takes a duty, also when it expires', async ({ storage, atOnce }) => {
     const name = unique('duty')
     const take = (owner: string, now: number) => (at: Storage) =>
-      at.takeDuty({ name, owner, forMs: 1000 }, now)
+      at.takeDuty({ name, owner, ...DUTY }, now)
     expect(sorted(await atOnce(take('here/1', T0), take('there/1', T0)))).toEqual(['1', 'null'])
     const later = T0 + 1000
     expect(sorted(await atOnce(take('a/1', later), take('b/1', later)))).toEqual(['2', 'null'])
     const [, , back] = await Promise.all([
       storage.releaseDuties({ owner: 'a/1' }, later),
       storage.releaseDuties({ owner: 'b/1' }, later),
-      storage.takeDuty({ name, owner: 'c/1', forMs: 1000 }, later),
+      storage.takeDuty({ name, owner: 'c/1', ...DUTY }, later),
     ])
     expect(back).toBe(3)
   })

@@ -110,6 +110,31 @@ test('a process that was suspended is fenced at once, before its timers run', as
   await heartbeat.stop()
 })
 
+test('a process that was suspended counts as fenced once, even if it renews its row before its timers run', async () => {
+  let resume = (): void => undefined
+  const { heartbeat, clock, calls } = open({
+    renewNode: async () => {
+      await new Promise<void>((resolve) => (resume = resolve))
+      return { at: clock.now(), alive: 2, lost: false }
+    },
+  })
+  const starting = heartbeat.start()
+  await clock.advance(0)
+  resume()
+  await starting
+  expect([heartbeat.fences(), calls]).toEqual([0, []])
+  await clock.advance(2000)
+  clock.jump(20_000)
+  resume()
+  await clock.advance(0)
+  expect([heartbeat.fences(), heartbeat.fenced() === null, calls]).toEqual([1, false, ['fenced']])
+  await clock.advance(2000)
+  resume()
+  await clock.advance(0)
+  expect([heartbeat.fences(), heartbeat.fenced(), calls]).toEqual([1, null, ['fenced']])
+  await heartbeat.stop()
+})
+
 test('a node whose row was removed stays fenced', async () => {
   const { heartbeat, clock, calls } = open({ renewNode: async () => undefined })
   await heartbeat.start()

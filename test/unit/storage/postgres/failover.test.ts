@@ -33,7 +33,9 @@ function targetOf(servers: PostgresPair): { url: string; others: string[] } {
 
 /** Takes a duty. Returns the term, or the reason why the storage can't write. */
 const take = (owner: string): Promise<number | null | string> =>
-  storage.takeDuty({ name: 'test', owner, forMs: 1 }, T0).catch((error: Error) => error.message)
+  storage
+    .takeDuty({ name: 'test', owner, forMs: 1, lostAfter: PATIENCE }, T0)
+    .catch((error: Error) => error.message)
 
 const eventually = <T>(read: () => Promise<T>) => expect.poll(read, { timeout: PATIENCE, interval: 50 })
 
