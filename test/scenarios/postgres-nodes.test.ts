@@ -11,6 +11,7 @@ import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'
 import { openDatabaseLine, type DatabaseLine } from '../world/database-line.ts'
 import { PATIENCE } from '../world/patience.ts'
+import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
 import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 
@@ -22,13 +23,18 @@ let line: DatabaseLine
 let folder: string
 let first: TestAppliance
 let second: RunningDaemon
+/** Gets the events of delivered mail. */
+let receiver: Receiver
+/** How long a duty is held without renewal, in milliseconds. */
+const DUTY_MS = 120_000
 /** Holds the replies of the slow exchanger back. */
 const held = Promise.withResolvers<void>()
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'posthaste-nodes-'))
-  ;[cluster, world] = await Promise.all([
+  ;[cluster, receiver, world] = await Promise.all([
     startCluster(findPostgresPrograms(), { safe: true }),
+    startReceiver(),
     createWorld({
       domains: {
         'good.test': { mx: [{ preference: 10, host: 'mx.good.test' }] },
@@ -48,9 +54,18 @@ beforeAll(async () => {
   line = await openDatabaseLine(url, folder)
   first = await startAppliance({
     world,
-    config: configOf(line.url, '127.0.0.8') as Partial<Config>,
+    config: {
+      ...configOf(line.url, '127.0.0.8'),
+      http: { listen: ['127.0.0.1:0'], public_url: 'https://mail.sender.test' },
+      webhooks: { allow_networks: ['127.0.0.0/8'] },
+    } as unknown as Partial<Config>,
     pollMs: 200,
   })
+  const hook = { endpoint: receiver.url, events: ['email.delivered'] }
+  expect(await first.call('POST', '/webhooks', hook)).toMatchObject({ status: 201 })
+  // The only node takes the duty to pass events on.
+  await send(first.url, 'ada@good.test', 'Early')
+  await receiver.waitFor(1)
   second = await startSecond(url)
 })
 
@@ -58,6 +73,7 @@ afterAll(async () => {
   held.resolve()
   await second?.stop()
   await first?.close()
+  await receiver?.close()
   await line?.close()
   await world?.close()
   await cluster?.close()
@@ -127,6 +143,12 @@ const arrived = (host: string): string[] =>
     .map(({ raw, session }) => `${/^Subject: (.*)\r$/m.exec(raw.toString())![1]!} ${session.clientAddress}`)
     .toSorted()
 
+/** The subjects of the emails of events that the receiver got. */
+const toldOf = (): string[] =>
+  receiver.received
+    .map(({ body }) => (JSON.parse(body) as { data: { subject: string } }).data.subject)
+    .toSorted()
+
 test('mail leaves from the node that has the sending IP, on whichever node it was accepted', async () => {
   await call(second.url, 'PATCH', '/sources/127.0.0.9', { pool: 'bulk' })
   await send(first.url, 'ada@good.test', 'At the first')
@@ -134,6 +156,7 @@ test('mail leaves from the node that has the sending IP, on whichever node it wa
   await eventually(() => arrived('mx.good.test')).toEqual([
     'At the first 127.0.0.8',
     'At the second 127.0.0.8',
+    'Early 127.0.0.8',
   ])
   const { id } = await call<{ id: string }>(first.url, 'POST', '/sources/assignments', { pool: 'bulk' })
   // The pool of an assignment is remembered for a second at most.
@@ -163,6 +186,12 @@ test('a node that loses the database stops delivering, and another delivers the 
   await eventually(inProgress).toEqual([1, 1])
   await call(second.url, 'PATCH', '/sources/127.0.0.9', { state: 'active' })
 
+  // The first node renews its duty, so that it doesn't expire soon.
+  await world.clock.advance(DUTY_MS / 2)
+  await send(first.url, 'ada@good.test', 'Renewed')
+  await eventually(toldOf).toContain('Renewed')
+  const renewedAt = world.clock.now()
+
   const cutAt = Date.now()
   await line.cut()
   await eventually(async () => {
@@ -180,6 +209,10 @@ test('a node that loses the database stops delivering, and another delivers the 
   // Freed deliveries wait for ten seconds, as after a restart.
   await world.clock.advance(15_000)
   await eventually(() => arrived('mx.slow.test')).toEqual(['Slow 1 127.0.0.9', 'Slow 2 127.0.0.9'])
+
+  // The second node took over the duty of the first before it expired.
+  await eventually(toldOf).toEqual(expect.arrayContaining(['Slow 1', 'Slow 2']))
+  expect(world.clock.now() - renewedAt).toBeLessThan(DUTY_MS - 10_000)
 
   await line.mend()
   await eventually(() => statesAt(second.url)).toEqual(['active', 'active'])
