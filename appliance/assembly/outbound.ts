@@ -52,12 +52,15 @@ export async function openOutboundDelivery(
   const { config, options, log, clock, started, storage, sandbox, resolver } = ground
   const port = sandbox?.deliveryPort ?? config.delivery.port
   const { owner, nodeId, heartbeat } = ground
+  // On a single node, no other node takes over, so conversations may finish.
+  const mayBeTakenOver = () => heartbeat.alive() > 1 && heartbeat.fenced() !== null
   const way = {
     ...deliveryOptions(config, tables),
     port,
     owner,
     pollMs: options.pollMs,
     fenced: () => heartbeat.fenced(),
+    mayBeTakenOver,
     nodeId: isShared(config) ? nodeId : undefined,
   }
   const told = { ...options.policyHosts, deliveryPort: port }
@@ -65,8 +68,7 @@ export async function openOutboundDelivery(
   started.defer(() => policies.stop())
   const delivery = await startDelivery({ ...ground, policies, options: way }, started)
   heartbeat.heed({
-    // On a single node, no other node takes over, so conversations may finish.
-    fenced: () => heartbeat.alive() > 1 && delivery.cut(),
+    fenced: () => mayBeTakenOver() && delivery.cut(),
     freed: () => delivery.wake(),
   })
   const onStored = (): void => delivery.wake()

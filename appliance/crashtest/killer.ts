@@ -72,7 +72,7 @@ export class Killer {
       const how = hit ? formatKillName(planned) : 'point not reached'
       const number = ledger.kills.length + 1
       const noted = { number, runs: [this.#run], how, at, until: null, conversations: open }
-      ledger.kills.push({ ...noted, inFlight: null, freedMs: null })
+      ledger.kills.push({ ...noted, inFlight: null, leased: null, freedMs: null })
     } else if (planned.kind !== 'checkpoint-midway' || end !== 0)
       this.faults.push(`Start ${this.#run} ended by itself (${end}): ${daemon.tail()}`)
     await pause(SETTLE_DOWN_MS)

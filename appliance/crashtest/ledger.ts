@@ -18,6 +18,11 @@ export interface Kill {
    * when it could not be read.
    */
   inFlight: number | null
+  /**
+   * The deliveries in flight, each as the ID of its email, a space and its recipient. Null when only their number is
+   * known.
+   */
+  leased: string[] | null
   /** Milliseconds until other nodes had freed the node's leases; null when the test didn't wait for that. */
   freedMs: number | null
 }

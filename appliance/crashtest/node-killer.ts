@@ -40,7 +40,8 @@ const FREE_MS = 60_000
 /** Time after which transactions of a dead node have ended, in milliseconds. */
 const SETTLE_DOWN_MS = 300
 
-const LEASES = `select split_part(lease_owner, '/', 1), count(*) from deliveries where lease_owner is not null group by 1`
+/** Lists the deliveries in flight: `node|email recipient`. */
+const LEASES = `select split_part(lease_owner, '/', 1), email_id || ' ' || recipient from deliveries where lease_owner is not null`
 
 interface RunningNode extends TestNode {
   at: number
@@ -154,7 +155,7 @@ export class NodeKiller {
     const { server, clock } = this.#deps
     const kill = this.#note(fault, this.#nodes)
     await server.kill()
-    kill.inFlight = sumIn(await server.queryApart(LEASES))
+    noteInFlight(kill, leasesIn(await server.queryApart(LEASES)))
     await pause(fault.downMs)
     await server.start()
     kill.until = clock.now()
@@ -165,7 +166,7 @@ export class NodeKiller {
     const { server, clock } = this.#deps
     const kill = this.#note(fault, this.#nodes)
     await server.kill()
-    kill.inFlight = sumIn(await server.queryStandby(LEASES))
+    noteInFlight(kill, leasesIn(await server.queryStandby(LEASES)))
     await pause(fault.downMs)
     await server.promote()
     kill.until = clock.now()
@@ -183,27 +184,29 @@ export class NodeKiller {
       until: null,
       conversations: exchangers.conversations(),
       inFlight: null,
+      leased: null,
       freedMs: null,
     }
     ledger.kills.push(kill)
     return kill
   }
 
-  /** Counts the leases of a node that is gone, until there are none or the time limit is reached. */
+  /** Records the leases of a node that is gone, until there are none or the time limit is reached. */
   async #watchLeases(node: RunningNode, kill: Kill, forMs: number): Promise<void> {
     const { server, clock } = this.#deps
     const id = (await readFile(join(node.config.data_dir, 'node-id'), 'utf8')).trim()
-    let most = 0
+    const leased = new Set<string>()
     for (let left = Infinity; left > 0 && clock.now() - kill.at < forMs;) {
-      left = countsIn(await server.query(LEASES)).get(id) ?? 0
-      most = Math.max(most, left)
+      const seen = leasesIn(await server.query(LEASES), id)
+      for (const one of seen) leased.add(one)
+      left = seen.length
       // Writes that were in progress at the kill may still be committed.
       if (left === 0 && clock.now() - kill.at < SETTLE_DOWN_MS) left = Infinity
-      if (left === 0 && most > 0) kill.freedMs = clock.now() - kill.at
+      if (left === 0 && leased.size > 0) kill.freedMs = clock.now() - kill.at
       if (left > 0) await pause(LOOK_MS)
     }
-    kill.inFlight = most
-    if (kill.freedMs === null && most > 0 && forMs >= FREE_MS) kill.freedMs = clock.now() - kill.at
+    noteInFlight(kill, [...leased])
+    if (kill.freedMs === null && leased.size > 0 && forMs >= FREE_MS) kill.freedMs = clock.now() - kill.at
   }
 
   #send(): void {
@@ -216,15 +219,14 @@ export class NodeKiller {
   }
 }
 
-/** Parses the number of leases per node. */
-function countsIn(lines: string): Map<string, number> {
-  return new Map(
-    lines
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line): [string, number] => [line.split('|')[0]!, Number(line.split('|')[1])]),
-  )
-}
+/** Parses the deliveries in flight, of one node or of all. */
+const leasesIn = (lines: string, node?: string): string[] =>
+  lines
+    .split('\n')
+    .filter((line) => line !== '' && (node === undefined || line.startsWith(`${node}|`)))
+    .map((line) => line.slice(line.indexOf('|') + 1))
 
-/** Counts the leases of all nodes. */
-const sumIn = (lines: string): number => [...countsIn(lines).values()].reduce((sum, one) => sum + one, 0)
+function noteInFlight(kill: Kill, leased: string[]): void {
+  kill.leased = leased
+  kill.inFlight = leased.length
+}

@@ -57,8 +57,8 @@ export interface Verdict {
 const FREE_MS = 20_000
 
 /**
- * How long after the 250 a kill explains a duplicate regardless of the connection, in milliseconds. Settling takes
- * milliseconds; this allows for a busy machine.
+ * How long after the 250 a kill explains a duplicate regardless of the connection, in milliseconds, if it isn't known
+ * which deliveries were in flight. Settling takes milliseconds; this allows for a busy machine.
  */
 const SETTLE_MS = 5000
 
@@ -237,11 +237,12 @@ const isBetween = ({ at, until }: Kill, before: AcceptedCopy, copy: AcceptedCopy
   copy.at > at && (until === null ? copy.run !== before.run : before.at <= until)
 
 /**
- * Returns a function that decides whether a kill explains a copy. A kill soon after the 250 does. A later kill does for
- * the last two messages of a connection that it broke: a message only begins when the one before the last is stored,
- * which may take long on a busy machine. No kill does after the daemon has reported the delivery as settled.
+ * Returns a function that decides whether a kill explains a copy: it does if the copy's delivery was in flight then. If
+ * only the number of these is known, a kill soon after the 250 explains the copy. A later kill does for the last two
+ * messages of a connection that it broke: a message only begins when the one before the last is stored, which may take
+ * long on a busy machine. No kill does after the daemon has reported the delivery as settled.
  */
-function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
+function blameOf({ kills, copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
   const settled = new Map<string, number>()
   for (const { emailId, type, at, to } of told)
     if (type === 'email.delivered')
@@ -255,9 +256,13 @@ function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
     const two = [...Map.groupBy(own, ({ mark, at }) => `${mark} ${at}`).values()].slice(-2)
     for (const copy of two.flat()) last.add(copy)
   }
+  const leased = new Map(kills.map((kill) => [kill, kill.leased && new Set(kill.leased)]))
   return (kill, copy) => {
     const emailId = copy.messageId.slice(1, copy.messageId.indexOf('@'))
-    if ((settled.get(`${emailId} ${copy.recipient}`) ?? Infinity) <= kill.at) return false
+    const delivery = `${emailId} ${copy.recipient}`
+    const inFlight = leased.get(kill)
+    if (inFlight) return inFlight.has(delivery)
+    if ((settled.get(delivery) ?? Infinity) <= kill.at) return false
     return kill.at - copy.at <= SETTLE_MS || last.has(copy)
   }
 }

@@ -65,25 +65,29 @@ export interface ConnectionsDeps {
   memory?: HostMemory
   /** Maximum idle connections of all lanes; above it, the one idle for longest is closed. Default 200. */
   mostIdle?: number
+  /** Whether other nodes may take over deliveries in progress, so that no message is sent anymore. Default: never. */
+  mayBeTakenOver?: (() => boolean) | undefined
 }
 
 /** Creates the connections. */
-export function createConnections({ clock, memory, mostIdle }: ConnectionsDeps): Connections {
-  return new Pool(clock, memory ?? createHostMemory(), mostIdle ?? 200)
+export function createConnections(deps: ConnectionsDeps): Connections {
+  return new Pool(deps)
 }
 
 class Pool implements Connections {
   readonly memory: HostMemory
   readonly #clock: Clock
   readonly #mostIdle: number
+  readonly #mayBeTakenOver: () => boolean
   readonly #lanes = new Map<string, LaneSockets>()
   #stopping = new AbortController()
   #stopped = false
 
-  constructor(clock: Clock, memory: HostMemory, mostIdle: number) {
+  constructor({ clock, memory, mostIdle, mayBeTakenOver }: ConnectionsDeps) {
     this.#clock = clock
-    this.memory = memory
-    this.#mostIdle = mostIdle
+    this.memory = memory ?? createHostMemory()
+    this.#mostIdle = mostIdle ?? 200
+    this.#mayBeTakenOver = mayBeTakenOver ?? (() => false)
     this.#expectMany()
   }
 
@@ -176,9 +180,9 @@ class Pool implements Connections {
     call: ConversationRequest,
     lane: LaneSockets,
   ): Promise<ConversationResult | undefined> {
-    const pipelines = this.memory.pipelines(call, this.#clock.now())
+    const mayPipeline = this.memory.pipelines(call, this.#clock.now())
     const transacted = (await this.#turn(call))
-      ? await runTransaction(session, call, pipelines)
+      ? await runTransaction(session, call, { mayPipeline, mayBeTakenOver: this.#mayBeTakenOver })
       : NOT_ITS_TURN
     const { outcome, connection, stale, tookOnly } = transacted
     const { conversation, messages } = session

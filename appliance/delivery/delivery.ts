@@ -59,6 +59,8 @@ export interface DeliveryOptions {
   nodeId?: string | undefined
   /** Why this node must not begin deliveries (watch/heartbeat.ts); null when it may. */
   fenced?: (() => string | null) | undefined
+  /** Whether other nodes may take over deliveries in progress, so that no message is sent anymore. Default: never. */
+  mayBeTakenOver?: (() => boolean) | undefined
 }
 
 export interface DeliveryDeps {
@@ -93,7 +95,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   const { storage, resolver, policies, clock, log, options } = deps
   const { hostname, port, owner, allowNetworks, testDomains, maxConnections, onReportDue } = options
   const ownAddresses = createAddressCache(clock, options.ownAddresses)
-  const { random, connections, signer } = deps.parts ?? realParts(clock)
+  const { random, connections, signer } = deps.parts ?? realParts(clock, options)
   const fallback = sourcesOf(options.sourceIps)
   const { nodeId } = options
   const lanes = new Lanes({ storage, clock, log, table: options.providers, fallback, random, nodeId })
@@ -150,8 +152,11 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   }
 }
 
-const realParts = (clock: Clock): NonNullable<DeliveryDeps['parts']> => ({
-  connections: createConnections({ clock }),
+const realParts = (
+  clock: Clock,
+  { mayBeTakenOver }: DeliveryOptions,
+): NonNullable<DeliveryDeps['parts']> => ({
+  connections: createConnections({ clock, mayBeTakenOver }),
   signer: createSigner(),
   random: Math.random,
 })

@@ -9,6 +9,7 @@ import {
 } from './conversation.ts'
 import { BLOCK_DEADLINE, DEADLINES } from './deadlines.ts'
 import { buildMailCommand, needsUtf8, buildRcptCommand } from './extensions.ts'
+import { STOPPED_NOTE } from './connect.ts'
 import { dotStuffed } from './message.ts'
 import type { RecipientResult, Failure, Outcome } from './outcome.ts'
 import { truncateReply, type OpenStep } from './recorder.ts'
@@ -40,18 +41,22 @@ export interface TransactionResult {
   brokePipelining: boolean
 }
 
-/**
- * Runs one mail transaction (RFC 5321 §3.3), possibly after others in the session. Never throws because of the server.
- * @param mayPipeline false for a server that offers PIPELINING but fails with it
- */
+interface TransactionOptions {
+  /** False for a server that offers PIPELINING but fails with it. */
+  mayPipeline?: boolean
+  /** Whether other nodes may take over the delivery, so that the message must not be sent. */
+  mayBeTakenOver?: () => boolean
+}
+
+/** Runs one mail transaction (RFC 5321 §3.3), possibly after others in the session. Never throws because of the server. */
 export async function runTransaction(
   session: Session,
   order: TransactionInput,
-  mayPipeline = true,
+  options: TransactionOptions = {},
 ): Promise<TransactionResult> {
   const message = await convertForServer(order, session.extensions)
   if ('impossible' in message) return notSent(createConversionFailure(order, message.impossible))
-  return new Transaction(session, { ...order, message }, mayPipeline).run()
+  return new Transaction(session, { ...order, message }, options).run()
 }
 
 /** The result of a message for which nothing was sent. */
@@ -68,6 +73,7 @@ class Transaction {
   readonly #say: Conversation
   readonly #order: TransactionInput
   readonly #pipelining: boolean
+  readonly #mayBeTakenOver: () => boolean
   /** Whether replies to pipelined commands are pending. */
   #inGroup = false
   /** Whether other messages were sent on the connection before. */
@@ -84,8 +90,13 @@ class Transaction {
   #tookOnly: number | null = null
   #taken: Reply | undefined
 
-  constructor(session: Session, order: TransactionInput, mayPipeline: boolean) {
+  constructor(
+    session: Session,
+    order: TransactionInput,
+    { mayPipeline = true, mayBeTakenOver = () => false }: TransactionOptions,
+  ) {
     this.#session = session
+    this.#mayBeTakenOver = mayBeTakenOver
     this.#pipelining = mayPipeline && session.extensions.has('PIPELINING')
     this.#say = session.conversation
     this.#order = order
@@ -215,6 +226,8 @@ class Transaction {
         // A fast server accepts block after block without a wait in between.
         if (++sent % BLOCKS_IN_TURN === 0) await setImmediate()
         if (wire.answered) return await this.#interrupted(step)
+        // After a suspended process continues, replies are read before any timer notices how much time has passed.
+        if (this.#mayBeTakenOver()) throw new ConnectionBrokenError('stopped', STOPPED_NOTE)
         await wire.writeBlock(block, BLOCK_DEADLINE)
       }
       this.#dotSent = true

@@ -292,8 +292,7 @@ function metricsRaces(race: Racing): void {
 
   race('only one node takes a duty, also when it expires', async ({ storage, atOnce }) => {
     const name = unique('duty')
-    const take = (owner: string, now: number) => (at: Storage) =>
-      at.takeDuty({ name, owner, ...DUTY }, now)
+    const take = (owner: string, now: number) => (at: Storage) => at.takeDuty({ name, owner, ...DUTY }, now)
     expect(sorted(await atOnce(take('here/1', T0), take('there/1', T0)))).toEqual(['1', 'null'])
     const later = T0 + 1000
     expect(sorted(await atOnce(take('a/1', later), take('b/1', later)))).toEqual(['2', 'null'])

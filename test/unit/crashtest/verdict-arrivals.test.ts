@@ -33,7 +33,17 @@ const told = (change: Partial<ReceivedWebhook> = {}): ReceivedWebhook => ({
 const ledger = (change: Partial<Ledger>): Ledger => ({
   ...createLedger(),
   kills: [
-    { number: 1, runs: [1], how: 'random', at: 1, until: null, conversations: 0, inFlight: 0, freedMs: null },
+    {
+      number: 1,
+      runs: [1],
+      how: 'random',
+      at: 1,
+      until: null,
+      conversations: 0,
+      inFlight: 0,
+      leased: null,
+      freedMs: null,
+    },
   ],
   received: [],
   ...change,

@@ -41,6 +41,7 @@ const killed = (change: Partial<Kill>): Kill => ({
   until: null,
   conversations: 3,
   inFlight: 4,
+  leased: null,
   freedMs: null,
   ...change,
 })
@@ -152,6 +153,26 @@ describe('a second copy', () => {
     expect(evaluateLedger(ledger({ copies, told })).duplicates[0]!.kills).toBeNull()
     const later = told.map((one) => ({ ...one, at: 9100 }))
     expect(evaluateLedger(ledger({ copies, told: later })).duplicates[0]!.kills).toEqual([1])
+  })
+
+  describe('with a list of the deliveries in flight', () => {
+    const explained = (change: Partial<Kill>, told: Ledger['told'] = []) => {
+      const copies = [copy(), copy({ run: 2, at: 90_000 })]
+      const verdict = evaluateLedger(ledger({ kills: [killed(change)], copies, told }))
+      return [verdict.duplicates[0]!.kills !== null, didPass(verdict)]
+    }
+    const leased = [`id-1 ${RECIPIENT}`]
+
+    test('a kill explains second copies of these deliveries, however long after the 250', () => {
+      expect(explained({ leased, inFlight: 1 })).toEqual([true, true])
+      expect(explained({ at: 61_000, leased, inFlight: 1 })).toEqual([true, true])
+    })
+
+    test('a kill does not explain second copies of others, however soon after the 250', () => {
+      const others = [`id-2 ${RECIPIENT}`, 'id-1 other@crash1.test']
+      expect(explained({ at: 1001, leased: others, inFlight: 2 })).toEqual([false, false])
+      expect(explained({ at: 1001, leased: [], inFlight: 0 })).toEqual([false, false])
+    })
   })
 
   describe('for one kill', () => {

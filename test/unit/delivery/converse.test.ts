@@ -1,5 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { createConnections } from '../../../appliance/delivery/connections.ts'
+import { createTestClock } from '../../world/clock.ts'
 import { dialog, type ScriptStep } from '../../world/scripted.ts'
 import { tlsFile } from '../../world/tls.ts'
 import { encrypted, noteOf, serve, simple, talk, upTo } from './talk.ts'
@@ -54,6 +56,18 @@ describe('an ordinary conversation', () => {
       'c@x.test': 'reply rcpt 450 4.2.0 greylisted',
     })
     await expect.poll(() => server.connections[0]!.complete).toBe(true)
+  })
+
+  test('sends no message after DATA if other nodes may have taken it over meanwhile', async () => {
+    const server = await serve(simple)
+    const connections = createConnections({
+      clock: createTestClock(),
+      mayBeTakenOver: () => server.connections[0]!.received.includes('DATA'),
+    })
+    const said = await talk(server, { connections })
+    expect(said.fates['bob@example.org']).toBe('stopped body')
+    expect(server.connections[0]!.received.toString()).toMatch(/DATA\r\n$/)
+    await connections.close()
   })
 
   test('falls back to HELO when the server rejects EHLO as unknown', async () => {
