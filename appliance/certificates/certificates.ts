@@ -108,7 +108,8 @@ export function createAcmeManager(deps: AcmeDeps): AcmeManager {
   const { clock, options } = deps
   const stopping = new AbortController()
   const hook = options.hook && createHook(options.hook.file, options.hook.seconds, clock)
-  const challenges = createChallenges(clock, hook, deps.shared && createSharedChallenges(deps.shared.secrets))
+  const shared = deps.shared && createSharedChallenges(deps.shared.secrets)
+  const challenges = createChallenges({ clock, hook, type: options.challenge, shared })
   const keeper = new Keeper(deps, challenges, stopping.signal)
   let cancel: () => void = () => undefined
   let running = Promise.resolve()

@@ -15,7 +15,7 @@ export interface ChallengeResponses {
   /** The response for /.well-known/acme-challenge/<token>; undefined for an unknown token. */
   http(token: string): Promise<string | undefined>
   /** The certificate for a client that negotiates `acme-tls/1` and asks for this name (RFC 8737 §3). */
-  tls(name: string): SecureContext | undefined
+  tls(name: string): Promise<SecureContext | undefined>
   /** Whether a validation over `acme-tls/1` may be under way. */
   expected(): boolean
 }
@@ -35,25 +35,35 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest()
 /** Tokens as authorities make them (RFC 8555 §8.3). Others are not looked up. */
 const TOKEN = /^[\w-]{16,256}$/
 
-/**
- * Creates the publisher of challenge responses.
- * @param hook publishes DNS records; undefined where dns-01 is not used
- * @param shared responses of all nodes; undefined if there is only one
- */
-export function createChallenges(
-  clock: Clock,
-  hook: Hook | undefined,
-  shared: SharedChallenges | undefined,
-): Challenges {
+/** The key of a response to tls-alpn-01 among the shared ones. It isn't a token, so no one can request it by HTTP. */
+const alpnKey = (name: string): string => `tls-alpn-01:${name}`
+
+export interface ChallengesDeps {
+  clock: Clock
+  /** Publishes DNS records; undefined where dns-01 is not used. */
+  hook: Hook | undefined
+  /** The validation method of this node's orders, and thus of other nodes. */
+  type: ChallengeType
+  /** Responses of all nodes; undefined if there is only one. */
+  shared: SharedChallenges | undefined
+}
+
+/** Creates the publisher of challenge responses. */
+export function createChallenges({ clock, hook, type: usual, shared }: ChallengesDeps): Challenges {
   const tokens = new Map<string, string>()
-  const contexts = new Map<string, SecureContext>()
+  const contexts = createContexts(clock)
+  const names = new Map<string, string>()
   return {
     async http(token) {
       const own = tokens.get(token)
       return own === undefined && TOKEN.test(token) ? shared?.find(token) : own
     },
-    tls: (name) => contexts.get(name.toLowerCase()),
-    expected: () => contexts.size > 0,
+    async tls(asked) {
+      const name = asked.toLowerCase()
+      const authorization = names.get(name) ?? (await shared?.find(alpnKey(name)))
+      return contexts.of(name, authorization)
+    },
+    expected: () => names.size > 0 || (shared !== undefined && usual === 'tls-alpn-01'),
     async present(type, name, token, authorization) {
       if (type === 'http-01') {
         tokens.set(token, authorization)
@@ -64,15 +74,44 @@ export function createChallenges(
         }
       }
       if (type === 'tls-alpn-01') {
-        const pair = await createSelfSignedPair([name], clock.now(), sha256(authorization))
-        const context = createSecureContext({ ...pair, ...TLS_SERVER_OPTIONS })
-        contexts.set(name.toLowerCase(), context)
-        return async () => void contexts.delete(name.toLowerCase())
+        const lower = name.toLowerCase()
+        await contexts.of(lower, authorization)
+        names.set(lower, authorization)
+        await shared?.publish(alpnKey(lower), authorization)
+        return async () => {
+          names.delete(lower)
+          await contexts.of(lower, undefined)
+          await shared?.withdraw(alpnKey(lower))
+        }
       }
       if (!hook) throw new Error('dns-01 requires acme.hook, a program that publishes the record.')
       const value = sha256(authorization).toString('base64url')
       await hook('present', name, value)
       return () => hook('cleanup', name, value)
+    },
+  }
+}
+
+/** Keeps the certificates of challenges, because anyone can begin handshakes, and a key takes processor time. */
+function createContexts(clock: Clock) {
+  const made = new Map<string, { authorization: string; context: Promise<SecureContext> }>()
+  const make = async (name: string, authorization: string): Promise<SecureContext> => {
+    const pair = await createSelfSignedPair([name], clock.now(), sha256(authorization))
+    return createSecureContext({ ...pair, ...TLS_SERVER_OPTIONS })
+  }
+  return {
+    /** Returns the certificate for the challenge that is pending for a name, if there is one. */
+    async of(name: string, authorization: string | undefined): Promise<SecureContext | undefined> {
+      if (authorization === undefined) {
+        made.delete(name)
+        return undefined
+      }
+      let found = made.get(name)
+      if (found?.authorization !== authorization) {
+        found = { authorization, context: make(name, authorization) }
+        made.set(name, found)
+      }
+      return found.context
     },
   }
 }

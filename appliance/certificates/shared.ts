@@ -71,7 +71,7 @@ export function openSharedStore(dataDir: string, shared: SharedSecrets): Certifi
     },
     async adopt() {
       // A node that crashed during an order left its challenges.
-      for (const token of (await shared.list(CHALLENGES)).keys()) await shared.remove(challengeName(token))
+      for (const key of (await shared.list(CHALLENGES)).keys()) await shared.remove(challengeName(key))
       const [memory, mine] = [await stored(), await own.memory()]
       const known = memory ?? { certificates: {}, pausedUntil: 0, wishDoneAt: 0 }
       const missing = Object.entries(mine.certificates).filter(([id]) => known.certificates[id] === undefined)
@@ -99,17 +99,17 @@ async function findNewer(
   return text === undefined ? undefined : splitPem(text)
 }
 
-const challengeName = (token: string): string => `${CHALLENGES}/${token}`
+const challengeName = (key: string): string => `${CHALLENGES}/${key}`
 
-/** Responses to http-01 challenges, which any node can serve. */
+/** Key authorizations of challenges, which any node can serve, by the token (http-01) or a key made from the name. */
 export interface SharedChallenges {
-  publish(token: string, authorization: string): Promise<void>
-  withdraw(token: string): Promise<void>
-  /** Returns the response that any node has published. */
-  find(token: string): Promise<string | undefined>
+  publish(key: string, authorization: string): Promise<void>
+  withdraw(key: string): Promise<void>
+  /** Returns what any node has published. */
+  find(key: string): Promise<string | undefined>
 }
 
-/** Stores the responses in the database. Anyone can request tokens, so only one query runs at a time. */
+/** Stores key authorizations in the database. Anyone can ask for them, so only one query runs at a time. */
 export function createSharedChallenges(shared: SharedSecrets): SharedChallenges {
   let running = Promise.resolve(new Map<string, string>())
   let next: typeof running | undefined
@@ -119,12 +119,12 @@ export function createSharedChallenges(shared: SharedSecrets): SharedChallenges 
     return running
   }
   return {
-    publish: (token, authorization) => shared.replace(challengeName(token), authorization),
-    withdraw: (token) => shared.remove(challengeName(token)),
-    async find(token) {
-      // A query that has already begun may have missed the token.
+    publish: (key, authorization) => shared.replace(challengeName(key), authorization),
+    withdraw: (key) => shared.remove(challengeName(key)),
+    async find(key) {
+      // A query that has already begun may have missed the key.
       next ??= running.then(read)
-      return (await next).get(token)
+      return (await next).get(key)
     },
   }
 }

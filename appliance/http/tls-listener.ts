@@ -9,7 +9,7 @@ import { MAX_HELLO, parseOfferedProtocols } from '../wire/client-hello.ts'
 export interface ListenerTls {
   certificates: Pick<Certificates, 'contextFor'>
   /** Responses to ACME challenges, if there can be any. */
-  challenges?: { expected(): boolean; tls(name: string): SecureContext | undefined } | undefined
+  challenges?: { expected(): boolean; tls(name: string): Promise<SecureContext | undefined> } | undefined
 }
 
 /** Timeout of the handshake, in milliseconds. */
@@ -58,15 +58,14 @@ async function introduce(plain: Socket, side: ListenerTls, done: (secure: TLSSoc
   const { certificates, challenges } = side
   const proof = challenges?.expected() === true && (await protocolsOf(plain)).includes(ACME)
   if (plain.destroyed) return
-  const contextFor = (name?: string): SecureContext | undefined =>
-    proof ? challenges?.tls(name ?? '') : certificates.contextFor(name)
   const secure = new TLSSocket(plain, {
     isServer: true,
     secureContext: certificates.contextFor(),
     SNICallback: (name, answer) => {
-      const context = contextFor(name)
-      if (context) answer(null, context)
-      else answer(new Error(`no challenge is pending for ${name}`))
+      if (!proof) return answer(null, certificates.contextFor(name))
+      const missing = (): void => answer(new Error(`no challenge is pending for ${name}`))
+      // The database may be down, which its own log lines say.
+      challenges.tls(name).then((context) => (context ? answer(null, context) : missing()), missing)
     },
     ALPNProtocols: [proof ? ACME : 'http/1.1'],
   })

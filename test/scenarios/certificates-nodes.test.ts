@@ -14,7 +14,7 @@ import { PATIENCE } from '../world/patience.ts'
 import { createWorld, type World } from '../world/world.ts'
 import { findPostgresPrograms, startCluster, type Cluster } from '../unit/storage/postgres/cluster.ts'
 
-/** Two nodes with automatic certificates. Only the first one is reachable for the authority. */
+/** Nodes with automatic certificates. Only one is reachable for the authority: another than the one that requests. */
 
 let cluster: Cluster
 let world: World
@@ -64,9 +64,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Starts another node, whose HTTP listeners the authority doesn't know. */
-async function startAnother(name: string, hostname: string): Promise<RunningDaemon> {
+/** Starts another node, whose listeners the authority doesn't know unless HTTPS is on a given port. */
+async function startAnother(
+  name: string,
+  hostname: string,
+  { challenge = 'http-01', port }: { challenge?: Config['acme']['challenge']; port?: number } = {},
+): Promise<RunningDaemon> {
   const { config } = first
+  const secure = port === undefined ? `${host}:0` : `${authority.address}:${port}`
   const node = await compose(
     {
       ...config,
@@ -74,7 +79,8 @@ async function startAnother(name: string, hostname: string): Promise<RunningDaem
       data_dir: join(folder, name),
       secrets: { ...config.secrets, master_key_file: join(config.data_dir, 'master.key') },
       delivery: { ...config.delivery, source_ips: ['127.0.0.9'] },
-      http: { ...config.http, listen: ['127.0.0.1:0'], tls_listen: [`${host}:0`] },
+      http: { ...config.http, listen: ['127.0.0.1:0'], tls_listen: [secure] },
+      acme: { ...config.acme, challenge },
     },
     {
       log: createSilentLogger(),
@@ -89,7 +95,12 @@ async function startAnother(name: string, hostname: string): Promise<RunningDaem
 /** Returns the certificate that a node presents for a name, as issuer and serial number. */
 async function shown(node: RunningDaemon, servername: string): Promise<{ issuer: string; serial: string }> {
   const url = new URL(node.http.find((one) => one.startsWith('https:'))!)
-  const socket = connect({ host, port: Number(url.port), servername, rejectUnauthorized: false })
+  const socket = connect({
+    host: url.hostname,
+    port: Number(url.port),
+    servername,
+    rejectUnauthorized: false,
+  })
   await once(socket, 'secureConnect')
   const { issuer, serialNumber } = socket.getPeerCertificate()
   socket.destroy()
@@ -113,6 +124,22 @@ test('any node answers the challenge of another one', { timeout: 2 * PATIENCE },
   await eventually(() => shown(third, 'mail2.sender.test')).toMatchObject(issued)
   const response = await fetch(`${first.url}/.well-known/acme-challenge/${'a'.repeat(43)}`)
   expect(response.status).toBe(404)
+  expect(await first.appliance.storage.listSecrets({ folder: 'acme/challenges' }, Date.now())).toEqual([])
+})
+
+test('any node answers the TLS challenge of another one', { timeout: 2 * PATIENCE }, async () => {
+  // The authority only reaches the fourth node, which has nothing to request.
+  await startAnother('fourth', 'mail.sender.test', { challenge: 'tls-alpn-01', port: 5443 })
+  const fifth = await startAnother('fifth', 'mail3.sender.test', { challenge: 'tls-alpn-01' })
+  await eventually(() => shown(fifth, 'mail3.sender.test')).toMatchObject(issued)
+  const validation = connect({
+    host: authority.address,
+    port: 5443,
+    servername: 'mail4.sender.test',
+    ALPNProtocols: ['acme-tls/1'],
+    rejectUnauthorized: false,
+  })
+  await expect(once(validation, 'secureConnect')).rejects.toThrow()
   expect(await first.appliance.storage.listSecrets({ folder: 'acme/challenges' }, Date.now())).toEqual([])
 })
 
