@@ -137,7 +137,7 @@ export async function openEntryPoints(
   const { accounts, senders } = people
   const wake = (): void => out.delivery.wake()
   const quotas = createQuotas({ storage, clock, plans: tables.plans })
-  const shareOf = (limit: number): number => Math.ceil(limit / ground.heartbeat.alive())
+  const shareOf = createShares(ground)
   const rateLimiter = createRateLimiter({ clock, perSecond: () => shareOf(config.limits.rate_per_second) })
   const fetch = createFetcher(resolver, clock, { allowNetworks: options.fetchNetworks })
   const { certificates, acme, policies } = await openCertificateServices(config, ground, sandbox !== null)
@@ -186,6 +186,12 @@ export async function openEntryPoints(
   return { url: origins[0]!, http: origins, smtp, dns, metrics, certificates }
 }
 
+/** Returns a function that divides a limit that each node counts separately by the number of live nodes. */
+const createShares =
+  ({ heartbeat }: SharedResources) =>
+  (limit: number): number =>
+    Math.ceil(limit / heartbeat.alive())
+
 /** Returns this node, the list of all nodes, and each node's share of a limit. */
 const nodesOf = (ground: SharedResources, shareOf: (limit: number) => number) => ({
   ...ground.node,
@@ -228,7 +234,8 @@ async function openMail(ground: SharedResources, tables: LiveTables, parts: Mail
   const publicMx = openPublicMx({ ...ground, sendNotice, intake, mime, ...inboundOptions(config, tables) })
   const apps = { senders, rateLimiter, intake, mime, clock, config: submissionOptions(config) }
   const handlers = { submission: createSubmission(apps), publicMx }
-  const smtp = await openSmtp(config, { ...ground, ...handlers, requestLog, certificates })
+  const shareOf = createShares(ground)
+  const smtp = await openSmtp(config, { ...ground, ...handlers, requestLog, certificates, shareOf })
   started.defer(() => smtp.close())
   return smtp
 }

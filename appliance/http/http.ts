@@ -259,7 +259,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   sessionRoutes(app, deps, signIns)
   teamsRoutes(app, deps)
   memberRoutes(app, deps)
-  const passwords = createPasswordThrottle(deps.clock)
+  const passwords = createPasswordThrottle(deps)
   accountRoutes(app, deps, passwords)
   secondStepRoutes(app, deps)
   accountFactorRoutes(app, deps, passwords)

@@ -18,9 +18,19 @@ import { createThrottle, type Throttle } from '../clock/throttle.ts'
 const MOST_PASSWORDS = 50
 const HOUR = 3_600_000
 
+/** Minimum share of a node, so that people can correct a mistake. */
+const LEAST_SHARE = 2
+
+/** Limits attempts on this node to its share of `most`, because each node counts separately. */
+export const createNodeThrottle = (
+  { clock, node }: { clock: HttpDeps['clock']; node: Pick<HttpDeps['node'], 'shareOf'> },
+  most: number,
+  windowMs: number,
+): Throttle => createThrottle(clock, () => Math.max(LEAST_SHARE, node.shareOf(most)), windowMs)
+
 /** Limits attempts on all routes that take the signed-in person's password. */
-export const createPasswordThrottle = (clock: HttpDeps['clock']): Throttle =>
-  createThrottle(clock, MOST_PASSWORDS, HOUR)
+export const createPasswordThrottle = (deps: Pick<HttpDeps, 'clock' | 'node'>): Throttle =>
+  createNodeThrottle(deps, MOST_PASSWORDS, HOUR)
 
 /** A session with its token. */
 export interface SessionWithToken extends SignedInUser {

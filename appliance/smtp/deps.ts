@@ -20,6 +20,8 @@ export interface SmtpServerDeps {
   requestLog: { add(entry: RequestLog): void } | null
   clock: Clock
   log: Logger
+  /** Divides a limit that each node counts separately by the number of live nodes. Default: there is only one. */
+  shareOf?: (limit: number) => number
   config: SmtpConfig
 }
 

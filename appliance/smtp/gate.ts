@@ -37,21 +37,28 @@ const KNOWN_MS = 24 * 3_600_000
 /** Maximum number of entries per table. The oldest are dropped first. */
 const REMEMBERED = 20_000
 
-export function createNetworkBans(clock: Clock): NetworkBans {
+/**
+ * Creates the bans.
+ * @param share divides a limit among the nodes, because each node counts separately
+ */
+export function createNetworkBans(
+  clock: Clock,
+  share: (limit: number) => number = (limit) => limit,
+): NetworkBans {
   const failures = createCounter(clock, WINDOW_MS)
   const faults = createCounter(clock, WINDOW_MS)
   const known = createCounter(clock, KNOWN_MS)
   const holder = (network: string, prefix: string) => `${network} ${prefix}`
 
   const tooMany = (key: string): Refusal | null =>
-    failures.count(key) < MAX_FAILURES
+    failures.count(key) < share(MAX_FAILURES)
       ? null
       : refuse('too_many_attempts', { seconds: failures.secondsLeft(key) })
 
   return {
     banned(ip) {
       const network = getSourceNetwork(ip)
-      if (faults.count(network) >= MAX_FAULTS)
+      if (faults.count(network) >= share(MAX_FAULTS))
         return refuse('too_many_attempts', { seconds: faults.secondsLeft(network) })
       // Somebody in this network has a valid key, so failures don't ban the whole network.
       return known.count(network) > 0 ? null : tooMany(network)

@@ -54,10 +54,11 @@ export interface SmtpServer {
 }
 
 export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
-  const { clock } = deps
+  const { clock, shareOf } = deps
+  const bans = () => createNetworkBans(clock, shareOf)
   const shared: SharedState = {
     ...deps,
-    gates: { submission: createNetworkBans(clock), publicMx: createNetworkBans(clock) },
+    gates: { submission: bans(), publicMx: bans() },
     share: createLoopLimiter(MAX_SESSIONS_PER_TURN),
     handshakes: createLoopQueue(MAX_HANDSHAKES_PER_TURN),
   }

@@ -6,6 +6,7 @@ import type { Static } from 'typebox'
 import { timestamp } from '../../api/timestamp.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import {
+  createNodeThrottle,
   limitAttempts,
   needsSecondFactor,
   hasRecentProof,
@@ -16,7 +17,7 @@ import {
   type SessionWithToken,
 } from '../own-account.ts'
 import { MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
-import { createThrottle, type Throttle } from '../../clock/throttle.ts'
+import type { Throttle } from '../../clock/throttle.ts'
 
 /**
  * Maximum number of attempts per minute of one person to re-authenticate. Each attempt with a password costs a hash.
@@ -53,7 +54,7 @@ function overviewRoute(app: App, deps: HttpDeps): void {
 
 function proofRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
   const { factors } = deps.accounts
-  const throttle = createThrottle(deps.clock, MOST_TRIES, MINUTE)
+  const throttle = createNodeThrottle(deps, MOST_TRIES, MINUTE)
 
   serve(
     app,

@@ -7,9 +7,9 @@ import { timestamp } from '../../api/timestamp.ts'
 import { browserName } from '../browser-name.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { createPasswordChangedNotice } from '../account-mail.ts'
-import { limitAttempts, requireSession, renewSessionCookie } from '../own-account.ts'
+import { createNodeThrottle, limitAttempts, requireSession, renewSessionCookie } from '../own-account.ts'
 import { MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
-import { createThrottle, type Throttle } from '../../clock/throttle.ts'
+import type { Throttle } from '../../clock/throttle.ts'
 
 /** Maximum number of password attempts per minute, so that someone at an unlocked computer can't guess the password. */
 const MOST_TRIES = 5
@@ -25,8 +25,8 @@ export function accountRoutes(app: App, deps: HttpDeps, passwords: Throttle): vo
 }
 
 function passwordRoute(app: App, deps: HttpDeps, passwords: Throttle): void {
-  const { accounts, clock, sendNotice, config } = deps
-  const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
+  const { accounts, sendNotice, config } = deps
+  const throttle = createNodeThrottle(deps, MOST_TRIES, MINUTE)
   serve(
     app,
     api.changePassword,

@@ -7,8 +7,8 @@ import { pickReachableOrigin } from '../../tracking/tracking.ts'
 import { removeCookie, SESSION_COOKIE } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { createPasswordChangedNotice, createPasswordResetNotice } from '../account-mail.ts'
+import { createNodeThrottle } from '../own-account.ts'
 import { limitUnauthenticated, MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
-import { createThrottle } from '../../clock/throttle.ts'
 
 const MINUTE = 60_000
 /** Maximum number of attempts per minute from one network. */
@@ -29,9 +29,9 @@ export function resetRoutes(app: App, deps: HttpDeps, { origin }: { origin: () =
 }
 
 function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
-  const { clock, log } = deps
-  const tries = createThrottle(clock, MOST_TRIES, MINUTE)
-  const mails = createThrottle(clock, MOST_MAILS, MAILS_WINDOW)
+  const { log } = deps
+  const tries = createNodeThrottle(deps, MOST_TRIES, MINUTE)
+  const mails = createNodeThrottle(deps, MOST_MAILS, MAILS_WINDOW)
   const pending = new Set<Promise<void>>()
   app.addHook('onClose', async () => void (await Promise.all(pending)))
 
@@ -78,7 +78,7 @@ async function sendLink(
 
 function confirmRoute(app: App, deps: HttpDeps): void {
   const { accounts, clock, storage, sendNotice, config } = deps
-  const tries = createThrottle(clock, MOST_TRIES, MINUTE)
+  const tries = createNodeThrottle(deps, MOST_TRIES, MINUTE)
   serve(
     app,
     api.confirmReset,

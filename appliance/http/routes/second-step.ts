@@ -5,7 +5,7 @@ import type { PasskeyAssertion } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { removeCookie, SECOND_STEP_COOKIE, readCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { getRelyingParty } from '../own-account.ts'
+import { createNodeThrottle, getRelyingParty } from '../own-account.ts'
 import {
   limitUnauthenticated,
   getBrowser,
@@ -13,7 +13,6 @@ import {
   presentSignInStep,
   MAX_UNAUTHENTICATED_BODY,
 } from '../sign-in.ts'
-import { createThrottle } from '../../clock/throttle.ts'
 import { presentSession } from './session.ts'
 
 /** Maximum number of attempts per minute from one network with second factors and passkeys. */
@@ -27,7 +26,7 @@ type Admit = (request: FastifyRequest, reply: FastifyReply) => void
 
 /** Routes for the second step of a sign-in, and for signing in by passkey alone. */
 export function secondStepRoutes(app: App, deps: HttpDeps): void {
-  const throttle = createThrottle(deps.clock, MOST_ATTEMPTS, WINDOW)
+  const throttle = createNodeThrottle(deps, MOST_ATTEMPTS, WINDOW)
   const admit: Admit = (request, reply) => limitUnauthenticated(request, reply, throttle)
   codeRoutes(app, deps, admit)
   passkeyRoutes(app, deps, admit)

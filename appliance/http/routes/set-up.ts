@@ -1,8 +1,8 @@
 import * as api from '../../api/set-up.ts'
 import { serve } from '../serve.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { createNodeThrottle } from '../own-account.ts'
 import { limitUnauthenticated, getBrowser, setSignInCookie, MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
-import { createThrottle } from '../../clock/throttle.ts'
 
 /**
  * Maximum number of attempts per minute from one network. The token can't be guessed, but each valid use costs a
@@ -12,8 +12,9 @@ const MOST_ATTEMPTS = 10
 const WINDOW = 60_000
 
 /** Routes for the first run: whether there is no owner yet, and creating the owner with the printed link. */
-export function setupRoutes(app: App, { accounts, setUp, clock }: HttpDeps): void {
-  const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
+export function setupRoutes(app: App, deps: HttpDeps): void {
+  const { accounts, setUp } = deps
+  const throttle = createNodeThrottle(deps, MOST_ATTEMPTS, WINDOW)
 
   serve(app, api.getSetup, {}, async () => ({ object: 'setup' as const, open: await setUp.isOpen() }))
 

@@ -7,8 +7,8 @@ import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
 import { PROVIDER_SIGN_IN_COOKIE, removeCookie, storeCookie, readCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { createNodeThrottle } from '../own-account.ts'
 import { limitUnauthenticated, getBrowser, setSignInCookie, MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
-import { createThrottle } from '../../clock/throttle.ts'
 
 /**
  * Maximum number of redirects to a provider per minute from one network. Each costs a database row, and sometimes a
@@ -44,8 +44,8 @@ export async function redirectToProvider(
 }
 
 export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): void {
-  const { providers, clock } = deps
-  const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
+  const { providers } = deps
+  const throttle = createNodeThrottle(deps, MOST_ATTEMPTS, WINDOW)
   const open = { audit: null } as const
 
   serve(app, api.listSignInProviders, open, async () =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { createNodeThrottle } from '../../../appliance/http/own-account.ts'
 import { createSignInThrottle } from '../../../appliance/http/sign-in-throttle.ts'
 import { createTestClock } from '../../world/clock.ts'
 
@@ -79,4 +80,18 @@ test('a known browser keeps its device cookie, and gets a new one for another ac
   const device = throttle.deviceFor(owner, undefined)
   expect(throttle.deviceFor(owner, device)).toBe(device)
   expect(throttle.deviceFor('bob@acme.example', device)).not.toBe(device)
+})
+
+test('a node allows its share of attempts with codes and passwords, and at least two', () => {
+  let nodes = 1
+  const node = { shareOf: (limit: number) => Math.ceil(limit / nodes) }
+  const throttle = createNodeThrottle({ clock: createTestClock(), node }, 10, 60_000)
+  const allowed = (key: string): number => {
+    for (let times = 0; ; times++) if (throttle.attempt([key]) > 0) return times
+  }
+  expect(allowed('one')).toBe(10)
+  nodes = 3
+  expect(allowed('three')).toBe(4)
+  nodes = 20
+  expect(allowed('twenty')).toBe(2)
 })

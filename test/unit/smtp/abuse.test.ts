@@ -45,6 +45,19 @@ describe('failed SMTP sign-ins', () => {
     expect(one.banned('192.0.2.1')).toBeNull()
   })
 
+  test('a node bans an address after its share of the failures', () => {
+    let nodes = 1
+    const one = createNetworkBans(createTestClock(), (limit) => Math.ceil(limit / nodes))
+    for (let times = 0; times < 4; times++) one.failed('192.0.2.1', '')
+    expect(one.banned('192.0.2.1')).toBeNull()
+    nodes = 3
+    expect(one.banned('192.0.2.1')?.smtp).toBe('421 4.7.0')
+    for (let times = 0; times < 166; times++) one.fault('192.0.2.2')
+    expect(one.banned('192.0.2.2')).toBeNull()
+    one.fault('192.0.2.2')
+    expect(one.banned('192.0.2.2')?.smtp).toBe('421 4.7.0')
+  })
+
   test('ten failures with one key prefix delay the next failure, but do not block a valid key', () => {
     const { gate: one } = gate()
     for (let host = 1; host <= 10; host++) one.failed(`192.0.2.${host}`, 're_12345678')
