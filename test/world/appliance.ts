@@ -6,6 +6,7 @@ import { compose, type RunningDaemon, type ComposeOptions } from '../../applianc
 import { loadConfig, type Config } from '../../appliance/config/config.ts'
 import { createLogger, createSilentLogger, type Logger } from '../../appliance/watch/log.ts'
 import type { Timeline } from '../../appliance/api/timeline.ts'
+import { storageSettings } from './engine.ts'
 import { PATIENCE } from './patience.ts'
 import type { World } from './world.ts'
 
@@ -116,7 +117,9 @@ async function setUp(appliance: RunningDaemon, world: World): Promise<{ teamId: 
 export async function startAppliance(options: TestApplianceOptions = {}): Promise<TestAppliance> {
   const { world } = options
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-test-'))
-  const config = configFor(dataDir, options)
+  const base = configFor(dataDir, options)
+  const storage = await storageSettings(dataDir, options.config?.storage ?? {})
+  const config: Config = { ...base, storage: { ...base.storage, ...storage } }
   const log = options.log ?? (process.env.TEST_LOG ? createLogger('debug') : createSilentLogger())
   const start = (): Promise<RunningDaemon> =>
     compose(config, {

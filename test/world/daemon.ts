@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { storageSettings } from './engine.ts'
 import { PROGRAM } from './program.ts'
 
 /** The daemon as a separate process that tests can kill. */
@@ -22,7 +23,9 @@ const START_MS = 90_000
 const ownEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, NODE_OPTIONS: '' })
 
 /** Writes a configuration file. Values must be plain TOML values, and tables must not be nested. */
-export async function writeConfig(file: string, config: Record<string, unknown>): Promise<void> {
+export async function writeConfig(file: string, given: Record<string, unknown>): Promise<void> {
+  const storage = await storageSettings(String(given.data_dir), (given.storage ?? {}) as object)
+  const config = { ...given, storage }
   const value = (item: unknown): string => JSON.stringify(item)
   const top = Object.entries(config).filter(([, item]) => typeof item !== 'object')
   const tables = Object.entries(config).filter(([, item]) => typeof item === 'object') as [string, object][]
@@ -83,12 +86,16 @@ export async function startDaemon(
   }
 }
 
-/** Runs one CLI command. `input` is its standard input. */
+/**
+ * Runs one CLI command. `input` is its standard input.
+ * @param env variables in addition to those of this process
+ */
 export async function run(
   args: string[],
   input = '',
+  env: NodeJS.ProcessEnv = {},
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [PROGRAM, ...args], { env: ownEnvironment() })
+  const child = spawn(process.execPath, [PROGRAM, ...args], { env: { ...ownEnvironment(), ...env } })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { compose, type RunningDaemon } from '../../appliance/compose.ts'
 import { loadConfig, type Config } from '../../appliance/config/config.ts'
 import { createSilentLogger } from '../../appliance/watch/log.ts'
+import { storageSettings } from './engine.ts'
 import type { World } from './world.ts'
 
 /** An appliance with an empty data directory, as right after installation: no owner and no team. Runs in real time. */
@@ -23,6 +24,7 @@ export async function startEmptyAppliance(world: World): Promise<EmptyAppliance>
   const config: Config = {
     ...base,
     data_dir: dataDir,
+    storage: { ...base.storage, ...(await storageSettings(dataDir, {})) },
     http: { ...base.http, listen: ['127.0.0.1:0'] },
     smtp: { ...base.smtp, starttls: [], implicit_tls: [] },
     dns: { ...base.dns, servers: world.dnsServers },
