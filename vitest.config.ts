@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { postgresScenarios } from './test/world/engine.ts'
 import { LongestFirst } from './test/world/longest-first.ts'
 import { PATIENCE } from './test/world/patience.ts'
 import { pureFiles, reloadingFiles, sharingFiles } from './test/world/pure.ts'
@@ -52,6 +53,21 @@ const common = {
   maxWorkers: 3,
 } as const
 
+/** With ./scripts/test scenarios-postgres, only scenarios, each on PostgreSQL. */
+const isOnlyPostgres = process.env.TEST_ENGINE === 'postgres'
+/** Scenarios whose daemons use PostgreSQL instead of SQLite. */
+const onPostgres = {
+  extends: false,
+  test: {
+    ...common,
+    ...bundled,
+    name: 'postgres',
+    include: postgresScenarios(import.meta.dirname, isOnlyPostgres),
+    env: { TEST_ENGINE: 'postgres' },
+    globalSetup: ['test/world/engine.ts'],
+  },
+} as const
+
 export default defineConfig({
   test: {
     globalSetup: ['test/world/scratch.ts'],
@@ -60,6 +76,7 @@ export default defineConfig({
     // A shared server would tell the processes of one project that another loads the sources from the bundle.
     sharedViteServer: false,
     projects: [
+      onPostgres,
       {
         extends: false,
         test: {
@@ -93,6 +110,6 @@ export default defineConfig({
           setupFiles: ['test/world/left-behind.ts'],
         },
       },
-    ],
+    ].slice(0, isOnlyPostgres ? 1 : undefined),
   },
 })

@@ -1,8 +1,9 @@
 /**
- * The storage engine of the daemons that tests start: SQLite, or PostgreSQL with POSTHASTE_TEST_ENGINE=postgres. All
- * databases are on one server, which the test run starts (scratch.ts).
+ * The storage engine of the daemons that tests start: SQLite, or PostgreSQL in the project `postgres` of
+ * vitest.config.ts, which runs scenarios again. All databases are on one server, which the test run starts.
  */
 import { createHash } from 'node:crypto'
+import { globSync } from 'node:fs'
 import {
   createServer,
   findPostgresPrograms,
@@ -16,12 +17,8 @@ const TEMPLATE = 'posthaste_template'
 /** Each daemon has up to 20 connections, and several test files run at the same time. */
 const SETTINGS = ['max_connections=400']
 
-/** Whether daemons of tests use PostgreSQL unless their test chooses an engine. */
-export const usesPostgres = (): boolean => process.env.POSTHASTE_TEST_ENGINE === 'postgres'
-
-/** Starts the server for all tests of this run, if they use PostgreSQL. Returns a function that stops it. */
-export async function startTestServer(): Promise<() => Promise<void>> {
-  if (!usesPostgres()) return async () => undefined
+/** Vitest calls it once, if the run includes tests of this project. Returns a function that stops the server. */
+export async function setup(): Promise<() => Promise<void>> {
   const place = { programs: findPostgresPrograms(), folder: await temporaryFolder(), safe: true }
   const server = await createServer({ ...place, settings: SETTINGS })
   await server.start()
@@ -29,7 +26,7 @@ export async function startTestServer(): Promise<() => Promise<void>> {
   // Loaded only here, because most tests don't need the storage.
   const { openPostgres } = await import('../../appliance/storage/postgres/postgres.ts')
   await (await openPostgres({ url: server.urlOf(TEMPLATE) })).close()
-  process.env.POSTHASTE_TEST_SERVER = place.folder
+  process.env.TEST_SERVER = place.folder
   return () => server.close()
 }
 
@@ -44,7 +41,7 @@ export async function storageSettings<T extends object>(
   dataDir: string,
   own: T,
 ): Promise<T & { engine?: 'postgres'; url?: string }> {
-  if (!usesPostgres() || 'engine' in own) return own
+  if (process.env.TEST_ENGINE !== 'postgres' || 'engine' in own) return own
   let url = created.get(dataDir)
   if (!url) {
     url = createDatabase(dataDir)
@@ -54,9 +51,25 @@ export async function storageSettings<T extends object>(
 }
 
 async function createDatabase(dataDir: string): Promise<string> {
-  const folder = process.env.POSTHASTE_TEST_SERVER!
+  const folder = process.env.TEST_SERVER!
   const name = `test_${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`
   const server = await serverIn({ programs: findPostgresPrograms(), folder, safe: true })
   await server.run('createdb', ['-T', TEMPLATE, name])
   return urlIn([folder], name)
 }
+
+/** Scenarios that need SQLite, or choose their engine: they don't run again on PostgreSQL. */
+const OWN_ENGINE =
+  /^test\/scenarios\/(?:attacks|certificates-nodes|crashtest|example-nodes|faults-|frameworks|installed-|moving-kill|postgres|rolling-upgrade|simulation|stuck-exchanger|upgrade-kill)/
+
+/** Scenarios whose storage paths differ most, which each run of all tests repeats on PostgreSQL. */
+const REPEATED = ['broadcasts', 'kill', 'queue', 'suppressions', 'topic-mail', 'tracking', 'webhooks-kill']
+
+/**
+ * Returns the scenarios that run on PostgreSQL, too.
+ * @param all whether to return all that can
+ */
+export const postgresScenarios = (root: string, all: boolean): string[] =>
+  all
+    ? globSync('test/scenarios/*.test.ts', { cwd: root }).filter((file) => !OWN_ENGINE.test(file))
+    : REPEATED.map((name) => `test/scenarios/${name}.test.ts`)

@@ -1,7 +1,6 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startTestServer } from './engine.ts'
 
 /** The in-memory file system on Linux. */
 const MEMORY = '/dev/shm'
@@ -23,16 +22,12 @@ function fitsMemory(): boolean {
  * Gives a test run its own temporary directory, in memory if possible: on disk, each of thousands of commits would wait
  * several milliseconds. Removes it at the end, with any files that tests left behind.
  */
-export async function setup(): Promise<() => Promise<void>> {
+export function setup(): () => void {
   const directory = mkdtempSync(join(fitsMemory() ? MEMORY : tmpdir(), 'posthaste-tests-'))
   // Programs that run as other users, such as Postfix, need access.
   chmodSync(directory, 0o755)
   process.env.TMPDIR = directory
   // Hundreds of daemons, commands and test files load the same code. The cache avoids compiling it each time.
   process.env.NODE_COMPILE_CACHE = join(import.meta.dirname, '..', '..', '.runtime', 'bundled-compiled')
-  const stopServer = await startTestServer()
-  return async () => {
-    await stopServer()
-    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
-  }
+  return () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
 }
