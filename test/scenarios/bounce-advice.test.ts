@@ -1,10 +1,11 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { posthaste } from '../unit/commands/program.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'
+import { writeConfig } from '../world/daemon.ts'
 import { createWorld, type World } from '../world/world.ts'
 
 let world: World
@@ -33,7 +34,7 @@ test('a bounce shows its category and advice in the timeline and on the command 
 
   const config = join(mkdtempSync(join(tmpdir(), 'posthaste-advice-')), 'posthaste.toml')
   const { data_dir: dataDir } = appliance.config
-  writeFileSync(config, `hostname = "mail.sender.test"\ndata_dir = ${JSON.stringify(dataDir)}\n`)
+  await writeConfig(config, { hostname: 'mail.sender.test', data_dir: dataDir })
   const { code, stdout } = await posthaste(['queue', 'show', id, '--config', config])
   expect(code).toBe(0)
   const text = stdout.replaceAll(/\s+/g, ' ')

@@ -60,7 +60,7 @@ async function createDatabase(dataDir: string): Promise<string> {
 
 /** Scenarios that need SQLite, or choose their engine: they don't run again on PostgreSQL. */
 const OWN_ENGINE =
-  /^test\/scenarios\/(?:attacks|certificates-nodes|crashtest|example-nodes|faults-|frameworks|installed-|moving-kill|postgres|rolling-upgrade|simulation|stuck-exchanger|upgrade-kill)/
+  /^test\/scenarios\/(?:attacks|certificates-nodes|crashtest|example-nodes|faults-|frameworks|installed-|moving-kill|mta-sts|postgres|rolling-upgrade|simulation|stuck-exchanger|upgrade-kill)/
 
 /** Scenarios whose storage paths differ most, which each run of all tests repeats on PostgreSQL. */
 const REPEATED = ['broadcasts', 'kill', 'queue', 'suppressions', 'topic-mail', 'tracking', 'webhooks-kill']
