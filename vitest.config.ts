@@ -57,7 +57,7 @@ const common = {
 const isOnlyPostgres = process.env.TEST_ENGINE === 'postgres'
 /** Scenarios whose daemons use PostgreSQL instead of SQLite. */
 const onPostgres = {
-  extends: false,
+  extends: false as const,
   test: {
     ...common,
     ...bundled,
@@ -66,7 +66,7 @@ const onPostgres = {
     env: { TEST_ENGINE: 'postgres' },
     globalSetup: ['test/world/engine.ts'],
   },
-} as const
+}
 
 export default defineConfig({
   test: {

@@ -24,7 +24,7 @@ const ownEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, NODE_OPTIONS:
 
 /** Writes a configuration file. Values must be plain TOML values, and tables must not be nested. */
 export async function writeConfig(file: string, given: Record<string, unknown>): Promise<void> {
-  const storage = await storageSettings(String(given.data_dir), (given.storage ?? {}) as object)
+  const storage = await storageSettings(String(given.data_dir), given.storage ?? {})
   const config = { ...given, storage }
   const value = (item: unknown): string => JSON.stringify(item)
   const top = Object.entries(config).filter(([, item]) => typeof item !== 'object')
