@@ -63,7 +63,7 @@ const OWN_ENGINE =
   /^test\/scenarios\/(?:attacks|certificates-nodes|crashtest|example-nodes|faults-|frameworks|installed-|moving-kill|mta-sts|postgres|rolling-upgrade|simulation|stuck-exchanger|upgrade-kill)/
 
 /** Scenarios whose storage paths differ most, which each run of all tests repeats on PostgreSQL. */
-const REPEATED = ['broadcasts', 'kill', 'queue', 'suppressions', 'topic-mail', 'tracking', 'webhooks-kill']
+const REPEATED = ['broadcasts', 'queue', 'suppressions', 'topic-mail', 'tracking']
 
 /**
  * Returns the scenarios that run on PostgreSQL, too.
