@@ -66,10 +66,12 @@ function readImports(file: string): string[] {
 }
 
 /**
- * Returns tests that reset or mock modules with Vitest.
+ * Returns tests that reset or mock modules with Vitest, or need the program's own cost of hashing passwords.
  * @param root the project's folder
  */
 export const reloadingFiles = (root: string): string[] =>
   globSync('test/**/*.test.ts', { cwd: root }).filter((file) =>
-    /\bvi\.(?:resetModules|(?:do)?[mM]ock)\(/.test(readFileSync(join(root, file), 'utf8')),
+    /\bvi\.(?:resetModules|(?:do)?[mM]ock)\(|\/accounts\/hasher\.ts'/.test(
+      readFileSync(join(root, file), 'utf8'),
+    ),
   )
