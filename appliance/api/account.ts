@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 
 const password = (description: string) => Type.String({ description })
@@ -99,81 +99,51 @@ export const AccountSessionsEnded = Type.Object(
   { description: 'All other sessions of the user were ended.' },
 )
 
-const tags = ['Dashboard'] as const
+const operation = operationsIn('Dashboard')
 
-export const requestReset = operation(
-  'POST /session/reset',
-  {
-    operationId: 'askReset',
-    tags,
-    summary: 'Request a password reset',
-    description:
-      'Sends a reset link to the address if it has an account. The response is the same either way. At most three emails to one address in 15 minutes. Not part of the hosted API.',
-    body: RequestReset,
-    response: { 200: ResetRequested },
-    errors: ['403', '429'],
-  },
-  'public',
-)
-export const confirmReset = operation(
-  'POST /session/reset/confirm',
-  {
-    operationId: 'confirmReset',
-    tags,
-    summary: 'Set a new password with a reset link',
-    description:
-      'Ends all sessions of the user. Second steps are unchanged. The link works once and expires in 30 minutes. Not part of the hosted API.',
-    body: ConfirmReset,
-    response: { 200: ResetConfirmed },
-    errors: ['403', '429'],
-  },
-  'public',
-)
-export const changePassword = operation(
-  'POST /account/password',
-  {
-    operationId: 'changePassword',
-    tags,
-    summary: 'Change your password',
-    description:
-      'Ends all your other sessions. Limited to five attempts per minute. Not part of the hosted API.',
-    body: ChangePassword,
-    response: { 200: PasswordChanged },
-    errors: ['403', '409', '429'],
-  },
-  'people',
-)
-export const listAccountSessions = operation(
-  'GET /account/sessions',
-  {
-    operationId: 'listAccountSessions',
-    tags,
-    summary: 'List your sessions',
-    description: 'Most recently used first. Not part of the hosted API.',
-    response: { 200: AccountSessionList },
-  },
-  'people',
-)
-export const endAccountSession = operation(
-  'DELETE /account/sessions/:id',
-  {
-    operationId: 'endAccountSession',
-    tags,
-    summary: 'End one of your sessions',
-    description: 'Not part of the hosted API.',
-    params: path({ id: pathId }),
-    response: { 200: AccountSessionEnded },
-  },
-  'people',
-)
-export const endAccountSessions = operation(
-  'DELETE /account/sessions',
-  {
-    operationId: 'endAccountSessions',
-    tags,
-    summary: 'End all your other sessions',
-    description: 'Not part of the hosted API.',
-    response: { 200: AccountSessionsEnded },
-  },
-  'people',
-)
+export const askReset = operation('POST /session/reset', {
+  access: 'public',
+  summary: 'Request a password reset',
+  description:
+    'Sends a reset link to the address if it has an account. The response is the same either way. At most three emails to one address in 15 minutes. Not part of the hosted API.',
+  body: RequestReset,
+  response: { 200: ResetRequested },
+  errors: ['403', '429'],
+})
+export const confirmReset = operation('POST /session/reset/confirm', {
+  access: 'public',
+  summary: 'Set a new password with a reset link',
+  description:
+    'Ends all sessions of the user. Second steps are unchanged. The link works once and expires in 30 minutes. Not part of the hosted API.',
+  body: ConfirmReset,
+  response: { 200: ResetConfirmed },
+  errors: ['403', '429'],
+})
+export const changePassword = operation('POST /account/password', {
+  access: 'people',
+  summary: 'Change your password',
+  description:
+    'Ends all your other sessions. Limited to five attempts per minute. Not part of the hosted API.',
+  body: ChangePassword,
+  response: { 200: PasswordChanged },
+  errors: ['403', '409', '429'],
+})
+export const listAccountSessions = operation('GET /account/sessions', {
+  access: 'people',
+  summary: 'List your sessions',
+  description: 'Most recently used first. Not part of the hosted API.',
+  response: { 200: AccountSessionList },
+})
+export const endAccountSession = operation('DELETE /account/sessions/:id', {
+  access: 'people',
+  summary: 'End one of your sessions',
+  description: 'Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: AccountSessionEnded },
+})
+export const endAccountSessions = operation('DELETE /account/sessions', {
+  access: 'people',
+  summary: 'End all your other sessions',
+  description: 'Not part of the hosted API.',
+  response: { 200: AccountSessionsEnded },
+})

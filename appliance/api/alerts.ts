@@ -10,7 +10,7 @@ import {
   type AlertSettings as StoredSettings,
   alertTitle,
 } from '../mail/alert.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { choice, page, path, pathId, query } from './parameters.ts'
 import { described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -76,11 +76,9 @@ export const UpdateAlertSettings = Type.Object(
   described('Which alerts the team is notified about.'),
 )
 
-const tags = ['Alerts'] as const
+const operation = operationsIn('Alerts')
 
 export const listAlerts = operation('GET /alerts', {
-  operationId: 'listAlerts',
-  tags,
   summary: 'List alerts',
   description: 'Open and past alerts. Past ones are kept for 90 days. Not part of the hosted API.',
   querystring: query({
@@ -92,8 +90,6 @@ export const listAlerts = operation('GET /alerts', {
 })
 
 export const getAlert = operation('GET /alerts/:id', {
-  operationId: 'getAlert',
-  tags,
   summary: 'Get an alert',
   description: 'Not part of the hosted API.',
   params: path({ id: pathId }),
@@ -101,16 +97,12 @@ export const getAlert = operation('GET /alerts/:id', {
 })
 
 export const getAlertSettings = operation('GET /alert-settings', {
-  operationId: 'getAlertSettings',
-  tags,
   summary: 'Get the alert settings',
   description: 'Not part of the hosted API.',
   response: { 200: AlertSettings },
 })
 
 export const setAlertSettings = operation('PUT /alert-settings', {
-  operationId: 'setAlertSettings',
-  tags,
   summary: 'Set the alert settings',
   description: 'Applies to alerts that open from now on. Not part of the hosted API.',
   body: UpdateAlertSettings,

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import type { ApiKey as StoredApiKey } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 
 const Name = Type.String({ description: 'Name of the key, at most 50 characters.' })
@@ -67,34 +67,26 @@ export const ApiKeyDeleted = Type.Object(
   { description: 'The deleted key. Requests with it are refused from now on.' },
 )
 
-const tags = ['API keys'] as const
+const operation = operationsIn('API keys')
 
 export const createApiKey = operation('POST /api-keys', {
-  operationId: 'createApiKey',
-  tags,
   summary: 'Create an API key',
   description: 'The token is shown only in this response.',
   body: CreateApiKey,
   response: { 201: ApiKeyCreated },
 })
 export const listApiKeys = operation('GET /api-keys', {
-  operationId: 'listApiKeys',
-  tags,
   summary: 'List API keys',
   querystring: query(shortPage),
   response: { 200: ApiKeyList },
 })
 export const renameApiKey = operation('PATCH /api-keys/:id', {
-  operationId: 'renameApiKey',
-  tags,
   summary: 'Rename an API key',
   params: path({ id: pathId }),
   body: UpdateApiKey,
   response: { 200: ApiKeyRef },
 })
 export const deleteApiKey = operation('DELETE /api-keys/:id', {
-  operationId: 'deleteApiKey',
-  tags,
   summary: 'Delete an API key',
   description: 'It stops working immediately. Emails sent with it are kept.',
   params: path({ id: pathId }),

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { ArchiveDetails } from '../mail/archive.ts'
 import { ARCHIVE_LIMITS, ARCHIVE_STATUSES } from '../mail/archive.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { described, kind, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { timestampOrNull } from './timestamp.ts'
 
@@ -58,18 +58,14 @@ export const UpdateArchive = Type.Object(
 )
 export type UpdateArchive = Static<typeof UpdateArchive>
 
-const tags = ['Archive'] as const
+const operation = operationsIn('Archive')
 
 export const getArchive = operation('GET /archive', {
-  operationId: 'getArchive',
-  tags,
   summary: 'Get the public archive',
   description: 'Not part of the hosted API.',
   response: { 200: Archive },
 })
 export const updateArchive = operation('PATCH /archive', {
-  operationId: 'updateArchive',
-  tags,
   summary: 'Change the public archive',
   description:
     'It shows the sent broadcasts with `archive`: true. Takes effect at once. Not part of the hosted API.',

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { AttachmentInfo } from '../storage/storage.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
 import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
@@ -38,38 +38,29 @@ export const Attachment = Type.Object(
 )
 export type Attachment = Static<typeof Attachment>
 
-const tags = ['Emails'] as const
+const operation = operationsIn('Emails')
 
 export const listAttachments = operation('GET /emails/:id/attachments', {
-  operationId: 'listAttachments',
-  tags,
   summary: "List an email's attachments",
   params: path({ id: pathId }),
   querystring: query(shortPage),
   response: { 200: AttachmentList },
 })
 export const getAttachment = operation('GET /emails/:id/attachments/:attachment_id', {
-  operationId: 'getAttachment',
-  tags,
   summary: 'Get an attachment',
   description: 'The `download_url` gives access to the file without a key for one hour.',
   params: path({ id: pathId, attachment_id: pathUuid('The id.') }),
   response: { 200: Attachment },
 })
-export const downloadAttachment = operation(
-  'GET /downloads/attachments/:token',
-  {
-    operationId: 'downloadAttachment',
-    tags,
-    summary: 'Download an attachment',
-    description:
-      'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
-    params: path({ token: pathText('The signed part of the link. It expires.') }),
-    response: { 200: nonJsonContent('application/octet-stream', 'The file, as sent.') },
-    errors: ['410'],
-  },
-  'public',
-)
+export const downloadAttachment = operation('GET /downloads/attachments/:token', {
+  access: 'public',
+  summary: 'Download an attachment',
+  description:
+    'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
+  params: path({ token: pathText('The signed part of the link. It expires.') }),
+  response: { 200: nonJsonContent('application/octet-stream', 'The file, as sent.') },
+  errors: ['410'],
+})
 
 /**
  * Formats an element of GET /emails/:id/attachments. Unlike other times, its time is ISO 8601 (reference: wire format

@@ -9,7 +9,7 @@ import {
   ContactRef,
   UpdateContact,
 } from './contacts.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
 import { CreateSegment, segmentName, segmentSummary } from './segments.ts'
 import { Deleted, Id, kind, listOf } from './shared.ts'
@@ -37,40 +37,35 @@ const params = path({ id: pathId })
 const audience = pathUuid('The segment.')
 const contactsParams = path({ audience_id: audience })
 const contactParams = path({ audience_id: audience, id: pathText("The contact's id or address.") })
-const old = { tags: ['Segments'], deprecated: true } as const
+const operation = operationsIn('Segments')
 
 export const createAudience = operation('POST /audiences', {
-  operationId: 'createAudience',
-  ...old,
+  deprecated: true,
   summary: 'Create a segment (older name)',
   body: CreateSegment,
   response: { 201: AudienceCreated },
 })
 export const listAudiences = operation('GET /audiences', {
-  operationId: 'listAudiences',
-  ...old,
+  deprecated: true,
   summary: 'List segments (older name)',
   querystring: query(shortPage),
   response: { 200: AudienceList },
 })
 export const getAudience = operation('GET /audiences/:id', {
-  operationId: 'getAudience',
-  ...old,
+  deprecated: true,
   summary: 'Get a segment (older name)',
   params,
   response: { 200: Audience },
 })
 export const deleteAudience = operation('DELETE /audiences/:id', {
-  operationId: 'deleteAudience',
-  ...old,
+  deprecated: true,
   summary: 'Delete a segment (older name)',
   description: 'Its contacts stay. Succeeds also for a segment that does not exist.',
   params,
   response: { 200: AudienceDeleted },
 })
 export const createAudienceContact = operation('POST /audiences/:audience_id/contacts', {
-  operationId: 'createAudienceContact',
-  ...old,
+  deprecated: true,
   summary: 'Create a contact in a segment (older path)',
   description: 'As `POST /contacts` with this segment.',
   params: contactsParams,
@@ -78,23 +73,20 @@ export const createAudienceContact = operation('POST /audiences/:audience_id/con
   response: { 201: ContactRef },
 })
 export const listAudienceContacts = operation('GET /audiences/:audience_id/contacts', {
-  operationId: 'listAudienceContacts',
-  ...old,
+  deprecated: true,
   summary: 'List the contacts of a segment (older path)',
   params: contactsParams,
   querystring: query(contactPage),
   response: { 200: ContactList },
 })
 export const getAudienceContact = operation('GET /audiences/:audience_id/contacts/:id', {
-  operationId: 'getAudienceContact',
-  ...old,
+  deprecated: true,
   summary: 'Get a contact of a segment (older path)',
   params: contactParams,
   response: { 200: Contact },
 })
 export const updateAudienceContact = operation('PATCH /audiences/:audience_id/contacts/:id', {
-  operationId: 'updateAudienceContact',
-  ...old,
+  deprecated: true,
   summary: 'Change a contact of a segment (older path)',
   params: contactParams,
   body: UpdateContact,
@@ -102,8 +94,7 @@ export const updateAudienceContact = operation('PATCH /audiences/:audience_id/co
   response: { 200: ContactRef },
 })
 export const deleteAudienceContact = operation('DELETE /audiences/:audience_id/contacts/:id', {
-  operationId: 'deleteAudienceContact',
-  ...old,
+  deprecated: true,
   summary: 'Remove a contact from a segment (older path)',
   description:
     'Deletes the contact if it is in no other segment. Succeeds also for a contact that does not exist.',

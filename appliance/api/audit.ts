@@ -6,7 +6,7 @@ import { getTargetName } from '../mail/audit-target.ts'
 import { formatCsvRecord } from '../mail/csv.ts'
 import type { AuditEntry as StoredAuditEntry } from '../storage/storage.ts'
 import { isoTimestamp, timestamp } from './timestamp.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
 import {
   instant,
@@ -57,7 +57,7 @@ export const AuditEntry = Type.Object(
 export type AuditEntry = Static<typeof AuditEntry>
 export const AuditList = listOf(AuditEntry, 'audit log entries')
 
-const tags = ['Audit log'] as const
+const operation = operationsIn('Audit log')
 
 /** Maximum number of characters of a condition; an email address fits. */
 const LONGEST = 320
@@ -99,23 +99,17 @@ const format: Parameter<(typeof FORMATS)[number]> = {
 }
 
 export const listAudit = operation('GET /audit', {
-  operationId: 'listAudit',
-  tags,
   summary: 'List audit log entries',
   description: 'Newest first. The team that operates the server also sees actions on the whole server.',
   querystring: search({ ...conditions, ...page }),
   response: { 200: AuditList },
 })
 export const getAuditEntry = operation('GET /audit/:id', {
-  operationId: 'getAuditEntry',
-  tags,
   summary: 'Get an audit log entry',
   params: path({ id: pathId }),
   response: { 200: AuditEntry },
 })
 export const exportAudit = operation('GET /audit/export', {
-  operationId: 'exportAudit',
-  tags,
   summary: 'Export the audit log',
   description: 'All matching entries, as CSV or as a JSON array.',
   querystring: search({ ...conditions, format }),

@@ -4,7 +4,7 @@ import { RUN_STATUSES } from '../mail/automation.ts'
 import type { Automation, AutomationRunStep as StoredRunStep } from '../storage/storage.ts'
 import { AutomationRunStep, graphInput, presentRunSteps } from './automations.ts'
 import { payloadInput } from './custom-events.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathUuid } from './parameters.ts'
 import { described, kind, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -55,9 +55,9 @@ export const AutomationTestRun = Type.Object(
 )
 export type AutomationTestRun = Static<typeof AutomationTestRun>
 
+const operation = operationsIn('Automations')
+
 export const testAutomation = operation('POST /automations/:automation_id/test', {
-  operationId: 'testAutomation',
-  tags: ['Automations'],
   summary: 'Test an automation',
   description:
     'Shows what a run would do for a contact, from now on, with the time that each step would have. Nothing is stored, no email is sent, and no contact is changed. It does not check quotas, topics and whether the domain may send. Not part of the hosted API.',

@@ -13,7 +13,7 @@ import type {
   AutomationRunStep as StoredRunStep,
   AutomationSummary as StoredSummary,
 } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { choice, flag, page, path, pathUuid, query, text } from './parameters.ts'
 import { Deleted, described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -204,19 +204,15 @@ export const AutomationRunRetried = Type.Object(
 
 const automationId = pathUuid('The id of the automation.')
 const params = path({ automation_id: automationId })
-const tags = ['Automations'] as const
+const operation = operationsIn('Automations')
 
 export const createAutomation = operation('POST /automations', {
-  operationId: 'createAutomation',
-  tags,
   summary: 'Create an automation',
   description: 'A team can have at most 500.',
   body: CreateAutomation,
   response: { 201: AutomationRef },
 })
 export const listAutomations = operation('GET /automations', {
-  operationId: 'listAutomations',
-  tags,
   summary: 'List automations',
   querystring: query({
     ...page,
@@ -226,23 +222,17 @@ export const listAutomations = operation('GET /automations', {
   response: { 200: AutomationList },
 })
 export const getAutomation = operation('GET /automations/:automation_id', {
-  operationId: 'getAutomation',
-  tags,
   summary: 'Get an automation',
   params,
   response: { 200: Automation },
 })
 export const countAutomation = operation('GET /automations/:automation_id/counts', {
-  operationId: 'countAutomation',
-  tags,
   summary: 'Count the runs of an automation and the results of its steps',
   description: 'Not part of the hosted API.',
   params,
   response: { 200: AutomationCounts },
 })
 export const updateAutomation = operation('PATCH /automations/:automation_id', {
-  operationId: 'updateAutomation',
-  tags,
   summary: 'Change, enable or disable an automation',
   description: 'Runs keep the steps that they began with.',
   params,
@@ -250,32 +240,24 @@ export const updateAutomation = operation('PATCH /automations/:automation_id', {
   response: { 200: AutomationUpdated },
 })
 export const deleteAutomation = operation('DELETE /automations/:automation_id', {
-  operationId: 'deleteAutomation',
-  tags,
   summary: 'Delete an automation',
   description: 'Its runs end.',
   params,
   response: { 200: AutomationDeleted },
 })
 export const duplicateAutomation = operation('POST /automations/:automation_id/duplicate', {
-  operationId: 'duplicateAutomation',
-  tags,
   summary: 'Duplicate an automation',
   description: 'The copy is disabled.',
   params,
   response: { 201: AutomationRef },
 })
 export const stopAutomation = operation('POST /automations/:automation_id/stop', {
-  operationId: 'stopAutomation',
-  tags,
   summary: 'Stop an automation',
   description: 'Disables it and ends its runs: none of their steps runs from now on.',
   params,
   response: { 200: AutomationStopped },
 })
 export const listAutomationRuns = operation('GET /automations/:automation_id/runs', {
-  operationId: 'listAutomationRuns',
-  tags,
   summary: 'List the runs of an automation',
   description: 'Runs are kept for 30 days after they began, and until they end.',
   params,
@@ -288,8 +270,6 @@ export const listAutomationRuns = operation('GET /automations/:automation_id/run
   response: { 200: AutomationRunList },
 })
 export const getAutomationRun = operation('GET /automations/:automation_id/runs/:run_id', {
-  operationId: 'getAutomationRun',
-  tags,
   summary: 'Get a run of an automation',
   params: path({ automation_id: automationId, run_id: pathUuid('The id of the run.') }),
   response: { 200: AutomationRun },
@@ -316,8 +296,6 @@ export const presentAutomationCounts = (
 })
 
 export const retryAutomationRun = operation('POST /automations/:automation_id/runs/:run_id/retry', {
-  operationId: 'retryAutomationRun',
-  tags,
   summary: 'Retry the failed step of a run',
   description: 'The run goes on with the steps that it began with. Not part of the hosted API.',
   params: path({ automation_id: automationId, run_id: pathUuid('The id of the run.') }),

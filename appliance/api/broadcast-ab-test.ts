@@ -13,7 +13,7 @@ import {
   WHOLE,
 } from '../mail/ab-test.ts'
 import type { AbTestState, Broadcast } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathUuid } from './parameters.ts'
 import {
   count,
@@ -215,9 +215,9 @@ export const ChooseVariant = Type.Object(
 )
 export const VariantChosen = Type.Object({ object: kind('broadcast'), id: Id }, described('The broadcast.'))
 
-export const chooseVariant = operation('POST /broadcasts/:id/ab-test/winner', {
-  operationId: 'chooseBroadcastVariant',
-  tags: ['Broadcasts'],
+const operation = operationsIn('Broadcasts')
+
+export const chooseBroadcastVariant = operation('POST /broadcasts/:id/ab-test/winner', {
   summary: 'Choose the winner of an A/B test',
   params: path({ id: pathUuid('The id of the broadcast.') }),
   description:

@@ -6,7 +6,7 @@ import type { Broadcast, BroadcastRecipient, RecipientRow } from '../storage/sto
 import { describeLane, type addSendingRates } from './broadcast-lanes.ts'
 import { formatCsvRecord } from '../mail/csv.ts'
 import { AbTestResults } from './broadcast-ab-test.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
 import { count, described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
@@ -102,11 +102,9 @@ export const BroadcastResults = Type.Object(
   described('Results.'),
 )
 const params = path({ id: pathUuid('The id of the broadcast.') })
-const tags = ['Broadcasts'] as const
+const operation = operationsIn('Broadcasts')
 
 export const getBroadcastResults = operation('GET /broadcasts/:id/results', {
-  operationId: 'getBroadcastResults',
-  tags,
   summary: 'Get the results of a broadcast',
   params,
   response: { 200: BroadcastResults },
@@ -116,8 +114,6 @@ const cursors = {
   before: text(Type.String(described('The page before this row, exclusive.'))),
 }
 export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients', {
-  operationId: 'listBroadcastRecipients',
-  tags,
   summary: 'List recipients of a broadcast',
   params,
   querystring: query({
@@ -130,8 +126,6 @@ export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients
   response: { 200: RecipientList },
 })
 export const exportBroadcastRecipients = operation('GET /broadcasts/:id/recipients/export.csv', {
-  operationId: 'exportBroadcastRecipients',
-  tags,
   summary: 'Export recipients of a broadcast',
   description:
     'All recipients with their results, including those that got nothing. Only owners and admins, and API keys with full access. Not part of the hosted API.',
@@ -140,8 +134,6 @@ export const exportBroadcastRecipients = operation('GET /broadcasts/:id/recipien
   response: { 200: nonJsonContent('text/csv', 'The recipients, with a header row.') },
 })
 export const listBroadcastLinks = operation('GET /broadcasts/:id/clicked-links', {
-  operationId: 'listBroadcastLinks',
-  tags,
   summary: 'List clicked links of a broadcast',
   params,
   querystring: query({ limit, ...cursors }),

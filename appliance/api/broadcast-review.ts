@@ -9,7 +9,7 @@ import {
 import type { TotalForecast } from '../shaping/shaping.ts'
 import type { Broadcast } from '../storage/storage.ts'
 import { Insight } from './insights.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathText, pathUuid } from './parameters.ts'
 import { presentForecast, providerForecast } from './segment-reach.ts'
 import { count, described, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
@@ -108,11 +108,10 @@ export const BroadcastReview = Type.Object(
 )
 
 const params = path({ id: pathUuid('The id of the broadcast.') })
-const tags = ['Broadcasts'] as const
+const broadcastOperation = operationsIn('Broadcasts')
+const contactOperation = operationsIn('Contacts')
 
-export const testBroadcast = operation('POST /broadcasts/:id/test', {
-  operationId: 'testBroadcast',
-  tags,
+export const testBroadcast = broadcastOperation('POST /broadcasts/:id/test', {
   summary: 'Send a test of a broadcast',
   params,
   description:
@@ -121,17 +120,13 @@ export const testBroadcast = operation('POST /broadcasts/:id/test', {
   response: { 200: BroadcastTested },
   errors: ['507'],
 })
-export const reviewBroadcast = operation('GET /broadcasts/:id/review', {
-  operationId: 'reviewBroadcast',
-  tags,
+export const reviewBroadcast = broadcastOperation('GET /broadcasts/:id/review', {
   summary: 'Review a draft',
   params,
   response: { 200: BroadcastReview },
 })
 
-export const countEligible = operation('GET /broadcasts/:id/eligible', {
-  operationId: 'countBroadcastEligible',
-  tags,
+export const countBroadcastEligible = broadcastOperation('GET /broadcasts/:id/eligible', {
   summary: 'Count who would get a draft',
   params,
   description:
@@ -182,9 +177,7 @@ export const ContactBroadcastList = listOf(
 )
 export type ContactBroadcasts = Static<typeof ContactBroadcastList>
 
-export const listContactBroadcasts = operation('GET /contacts/:id/broadcasts', {
-  operationId: 'listContactBroadcasts',
-  tags: ['Contacts'],
+export const listContactBroadcasts = contactOperation('GET /contacts/:id/broadcasts', {
   summary: 'List the next broadcasts of a contact',
   description:
     'The newest 20 scheduled broadcasts, then the newest 20 drafts, with whether the contact would get each if it were sent now. Not part of the hosted API.',

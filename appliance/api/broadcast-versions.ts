@@ -6,7 +6,7 @@ import type {
 } from '../storage/storage.ts'
 import { AbTest, presentAbTest } from './broadcast-ab-test.ts'
 import { BroadcastRef } from './broadcasts.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { page, path, pathUuid, query } from './parameters.ts'
 import {
   described,
@@ -63,11 +63,9 @@ export const RestoreBroadcastVersion = Type.Object(
 const id = pathUuid('The id of the broadcast.')
 const params = path({ id })
 const versionParams = path({ id, version_id: pathUuid('The id of the version.') })
-const tags = ['Broadcasts'] as const
+const operation = operationsIn('Broadcasts')
 
 export const listBroadcastVersions = operation('GET /broadcasts/:id/versions', {
-  operationId: 'listBroadcastVersions',
-  tags,
   summary: 'List the versions of a draft',
   description:
     'The last 50. The newest has the current content. Changes by one author within 5 minutes are one version. Not part of the hosted API.',
@@ -76,16 +74,12 @@ export const listBroadcastVersions = operation('GET /broadcasts/:id/versions', {
   response: { 200: BroadcastVersionList },
 })
 export const getBroadcastVersion = operation('GET /broadcasts/:id/versions/:version_id', {
-  operationId: 'getBroadcastVersion',
-  tags,
   summary: 'Get a version of a draft',
   description: 'Not part of the hosted API.',
   params: versionParams,
   response: { 200: BroadcastVersion },
 })
 export const restoreBroadcastVersion = operation('POST /broadcasts/:id/versions/:version_id/restore', {
-  operationId: 'restoreBroadcastVersion',
-  tags,
   summary: 'Restore a version of a draft',
   description:
     'The draft gets the version’s sender, subject, preview text and content. Its recipients don’t change. Not part of the hosted API.',

@@ -4,7 +4,7 @@ import { getComplaintWarning, explainHold } from '../mail/automatic-pause.ts'
 import { BROADCAST_STATUSES, BROADCAST_ACTIONS, explainPause, SKIP_REASONS } from '../mail/broadcast.ts'
 import type { Broadcast as Stored } from '../storage/storage.ts'
 import { AbTest, GivenAbTest, presentAbTest } from './broadcast-ab-test.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { choiceCondition, id, page, path, pathUuid, query, text } from './parameters.ts'
 import {
   count,
@@ -207,20 +207,16 @@ export const Broadcast = Type.Object(
 export type Broadcast = Static<typeof Broadcast>
 
 const params = path({ id: pathUuid('The id of the broadcast.') })
-const tags = ['Broadcasts'] as const
+const operation = operationsIn('Broadcasts')
 const ref = { 200: BroadcastRef }
 
 export const createBroadcast = operation('POST /broadcasts', {
-  operationId: 'createBroadcast',
-  tags,
   summary: 'Create a broadcast',
   body: CreateBroadcast,
   description: 'A draft, unless `send` is true.',
   response: { 201: BroadcastRef },
 })
 export const listBroadcasts = operation('GET /broadcasts', {
-  operationId: 'listBroadcasts',
-  tags,
   summary: 'List broadcasts',
   querystring: query({
     ...page,
@@ -231,60 +227,43 @@ export const listBroadcasts = operation('GET /broadcasts', {
   response: { 200: BroadcastList },
 })
 export const getBroadcast = operation('GET /broadcasts/:id', {
-  operationId: 'getBroadcast',
-  tags,
   summary: 'Get a broadcast',
   params,
   response: { 200: Broadcast },
 })
 export const updateBroadcast = operation('PATCH /broadcasts/:id', {
-  operationId: 'updateBroadcast',
-  tags,
   summary: 'Change a broadcast',
   params,
   body: UpdateBroadcast,
   response: ref,
 })
 export const deleteBroadcast = operation('DELETE /broadcasts/:id', {
-  operationId: 'deleteBroadcast',
-  tags,
   summary: 'Delete a broadcast',
   params,
   description: 'Only drafts and scheduled broadcasts can be deleted.',
   response: { 200: BroadcastDeleted },
 })
-export const sendBroadcast = operation(
-  'POST /broadcasts/:id/send',
-  {
-    operationId: 'sendBroadcast',
-    tags,
-    summary: 'Send or schedule a broadcast',
-    params,
-    description: 'The content is fixed when sending begins.',
-    body: Nullable(SendBroadcast),
-    response: ref,
-  },
-  'sending',
-)
+export const sendBroadcast = operation('POST /broadcasts/:id/send', {
+  access: 'sending',
+  summary: 'Send or schedule a broadcast',
+  params,
+  description: 'The content is fixed when sending begins.',
+  body: Nullable(SendBroadcast),
+  response: ref,
+})
 export const cancelBroadcast = operation('POST /broadcasts/:id/cancel', {
-  operationId: 'cancelBroadcast',
-  tags,
   summary: 'Cancel a broadcast',
   params,
   response: ref,
   description: 'A scheduled broadcast becomes a draft. One that is being sent stops permanently.',
 })
 export const pauseBroadcast = operation('POST /broadcasts/:id/pause', {
-  operationId: 'pauseBroadcast',
-  tags,
   summary: 'Pause a broadcast',
   params,
   response: { 200: BroadcastPaused },
   description: 'Emails in flight are still sent. The others wait.',
 })
 export const resumeBroadcast = operation('POST /broadcasts/:id/resume', {
-  operationId: 'resumeBroadcast',
-  tags,
   summary: 'Resume a broadcast',
   description: 'With `provider`, only the part that waits for that provider.',
   params,
@@ -292,8 +271,6 @@ export const resumeBroadcast = operation('POST /broadcasts/:id/resume', {
   response: ref,
 })
 export const duplicateBroadcast = operation('POST /broadcasts/:id/duplicate', {
-  operationId: 'duplicateBroadcast',
-  tags,
   summary: 'Duplicate a broadcast',
   params,
   description:

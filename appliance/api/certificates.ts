@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import type { CertificateView } from '../mail/node.ts'
 import { timestampOrNull } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 
 /** An element of GET /certificates. Not part of the hosted API. */
 export const Certificate = Type.Object(
@@ -30,11 +30,9 @@ export type Certificate = Static<typeof Certificate>
 
 export const CertificateList = listOf(Certificate, 'TLS certificates')
 
-const tags = ['Service'] as const
+const operation = operationsIn('Service')
 
 export const listCertificates = operation('GET /certificates', {
-  operationId: 'listCertificates',
-  tags,
   summary: 'List TLS certificates',
   description:
     'The certificates of HTTPS and SMTP with their expiry dates, and errors of the certificate authority. For the team that operates the server.',

@@ -4,7 +4,7 @@ import { RUN_STATUSES } from '../mail/automation.ts'
 import type { ContactRun as StoredRun } from '../storage/storage.ts'
 import { AutomationRunStep, presentReachedStep } from './automations.ts'
 import { contactParams } from './contacts.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -28,9 +28,9 @@ export const ContactRun = Type.Object(
 export type ContactRun = Static<typeof ContactRun>
 export const ContactRunList = listOf(ContactRun, 'runs')
 
+const operation = operationsIn('Contacts')
+
 export const listContactRuns = operation('GET /contacts/:id/automations', {
-  operationId: 'listContactRuns',
-  tags: ['Contacts'],
   summary: 'List the automation runs of a contact',
   description:
     'The newest 20, with the steps that each has reached. Runs are kept for 30 days after they began, and until they end. Not part of the hosted API.',

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
 import type { ContactBatchChange, AddressStatus } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 
 /** Maximum number of addresses per request. */
@@ -148,27 +148,21 @@ export const ContactsCounted = Type.Object(
 )
 export type ContactsCounted = Static<typeof ContactsCounted>
 
-const tags = ['Contacts'] as const
+const operation = operationsIn('Contacts')
 
 export const checkContacts = operation('POST /contacts/batch/check', {
-  operationId: 'checkContacts',
-  tags,
   summary: 'Look up addresses',
   description: 'Nothing is changed. Not part of the hosted API.',
   body: CheckContacts,
   response: { 200: ContactsChecked },
 })
 export const addContacts = operation('POST /contacts/batch/add', {
-  operationId: 'addContacts',
-  tags,
   summary: 'Add contacts',
   description: 'All addresses must be valid. No opt-out is lifted. Not part of the hosted API.',
   body: AddContacts,
   response: { 200: ContactsAdded },
 })
 export const countMatchingContacts = operation('POST /contacts/batch/count', {
-  operationId: 'countMatchingContacts',
-  tags,
   summary: 'Count matching contacts',
   description:
     'Each request checks 40,000 contacts; repeat it with `after` until `next` is null. Nothing is changed. Not part of the hosted API.',
@@ -176,8 +170,6 @@ export const countMatchingContacts = operation('POST /contacts/batch/count', {
   response: { 200: ContactsCounted },
 })
 export const changeContacts = operation('POST /contacts/batch/change', {
-  operationId: 'changeContacts',
-  tags,
   summary: 'Change several contacts',
   description:
     'Each contact is changed as by a separate request, with its webhook events. With `filter`, each request changes at most 500; repeat it with `after` until `next` is null. Not part of the hosted API.',

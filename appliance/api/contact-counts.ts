@@ -1,7 +1,7 @@
 /** Numbers of contacts, and their growth. Not part of the hosted API. */
 import { Type, type Static } from 'typebox'
 import type { AudienceDay, ContactCounts as StoredCounts } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { kind } from './shared.ts'
 
 /** GET /contacts/counts */
@@ -28,9 +28,9 @@ export const ContactCounts = Type.Object(
 )
 export type ContactCounts = Static<typeof ContactCounts>
 
+const operation = operationsIn('Contacts')
+
 export const countContacts = operation('GET /contacts/counts', {
-  operationId: 'countContacts',
-  tags: ['Contacts'],
   summary: 'Count contacts',
   description: 'Not part of the hosted API.',
   response: { 200: ContactCounts },

@@ -7,7 +7,7 @@ import type {
   ContactTopic as StoredTopic,
 } from '../storage/storage.ts'
 import { contactParams } from './contacts.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { idSchema, page, path, pathId, pathText, query, shortPage } from './parameters.ts'
 import { Deleted, Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -103,33 +103,25 @@ export type ContactConsent = Static<typeof ContactConsent>
 export const ContactConsentList = listOf(ContactConsent, "changes of the contact's subscriptions")
 
 const membershipParams = path({ id: pathText("The contact's id or address."), segment_id: pathId })
-const tags = ['Contacts'] as const
+const operation = operationsIn('Contacts')
 
 export const listContactSegments = operation('GET /contacts/:id/segments', {
-  operationId: 'listContactSegments',
-  tags,
   summary: "List a contact's segments",
   params: contactParams,
   querystring: query(page),
   response: { 200: ContactSegmentList },
 })
 export const addContactToSegment = operation('POST /contacts/:id/segments/:segment_id', {
-  operationId: 'addContactToSegment',
-  tags,
   summary: 'Add a contact to a segment',
   params: membershipParams,
   response: { 200: ContactSegmentAdded },
 })
 export const removeContactFromSegment = operation('DELETE /contacts/:id/segments/:segment_id', {
-  operationId: 'removeContactFromSegment',
-  tags,
   summary: 'Remove a contact from a segment',
   params: membershipParams,
   response: { 200: ContactSegmentRemoved },
 })
 export const listContactTopics = operation('GET /contacts/:id/topics', {
-  operationId: 'listContactTopics',
-  tags,
   summary: "List a contact's topics",
   description: 'Every topic, with the choice of the contact or else the default of the topic.',
   params: contactParams,
@@ -137,8 +129,6 @@ export const listContactTopics = operation('GET /contacts/:id/topics', {
   response: { 200: ContactTopicList },
 })
 export const updateContactTopics = operation('PATCH /contacts/:id/topics', {
-  operationId: 'updateContactTopics',
-  tags,
   summary: "Change a contact's topics",
   description: 'Sets choices for topics, all or none.',
   params: contactParams,
@@ -146,8 +136,6 @@ export const updateContactTopics = operation('PATCH /contacts/:id/topics', {
   response: { 200: ContactTopicsUpdated },
 })
 export const listContactConsents = operation('GET /contacts/:id/consents', {
-  operationId: 'listContactConsents',
-  tags,
   summary: "List changes of a contact's subscriptions",
   description:
     'Also those of earlier contacts with the same address; at most 1,000, newest first. Not part of the hosted API.',

@@ -13,7 +13,7 @@ import {
 import { DRAFT_RETENTION_MS, type ImportPreview, type ImportSummary } from '../audience/audience.ts'
 import type { ColumnMap as StoredMap } from '../mail/contact-import.ts'
 import { timestamp } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 
 /** POST /contacts/imports/preview, multipart/form-data */
@@ -80,11 +80,9 @@ export const ContactImportSummary = Type.Object(
 )
 export type ContactImportSummary = Static<typeof ContactImportSummary>
 
-const tags = ['Contacts'] as const
+const operation = operationsIn('Contacts')
 
 export const previewContactImport = operation('POST /contacts/imports/preview', {
-  operationId: 'previewContactImport',
-  tags,
   summary: 'Upload a file to preview',
   description:
     'Keeps the file for 24 hours without importing it. Start the import with `POST /contacts/imports/:id/start`. Not part of the hosted API.',
@@ -94,16 +92,12 @@ export const previewContactImport = operation('POST /contacts/imports/preview', 
   response: { 201: ContactImportPreview },
 })
 export const getContactImportPreview = operation('GET /contacts/imports/:id/preview', {
-  operationId: 'getContactImportPreview',
-  tags,
   summary: 'Get the preview of an import',
   description: 'Until the import is started. Not part of the hosted API.',
   params: importParams,
   response: { 200: ContactImportPreview },
 })
 export const summarizeContactImport = operation('POST /contacts/imports/:id/summary', {
-  operationId: 'summarizeContactImport',
-  tags,
   summary: 'Summarize an import before it starts',
   description:
     'Reads the whole file and writes nothing. A million rows take about 10 seconds. Not part of the hosted API.',
@@ -113,8 +107,6 @@ export const summarizeContactImport = operation('POST /contacts/imports/:id/summ
   response: { 200: ContactImportSummary },
 })
 export const startContactImport = operation('POST /contacts/imports/:id/start', {
-  operationId: 'startContactImport',
-  tags,
   summary: 'Start a previewed import',
   description: 'Not part of the hosted API.',
   params: importParams,
@@ -123,8 +115,6 @@ export const startContactImport = operation('POST /contacts/imports/:id/start', 
   response: { 200: ContactImportRef },
 })
 export const deleteContactImport = operation('DELETE /contacts/imports/:id', {
-  operationId: 'deleteContactImport',
-  tags,
   summary: 'Discard an import',
   description: 'Only before its first row is written. Not part of the hosted API.',
   params: importParams,

@@ -5,7 +5,7 @@ import { formatCsvRecord } from '../mail/csv.ts'
 import type { ContactImport as StoredImport, ImportReject } from '../storage/storage.ts'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
 import { COLUMN_TYPES, IMPORT_STATUSES, CONFLICT_ACTIONS } from '../mail/contact-import.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { choice, page, path, pathId, query } from './parameters.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
@@ -186,11 +186,9 @@ export const ContactImportDeleted = Type.Object(
 )
 
 export const importParams = path({ id: pathId })
-const tags = ['Contacts'] as const
+const operation = operationsIn('Contacts')
 
 export const createContactImport = operation('POST /contacts/imports', {
-  operationId: 'createContactImport',
-  tags,
   summary: 'Import contacts',
   description:
     'Rows are written in the background, 1,000 in one transaction. An import may opt contacts out; it never lifts an opt-out. It sends no `contact.*` webhooks.',
@@ -200,22 +198,16 @@ export const createContactImport = operation('POST /contacts/imports', {
   response: { 201: ContactImportRef },
 })
 export const listContactImports = operation('GET /contacts/imports', {
-  operationId: 'listContactImports',
-  tags,
   summary: 'List imports',
   querystring: query({ ...page, status: choice(IMPORT_STATUSES, 'Only imports in this state.') }),
   response: { 200: ContactImportList },
 })
 export const getContactImport = operation('GET /contacts/imports/:id', {
-  operationId: 'getContactImport',
-  tags,
   summary: 'Get an import',
   params: importParams,
   response: { 200: ContactImport },
 })
 export const exportContactRejects = operation('GET /contacts/imports/:id/rejects.csv', {
-  operationId: 'exportContactRejects',
-  tags,
   summary: 'Export rejected rows',
   description: 'Rows that could not be read: line number, reason and text. Not part of the hosted API.',
   params: importParams,
@@ -223,8 +215,6 @@ export const exportContactRejects = operation('GET /contacts/imports/:id/rejects
 })
 
 export const undoContactImport = operation('POST /contacts/imports/:id/undo', {
-  operationId: 'undoContactImport',
-  tags,
   summary: 'Undo an import',
   description:
     'Removes contacts that the import created, 500 for each request. Contacts that it changed, and created properties, stay as they are. Opt-outs made since then are kept, as for deleted contacts. Possible for 24 hours after the import ended; sends no webhooks. Not part of the hosted API.',

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { PROPERTY_TYPES } from '../mail/audience.ts'
 import type { ContactProperty as StoredProperty, PropertyUse } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -66,11 +66,9 @@ export const ContactPropertyDeleted = Type.Object(
 )
 
 const params = path({ id: pathId })
-const tags = ['Contact properties'] as const
+const operation = operationsIn('Contact properties')
 
 export const createContactProperty = operation('POST /contact-properties', {
-  operationId: 'createContactProperty',
-  tags,
   summary: 'Create a contact property',
   description: 'A team can have at most 200.',
   body: CreateContactProperty,
@@ -78,30 +76,22 @@ export const createContactProperty = operation('POST /contact-properties', {
   response: { 201: ContactPropertyRef },
 })
 export const listContactProperties = operation('GET /contact-properties', {
-  operationId: 'listContactProperties',
-  tags,
   summary: 'List contact properties',
   querystring: query(shortPage),
   response: { 200: ContactPropertyList },
 })
 export const getContactProperty = operation('GET /contact-properties/:id', {
-  operationId: 'getContactProperty',
-  tags,
   summary: 'Get a contact property',
   params,
   response: { 200: ContactProperty },
 })
 export const updateContactProperty = operation('PATCH /contact-properties/:id', {
-  operationId: 'updateContactProperty',
-  tags,
   summary: 'Change the fallback of a contact property',
   params,
   body: UpdateContactProperty,
   response: { 200: ContactPropertyRef },
 })
 export const deleteContactProperty = operation('DELETE /contact-properties/:id', {
-  operationId: 'deleteContactProperty',
-  tags,
   summary: 'Delete a contact property',
   description: 'Contacts lose their values for it.',
   params,

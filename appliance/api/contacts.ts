@@ -5,7 +5,7 @@ import { CONSENT_ORIGINS, PROPERTY_TYPES, SUBSCRIPTIONS } from '../mail/audience
 import { formatCsvRecord } from '../mail/csv.ts'
 import { toSuppressionKey } from '../mail/suppression.ts'
 import type { Contact as StoredContact, ContactContext, ContactProperty } from '../storage/storage.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { afterParameter, limit, page, path, pathText, query, search } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
@@ -177,7 +177,7 @@ export const ContactDeleted = Type.Object(
 )
 
 export const contactParams = path({ id: pathText("The contact's id or address.") })
-const tags = ['Contacts'] as const
+const operation = operationsIn('Contacts')
 
 const MOST = 100
 /** Without a limit, older clients expect all contacts. */
@@ -194,8 +194,6 @@ const manyContacts: typeof limit = {
 export const contactPage = { ...page, limit: manyContacts }
 
 export const createContact = operation('POST /contacts', {
-  operationId: 'createContact',
-  tags,
   summary: 'Create a contact',
   description:
     'If the address is already a contact, it is changed instead: given fields are set, segments are added. An opt-out always stays, also the one of an earlier contact with the address.',
@@ -203,15 +201,11 @@ export const createContact = operation('POST /contacts', {
   response: { 201: ContactRef },
 })
 export const listContacts = operation('GET /contacts', {
-  operationId: 'listContacts',
-  tags,
   summary: 'List contacts',
   querystring: query({ ...contactPage, ...filter }),
   response: { 200: ContactList },
 })
 export const searchContacts = operation('GET /contacts/search', {
-  operationId: 'searchContacts',
-  tags,
   summary: 'Search contacts',
   description:
     'By a part of the address or name, segment, topic, opt-out, suppression and rules. Without conditions: all. Not part of the hosted API.',
@@ -219,8 +213,6 @@ export const searchContacts = operation('GET /contacts/search', {
   response: { 200: ContactSearch },
 })
 export const exportContacts = operation('GET /contacts/export.csv', {
-  operationId: 'exportContacts',
-  tags,
   summary: 'Export contacts',
   description:
     'All contacts, newest first, with their properties. Only owners and admins, and API keys with full access. Not part of the hosted API.',
@@ -228,15 +220,11 @@ export const exportContacts = operation('GET /contacts/export.csv', {
   response: { 200: nonJsonContent('text/csv', 'The contacts, with a header row.') },
 })
 export const getContact = operation('GET /contacts/:id', {
-  operationId: 'getContact',
-  tags,
   summary: 'Get a contact',
   params: contactParams,
   response: { 200: Contact },
 })
 export const updateContact = operation('PATCH /contacts/:id', {
-  operationId: 'updateContact',
-  tags,
   summary: 'Change a contact',
   description:
     'The only request that lifts an opt-out (`"unsubscribed": false`). When the address changes, its opt-outs stay with it.',
@@ -246,8 +234,6 @@ export const updateContact = operation('PATCH /contacts/:id', {
   response: { 200: ContactRef },
 })
 export const deleteContact = operation('DELETE /contacts/:id', {
-  operationId: 'deleteContact',
-  tags,
   summary: 'Delete a contact',
   description:
     'What the contact opted out of is kept under a hash of the address: a contact that is created again is still opted out.',

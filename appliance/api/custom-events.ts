@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { EVENT_FIELD_TYPES } from '../mail/custom-event.ts'
 import type { CustomEvent, SentEvent as StoredSentEvent } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { page, path, pathText, query } from './parameters.ts'
 import {
   Deleted,
@@ -96,11 +96,9 @@ export type SentEvent = Static<typeof SentEvent>
 export const SentEventList = listOf(SentEvent, 'sent events')
 
 const params = path({ identifier: pathText('The id or name of the event.') })
-const tags = ['Events'] as const
+const operation = operationsIn('Events')
 
 export const createEvent = operation('POST /events', {
-  operationId: 'createEvent',
-  tags,
   summary: 'Define a custom event',
   description: 'A team can have at most 1,000.',
   body: CreateEvent,
@@ -108,15 +106,11 @@ export const createEvent = operation('POST /events', {
   errors: ['409'],
 })
 export const listEvents = operation('GET /events', {
-  operationId: 'listEvents',
-  tags,
   summary: 'List custom events',
   querystring: query(page),
   response: { 200: EventList },
 })
 export const sendEvent = operation('POST /events/send', {
-  operationId: 'sendEvent',
-  tags,
   summary: 'Send a custom event',
   description:
     'A payload that does not match the schema of the event is refused. Events that are not defined take any payload. A team can send 100,000 a day (UTC). They are kept for 30 days.',
@@ -125,15 +119,11 @@ export const sendEvent = operation('POST /events/send', {
   errors: ['404'],
 })
 export const getEvent = operation('GET /events/:identifier', {
-  operationId: 'getEvent',
-  tags,
   summary: 'Get a custom event',
   params,
   response: { 200: Event },
 })
 export const updateEvent = operation('PATCH /events/:identifier', {
-  operationId: 'updateEvent',
-  tags,
   summary: 'Change the schema of a custom event',
   description: 'Applies to events that are sent from now on.',
   params,
@@ -141,16 +131,12 @@ export const updateEvent = operation('PATCH /events/:identifier', {
   response: { 200: EventRef },
 })
 export const deleteEvent = operation('DELETE /events/:identifier', {
-  operationId: 'deleteEvent',
-  tags,
   summary: 'Delete a custom event',
   description: 'Its sent events stay. It can still be sent, with any payload.',
   params,
   response: { 200: EventDeleted },
 })
 export const listSentEvents = operation('GET /events/:identifier/sent', {
-  operationId: 'listSentEvents',
-  tags,
   summary: 'List the sent events of one name',
   description: 'The last 30 days. Not part of the hosted API.',
   params,

@@ -4,7 +4,7 @@ import { isAliased } from '../senders/aliases.ts'
 import { buildDkimName, buildDkimRecord } from '../senders/records.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 
 /** A DKIM key of a domain. Not part of the hosted API. */
@@ -39,9 +39,9 @@ export const DkimRotation = Type.Object(
 )
 export type DkimRotation = Static<typeof DkimRotation>
 
+const operation = operationsIn('Domains')
+
 export const rotateDkimKeys = operation('POST /domains/:id/dkim/rotate', {
-  operationId: 'rotateDkimKeys',
-  tags: ['Domains'],
   summary: 'Rotate the DKIM keys of a domain',
   description:
     'Creates new keys with new selectors. They sign once their records are found; then the old keys retire. Not part of the hosted API.',

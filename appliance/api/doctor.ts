@@ -4,7 +4,7 @@ import { presentFinding } from './sources.ts'
 import { Finding } from './sources.ts'
 import type { Finding as NodeFinding } from '../mail/finding.ts'
 import { timestamp } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { query, text, flag } from './parameters.ts'
 
 /** GET /doctor. Not part of the hosted API. */
@@ -24,11 +24,9 @@ export const DoctorReport = Type.Object(
 )
 export type DoctorReport = Static<typeof DoctorReport>
 
-const tags = ['Service'] as const
+const operation = operationsIn('Service')
 
 export const getDoctor = operation('GET /doctor', {
-  operationId: 'getDoctor',
-  tags,
   summary: 'Run the self-checks',
   description:
     'Checks port 25, reverse DNS, blocklists, resolver, clock, disk, certificate and domain records. Takes a few seconds. For the team that operates the server.',
@@ -48,8 +46,6 @@ export const getDoctor = operation('GET /doctor', {
   response: { 200: DoctorReport },
 })
 export const getLatestDoctor = operation('GET /doctor/latest', {
-  operationId: 'getLatestDoctor',
-  tags,
   summary: 'Get the latest self-check',
   description:
     'The results of the last complete self-check, without waiting. Results older than 15 minutes are renewed in the background. `complete` is false before the first. For the team that operates the server.',

@@ -7,7 +7,7 @@ import type { SourcesAndPools } from '../senders/reverse-dns.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { DkimKey, presentDkimKey } from './dkim-keys.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 
 const DomainStatus = literals(
@@ -212,49 +212,37 @@ export const DomainDeleted = Type.Object(
   { object: kind('domain'), id: Id, deleted: Deleted },
   { description: 'The removed domain.' },
 )
-const tags = ['Domains'] as const
+const operation = operationsIn('Domains')
 
 export const createDomain = operation('POST /domains', {
-  operationId: 'createDomain',
-  tags,
   summary: 'Add a domain',
   description: 'Returns the DNS records to publish. The domain can send once they are found.',
   body: CreateDomain,
   response: { 201: Domain },
 })
 export const listDomains = operation('GET /domains', {
-  operationId: 'listDomains',
-  tags,
   summary: 'List domains',
   querystring: query(shortPage),
   response: { 200: DomainList },
 })
 export const getDomain = operation('GET /domains/:id', {
-  operationId: 'getDomain',
-  tags,
   summary: 'Get a domain with its DNS records',
   params: path({ id: pathId }),
   response: { 200: Domain },
 })
 export const updateDomain = operation('PATCH /domains/:id', {
-  operationId: 'updateDomain',
-  tags,
   summary: 'Change a domain',
   params: path({ id: pathId }),
   body: UpdateDomain,
   response: { 200: DomainRef },
 })
 export const deleteDomain = operation('DELETE /domains/:id', {
-  operationId: 'deleteDomain',
-  tags,
   summary: 'Remove a domain',
   description: 'Also removes its DKIM keys, and the API keys restricted to it.',
   params: path({ id: pathId }),
   response: { 200: DomainDeleted },
 })
 export const verifyDomain = operation('POST /domains/:id/verify', {
-  operationId: 'verifyDomain',
-  tags,
   summary: 'Verify a domain',
   description:
     'Checks its DNS records in the background for up to 72 hours. To read the results, use `GET /domains/:id`.',

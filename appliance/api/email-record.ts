@@ -9,7 +9,7 @@ import type {
 } from '../storage/storage.ts'
 import { Email, EmailWebhookEvents, presentEmail, presentEmailWebhooks } from './emails.ts'
 import { LogSummary, presentListedLog } from './logs.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { described, kind, Timestamp } from './shared.ts'
 import { presentTimeline, Timeline } from './timeline.ts'
@@ -39,21 +39,19 @@ export interface EmailRecordParts {
   told: WebhookDelivery[]
 }
 
+const operation = operationsIn('Emails')
 const about = {
-  tags: ['Emails'] as const,
   description:
     'The request, policy decisions, SMTP transcripts with TLS, events, reports and webhooks of an email, without its content and without secrets. It names all recipients. Not part of the hosted API.',
   params: path({ id: pathId }),
 }
 export const getEmailRecord = operation('GET /emails/:id/record', {
   ...about,
-  operationId: 'getEmailRecord',
   summary: 'Get all that is known about an email',
   response: { 200: EmailRecord },
 })
 export const getEmailRecordPage = operation('GET /emails/:id/record.html', {
   ...about,
-  operationId: 'getEmailRecordPage',
   summary: 'Download all that is known about an email as a page',
   response: { 200: nonJsonContent('text/html', 'The page.') },
 })

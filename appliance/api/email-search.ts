@@ -7,7 +7,7 @@ import { refuse } from '../mail/refusals.ts'
 import { DELIVERY_STATES } from '../mail/verdict.ts'
 import type { EmailFilter, FoundEmail as StoredFound } from '../storage/storage.ts'
 import { EmailSummary, presentEmailSummary, RecipientCounts } from './emails.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import {
   choiceCondition,
   condition,
@@ -155,11 +155,9 @@ export function parseEmailFilter(given: Conditions): EmailFilter {
   }
 }
 
-const tags = ['Emails'] as const
+const operation = operationsIn('Emails')
 
 export const searchEmails = operation('GET /emails/search', {
-  operationId: 'searchEmails',
-  tags,
   summary: 'Search emails',
   description:
     'All conditions must match. Each request scans a limited number of emails, newest first, so a page can be short or empty. To get the next page, pass `next` as `after` until it is null. Not part of the hosted API.',
@@ -167,8 +165,6 @@ export const searchEmails = operation('GET /emails/search', {
   response: { 200: EmailSearch },
 })
 export const exportEmails = operation('GET /emails/export.csv', {
-  operationId: 'exportEmails',
-  tags,
   summary: 'Export emails',
   description: 'All emails that match these conditions. Not part of the hosted API.',
   querystring: search(conditions),

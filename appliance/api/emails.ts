@@ -8,7 +8,7 @@ import type {
   EmailSummary as StoredSummary,
   WebhookDelivery,
 } from '../storage/storage.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { choice, id, page, path, pathId, query } from './parameters.ts'
 import { TagSchema } from './sending.ts'
 import { described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
@@ -145,12 +145,11 @@ export const EmailWebhookEvents = Type.Object(
 )
 export type EmailWebhookEvents = Static<typeof EmailWebhookEvents>
 
-const tags = ['Emails'] as const
+const emailOperation = operationsIn('Emails')
+const dashboardOperation = operationsIn('Dashboard')
 const params = path({ id: pathId })
 
-export const listEmails = operation('GET /emails', {
-  operationId: 'listEmails',
-  tags,
+export const listEmails = emailOperation('GET /emails', {
   summary: 'List emails',
   querystring: query({
     ...page,
@@ -158,71 +157,52 @@ export const listEmails = operation('GET /emails', {
   }),
   response: { 200: EmailList },
 })
-export const getEmail = operation('GET /emails/:id', {
-  operationId: 'getEmail',
-  tags,
+export const getEmail = emailOperation('GET /emails/:id', {
   summary: 'Get an email',
   params,
   response: { 200: Email },
 })
-export const rescheduleEmail = operation('PATCH /emails/:id', {
-  operationId: 'rescheduleEmail',
-  tags,
+export const rescheduleEmail = emailOperation('PATCH /emails/:id', {
   summary: 'Reschedule an email',
   description: 'Only while the email is scheduled.',
   params,
   body: UpdateEmail,
   response: { 200: EmailChanged },
 })
-export const cancelEmail = operation('POST /emails/:id/cancel', {
-  operationId: 'cancelEmail',
-  tags,
+export const cancelEmail = emailOperation('POST /emails/:id/cancel', {
   summary: 'Cancel a scheduled email',
   description: 'Only while the email is scheduled. A canceled email is never sent.',
   params,
   response: { 200: EmailChanged },
 })
-export const shareEmail = operation('POST /emails/:id/share', {
-  operationId: 'shareEmail',
-  tags,
+export const shareEmail = emailOperation('POST /emails/:id/share', {
   summary: 'Share an email',
   description: 'Creates a link that shows the email to people without an account, for at most 48 hours.',
   params,
   body: Nullable(ShareEmail),
   response: { 200: EmailShared },
 })
-export const getSource = operation('GET /emails/:id/source', {
-  operationId: 'getSource',
-  tags,
+export const getSource = emailOperation('GET /emails/:id/source', {
   summary: 'Get the source of an email',
   description: 'The message as accepted, before signing. Not part of the hosted API.',
   params,
   response: { 200: nonJsonContent('message/rfc822', 'The RFC 5322 message.') },
 })
-export const previewEmail = operation(
-  'GET /emails/:id/preview',
-  {
-    operationId: 'previewEmail',
-    tags: ['Dashboard'],
-    summary: 'Preview the HTML of an email with its remote images',
-    description: 'For a frame in the dashboard. The page runs no scripts and loads only images.',
-    params,
-    querystring: query({ look: choice(['light', 'dark'], 'Color scheme of the page. Default: light.') }),
-    response: { 200: nonJsonContent('text/html', 'The page.') },
-  },
-  'people',
-)
-export const listEmailSuppressions = operation('GET /emails/:id/suppressions', {
-  operationId: 'listEmailSuppressions',
-  tags,
+export const previewEmail = dashboardOperation('GET /emails/:id/preview', {
+  access: 'people',
+  summary: 'Preview the HTML of an email with its remote images',
+  description: 'For a frame in the dashboard. The page runs no scripts and loads only images.',
+  params,
+  querystring: query({ look: choice(['light', 'dark'], 'Color scheme of the page. Default: light.') }),
+  response: { 200: nonJsonContent('text/html', 'The page.') },
+})
+export const listEmailSuppressions = emailOperation('GET /emails/:id/suppressions', {
   summary: 'List the suppressed recipients of an email',
   description: 'Recipients that are on the suppression list now. Not part of the hosted API.',
   params,
   response: { 200: SuppressionList },
 })
-export const listEmailWebhooks = operation('GET /emails/:id/webhooks', {
-  operationId: 'listEmailWebhooks',
-  tags,
+export const listEmailWebhooks = emailOperation('GET /emails/:id/webhooks', {
   summary: 'List the webhook deliveries of an email',
   description: 'The first 100. Not part of the hosted API.',
   params,

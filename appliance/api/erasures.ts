@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import type { Erasure as StoredErasure, ErasureCounts as StoredErasureCounts } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { page, path, pathId, query } from './parameters.ts'
 
 const count = (description: string) => Type.Integer({ description })
@@ -63,11 +63,9 @@ export const CreateErasure = Type.Object(
   { description: 'The address to erase.' },
 )
 
-const tags = ['Erasures'] as const
+const operation = operationsIn('Erasures')
 
 export const createErasure = operation('POST /erasures', {
-  operationId: 'createErasure',
-  tags,
   summary: 'Erase the data of an address',
   description:
     'Runs in the background and continues after a restart; `GET /erasures/:id` returns the progress. With `dry_run`, changes nothing: the response has no id and counts what would be erased. Cannot be undone. Not part of the hosted API.',
@@ -75,16 +73,12 @@ export const createErasure = operation('POST /erasures', {
   response: { 200: Erasure },
 })
 export const listErasures = operation('GET /erasures', {
-  operationId: 'listErasures',
-  tags,
   summary: 'List erasures',
   description: 'Newest first. Each entry is the receipt of an erasure.',
   querystring: query(page),
   response: { 200: ErasureList },
 })
 export const getErasure = operation('GET /erasures/:id', {
-  operationId: 'getErasure',
-  tags,
   summary: 'Get an erasure',
   params: path({ id: pathId }),
   response: { 200: Erasure },

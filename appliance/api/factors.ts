@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, Nullable, Timestamp } from './shared.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 
 const Code = Type.String({
@@ -176,143 +176,88 @@ export const ProofAccepted = Type.Object(
 const proven =
   'Requires a password or second step entered within the last ten minutes (`POST /account/proof`); signing in counts. Not part of the hosted API.'
 
-const tags = ['Dashboard'] as const
+const operation = operationsIn('Dashboard')
 
-export const getFactors = operation(
-  'GET /account/factors',
-  {
-    operationId: 'getFactors',
-    tags,
-    summary: 'Get your second steps',
-    description: 'For the dashboard. Not part of the hosted API.',
-    response: { 200: Factors },
-  },
-  'people',
-)
-export const proveIdentity = operation(
-  'POST /account/proof',
-  {
-    operationId: 'proveIdentity',
-    tags,
-    summary: 'Confirm your identity',
-    description:
-      'With one of: password, authenticator code, recovery code or passkey. Not part of the hosted API.',
-    body: Proof,
-    response: { 200: ProofAccepted },
-    errors: ['403', '429'],
-  },
-  'people',
-)
-export const getPasskeyProofOptions = operation(
-  'POST /account/proof/options',
-  {
-    operationId: 'getPasskeyProofOptions',
-    tags,
-    summary: 'Get options to confirm with a passkey',
-    description: 'For the dashboard. Not part of the hosted API.',
-    response: { 200: PasskeyOptions },
-    errors: ['403', '429'],
-  },
-  'people',
-)
-export const startTotp = operation(
-  'POST /account/totp',
-  {
-    operationId: 'startTotp',
-    tags,
-    summary: 'Start setting up an authenticator app',
-    description: proven,
-    response: { 200: TotpStarted },
-    errors: ['403', '429'],
-  },
-  'people',
-)
-export const confirmTotp = operation(
-  'POST /account/totp/confirm',
-  {
-    operationId: 'confirmTotp',
-    tags,
-    summary: 'Confirm the authenticator app with its first code',
-    description: proven,
-    body: CodeInput,
-    response: { 200: FactorAdded },
-    errors: ['403', '429'],
-  },
-  'people',
-)
-export const removeTotp = operation(
-  'DELETE /account/totp',
-  {
-    operationId: 'removeTotp',
-    tags,
-    summary: 'Remove the authenticator app',
-    description: proven,
-    response: { 200: FactorRemoved },
-    errors: ['403', '429'],
-  },
-  'people',
-)
-export const renewRecoveryCodes = operation(
-  'POST /account/recovery-codes',
-  {
-    operationId: 'renewRecoveryCodes',
-    tags,
-    summary: 'Create new recovery codes',
-    description:
-      'Replaces all existing recovery codes. Requires a password or second step entered within the last ten minutes (`POST /account/proof`); signing in counts. Not part of the hosted API.',
-    response: { 200: RecoveryCodes },
-    errors: ['403', '429'],
-  },
-  'people',
-)
-export const getPasskeyCreationOptions = operation(
-  'POST /account/passkeys/options',
-  {
-    operationId: 'getPasskeyCreationOptions',
-    tags,
-    summary: 'Get options to add a passkey',
-    description: proven,
-    response: { 200: PasskeyOptions },
-    errors: ['403', '429'],
-  },
-  'people',
-)
-export const addPasskey = operation(
-  'POST /account/passkeys',
-  {
-    operationId: 'addPasskey',
-    tags,
-    summary: 'Add a passkey',
-    description: proven,
-    body: AddPasskey,
-    response: { 200: FactorAdded },
-    errors: ['403', '429'],
-  },
-  'people',
-)
-export const renamePasskey = operation(
-  'PATCH /account/passkeys/:id',
-  {
-    operationId: 'renamePasskey',
-    tags,
-    summary: 'Rename a passkey',
-    description: 'For the dashboard. Not part of the hosted API.',
-    params: path({ id: pathId }),
-    body: RenamePasskey,
-    response: { 200: Passkey },
-  },
-  'people',
-)
-export const removePasskey = operation(
-  'DELETE /account/passkeys/:id',
-  {
-    operationId: 'removePasskey',
-    tags,
-    summary: 'Remove a passkey',
-    description: proven,
-    params: path({ id: pathId }),
-    response: { 200: FactorRemoved },
-    errors: ['403', '429'],
-  },
-  'people',
-)
+export const getFactors = operation('GET /account/factors', {
+  access: 'people',
+  summary: 'Get your second steps',
+  description: 'For the dashboard. Not part of the hosted API.',
+  response: { 200: Factors },
+})
+export const proveIdentity = operation('POST /account/proof', {
+  access: 'people',
+  summary: 'Confirm your identity',
+  description:
+    'With one of: password, authenticator code, recovery code or passkey. Not part of the hosted API.',
+  body: Proof,
+  response: { 200: ProofAccepted },
+  errors: ['403', '429'],
+})
+export const getPasskeyProofOptions = operation('POST /account/proof/options', {
+  access: 'people',
+  summary: 'Get options to confirm with a passkey',
+  description: 'For the dashboard. Not part of the hosted API.',
+  response: { 200: PasskeyOptions },
+  errors: ['403', '429'],
+})
+export const startTotp = operation('POST /account/totp', {
+  access: 'people',
+  summary: 'Start setting up an authenticator app',
+  description: proven,
+  response: { 200: TotpStarted },
+  errors: ['403', '429'],
+})
+export const confirmTotp = operation('POST /account/totp/confirm', {
+  access: 'people',
+  summary: 'Confirm the authenticator app with its first code',
+  description: proven,
+  body: CodeInput,
+  response: { 200: FactorAdded },
+  errors: ['403', '429'],
+})
+export const removeTotp = operation('DELETE /account/totp', {
+  access: 'people',
+  summary: 'Remove the authenticator app',
+  description: proven,
+  response: { 200: FactorRemoved },
+  errors: ['403', '429'],
+})
+export const renewRecoveryCodes = operation('POST /account/recovery-codes', {
+  access: 'people',
+  summary: 'Create new recovery codes',
+  description:
+    'Replaces all existing recovery codes. Requires a password or second step entered within the last ten minutes (`POST /account/proof`); signing in counts. Not part of the hosted API.',
+  response: { 200: RecoveryCodes },
+  errors: ['403', '429'],
+})
+export const getPasskeyCreationOptions = operation('POST /account/passkeys/options', {
+  access: 'people',
+  summary: 'Get options to add a passkey',
+  description: proven,
+  response: { 200: PasskeyOptions },
+  errors: ['403', '429'],
+})
+export const addPasskey = operation('POST /account/passkeys', {
+  access: 'people',
+  summary: 'Add a passkey',
+  description: proven,
+  body: AddPasskey,
+  response: { 200: FactorAdded },
+  errors: ['403', '429'],
+})
+export const renamePasskey = operation('PATCH /account/passkeys/:id', {
+  access: 'people',
+  summary: 'Rename a passkey',
+  description: 'For the dashboard. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  body: RenamePasskey,
+  response: { 200: Passkey },
+})
+export const removePasskey = operation('DELETE /account/passkeys/:id', {
+  access: 'people',
+  summary: 'Remove a passkey',
+  description: proven,
+  params: path({ id: pathId }),
+  response: { 200: FactorRemoved },
+  errors: ['403', '429'],
+})

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { type FormDetails, FORM_STATUSES } from '../mail/form.ts'
 import { PAGE_LANGUAGES } from '../mail/unsubscribe-page.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 import {
   count,
@@ -139,36 +139,28 @@ export const FormDeleted = Type.Object(
 )
 
 const params = path({ id: pathId })
-const tags = ['Forms'] as const
+const operation = operationsIn('Forms')
 const OURS = 'Not part of the hosted API.'
 
 export const createForm = operation('POST /forms', {
-  operationId: 'createForm',
-  tags,
   summary: 'Create a sign-up form',
   description: `People who sign up get an email, and become contacts when they confirm it. A team can have at most 100. ${OURS}`,
   body: CreateForm,
   response: { 201: Form },
 })
 export const listForms = operation('GET /forms', {
-  operationId: 'listForms',
-  tags,
   summary: 'List sign-up forms',
   description: OURS,
   querystring: query(shortPage),
   response: { 200: FormList },
 })
 export const getForm = operation('GET /forms/:id', {
-  operationId: 'getForm',
-  tags,
   summary: 'Get a sign-up form',
   description: OURS,
   params,
   response: { 200: Form },
 })
 export const updateForm = operation('PATCH /forms/:id', {
-  operationId: 'updateForm',
-  tags,
   summary: 'Change a sign-up form',
   description: `Takes effect at once, also for sign-ups that wait for confirmation. ${OURS}`,
   params,
@@ -176,8 +168,6 @@ export const updateForm = operation('PATCH /forms/:id', {
   response: { 200: Form },
 })
 export const deleteForm = operation('DELETE /forms/:id', {
-  operationId: 'deleteForm',
-  tags,
   summary: 'Delete a sign-up form',
   description: `Its contacts stay. Sign-ups that wait for confirmation are deleted. ${OURS}`,
   params,

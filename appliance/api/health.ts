@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { kind, literals } from './shared.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 
 /** GET /healthz and GET /readyz. */
 export const Health = Type.Object(
@@ -13,29 +13,19 @@ export const Health = Type.Object(
 )
 export type Health = Static<typeof Health>
 
-const tags = ['Service'] as const
+const operation = operationsIn('Service')
 
-export const getHealth = operation(
-  'GET /healthz',
-  {
-    operationId: 'getHealth',
-    tags,
-    summary: 'Check liveness',
-    description:
-      'For supervisors: succeeds if the event loop runs and the storage responds. If it fails, restart the server.',
-    response: { 200: Health },
-  },
-  'public',
-)
-export const getReadiness = operation(
-  'GET /readyz',
-  {
-    operationId: 'getReadiness',
-    tags,
-    summary: 'Check readiness',
-    description:
-      'For load balancers: succeeds if writes are durable, disk space is left and the node is not stopping. If it fails, use another node.',
-    response: { 200: Health },
-  },
-  'public',
-)
+export const getHealth = operation('GET /healthz', {
+  access: 'public',
+  summary: 'Check liveness',
+  description:
+    'For supervisors: succeeds if the event loop runs and the storage responds. If it fails, restart the server.',
+  response: { 200: Health },
+})
+export const getReadiness = operation('GET /readyz', {
+  access: 'public',
+  summary: 'Check readiness',
+  description:
+    'For load balancers: succeeds if writes are durable, disk space is left and the node is not stopping. If it fails, use another node.',
+  response: { 200: Health },
+})

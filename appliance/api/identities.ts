@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { path, pathId, pathText } from './parameters.ts'
 
 const next = Type.Optional(
@@ -94,83 +94,53 @@ export type ProviderProblemCode =
   | 'signed_out'
   | 'no_team'
 
-const tags = ['Dashboard'] as const
+const operation = operationsIn('Dashboard')
 
-export const listSignInProviders = operation(
-  'GET /session/providers',
-  {
-    operationId: 'listSignInProviders',
-    tags,
-    summary: 'List identity providers for sign-in',
-    description: 'The options that the sign-in page offers besides a password. Not part of the hosted API.',
-    response: { 200: SignInProviderList },
-  },
-  'public',
-)
-export const startProviderSignIn = operation(
-  'POST /session/oidc/:id',
-  {
-    operationId: 'startProviderSignIn',
-    tags,
-    summary: 'Start sign-in with an identity provider',
-    description:
-      'Returns the URL to open in the browser, and sets a cookie that the callback requires. Not part of the hosted API.',
-    params: path({ id: pathText("The provider's id in the configuration.") }),
-    body: StartProviderSignIn,
-    response: { 200: ProviderRedirect },
-    errors: ['403', '409', '429', '502'],
-  },
-  'public',
-)
-export const finishProviderSignIn = operation(
-  'GET /session/oidc/:id/callback',
-  {
-    operationId: 'finishProviderSignIn',
-    tags,
-    summary: 'Callback of an identity provider',
-    description:
-      'The provider redirects the browser here. Returns status 302 to a dashboard page: signed in, waiting for the second step, or with `problem` in the query. Not part of the hosted API.',
-    params: path({ id: pathText("The provider's id in the configuration.") }),
-    response: { 200: nonJsonContent('text/html', 'Never: the response is a redirect.') },
-  },
-  'public',
-)
-export const listIdentities = operation(
-  'GET /account/identities',
-  {
-    operationId: 'listIdentities',
-    tags,
-    summary: 'List your linked accounts',
-    description: 'Not part of the hosted API.',
-    response: { 200: IdentityList },
-  },
-  'people',
-)
-export const linkIdentity = operation(
-  'POST /account/identities',
-  {
-    operationId: 'linkIdentity',
-    tags,
-    summary: 'Link an account at an identity provider',
-    description:
-      'Requires a password or second step entered within the last ten minutes. Returns the URL to open in the browser. Not part of the hosted API.',
-    body: LinkIdentity,
-    response: { 200: ProviderRedirect },
-    errors: ['403', '409', '429', '502'],
-  },
-  'people',
-)
-export const unlinkIdentity = operation(
-  'DELETE /account/identities/:id',
-  {
-    operationId: 'unlinkIdentity',
-    tags,
-    summary: 'Unlink an account at an identity provider',
-    description:
-      'Requires a password or second step entered within the last ten minutes. You cannot remove your only way to sign in. Not part of the hosted API.',
-    params: path({ id: pathId }),
-    response: { 200: IdentityUnlinked },
-    errors: ['403', '409'],
-  },
-  'people',
-)
+export const listSignInProviders = operation('GET /session/providers', {
+  access: 'public',
+  summary: 'List identity providers for sign-in',
+  description: 'The options that the sign-in page offers besides a password. Not part of the hosted API.',
+  response: { 200: SignInProviderList },
+})
+export const startProviderSignIn = operation('POST /session/oidc/:id', {
+  access: 'public',
+  summary: 'Start sign-in with an identity provider',
+  description:
+    'Returns the URL to open in the browser, and sets a cookie that the callback requires. Not part of the hosted API.',
+  params: path({ id: pathText("The provider's id in the configuration.") }),
+  body: StartProviderSignIn,
+  response: { 200: ProviderRedirect },
+  errors: ['403', '409', '429', '502'],
+})
+export const finishProviderSignIn = operation('GET /session/oidc/:id/callback', {
+  access: 'public',
+  summary: 'Callback of an identity provider',
+  description:
+    'The provider redirects the browser here. Returns status 302 to a dashboard page: signed in, waiting for the second step, or with `problem` in the query. Not part of the hosted API.',
+  params: path({ id: pathText("The provider's id in the configuration.") }),
+  response: { 200: nonJsonContent('text/html', 'Never: the response is a redirect.') },
+})
+export const listIdentities = operation('GET /account/identities', {
+  access: 'people',
+  summary: 'List your linked accounts',
+  description: 'Not part of the hosted API.',
+  response: { 200: IdentityList },
+})
+export const linkIdentity = operation('POST /account/identities', {
+  access: 'people',
+  summary: 'Link an account at an identity provider',
+  description:
+    'Requires a password or second step entered within the last ten minutes. Returns the URL to open in the browser. Not part of the hosted API.',
+  body: LinkIdentity,
+  response: { 200: ProviderRedirect },
+  errors: ['403', '409', '429', '502'],
+})
+export const unlinkIdentity = operation('DELETE /account/identities/:id', {
+  access: 'people',
+  summary: 'Unlink an account at an identity provider',
+  description:
+    'Requires a password or second step entered within the last ten minutes. You cannot remove your only way to sign in. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: IdentityUnlinked },
+  errors: ['403', '409'],
+})

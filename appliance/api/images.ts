@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { IMAGE_TYPES, type ImageInfo, imagePath, MAX_IMAGE } from '../mail/image.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { path, pathText } from './parameters.ts'
 import { Deleted, kind, listOf, literals, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -26,11 +26,9 @@ export type Image = Static<typeof Image>
 export const ImageList = listOf(Image, 'images')
 
 const id = pathText('The id of the image.')
-const tags = ['Images'] as const
+const operation = operationsIn('Images')
 
 export const uploadImage = operation('POST /images', {
-  operationId: 'uploadImage',
-  tags,
   summary: 'Upload an image',
   description:
     `The body is the file itself: PNG, JPEG, GIF or WebP, at most ${MAX_IMAGE.bytes} bytes. Metadata such as the place of a photo is ` +
@@ -40,15 +38,11 @@ export const uploadImage = operation('POST /images', {
   errors: ['413', '422', '507'],
 })
 export const listImages = operation('GET /images', {
-  operationId: 'listImages',
-  tags,
   summary: 'List images',
   description: 'All images of the team, newest first. Not part of the hosted API.',
   response: { 200: ImageList },
 })
 export const deleteImage = operation('DELETE /images/:id', {
-  operationId: 'deleteImage',
-  tags,
   summary: 'Delete an image',
   description: 'Emails that were sent with it no longer show it. Not part of the hosted API.',
   params: path({ id }),
@@ -60,18 +54,13 @@ export const deleteImage = operation('DELETE /images/:id', {
     }),
   },
 })
-export const showImage = operation(
-  'GET /i/:name',
-  {
-    operationId: 'showImage',
-    tags,
-    summary: 'Get an image',
-    description: 'The target of `url`. Requires no key, because readers of emails have none.',
-    params: path({ name: pathText('The id of the image, and the ending of its type.') }),
-    response: { 200: nonJsonContent('image/*', 'The image.') },
-  },
-  'public',
-)
+export const showImage = operation('GET /i/:name', {
+  access: 'public',
+  summary: 'Get an image',
+  description: 'The target of `url`. Requires no key, because readers of emails have none.',
+  params: path({ name: pathText('The id of the image, and the ending of its type.') }),
+  response: { 200: nonJsonContent('image/*', 'The image.') },
+})
 
 export const presentImage = (image: ImageInfo, origin: string): Image => ({
   object: 'image',

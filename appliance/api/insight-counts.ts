@@ -1,7 +1,7 @@
 /** How many sent emails of a domain failed each check. */
 import { Type, type Static } from 'typebox'
 import type { InsightCounts } from '../mail/insight-counts.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query } from './parameters.ts'
 import { Count, lastDays } from './report-summaries.ts'
 import { described, Id, kind } from './shared.ts'
@@ -42,9 +42,9 @@ export type DomainInsights = Static<typeof DomainInsights>
 /** Default length of the period, in days. */
 export const INSIGHT_DAYS = 30
 
+const operation = operationsIn('Domains')
+
 export const getDomainInsights = operation('GET /domains/:id/insights', {
-  operationId: 'getDomainInsights',
-  tags: ['Domains'],
   summary: 'Count the failed checks of a domain’s emails',
   description:
     'Emails are checked soon after they are sent, at most 50 a second. Broadcasts aren’t counted, because their review has the checks. Not part of the hosted API.',

@@ -1,7 +1,7 @@
 /** Advice on the deliverability of an email. */
 import { Type, type Static } from 'typebox'
 import { VERDICTS } from '../mail/insight.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { SendEmail } from './sending.ts'
 import { described, kind, literals, Nullable } from './shared.ts'
@@ -32,11 +32,9 @@ const Insights = Type.Object(
 )
 export type Insights = Static<typeof Insights>
 
-const tags = ['Emails'] as const
+const operation = operationsIn('Emails')
 
 export const getEmailInsights = operation('GET /emails/:id/insights', {
-  operationId: 'getEmailInsights',
-  tags,
   summary: 'Get advice on an email',
   description:
     'Checks sender, subject, size, links, images and parts of an email, with the current state of its domain. Not part of the hosted API.',
@@ -44,19 +42,14 @@ export const getEmailInsights = operation('GET /emails/:id/insights', {
   response: { 200: Insights },
 })
 
-export const createInsights = operation(
-  'POST /insights',
-  {
-    operationId: 'createInsights',
-    tags,
-    summary: 'Check an email without sending it',
-    description:
-      'Takes the body of POST /emails, checks it as acceptance would, and returns advice. Nothing is sent or stored. Files given by URL aren’t fetched. Not part of the hosted API.',
-    body: SendEmail,
-    response: { 200: Insights },
-  },
-  'sending',
-)
+export const createInsights = operation('POST /insights', {
+  access: 'sending',
+  summary: 'Check an email without sending it',
+  description:
+    'Takes the body of POST /emails, checks it as acceptance would, and returns advice. Nothing is sent or stored. Files given by URL aren’t fetched. Not part of the hosted API.',
+  body: SendEmail,
+  response: { 200: Insights },
+})
 
 /** Formats the response. */
 export const presentInsights = (insights: Insights['insights']): Insights => ({

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
 import type { ListedRequest, RequestLog, RequestLogSummary } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import {
   condition,
   id,
@@ -192,18 +192,14 @@ export const parseLogFilter = ({
 
 type Conditions = { [Name in keyof typeof conditions]?: ReturnType<(typeof conditions)[Name]['read']> }
 
-const tags = ['Logs'] as const
+const operation = operationsIn('Logs')
 
 export const listLogs = operation('GET /logs', {
-  operationId: 'listLogs',
-  tags,
   summary: 'List requests',
   querystring: query({ ...page, email_id: id(OF_EMAIL) }),
   response: { 200: LogList },
 })
 export const searchLogs = operation('GET /logs/search', {
-  operationId: 'searchLogs',
-  tags,
   summary: 'Search requests',
   description:
     'All conditions must match. Each request scans a limited number of log entries, newest first, so a page can be short or empty. To get the next page, pass `next` as `after` until it is null. Not part of the hosted API.',
@@ -211,8 +207,6 @@ export const searchLogs = operation('GET /logs/search', {
   response: { 200: LogSearch },
 })
 export const getLog = operation('GET /logs/:id', {
-  operationId: 'getLog',
-  tags,
   summary: 'Get a request and its response',
   description: 'Bodies are without secrets and files, at most 16 KiB each.',
   params: path({ id: pathUuid('The id.', 'logId') }),

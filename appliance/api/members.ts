@@ -3,7 +3,7 @@ import { ROLES } from '../mail/roles.ts'
 import type { Invitation as StoredInvitation, Member as StoredMember } from '../storage/storage.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { Session, SignInStep } from './session.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { timestamp } from './timestamp.ts'
 
@@ -123,128 +123,83 @@ export const AcceptInvitation = Type.Object(
 /** POST /account/invitations */
 export const JoinTeam = Type.Object({ token }, { description: 'Accepts an invitation while signed in.' })
 
-const tags = ['Dashboard'] as const
+const operation = operationsIn('Dashboard')
 
-export const listMembers = operation(
-  'GET /members',
-  {
-    operationId: 'listMembers',
-    tags,
-    summary: 'List team members',
-    description: 'Owners first. Not part of the hosted API.',
-    response: { 200: MemberList },
-  },
-  'people',
-)
-export const updateMember = operation(
-  'PATCH /members/:id',
-  {
-    operationId: 'updateMember',
-    tags,
-    summary: "Change a member's role",
-    description:
-      'For admins. Only owners can add or change owners. A team always keeps at least one owner. Not part of the hosted API.',
-    params: path({ id: pathId }),
-    body: UpdateMember,
-    response: { 200: Member },
-    errors: ['403', '404', '409'],
-  },
-  'people',
-)
-export const removeMember = operation(
-  'DELETE /members/:id',
-  {
-    operationId: 'removeMember',
-    tags,
-    summary: 'Remove a team member',
-    description:
-      'For admins. Ends their sessions in the team and cancels the invitations they sent. Not part of the hosted API.',
-    params: path({ id: pathId }),
-    response: { 200: MemberRemoved },
-    errors: ['403', '404', '409'],
-  },
-  'people',
-)
-export const listInvitations = operation(
-  'GET /invitations',
-  {
-    operationId: 'listInvitations',
-    tags,
-    summary: 'List invitations',
-    description: 'Pending invitations. For admins. Not part of the hosted API.',
-    response: { 200: InvitationList },
-    errors: ['403'],
-  },
-  'people',
-)
-export const createInvitation = operation(
-  'POST /invitations',
-  {
-    operationId: 'createInvitation',
-    tags,
-    summary: 'Invite someone',
-    description:
-      'Sends the link by email if the first team has a verified domain, and always returns it. The link expires in 7 days. A new invitation for the same address replaces it. Not part of the hosted API.',
-    body: CreateInvitation,
-    response: { 201: InvitationCreated },
-    errors: ['403', '409', '429'],
-  },
-  'people',
-)
-export const revokeInvitation = operation(
-  'DELETE /invitations/:id',
-  {
-    operationId: 'revokeInvitation',
-    tags,
-    summary: 'Withdraw an invitation',
-    description: 'Its link stops working immediately. Not part of the hosted API.',
-    params: path({ id: pathId }),
-    response: { 200: InvitationRevoked },
-    errors: ['403', '404'],
-  },
-  'people',
-)
-export const viewInvitation = operation(
-  'POST /invitations/look',
-  {
-    operationId: 'lookAtInvitation',
-    tags,
-    summary: 'Get an invitation by its link',
-    description: 'For anyone with the link. Not part of the hosted API.',
-    body: ViewInvitation,
-    response: { 200: InvitationView },
-    errors: ['403', '429'],
-  },
-  'public',
-)
-export const acceptInvitation = operation(
-  'POST /invitations/accept',
-  {
-    operationId: 'acceptInvitation',
-    tags,
-    summary: 'Join a team with a new account',
-    description:
-      'Creates the account and signs in with a cookie. If an account without a team exists, requires its password, and then its second step (202). Not part of the hosted API.',
-    body: AcceptInvitation,
-    response: { 200: Session, 202: SignInStep },
-    errors: ['403', '409', '429'],
-  },
-  'public',
-)
-export const joinTeam = operation(
-  'POST /account/invitations',
-  {
-    operationId: 'joinTeam',
-    tags,
-    summary: 'Join a team with your account',
-    description:
-      'The invitation must be for the address you are signed in with. The session then belongs to that team. Not part of the hosted API.',
-    body: JoinTeam,
-    response: { 200: Session },
-    errors: ['403'],
-  },
-  'people',
-)
+export const listMembers = operation('GET /members', {
+  access: 'people',
+  summary: 'List team members',
+  description: 'Owners first. Not part of the hosted API.',
+  response: { 200: MemberList },
+})
+export const updateMember = operation('PATCH /members/:id', {
+  access: 'people',
+  summary: "Change a member's role",
+  description:
+    'For admins. Only owners can add or change owners. A team always keeps at least one owner. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  body: UpdateMember,
+  response: { 200: Member },
+  errors: ['403', '404', '409'],
+})
+export const removeMember = operation('DELETE /members/:id', {
+  access: 'people',
+  summary: 'Remove a team member',
+  description:
+    'For admins. Ends their sessions in the team and cancels the invitations they sent. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: MemberRemoved },
+  errors: ['403', '404', '409'],
+})
+export const listInvitations = operation('GET /invitations', {
+  access: 'people',
+  summary: 'List invitations',
+  description: 'Pending invitations. For admins. Not part of the hosted API.',
+  response: { 200: InvitationList },
+  errors: ['403'],
+})
+export const createInvitation = operation('POST /invitations', {
+  access: 'people',
+  summary: 'Invite someone',
+  description:
+    'Sends the link by email if the first team has a verified domain, and always returns it. The link expires in 7 days. A new invitation for the same address replaces it. Not part of the hosted API.',
+  body: CreateInvitation,
+  response: { 201: InvitationCreated },
+  errors: ['403', '409', '429'],
+})
+export const revokeInvitation = operation('DELETE /invitations/:id', {
+  access: 'people',
+  summary: 'Withdraw an invitation',
+  description: 'Its link stops working immediately. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: InvitationRevoked },
+  errors: ['403', '404'],
+})
+export const lookAtInvitation = operation('POST /invitations/look', {
+  access: 'public',
+  summary: 'Get an invitation by its link',
+  description: 'For anyone with the link. Not part of the hosted API.',
+  body: ViewInvitation,
+  response: { 200: InvitationView },
+  errors: ['403', '429'],
+})
+export const acceptInvitation = operation('POST /invitations/accept', {
+  access: 'public',
+  summary: 'Join a team with a new account',
+  description:
+    'Creates the account and signs in with a cookie. If an account without a team exists, requires its password, and then its second step (202). Not part of the hosted API.',
+  body: AcceptInvitation,
+  response: { 200: Session, 202: SignInStep },
+  errors: ['403', '409', '429'],
+})
+export const joinTeam = operation('POST /account/invitations', {
+  access: 'people',
+  summary: 'Join a team with your account',
+  description:
+    'The invitation must be for the address you are signed in with. The session then belongs to that team. Not part of the hosted API.',
+  body: JoinTeam,
+  response: { 200: Session },
+  errors: ['403'],
+})
 
 /** Formats a member. */
 export function presentMember({ userId, email, role, hasSecondFactor, createdAt }: StoredMember): Member {

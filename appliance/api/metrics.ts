@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Id, kind, literals } from './shared.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { query, unparsedParameter } from './parameters.ts'
 import { isoTimestamp } from './timestamp.ts'
 
@@ -142,11 +142,9 @@ const domain_id = unparsedParameter(
   Type.String({ description: 'Only these domains: up to 100 comma-separated ids.' }),
 )
 
-const tags = ['Emails'] as const
+const operation = operationsIn('Emails')
 
 export const getMetrics = operation('GET /emails/metrics', {
-  operationId: 'getMetrics',
-  tags,
   summary: 'Get email metrics',
   description:
     'Totals over a time range, and rows by period, domain, email or broadcast. Numbers count recipients; rates are from 0 to 1. Without parameters: all metrics of the last six days.',
@@ -175,8 +173,6 @@ export const getMetrics = operation('GET /emails/metrics', {
   response: { 200: Metrics },
 })
 export const breakDownMetrics = operation('GET /emails/metrics/breakdown', {
-  operationId: 'breakDownMetrics',
-  tags,
   summary: 'Break down email metrics',
   description:
     'Totals over a time range by period, domain, mailbox provider, tag, broadcast or bounce category. For domains, providers, tags and broadcasts, the 50 largest have a row each and the others share one. An email counts for each of its tags. Opens and clicks by bots are counted separately. `GET /emails/search` finds the emails behind a number. Not part of the hosted API.',

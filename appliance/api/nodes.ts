@@ -4,7 +4,7 @@ import { path, pathText } from './parameters.ts'
 import type { NodeView } from '../mail/node.ts'
 import type { NamedPlan } from '../senders/senders.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 
 /** An element of GET /nodes. Not part of the hosted API. */
 export const Node = Type.Object(
@@ -97,17 +97,16 @@ export const Limits = Type.Object(
 )
 export type Limits = Static<typeof Limits>
 
-export const listNodes = operation('GET /nodes', {
-  operationId: 'listNodes',
-  tags: ['Service'],
+const serviceOperation = operationsIn('Service')
+const usageOperation = operationsIn('Usage')
+
+export const listNodes = serviceOperation('GET /nodes', {
   summary: 'List nodes',
   description:
     'All nodes that share the database, with their state, start time, listeners and sending IPs. For the team that operates the server. Not part of the hosted API.',
   response: { 200: NodeList },
 })
-export const deleteNode = operation('DELETE /nodes/:id', {
-  operationId: 'deleteNode',
-  tags: ['Service'],
+export const deleteNode = serviceOperation('DELETE /nodes/:id', {
   summary: 'Remove a node',
   description:
     'Removes a node that will not return, and its sending IPs, and frees its deliveries in progress. Only stopped and lost nodes can be removed. For the team that operates the server. Not part of the hosted API.',
@@ -115,9 +114,7 @@ export const deleteNode = operation('DELETE /nodes/:id', {
   response: { 200: NodeDeleted },
   errors: ['409'],
 })
-export const getLimits = operation('GET /limits', {
-  operationId: 'getLimits',
-  tags: ['Usage'],
+export const getLimits = usageOperation('GET /limits', {
   summary: 'Get sending limits',
   description: "The team's plan and rate limit, and the maximum message size. Not part of the hosted API.",
   response: { 200: Limits },

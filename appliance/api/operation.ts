@@ -50,9 +50,8 @@ export interface NonJsonContent {
 
 /** The schema of a route for Fastify, with the texts of the OpenAPI document. */
 export interface OperationSchema {
-  /** Unique. Client generators use it as the method name. */
-  operationId: string
-  tags: readonly [(typeof TAGS)[number]['name']]
+  /** Default: `full`. */
+  access?: Access
   /** A few words. */
   summary: string
   /** Description in whole sentences: effects and limits. */
@@ -71,24 +70,30 @@ export interface OperationSchema {
   errors?: readonly string[]
 }
 
+/** The name of a group of the API reference. */
+type Group = (typeof TAGS)[number]['name']
+
+/**
+ * An operation of the API. Its exported name is its `operationId` in the OpenAPI document, which client generators use
+ * as the method name.
+ */
 export interface Operation<S extends OperationSchema = OperationSchema> {
   method: Method
   /** In the router's syntax: `/emails/:id`. */
   url: string
   access: Access
+  group: Group
   schema: S
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** Defines an operation. @param route method and path: `GET /emails/:id` */
-export function operation<const S extends OperationSchema>(
-  route: `${Method} /${string}`,
-  schema: S,
-  access: Access = 'full',
-): Operation<S> {
-  const [method, url] = route.split(' ') as [Method, string]
-  return { method, url, access, schema }
+/** Returns a function that defines the operations of one group from their routes, such as `GET /emails/:id`. */
+export function operationsIn(group: Group) {
+  return <const S extends OperationSchema>(route: `${Method} /${string}`, schema: S): Operation<S> => {
+    const [method, url] = route.split(' ') as [Method, string]
+    return { method, url, access: schema.access ?? 'full', group, schema }
+  }
 }
 
 /** Describes a response that is not JSON: text or octets of a media type. */

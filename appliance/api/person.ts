@@ -13,7 +13,7 @@ import {
 import { Contact, contactParams, presentContact } from './contacts.ts'
 import { FoundEmail, presentFoundEmail } from './email-search.ts'
 import { ErasureCounts as Counts } from './erasures.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { kind, Nullable, Timestamp } from './shared.ts'
 import { presentSuppression, Suppression } from './suppressions.ts'
 import { presentTimeline, Timeline } from './timeline.ts'
@@ -51,9 +51,9 @@ export const PersonData = Type.Object(
   { description: 'Everything that the team stores about a person.' },
 )
 
+const operation = operationsIn('Contacts')
+
 export const exportPerson = operation('GET /contacts/:id/export.json', {
-  operationId: 'exportPerson',
-  tags: ['Contacts'],
   summary: "Export a person's data",
   description:
     'Everything stored about an address, to answer a request for access: the contact, what they agreed to, and all emails to them. Also works for an address that is not a contact. Only owners and admins, and API keys with full access. Not part of the hosted API.',

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 import type { Propagation as StoredPropagation, RecordPropagation } from '../senders/senders.ts'
 import { timestamp } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 
 const answered = ['pending', 'verified', 'failed', 'temporary_failure', 'not_started'] as const
@@ -59,11 +59,9 @@ export const Propagation = Type.Object(
 )
 export type Propagation = Static<typeof Propagation>
 
-const tags = ['Domains'] as const
+const operation = operationsIn('Domains')
 
 export const getDomainPropagation = operation('GET /domains/:id/propagation', {
-  operationId: 'getDomainPropagation',
-  tags,
   summary: 'Check DNS propagation of a domain',
   description:
     'Queries every authoritative name server of the zone, without caches. Results are shared for four seconds. Not part of the hosted API.',

@@ -8,7 +8,7 @@ import {
 } from '../mail/provider-rules.ts'
 import type { RuleCompliance } from '../senders/senders.ts'
 import { Insight } from './insights.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { described, Id, kind, literals, Nullable } from './shared.ts'
 
@@ -76,17 +76,15 @@ export const DomainProviderRules = Type.Object(
 )
 export type DomainProviderRules = Static<typeof DomainProviderRules>
 
+const operation = operationsIn('Domains')
+
 export const getProviderRules = operation('GET /provider-rules', {
-  operationId: 'getProviderRules',
-  tags: ['Domains'],
   summary: 'Get the rules of mailbox providers',
   description: 'With their sources, and the mode of the team. Not part of the hosted API.',
   response: { 200: ProviderRules },
 })
 
 export const setProviderRules = operation('PUT /provider-rules', {
-  operationId: 'setProviderRules',
-  tags: ['Domains'],
   summary: 'Set what happens to mail that breaks rules of mailbox providers',
   description:
     'Applies to broadcasts at once, and to other bulk mail within half a minute. Not part of the hosted API.',
@@ -96,8 +94,6 @@ export const setProviderRules = operation('PUT /provider-rules', {
 })
 
 export const getDomainProviderRules = operation('GET /domains/:id/provider-rules', {
-  operationId: 'getDomainProviderRules',
-  tags: ['Domains'],
   summary: 'Check a domain against the rules of mailbox providers',
   description:
     'Based on the last checks of its records and IPs, the volume of the last 24 hours and the complaints of 7 days. Not part of the hosted API.',

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { QUEUE_ACTIONS, type QueueAction } from '../mail/queue.ts'
 import type { QueueChange as StoredQueueChange, QueuePreview as StoredQueuePreview } from '../queue/queue.ts'
 import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { idSchema } from './parameters.ts'
 import { counts, presentQueueCounts } from './queue.ts'
 import { Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
@@ -94,27 +94,21 @@ export const QueueChange = Type.Object(
 )
 export type QueueChange = Static<typeof QueueChange>
 
-const tags = ['Queue'] as const
+const operation = operationsIn('Queue')
 
 export const listHoldRules = operation('GET /queue/holds', {
-  operationId: 'listHoldRules',
-  tags,
   summary: 'List the rules that hold new mail',
   description: 'To end a rule, call `POST /queue/undo` with its id.',
   response: { 200: HoldRuleList },
 })
 export const previewQueueChange = operation('POST /queue/preview', {
-  operationId: 'previewQueueChange',
-  tags,
   summary: 'Preview a queue operation',
   description: 'Counts, and the ten oldest deliveries. Changes nothing.',
   body: PreviewQueue,
   response: { 200: QueuePreview },
 })
-const change = (route: `POST /${string}`, operationId: string, summary: string, description: string) =>
+const change = (route: `POST /${string}`, summary: string, description: string) =>
   operation(route, {
-    operationId,
-    tags,
     summary,
     description,
     body: ChangeQueue,
@@ -124,38 +118,31 @@ const change = (route: `POST /${string}`, operationId: string, summary: string, 
 
 export const holdQueue = change(
   'POST /queue/hold',
-  'holdQueue',
   'Hold deliveries',
   'No further attempts until released; attempts in progress finish. With `new`, a rule also holds new mail with the same domain, provider, team and tag.',
 )
 export const releaseQueue = change(
   'POST /queue/release',
-  'releaseQueue',
   'Release held deliveries',
   'Only the team that operates the server can release deliveries that it held.',
 )
 export const retryQueue = change(
   'POST /queue/retry',
-  'retryQueue',
   'Retry deliveries now',
   'Makes the deliveries due now. The limits of their lanes still apply.',
 )
 export const rerouteQueue = change(
   'POST /queue/reroute',
-  'rerouteQueue',
   'Move deliveries to another pool',
   'Applies to the next attempt. For the team that operates the server.',
 )
 export const expireQueue = change(
   'POST /queue/expire',
-  'expireQueue',
   'Expire deliveries',
   'Treats them as if the retry period had ended: they bounce, and the sender gets a report. Cannot be undone.',
 )
-export const dropQueue = change('POST /queue/drop', 'dropQueue', 'Drop deliveries', 'Cannot be undone.')
+export const dropQueue = change('POST /queue/drop', 'Drop deliveries', 'Cannot be undone.')
 export const undoQueueChange = operation('POST /queue/undo', {
-  operationId: 'undoQueueChange',
-  tags,
   summary: 'Undo a queue operation',
   description: 'A hold with its rule, a release or a reroute, for deliveries that were not changed since.',
   body: UndoQueue,

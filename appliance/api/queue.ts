@@ -8,7 +8,7 @@ import { formatWaitReason } from '../mail/waiting.ts'
 import type { BacklogCount, QueueLaneFacts } from '../shaping/shaping.ts'
 import type { QueueSummary as StoredQueueSummary } from '../queue/queue.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import {
   afterParameter,
   conditions,
@@ -130,11 +130,9 @@ const filter = {
 /** The filter parameters in a request. */
 export type QueueConditions = RawParameters<typeof filter>
 
-const tags = ['Queue'] as const
+const operation = operationsIn('Queue')
 
 export const listQueue = operation('GET /queue', {
-  operationId: 'listQueue',
-  tags,
   summary: 'List queued deliveries',
   description: 'Oldest first, each with the reason why it is queued. Not part of the hosted API.',
   querystring: conditions({
@@ -146,16 +144,12 @@ export const listQueue = operation('GET /queue', {
   response: { 200: QueueList },
 })
 export const getQueueSummary = operation('GET /queue/summary', {
-  operationId: 'getQueueSummary',
-  tags,
   summary: 'Count queued deliveries',
   description: 'By state, provider, domain and age.',
   querystring: conditions(filter),
   response: { 200: QueueSummary },
 })
 export const listQueueLanes = operation('GET /queue/lanes', {
-  operationId: 'listQueueLanes',
-  tags,
   summary: 'List the queue by pool and provider',
   description:
     'Each delivery is in exactly one row, so the counts add up to those of `GET /queue/summary`. Of the domains that were never looked up, the 20 largest have a row each; the others share one row per pool. Beyond 100 rows, the smallest share one. Without conditions, the team that operates the server also gets lanes without queued deliveries.',
@@ -163,8 +157,6 @@ export const listQueueLanes = operation('GET /queue/lanes', {
   response: { 200: QueueLaneList },
 })
 export const getQueuedDelivery = operation('GET /queue/:id', {
-  operationId: 'getQueuedDelivery',
-  tags,
   summary: 'Get a queued delivery',
   description: 'With the reason why it is queued. For final deliveries, see the timeline of their email.',
   params: path({ id: pathId }),

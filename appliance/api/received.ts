@@ -8,7 +8,7 @@ import type {
   ReturnedMessage as StoredReturnedMessage,
 } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { page, path, pathId, pathUuid, query } from './parameters.ts'
 
 const fields = {
@@ -83,34 +83,29 @@ export const PostmasterMessage = Type.Object(
 export type PostmasterMessage = Static<typeof PostmasterMessage>
 export const PostmasterMessageList = listOf(PostmasterMessage, 'messages to postmaster')
 
-export const listReturnedMessages = operation('GET /emails/:id/returned', {
-  operationId: 'listReturnedMessages',
-  tags: ['Emails'],
+const emailOperation = operationsIn('Emails')
+const serviceOperation = operationsIn('Service')
+
+export const listReturnedMessages = emailOperation('GET /emails/:id/returned', {
   summary: 'List messages returned to an email',
   description:
     'Messages sent to the return path of the email, usually delivery reports. `report` says what each one changed (docs/bounces.md). Not part of the hosted API.',
   params: path({ id: pathId }),
   response: { 200: ReturnedMessageList },
 })
-export const getReturnedMessage = operation('GET /emails/:id/returned/:returned_id', {
-  operationId: 'getReturnedMessage',
-  tags: ['Emails'],
+export const getReturnedMessage = emailOperation('GET /emails/:id/returned/:returned_id', {
   summary: 'Get a returned message',
   description: 'Not part of the hosted API.',
   params: path({ id: pathId, returned_id: pathUuid('The id of the returned message.') }),
   response: { 200: nonJsonContent('message/rfc822', 'The message, exactly as received.') },
 })
-export const listPostmasterMessages = operation('GET /postmaster', {
-  operationId: 'listPostmasterMessages',
-  tags: ['Service'],
+export const listPostmasterMessages = serviceOperation('GET /postmaster', {
   summary: 'List mail to postmaster and abuse',
   description: 'For the team that operates the server. Not part of the hosted API.',
   querystring: query(page),
   response: { 200: PostmasterMessageList },
 })
-export const getPostmasterMessage = operation('GET /postmaster/:id/source', {
-  operationId: 'getPostmasterMessage',
-  tags: ['Service'],
+export const getPostmasterMessage = serviceOperation('GET /postmaster/:id/source', {
   summary: 'Get a message to postmaster',
   description: 'For the team that operates the server. Not part of the hosted API.',
   params: path({ id: pathId }),

@@ -6,7 +6,7 @@ import {
   MAX_RULES_PER_DOMAIN,
   RECEIVING_ACTIONS,
 } from '../mail/receiving-rules.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { Id, kind, literals } from './shared.ts'
 
@@ -53,17 +53,15 @@ export const UpdateReceivingRules = Type.Object({ rules }, { description: 'All r
 
 const params = path({ id: pathId })
 
+const operation = operationsIn('Receiving')
+
 export const getReceivingRules = operation('GET /domains/:id/receiving-rules', {
-  operationId: 'getReceivingRules',
-  tags: ['Receiving'],
   summary: "Get a domain's receiving rules",
   description: 'Not part of the hosted API.',
   params,
   response: { 200: ReceivingRules },
 })
 export const setReceivingRules = operation('PUT /domains/:id/receiving-rules', {
-  operationId: 'setReceivingRules',
-  tags: ['Receiving'],
   summary: "Replace a domain's receiving rules",
   description: 'They apply from the next message on. Not part of the hosted API.',
   params,

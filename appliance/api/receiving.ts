@@ -8,7 +8,7 @@ import { AUTH_RESULTS, type AuthVerdict, type SpamVerdict } from '../mail/inboun
 import type { AttachmentInfo, ReceivedEmail as Stored, ReceivedForward } from '../storage/storage.ts'
 import { AttachmentList, Attachment } from './attachments.ts'
 import { EmailWebhookEvents } from './emails.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { choice, id, page, path, pathId, pathText, pathUuid, query, shortPage, text } from './parameters.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -118,12 +118,10 @@ export const ReceivedEmail = Type.Object(
 )
 export type ReceivedEmail = Static<typeof ReceivedEmail>
 
-const tags = ['Receiving'] as const
+const operation = operationsIn('Receiving')
 const params = path({ id: pathId })
 
 export const listReceivedEmails = operation('GET /emails/receiving', {
-  operationId: 'listReceivedEmails',
-  tags,
   summary: 'List received emails',
   querystring: query({
     ...page,
@@ -149,8 +147,6 @@ export const listReceivedEmails = operation('GET /emails/receiving', {
   response: { 200: listOf(ReceivedEmailSummary, 'received emails') },
 })
 export const getReceivedEmail = operation('GET /emails/receiving/:id', {
-  operationId: 'getReceivedEmail',
-  tags,
   summary: 'Get a received email',
   params,
   querystring: query({
@@ -162,51 +158,38 @@ export const getReceivedEmail = operation('GET /emails/receiving/:id', {
   response: { 200: ReceivedEmail },
 })
 export const listReceivedAttachments = operation('GET /emails/receiving/:id/attachments', {
-  operationId: 'listReceivedAttachments',
-  tags,
   summary: "List a received email's attachments",
   params,
   querystring: query(shortPage),
   response: { 200: AttachmentList },
 })
 export const getReceivedAttachment = operation('GET /emails/receiving/:id/attachments/:attachment_id', {
-  operationId: 'getReceivedAttachment',
-  tags,
   summary: 'Get an attachment of a received email',
   description: 'The `download_url` gives access to the file without a key for one hour.',
   params: path({ id: pathId, attachment_id: pathUuid('The id.') }),
   response: { 200: Attachment },
 })
 export const getReceivedSource = operation('GET /emails/receiving/:id/source', {
-  operationId: 'getReceivedSource',
-  tags,
   summary: 'Get the source of a received email',
   description: 'The message with the trace fields that were added. Not part of the hosted API.',
   params,
   response: { 200: nonJsonContent('message/rfc822', 'The RFC 5322 message.') },
 })
 export const listReceivedWebhooks = operation('GET /emails/receiving/:id/webhooks', {
-  operationId: 'listReceivedWebhooks',
-  tags,
   summary: 'List the webhook deliveries of a received email',
   description: 'The first 100. Not part of the hosted API.',
   params,
   response: { 200: EmailWebhookEvents },
 })
-export const downloadReceived = operation(
-  'GET /downloads/received/:token',
-  {
-    operationId: 'downloadReceived',
-    tags,
-    summary: 'Download a received email or attachment',
-    description:
-      'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
-    params: path({ token: pathText('The signed part of the link. It expires.') }),
-    response: { 200: nonJsonContent('application/octet-stream', 'The file, as received.') },
-    errors: ['410'],
-  },
-  'public',
-)
+export const downloadReceived = operation('GET /downloads/received/:token', {
+  access: 'public',
+  summary: 'Download a received email or attachment',
+  description:
+    'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
+  params: path({ token: pathText('The signed part of the link. It expires.') }),
+  response: { 200: nonJsonContent('application/octet-stream', 'The file, as received.') },
+  errors: ['410'],
+})
 
 const verdict = ({ result, domain }: AuthVerdict) => ({ result, domain })
 

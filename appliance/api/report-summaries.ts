@@ -7,7 +7,7 @@ import { SOURCE_KINDS, type DmarcSource } from '../mail/dmarc-summary.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { TlsSummary } from '../mail/tls-summary.ts'
 import type { ReportDay } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { optional, path, pathId, query } from './parameters.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -124,7 +124,7 @@ export const TlsReportSummary = Type.Object(
 )
 export type TlsReportSummary = Static<typeof TlsReportSummary>
 
-const tags = ['Domains'] as const
+const operation = operationsIn('Domains')
 const params = path({ id: pathId })
 const MOST_DAYS = 90
 /** The length of a period up to now, in days. */
@@ -139,8 +139,6 @@ export const lastDays = optional(
 )
 
 export const getDmarcSummary = operation('GET /domains/:id/reports/dmarc', {
-  operationId: 'getDmarcSummary',
-  tags,
   summary: 'Summarize DMARC reports about a domain',
   description: 'Who sends as the domain, and whether it passes. Not part of the hosted API.',
   params,
@@ -148,8 +146,6 @@ export const getDmarcSummary = operation('GET /domains/:id/reports/dmarc', {
   response: { 200: DmarcSummary },
 })
 export const getTlsSummary = operation('GET /domains/:id/reports/tls', {
-  operationId: 'getTlsSummary',
-  tags,
   summary: 'Summarize TLS reports about a domain',
   description: 'How other servers reach the domain over TLS. Not part of the hosted API.',
   params,

@@ -5,7 +5,7 @@ import type { DmarcRow, TlsRow } from '../mail/domain-report.ts'
 import type { DmarcSource } from '../mail/dmarc-summary.ts'
 import type { TlsSummary } from '../mail/tls-summary.ts'
 import type { DomainReport as StoredReport } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { choice, page, path, pathId, pathUuid, query } from './parameters.ts'
 import {
   Count,
@@ -92,10 +92,8 @@ export const DomainReport = Type.Object(
 )
 export type DomainReport = Static<typeof DomainReport>
 
-const tags = ['Domains'] as const
+const operation = operationsIn('Domains')
 export const listDomainReports = operation('GET /domains/:id/reports', {
-  operationId: 'listDomainReports',
-  tags,
   summary: 'List DMARC and TLS reports about a domain',
   description: 'Not part of the hosted API.',
   params: path({ id: pathId }),
@@ -103,8 +101,6 @@ export const listDomainReports = operation('GET /domains/:id/reports', {
   response: { 200: listOf(DomainReportSummary, 'reports') },
 })
 export const getDomainReport = operation('GET /domains/:id/reports/:report_id', {
-  operationId: 'getDomainReport',
-  tags,
   summary: 'Get a DMARC or TLS report',
   description: 'Not part of the hosted API.',
   params: path({ id: pathId, report_id: pathUuid('The id of the report.') }),

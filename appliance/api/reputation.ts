@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { Finding as StoredFinding } from '../mail/finding.ts'
 import type { ComplaintLimit, ReputationChange, ReputationCounts, ReputationDay } from '../mail/reputation.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query } from './parameters.ts'
 import { Count, lastDays } from './report-summaries.ts'
 import { described, Id, kind, literals, Nullable, Timestamp } from './shared.ts'
@@ -104,9 +104,10 @@ export const SourceReputation = Type.Object(
 )
 export type SourceReputation = Static<typeof SourceReputation>
 
-export const getDomainReputation = operation('GET /domains/:id/reputation', {
-  operationId: 'getDomainReputation',
-  tags: ['Domains'],
+const domainOperation = operationsIn('Domains')
+const sourceOperation = operationsIn('Sources')
+
+export const getDomainReputation = domainOperation('GET /domains/:id/reputation', {
   summary: 'Get the reputation of a domain',
   description:
     'Results by day and mailbox provider, complaints and the limits of providers, reports, and what changed when. Not part of the hosted API.',
@@ -115,9 +116,7 @@ export const getDomainReputation = operation('GET /domains/:id/reputation', {
   response: { 200: DomainReputation },
 })
 
-export const getSourceReputation = operation('GET /sources/:ip/reputation', {
-  operationId: 'getSourceReputation',
-  tags: ['Sources'],
+export const getSourceReputation = sourceOperation('GET /sources/:ip/reputation', {
   summary: 'Get the reputation of a sending IP',
   description:
     'Results of all teams by day and mailbox provider, blocklists, and what changed when. Complaints are counted by domain. Only for operators. Not part of the hosted API.',

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Id, kind, Nullable } from './shared.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 
 const days = (description: string) => Type.Integer({ description: `Days. ${description}` })
@@ -62,23 +62,20 @@ export const UpdateDomainBodies = Type.Object(
   { description: 'Whether to keep bodies of emails from a domain.' },
 )
 
-export const getRetention = operation('GET /retention', {
-  operationId: 'getRetention',
-  tags: ['Usage'],
+const usageOperation = operationsIn('Usage')
+const domainOperation = operationsIn('Domains')
+
+export const getRetention = usageOperation('GET /retention', {
   summary: 'Get retention periods',
   description: 'With disk usage, for the team that operates the server. Not part of the hosted API.',
   response: { 200: Retention },
 })
-export const getDomainBodies = operation('GET /domains/:id/bodies', {
-  operationId: 'getDomainBodies',
-  tags: ['Domains'],
+export const getDomainBodies = domainOperation('GET /domains/:id/bodies', {
   summary: "Get whether a domain's bodies are kept",
   params: path({ id: pathId }),
   response: { 200: DomainBodies },
 })
-export const setBodyRetention = operation('PUT /domains/:id/bodies', {
-  operationId: 'setBodyRetention',
-  tags: ['Domains'],
+export const setBodyRetention = domainOperation('PUT /domains/:id/bodies', {
   summary: "Set whether a domain's bodies are kept",
   description: 'Applies to new emails. Bodies accepted earlier are kept for their retention period.',
   params: path({ id: pathId }),

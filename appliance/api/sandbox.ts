@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { limit, path, pathId, query } from './parameters.ts'
 
 const summary = {
@@ -42,18 +42,14 @@ export const SandboxMessage = Type.Object(
 )
 export type SandboxMessage = Static<typeof SandboxMessage>
 
-const tags = ['Sandbox'] as const
+const operation = operationsIn('Sandbox')
 
 export const listSandboxMessages = operation('GET /sandbox/messages', {
-  operationId: 'listSandboxMessages',
-  tags,
   summary: 'List captured messages',
   querystring: query({ limit }),
   response: { 200: SandboxMessageList },
 })
 export const getSandboxMessage = operation('GET /sandbox/messages/:id', {
-  operationId: 'getSandboxMessage',
-  tags,
   summary: 'Get a captured message',
   params: path({ id: pathId }),
   response: { 200: SandboxMessage },

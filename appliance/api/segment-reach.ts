@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { SegmentReach as StoredReach } from '../mail/broadcast.ts'
 import { type Forecast, FORECAST_LIMITS } from '../shaping/shaping.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { count, described, Id, kind, literals, Nullable } from './shared.ts'
 
@@ -74,11 +74,9 @@ export const SegmentDays = Type.Object(
 export type SegmentDays = Static<typeof SegmentDays>
 
 const params = path({ id: pathId })
-const tags = ['Segments'] as const
+const operation = operationsIn('Segments')
 
 export const getSegmentProviders = operation('GET /segments/:id/providers', {
-  operationId: 'getSegmentProviders',
-  tags,
   summary: 'Count the contacts of a segment by mailbox provider',
   description:
     'With a forecast of how long a broadcast to all of them takes. Examines the newest 60,000 contacts and estimates the rest. Not part of the hosted API.',
@@ -86,8 +84,6 @@ export const getSegmentProviders = operation('GET /segments/:id/providers', {
   response: { 200: SegmentReach },
 })
 export const getSegmentDays = operation('GET /segments/:id/days', {
-  operationId: 'getSegmentDays',
-  tags,
   summary: 'Get the size of a segment by day',
   description:
     'Sizes are recorded every hour and kept for 90 days. A segment with `filter` has a size for the days on which its contacts were counted. Not part of the hosted API.',

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { SizedSegment } from '../storage/storage.ts'
 import { ContactList, contactPage } from './contacts.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 import { Deleted, Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -73,33 +73,25 @@ export const SegmentDeleted = Type.Object(
 )
 
 const params = path({ id: pathId })
-const tags = ['Segments'] as const
+const operation = operationsIn('Segments')
 
 export const createSegment = operation('POST /segments', {
-  operationId: 'createSegment',
-  tags,
   summary: 'Create a segment',
   description: 'A team can have at most 1,000, of which 100 have a `filter`.',
   body: CreateSegment,
   response: { 201: SegmentCreated },
 })
 export const listSegments = operation('GET /segments', {
-  operationId: 'listSegments',
-  tags,
   summary: 'List segments',
   querystring: query(shortPage),
   response: { 200: SegmentList },
 })
 export const getSegment = operation('GET /segments/:id', {
-  operationId: 'getSegment',
-  tags,
   summary: 'Get a segment',
   params,
   response: { 200: Segment },
 })
 export const updateSegment = operation('PATCH /segments/:id', {
-  operationId: 'updateSegment',
-  tags,
   summary: 'Change a segment',
   description: 'A segment keeps its kind: with rules, or without.',
   params,
@@ -107,16 +99,12 @@ export const updateSegment = operation('PATCH /segments/:id', {
   response: { 200: SegmentRef },
 })
 export const deleteSegment = operation('DELETE /segments/:id', {
-  operationId: 'deleteSegment',
-  tags,
   summary: 'Delete a segment',
   description: 'Its contacts stay. Succeeds also for a segment that does not exist.',
   params,
   response: { 200: SegmentDeleted },
 })
 export const listSegmentContacts = operation('GET /segments/:id/contacts', {
-  operationId: 'listSegmentContacts',
-  tags,
   summary: 'List the contacts of a segment',
   params,
   querystring: query(contactPage),

@@ -1,6 +1,6 @@
 /** Sending one email, a batch, or an email again. Request bodies are parsed in intake/request.ts. */
 import { Type, type Static } from 'typebox'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { described, Id, kind, Nullable } from './shared.ts'
 
@@ -160,7 +160,7 @@ export const BatchCreated = Type.Object(
 )
 export type BatchCreated = Static<typeof BatchCreated>
 
-const tags = ['Emails'] as const
+const operation = operationsIn('Emails')
 const idempotency = {
   'Idempotency-Key': Type.Optional(
     Type.String({
@@ -172,24 +172,19 @@ const idempotency = {
 }
 const repeatable = Type.Object(idempotency)
 
-export const sendEmail = operation(
-  'POST /emails',
-  {
-    operationId: 'sendEmail',
-    tags,
-    summary: 'Send an email',
-    description:
-      'Responds when the email is stored; delivery follows. To, cc and bcc accept 50 recipients each. With `scheduled_at`, the email is sent at that time.',
-    headers: repeatable,
-    body: SendEmail,
-    response: { 200: EmailCreated },
-    errors: ['409', '507'],
-  },
-  'sending',
-)
+export const sendEmail = operation('POST /emails', {
+  access: 'sending',
+  summary: 'Send an email',
+  description:
+    'Responds when the email is stored; delivery follows. To, cc and bcc accept 50 recipients each. With `scheduled_at`, the email is sent at that time.',
+  headers: repeatable,
+  body: SendEmail,
+  response: { 200: EmailCreated },
+  errors: ['409', '507'],
+})
 
 const older = {
-  tags,
+  access: 'sending',
   summary: 'Send an email (older path)',
   description: 'The same as `POST /emails`, for older clients.',
   deprecated: true,
@@ -198,51 +193,32 @@ const older = {
   response: { 200: EmailCreated },
   errors: ['409', '507'],
 } as const
-export const sendEmailSingular = operation(
-  'POST /email',
-  { operationId: 'sendEmailSingular', ...older },
-  'sending',
-)
-export const sendEmailSending = operation(
-  'POST /emails/sending',
-  { operationId: 'sendEmailSending', ...older },
-  'sending',
-)
-export const sendEmailSingularSending = operation(
-  'POST /email/sending',
-  { operationId: 'sendEmailSingularSending', ...older },
-  'sending',
-)
+export const sendEmailSingular = operation('POST /email', older)
+export const sendEmailSending = operation('POST /emails/sending', older)
+export const sendEmailSingularSending = operation('POST /email/sending', older)
 
-export const sendBatch = operation(
-  'POST /emails/batch',
-  {
-    operationId: 'sendBatch',
-    tags,
-    summary: 'Send up to 100 emails',
-    description: 'Each element of the array is a separate email. All are stored in one transaction.',
-    headers: Type.Object({
-      ...idempotency,
-      'x-batch-validation': Type.Optional(
-        Type.Unsafe<string>({
-          type: 'string',
-          enum: ['strict', 'permissive'],
-          default: 'strict',
-          description:
-            '`strict` sends all emails or none. `permissive` sends the valid ones and reports the others.',
-        }),
-      ),
-    }),
-    body: SendBatch,
-    response: { 200: BatchCreated },
-    errors: ['409', '507'],
-  },
-  'sending',
-)
+export const sendBatch = operation('POST /emails/batch', {
+  access: 'sending',
+  summary: 'Send up to 100 emails',
+  description: 'Each element of the array is a separate email. All are stored in one transaction.',
+  headers: Type.Object({
+    ...idempotency,
+    'x-batch-validation': Type.Optional(
+      Type.Unsafe<string>({
+        type: 'string',
+        enum: ['strict', 'permissive'],
+        default: 'strict',
+        description:
+          '`strict` sends all emails or none. `permissive` sends the valid ones and reports the others.',
+      }),
+    ),
+  }),
+  body: SendBatch,
+  response: { 200: BatchCreated },
+  errors: ['409', '507'],
+})
 
 export const resendEmail = operation('POST /emails/:id/resend', {
-  operationId: 'resendEmail',
-  tags,
   summary: 'Send an email again',
   description:
     "Creates a new email with the same sender, recipients, content and tags, subject to the same checks as any new email. Refused if the content is no longer stored, or if an SMTP message's header lists different recipients than its envelope. Not part of the hosted API.",

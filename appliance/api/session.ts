@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { RIGHTS, ROLES } from '../mail/roles.ts'
 import { Deleted, Id, kind, literals, Nullable } from './shared.ts'
 import { CodeInput, PasskeyInput, PasskeyOptions } from './factors.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 
 /** POST /session: signs in to the dashboard. The response sets a cookie. */
 export const SignIn = Type.Object(
@@ -93,114 +93,69 @@ export const SignedOut = Type.Object(
 const step =
   'Requires the cookie of the first step. Allowed for ten minutes and five attempts. Not part of the hosted API.'
 
-const tags = ['Dashboard'] as const
+const operation = operationsIn('Dashboard')
 
-export const signIn = operation(
-  'POST /session',
-  {
-    operationId: 'signIn',
-    tags,
-    summary: 'Sign in',
-    description:
-      'Sets a session cookie. If a second step is set up: status 202 and a cookie for that step. Limited to ten attempts per minute.',
-    body: SignIn,
-    response: { 200: Session, 202: SignInStep },
-    errors: ['403', '429'],
-  },
-  'public',
-)
-export const getSession = operation(
-  'GET /session',
-  {
-    operationId: 'getSession',
-    tags,
-    summary: 'Get the current session',
-    response: { 200: Session },
-  },
-  'people',
-)
-export const signOut = operation(
-  'DELETE /session',
-  {
-    operationId: 'signOut',
-    tags,
-    summary: 'Sign out',
-    response: { 200: SignedOut },
-  },
-  'people',
-)
-export const getSignInStep = operation(
-  'GET /session/step',
-  {
-    operationId: 'getSignInStep',
-    tags,
-    summary: 'Get the missing sign-in step',
-    description: step,
-    response: { 200: SignInStep },
-  },
-  'public',
-)
-export const cancelSignIn = operation(
-  'DELETE /session/step',
-  {
-    operationId: 'cancelSignIn',
-    tags,
-    summary: 'Cancel the sign-in',
-    description: step,
-    response: { 200: SignedOut },
-    errors: ['403', '429'],
-  },
-  'public',
-)
-export const signInWithTotp = operation(
-  'POST /session/totp',
-  {
-    operationId: 'signInWithTotp',
-    tags,
-    summary: 'Submit a code of the authenticator app',
-    description: step,
-    body: CodeInput,
-    response: { 200: Session },
-    errors: ['403', '429'],
-  },
-  'public',
-)
-export const signInWithRecoveryCode = operation(
-  'POST /session/recovery-code',
-  {
-    operationId: 'signInWithRecoveryCode',
-    tags,
-    summary: 'Submit a recovery code',
-    description: step,
-    body: CodeInput,
-    response: { 200: Session },
-    errors: ['403', '429'],
-  },
-  'public',
-)
-export const getPasskeySignInOptions = operation(
-  'POST /session/passkey/options',
-  {
-    operationId: 'getPasskeySignInOptions',
-    tags,
-    summary: 'Get options to sign in with a passkey',
-    description:
-      "As the second step, or without the first step's cookie to sign in with only a passkey. Not part of the hosted API.",
-    response: { 200: PasskeyOptions },
-    errors: ['403', '429'],
-  },
-  'public',
-)
-export const signInWithPasskey = operation(
-  'POST /session/passkey',
-  {
-    operationId: 'signInWithPasskey',
-    tags,
-    summary: 'Submit the response of a passkey',
-    description: 'Sets a session cookie. Not part of the hosted API.',
-    body: PasskeyInput,
-    response: { 200: Session },
-    errors: ['403', '429'],
-  },
-  'public',
-)
+export const signIn = operation('POST /session', {
+  access: 'public',
+  summary: 'Sign in',
+  description:
+    'Sets a session cookie. If a second step is set up: status 202 and a cookie for that step. Limited to ten attempts per minute.',
+  body: SignIn,
+  response: { 200: Session, 202: SignInStep },
+  errors: ['403', '429'],
+})
+export const getSession = operation('GET /session', {
+  access: 'people',
+  summary: 'Get the current session',
+  response: { 200: Session },
+})
+export const signOut = operation('DELETE /session', {
+  access: 'people',
+  summary: 'Sign out',
+  response: { 200: SignedOut },
+})
+export const getSignInStep = operation('GET /session/step', {
+  access: 'public',
+  summary: 'Get the missing sign-in step',
+  description: step,
+  response: { 200: SignInStep },
+})
+export const cancelSignIn = operation('DELETE /session/step', {
+  access: 'public',
+  summary: 'Cancel the sign-in',
+  description: step,
+  response: { 200: SignedOut },
+  errors: ['403', '429'],
+})
+export const signInWithTotp = operation('POST /session/totp', {
+  access: 'public',
+  summary: 'Submit a code of the authenticator app',
+  description: step,
+  body: CodeInput,
+  response: { 200: Session },
+  errors: ['403', '429'],
+})
+export const signInWithRecoveryCode = operation('POST /session/recovery-code', {
+  access: 'public',
+  summary: 'Submit a recovery code',
+  description: step,
+  body: CodeInput,
+  response: { 200: Session },
+  errors: ['403', '429'],
+})
+export const getPasskeySignInOptions = operation('POST /session/passkey/options', {
+  access: 'public',
+  summary: 'Get options to sign in with a passkey',
+  description:
+    "As the second step, or without the first step's cookie to sign in with only a passkey. Not part of the hosted API.",
+  response: { 200: PasskeyOptions },
+  errors: ['403', '429'],
+})
+export const signInWithPasskey = operation('POST /session/passkey', {
+  access: 'public',
+  summary: 'Submit the response of a passkey',
+  description: 'Sets a session cookie. Not part of the hosted API.',
+  body: PasskeyInput,
+  response: { 200: Session },
+  errors: ['403', '429'],
+})

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { kind } from './shared.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 
 /** GET /setup. Not part of the hosted API. */
 export const SetUp = Type.Object(
@@ -34,30 +34,20 @@ export const CreateOwner = Type.Object(
 )
 export type CreateOwner = Static<typeof CreateOwner>
 
-const tags = ['Dashboard'] as const
+const operation = operationsIn('Dashboard')
 
-export const getSetup = operation(
-  'GET /setup',
-  {
-    operationId: 'getSetup',
-    tags,
-    summary: 'Check whether the server has an owner',
-    description: 'Not part of the hosted API.',
-    response: { 200: SetUp },
-  },
-  'public',
-)
-export const setUp = operation(
-  'POST /setup',
-  {
-    operationId: 'setUp',
-    tags,
-    summary: 'Create the first owner',
-    description:
-      'Requires the token of the setup link, which the server prints at startup while it has no owner. Signs the owner in with a cookie. The link expires in 24 hours and works once. Not part of the hosted API.',
-    body: CreateOwner,
-    response: { 201: SetUp },
-    errors: ['403', '429'],
-  },
-  'public',
-)
+export const getSetup = operation('GET /setup', {
+  access: 'public',
+  summary: 'Check whether the server has an owner',
+  description: 'Not part of the hosted API.',
+  response: { 200: SetUp },
+})
+export const setUp = operation('POST /setup', {
+  access: 'public',
+  summary: 'Create the first owner',
+  description:
+    'Requires the token of the setup link, which the server prints at startup while it has no owner. Signs the owner in with a cookie. The link expires in 24 hours and works once. Not part of the hosted API.',
+  body: CreateOwner,
+  response: { 201: SetUp },
+  errors: ['403', '429'],
+})

@@ -11,7 +11,7 @@ import { LaneDecision } from './timeline.ts'
 import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { describeLaneReason } from '../mail/waiting.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathText } from './parameters.ts'
 
 const number = (at: number) => {
@@ -138,25 +138,19 @@ export const Lane = Type.Object(
 export type Lane = Static<typeof Lane>
 export const LaneList = listOf(Lane, 'lanes')
 
-const tags = ['Providers and lanes'] as const
+const operation = operationsIn('Providers and lanes')
 
 export const listProviders = operation('GET /providers', {
-  operationId: 'listProviders',
-  tags,
   summary: 'List mailbox providers',
   description: 'With their limits. For the team that operates the server. Not part of the hosted API.',
   response: { 200: ProviderList },
 })
 export const getProvider = operation('GET /providers/:id', {
-  operationId: 'getProvider',
-  tags,
   summary: 'Get a mailbox provider',
   params: path({ id: pathText('The id in providers.toml, or the domain of a mail exchanger.') }),
   response: { 200: Provider },
 })
 export const updateProvider = operation('PATCH /providers/:id', {
-  operationId: 'updateProvider',
-  tags,
   summary: 'Change the limits of a mailbox provider',
   description: 'Effective immediately. `default` applies to every provider that is not in providers.toml.',
   params: path({ id: pathText('The id in providers.toml, or the domain of a mail exchanger.') }),
@@ -164,15 +158,11 @@ export const updateProvider = operation('PATCH /providers/:id', {
   response: { 200: Provider },
 })
 export const listLanes = operation('GET /lanes', {
-  operationId: 'listLanes',
-  tags,
   summary: 'List lanes',
   description: 'The current limits from each sending IP to each provider, and the reasons.',
   response: { 200: LaneList },
 })
 export const pauseLane = operation('POST /lanes/:id/pause', {
-  operationId: 'pauseLane',
-  tags,
   summary: 'Pause a lane',
   description: 'No new messages are sent. Messages in progress finish.',
   params: path({ id: pathText('The sending IP and the provider: `192.0.2.1~google`.') }),
@@ -180,8 +170,6 @@ export const pauseLane = operation('POST /lanes/:id/pause', {
   response: { 200: Lane },
 })
 export const resumeLane = operation('POST /lanes/:id/resume', {
-  operationId: 'resumeLane',
-  tags,
   summary: 'Resume a lane',
   description: 'Ends any pause, and the reduced limits that follow it.',
   params: path({ id: pathText('The sending IP and the provider: `192.0.2.1~google`.') }),

@@ -3,7 +3,7 @@ import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shar
 import { OTHER_TEAMS, type Finding as StoredFinding } from '../mail/finding.ts'
 import type { Assignment, Source as StoredSource } from '../mail/source.ts'
 import { timestampOrNull } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, pathText } from './parameters.ts'
 
 /** The result of a check. */
@@ -130,22 +130,18 @@ export const PoolAssignmentDeleted = Type.Object(
   { description: 'The removed pool assignment.' },
 )
 
-const tags = ['Sources'] as const
+const operation = operationsIn('Sources')
 
 /** A sending IP as a path parameter. */
 export const sourceIp = pathText('The IP address, or `auto`.')
 
 export const listSources = operation('GET /sources', {
-  operationId: 'listSources',
-  tags,
   summary: 'List sending IPs',
   description:
     'With the results of the last check. For the team that operates the server. Not part of the hosted API.',
   response: { 200: SourceList },
 })
 export const createSource = operation('POST /sources', {
-  operationId: 'createSource',
-  tags,
   summary: 'Add a sending IP',
   description:
     'Must be an address of this machine. The SPF records of all domains must include it; their checks report it if not.',
@@ -154,15 +150,11 @@ export const createSource = operation('POST /sources', {
   errors: ['409'],
 })
 export const getSourceAddress = operation('GET /sources/:ip', {
-  operationId: 'getSourceAddress',
-  tags,
   summary: 'Get a sending IP',
   params: path({ ip: sourceIp }),
   response: { 200: Source },
 })
 export const updateSource = operation('PATCH /sources/:ip', {
-  operationId: 'updateSource',
-  tags,
   summary: 'Change a sending IP',
   description: 'Change its pool, EHLO name, warm-up or state.',
   params: path({ ip: sourceIp }),
@@ -170,8 +162,6 @@ export const updateSource = operation('PATCH /sources/:ip', {
   response: { 200: Source },
 })
 export const deleteSource = operation('DELETE /sources/:ip', {
-  operationId: 'deleteSource',
-  tags,
   summary: 'Remove a sending IP',
   description: 'If it comes from the configuration, remove it there.',
   params: path({ ip: sourceIp }),
@@ -179,14 +169,10 @@ export const deleteSource = operation('DELETE /sources/:ip', {
   errors: ['409'],
 })
 export const listPoolAssignments = operation('GET /sources/assignments', {
-  operationId: 'listPoolAssignments',
-  tags,
   summary: 'List pool assignments',
   response: { 200: PoolAssignmentList },
 })
 export const createPoolAssignment = operation('POST /sources/assignments', {
-  operationId: 'createPoolAssignment',
-  tags,
   summary: 'Assign mail to a pool',
   description:
     'Missing or null fields match anything. The most specific assignment applies: domain before team before stream. Assigning the same mail again replaces its pool.',
@@ -194,8 +180,6 @@ export const createPoolAssignment = operation('POST /sources/assignments', {
   response: { 201: PoolAssignment },
 })
 export const deletePoolAssignment = operation('DELETE /sources/assignments/:id', {
-  operationId: 'deletePoolAssignment',
-  tags,
   summary: 'Remove a pool assignment',
   params: path({ id: pathId }),
   response: { 200: PoolAssignmentDeleted },

@@ -4,7 +4,7 @@ import { formatCsvRecord } from '../mail/csv.ts'
 import type { Suppression as StoredSuppression } from '../storage/storage.ts'
 import type { SuppressionImport as StoredSuppressionImport } from '../senders/senders.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
-import { operation, nonJsonContent } from './operation.ts'
+import { operationsIn, nonJsonContent } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
 import { choice, optional, page, path, pathText, query } from './parameters.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
@@ -147,26 +147,20 @@ const filter = {
 }
 
 const params = path({ id: pathText("The suppression's id or its address.") })
-const tags = ['Suppressions'] as const
+const operation = operationsIn('Suppressions')
 
 export const createSuppression = operation('POST /suppressions', {
-  operationId: 'createSuppression',
-  tags,
   summary: 'Suppress an address',
   description: 'If the address is already suppressed, returns the existing suppression.',
   body: CreateSuppression,
   response: { 201: SuppressionRef },
 })
 export const listSuppressions = operation('GET /suppressions', {
-  operationId: 'listSuppressions',
-  tags,
   summary: 'List suppressions',
   querystring: query({ ...page, ...filter }),
   response: { 200: SuppressionList },
 })
 export const exportSuppressions = operation('GET /suppressions/export', {
-  operationId: 'exportSuppressions',
-  tags,
   summary: 'Export suppressions',
   description:
     'The whole list, newest first, in the format of `POST /suppressions/import`. Not part of the hosted API.',
@@ -174,8 +168,6 @@ export const exportSuppressions = operation('GET /suppressions/export', {
   response: { 200: nonJsonContent('text/csv', 'The list, with a header row.') },
 })
 export const importSuppressions = operation('POST /suppressions/import', {
-  operationId: 'importSuppressions',
-  tags,
   summary: 'Import suppressions',
   description:
     'Invalid lines are skipped and reported. An address that is already suppressed keeps its suppression. Not part of the hosted API.',
@@ -183,29 +175,21 @@ export const importSuppressions = operation('POST /suppressions/import', {
   response: { 200: SuppressionImport },
 })
 export const getSuppression = operation('GET /suppressions/:id', {
-  operationId: 'getSuppression',
-  tags,
   summary: 'Get a suppression',
   params,
   response: { 200: Suppression },
 })
 export const deleteSuppression = operation('DELETE /suppressions/:id', {
-  operationId: 'deleteSuppression',
-  tags,
   summary: 'Remove a suppression',
   params,
   response: { 200: SuppressionDeleted },
 })
 export const addSuppressions = operation('POST /suppressions/batch/add', {
-  operationId: 'addSuppressions',
-  tags,
   summary: 'Suppress up to 100 addresses',
   body: AddSuppressions,
   response: { 201: SuppressionsAdded },
 })
 export const removeSuppressions = operation('POST /suppressions/batch/remove', {
-  operationId: 'removeSuppressions',
-  tags,
   summary: 'Remove up to 100 suppressions',
   description:
     'By `emails` or by `ids`, not both. The response leaves out addresses that are not suppressed.',

@@ -4,7 +4,7 @@ import type { Membership, TeamDetails } from '../storage/storage.ts'
 import { Id, kind, listOf, literals, Timestamp } from './shared.ts'
 import { Session } from './session.ts'
 import { MemberRemoved } from './members.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { timestamp } from './timestamp.ts'
 
@@ -58,97 +58,62 @@ export const OwnTeamList = listOf(OwnTeam, 'teams')
 /** POST /session/team */
 export const SwitchTeam = Type.Object({ team_id: Id }, { description: 'The team to switch to.' })
 
-const tags = ['Dashboard'] as const
+const operation = operationsIn('Dashboard')
 
-export const getTeam = operation(
-  'GET /team',
-  {
-    operationId: 'getTeam',
-    tags,
-    summary: 'Get the team',
-    description: 'The current team of the session, with its rules. Not part of the hosted API.',
-    response: { 200: Team },
-  },
-  'people',
-)
-export const renameTeam = operation(
-  'PATCH /team',
-  {
-    operationId: 'renameTeam',
-    tags,
-    summary: 'Rename the team',
-    description: 'For owners. Not part of the hosted API.',
-    body: UpdateTeam,
-    response: { 200: Team },
-    errors: ['403'],
-  },
-  'people',
-)
-export const setTeamSecurity = operation(
-  'PATCH /team/security',
-  {
-    operationId: 'setTeamSecurity',
-    tags,
-    summary: 'Set sign-in rules',
-    description:
-      'For admins. To require two-step sign-in for everyone, you must have a second step yourself. Not part of the hosted API.',
-    body: UpdateTeamSecurity,
-    response: { 200: Team },
-    errors: ['403', '409'],
-  },
-  'people',
-)
-export const listTeams = operation(
-  'GET /teams',
-  {
-    operationId: 'listTeams',
-    tags,
-    summary: 'List your teams',
-    description: 'The team you joined first comes first. Not part of the hosted API.',
-    response: { 200: OwnTeamList },
-  },
-  'people',
-)
-export const createTeam = operation(
-  'POST /teams',
-  {
-    operationId: 'createTeam',
-    tags,
-    summary: 'Create a team',
-    description:
-      'For admins of the team that operates the server. The creator becomes its owner. Not part of the hosted API.',
-    body: CreateTeam,
-    response: { 201: OwnTeam },
-    errors: ['403'],
-  },
-  'people',
-)
-export const switchTeam = operation(
-  'POST /session/team',
-  {
-    operationId: 'switchTeam',
-    tags,
-    summary: 'Switch to another of your teams',
-    description: 'The session then belongs to that team, with your role there. Not part of the hosted API.',
-    body: SwitchTeam,
-    response: { 200: Session },
-    errors: ['404'],
-  },
-  'people',
-)
-export const leaveTeam = operation(
-  'DELETE /account/teams/:id',
-  {
-    operationId: 'leaveTeam',
-    tags,
-    summary: 'Leave a team',
-    description: 'Ends your sessions in it. The only owner cannot leave. Not part of the hosted API.',
-    params: path({ id: pathId }),
-    response: { 200: MemberRemoved },
-    errors: ['404', '409'],
-  },
-  'people',
-)
+export const getTeam = operation('GET /team', {
+  access: 'people',
+  summary: 'Get the team',
+  description: 'The current team of the session, with its rules. Not part of the hosted API.',
+  response: { 200: Team },
+})
+export const renameTeam = operation('PATCH /team', {
+  access: 'people',
+  summary: 'Rename the team',
+  description: 'For owners. Not part of the hosted API.',
+  body: UpdateTeam,
+  response: { 200: Team },
+  errors: ['403'],
+})
+export const setTeamSecurity = operation('PATCH /team/security', {
+  access: 'people',
+  summary: 'Set sign-in rules',
+  description:
+    'For admins. To require two-step sign-in for everyone, you must have a second step yourself. Not part of the hosted API.',
+  body: UpdateTeamSecurity,
+  response: { 200: Team },
+  errors: ['403', '409'],
+})
+export const listTeams = operation('GET /teams', {
+  access: 'people',
+  summary: 'List your teams',
+  description: 'The team you joined first comes first. Not part of the hosted API.',
+  response: { 200: OwnTeamList },
+})
+export const createTeam = operation('POST /teams', {
+  access: 'people',
+  summary: 'Create a team',
+  description:
+    'For admins of the team that operates the server. The creator becomes its owner. Not part of the hosted API.',
+  body: CreateTeam,
+  response: { 201: OwnTeam },
+  errors: ['403'],
+})
+export const switchTeam = operation('POST /session/team', {
+  access: 'people',
+  summary: 'Switch to another of your teams',
+  description: 'The session then belongs to that team, with your role there. Not part of the hosted API.',
+  body: SwitchTeam,
+  response: { 200: Session },
+  errors: ['404'],
+})
+export const leaveTeam = operation('DELETE /account/teams/:id', {
+  access: 'people',
+  summary: 'Leave a team',
+  description: 'Ends your sessions in it. The only owner cannot leave. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: MemberRemoved },
+  errors: ['404', '409'],
+})
 
 /** Formats a team with its sign-in rules. */
 export function presentTeam(team: TeamDetails): Team {

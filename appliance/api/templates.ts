@@ -7,7 +7,7 @@ import type {
   TemplateVersionSummary as StoredVersionSummary,
 } from '../storage/storage.ts'
 import type { ListedTemplate } from '../templates/templates.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { choice, page, path, pathId, pathText, query, text } from './parameters.ts'
 import { EmailCreated } from './sending.ts'
 import {
@@ -190,11 +190,9 @@ export const TestTemplate = Type.Object(
 
 const id = pathText('The id or alias.')
 const params = path({ id })
-const tags = ['Templates'] as const
+const operation = operationsIn('Templates')
 
 export const createTemplate = operation('POST /templates', {
-  operationId: 'createTemplate',
-  tags,
   summary: 'Create a template',
   description: 'The template is a draft: publish it before sending. A team can have at most 1,000.',
   body: CreateTemplate,
@@ -202,8 +200,6 @@ export const createTemplate = operation('POST /templates', {
   errors: ['409'],
 })
 export const listTemplates = operation('GET /templates', {
-  operationId: 'listTemplates',
-  tags,
   summary: 'List templates',
   querystring: query({
     ...page,
@@ -213,15 +209,11 @@ export const listTemplates = operation('GET /templates', {
   response: { 200: TemplateList },
 })
 export const getTemplate = operation('GET /templates/:id', {
-  operationId: 'getTemplate',
-  tags,
   summary: 'Get a template',
   params,
   response: { 200: Template },
 })
 export const updateTemplate = operation('PATCH /templates/:id', {
-  operationId: 'updateTemplate',
-  tags,
   summary: 'Change a template',
   description: 'Changes the draft. Emails use the published version until you publish the draft.',
   params,
@@ -230,8 +222,6 @@ export const updateTemplate = operation('PATCH /templates/:id', {
   errors: ['409'],
 })
 export const deleteTemplate = operation('DELETE /templates/:id', {
-  operationId: 'deleteTemplate',
-  tags,
   summary: 'Delete a template',
   description:
     'Deletes all its versions. Emails already created from it stay. Refused while an enabled automation sends it.',
@@ -240,24 +230,18 @@ export const deleteTemplate = operation('DELETE /templates/:id', {
   errors: ['409'],
 })
 export const publishTemplate = operation('POST /templates/:id/publish', {
-  operationId: 'publishTemplate',
-  tags,
   summary: 'Publish a template',
   description: 'From then on, emails use the content of the draft.',
   params,
   response: { 200: TemplateRef },
 })
 export const duplicateTemplate = operation('POST /templates/:id/duplicate', {
-  operationId: 'duplicateTemplate',
-  tags,
   summary: 'Duplicate a template',
   description: 'Makes a new draft with the same content and no alias.',
   params,
   response: { 200: TemplateRef },
 })
 export const listTemplateVersions = operation('GET /templates/:id/versions', {
-  operationId: 'listTemplateVersions',
-  tags,
   summary: 'List the versions of a template',
   description: 'The last 100, and the published one.',
   params,
@@ -265,8 +249,6 @@ export const listTemplateVersions = operation('GET /templates/:id/versions', {
   response: { 200: TemplateVersionList },
 })
 export const testTemplate = operation('POST /templates/:id/test', {
-  operationId: 'testTemplate',
-  tags,
   summary: 'Send a test of a template',
   description: 'Sends the draft to one address, with `[Test]` before its subject. It counts as an email.',
   params,
@@ -276,15 +258,11 @@ export const testTemplate = operation('POST /templates/:id/test', {
 })
 const versionParams = path({ id, version_id: pathId })
 export const getTemplateVersion = operation('GET /templates/:id/versions/:version_id', {
-  operationId: 'getTemplateVersion',
-  tags,
   summary: 'Get a version of a template',
   params: versionParams,
   response: { 200: TemplateVersion },
 })
 export const restoreTemplateVersion = operation('POST /templates/:id/versions/:version_id/restore', {
-  operationId: 'restoreTemplateVersion',
-  tags,
   summary: 'Restore a version of a template',
   description:
     'Copies the version into the draft. Emails use the published version until you publish the draft.',

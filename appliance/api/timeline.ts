@@ -3,7 +3,7 @@ import { BOUNCE_CATEGORIES } from '../mail/bounce.ts'
 import { EMAIL_EVENTS } from '../mail/event.ts'
 import { LANE_REASONS, WAIT_REASONS, PAST_WAIT_REASONS } from '../mail/waiting.ts'
 import { DELIVERY_STATES, SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { presentReturnedMessage, ReturnedMessage } from './received.ts'
 import { path, pathId } from './parameters.ts'
 import { RecipientCounts, RecipientStatus } from './emails.ts'
@@ -280,9 +280,9 @@ export const Timeline = Type.Object(
 )
 export type Timeline = Static<typeof Timeline>
 
+const operation = operationsIn('Emails')
+
 export const getTimeline = operation('GET /emails/:id/timeline', {
-  operationId: 'getTimeline',
-  tags: ['Emails'],
   summary: 'Get the timeline of an email',
   description:
     'Every recipient with its delivery state, every attempt with its SMTP transcript, and every event. Not part of the hosted API.',

@@ -6,7 +6,7 @@ import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { TlsCount } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { optional, path, pathText, query } from './parameters.ts'
 
 const texts = (description: string) => Type.Array(Type.String(), { description })
@@ -84,11 +84,9 @@ function readDomain(given: string, parameter: string): string {
   return domain
 }
 
-const tags = ['Service'] as const
+const operation = operationsIn('Service')
 
 export const getTlsPolicy = operation('GET /tls/policies/:domain', {
-  operationId: 'getTlsPolicy',
-  tags,
   summary: 'Look up the TLS policy of a recipient domain',
   description:
     'DANE, MTA-STS and report addresses, looked up now; sends no mail. For the team that operates the server. Not part of the hosted API.',
@@ -96,8 +94,6 @@ export const getTlsPolicy = operation('GET /tls/policies/:domain', {
   response: { 200: TlsPolicy },
 })
 export const listTlsResults = operation('GET /tls/results', {
-  operationId: 'listTlsResults',
-  tags,
   summary: 'List TLS results',
   description:
     'Sessions with recipient domains by day and result, newest day first: the last seven days, at most 1000 rows. For the team that operates the server.',

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { SUBSCRIPTIONS, VISIBILITIES } from '../mail/audience.ts'
 import type { CountedTopic } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -60,41 +60,31 @@ export const TopicDeleted = Type.Object(
 )
 
 const params = path({ id: pathId })
-const tags = ['Topics'] as const
+const operation = operationsIn('Topics')
 
 export const createTopic = operation('POST /topics', {
-  operationId: 'createTopic',
-  tags,
   summary: 'Create a topic',
   description: 'A team can have at most 100.',
   body: CreateTopic,
   response: { 201: TopicRef },
 })
 export const listTopics = operation('GET /topics', {
-  operationId: 'listTopics',
-  tags,
   summary: 'List topics',
   querystring: query(shortPage),
   response: { 200: TopicList },
 })
 export const getTopic = operation('GET /topics/:id', {
-  operationId: 'getTopic',
-  tags,
   summary: 'Get a topic',
   params,
   response: { 200: Topic },
 })
 export const updateTopic = operation('PATCH /topics/:id', {
-  operationId: 'updateTopic',
-  tags,
   summary: 'Change a topic',
   params,
   body: UpdateTopic,
   response: { 200: TopicRef },
 })
 export const deleteTopic = operation('DELETE /topics/:id', {
-  operationId: 'deleteTopic',
-  tags,
   summary: 'Delete a topic',
   description: 'The choices of contacts for it are deleted.',
   params,

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { PAGE_LANGUAGES, type UnsubscribePage as Page } from '../mail/unsubscribe-page.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { kind, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
@@ -57,18 +57,14 @@ export const UpdateUnsubscribePage = Type.Partial(
 )
 export type UpdateUnsubscribePage = Static<typeof UpdateUnsubscribePage>
 
-const tags = ['Topics'] as const
+const operation = operationsIn('Topics')
 
 export const getUnsubscribePage = operation('GET /unsubscribe-page', {
-  operationId: 'getUnsubscribePage',
-  tags,
   summary: 'Get the look of the preference page',
   description: 'The page that unsubscribe links open. Not part of the hosted API.',
   response: { 200: UnsubscribePage },
 })
 export const updateUnsubscribePage = operation('PATCH /unsubscribe-page', {
-  operationId: 'updateUnsubscribePage',
-  tags,
   summary: 'Change the look of the preference page',
   description:
     'Takes effect at once, also for links in mail that was sent before. Not part of the hosted API.',

@@ -3,7 +3,7 @@ import { kind, Nullable, Timestamp } from './shared.ts'
 import type { PeriodEnds, Plan } from '../senders/senders.ts'
 import type { Usage as StoredUsage } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 const Used = count('Amount used.')
@@ -88,21 +88,14 @@ export const UsageHistory = Type.Object(
 )
 export type UsageHistory = Static<typeof UsageHistory>
 
-const tags = ['Usage'] as const
+const operation = operationsIn('Usage')
 
-export const getUsage = operation(
-  'GET /usage',
-  {
-    operationId: 'getUsage',
-    tags,
-    summary: 'Get usage of the current day and month',
-    response: { 200: Usage },
-  },
-  'sending',
-)
+export const getUsage = operation('GET /usage', {
+  access: 'sending',
+  summary: 'Get usage of the current day and month',
+  response: { 200: Usage },
+})
 export const getUsageHistory = operation('GET /usage/history', {
-  operationId: 'getUsageHistory',
-  tags,
   summary: 'Get usage of the last 30 days and 12 months',
   description: 'Recipients that count against the plan, by day and month in UTC. Not part of the hosted API.',
   response: { 200: UsageHistory },

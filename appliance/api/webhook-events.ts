@@ -8,7 +8,7 @@ import type {
   WebhookAttempt as StoredAttempt,
   WebhookDelivery as StoredDelivery,
 } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { choice, limit, patternParameter, page, path, pathId, pathText, query, text } from './parameters.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -159,7 +159,7 @@ export const WebhookPinged = Type.Object(
 )
 export type WebhookPinged = Static<typeof WebhookPinged>
 
-const tags = ['Webhooks'] as const
+const operation = operationsIn('Webhooks')
 const params = path({ id: pathId })
 const MESSAGE = /^msg_[0-9a-f]{32}$/
 const eventParams = path({
@@ -173,8 +173,6 @@ const cursor = (description: string) =>
   patternParameter(MESSAGE, 'an event id, msg_…', Type.String({ description }))
 
 export const pingWebhook = operation('POST /webhooks/:id/ping', {
-  operationId: 'pingWebhook',
-  tags,
   summary: 'Send a test event',
   description:
     'Sends one `webhook.ping` now and returns the result, after at most 15 seconds. Not part of the hosted API.',
@@ -182,8 +180,6 @@ export const pingWebhook = operation('POST /webhooks/:id/ping', {
   response: { 200: WebhookPinged },
 })
 export const replayWebhook = operation('POST /webhooks/:id/replay', {
-  operationId: 'replayWebhook',
-  tags,
   summary: 'Replay selected events or a time range',
   description:
     'With `event_ids`: sends these events again with the same ids. With `since`: sends all events in the range that the webhook subscribes to, including events it was never sent, from before it existed or while it was disabled. Not part of the hosted API.',
@@ -192,8 +188,6 @@ export const replayWebhook = operation('POST /webhooks/:id/replay', {
   response: { 200: WebhookReplayed },
 })
 export const listWebhookEvents = operation('GET /webhooks/:id/events', {
-  operationId: 'listWebhookEvents',
-  tags,
   summary: 'List the webhook deliveries of a webhook',
   params,
   querystring: query({
@@ -206,31 +200,23 @@ export const listWebhookEvents = operation('GET /webhooks/:id/events', {
   response: { 200: WebhookEventList },
 })
 export const getWebhookEvent = operation('GET /webhooks/:id/events/:event_id', {
-  operationId: 'getWebhookEvent',
-  tags,
   summary: 'Get a webhook delivery with its payload',
   params: eventParams,
   response: { 200: WebhookEvent },
 })
 export const replayWebhookEvent = operation('POST /webhooks/:id/events/:event_id/replay', {
-  operationId: 'replayWebhookEvent',
-  tags,
   summary: 'Replay an event',
   description: 'Uses the same id and keeps all earlier attempts.',
   params: eventParams,
   response: { 200: WebhookEventRef },
 })
 export const listWebhookEventAttempts = operation('GET /webhooks/:id/events/:event_id/attempts', {
-  operationId: 'listWebhookEventAttempts',
-  tags,
   summary: 'List the attempts of a webhook delivery',
   params: eventParams,
   querystring: query(page),
   response: { 200: WebhookAttemptList },
 })
 export const listWebhookAttempts = operation('GET /webhooks/:id/attempts', {
-  operationId: 'listWebhookAttempts',
-  tags,
   summary: 'List all requests to a webhook',
   description: 'Includes the responses. Not part of the hosted API.',
   params,

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../mail/webhook.ts'
 import type { Webhook as StoredWebhook, WebhookRequests as StoredRequests } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -114,50 +114,38 @@ export const WebhookDeleted = Type.Object(
   { description: 'The removed webhook.' },
 )
 
-const tags = ['Webhooks'] as const
+const operation = operationsIn('Webhooks')
 const params = path({ id: pathId })
 
 export const createWebhook = operation('POST /webhooks', {
-  operationId: 'createWebhook',
-  tags,
   summary: 'Create a webhook',
   description: 'Returns the secret that signs its requests. A team can have at most 50.',
   body: CreateWebhook,
   response: { 201: WebhookCreated },
 })
 export const listWebhooks = operation('GET /webhooks', {
-  operationId: 'listWebhooks',
-  tags,
   summary: 'List webhooks',
   querystring: query(shortPage),
   response: { 200: WebhookList },
 })
 export const getWebhook = operation('GET /webhooks/:id', {
-  operationId: 'getWebhook',
-  tags,
   summary: 'Get a webhook with its secret',
   params,
   response: { 200: Webhook },
 })
 export const updateWebhook = operation('PATCH /webhooks/:id', {
-  operationId: 'updateWebhook',
-  tags,
   summary: 'Change, enable or disable a webhook',
   params,
   body: UpdateWebhook,
   response: { 200: WebhookRef },
 })
 export const deleteWebhook = operation('DELETE /webhooks/:id', {
-  operationId: 'deleteWebhook',
-  tags,
   summary: 'Remove a webhook',
   description: 'It receives no more events. Its log is deleted.',
   params,
   response: { 200: WebhookDeleted },
 })
 export const rotateWebhookSecret = operation('POST /webhooks/:id/signing-secret/rotate', {
-  operationId: 'rotateWebhookSecret',
-  tags,
   summary: 'Rotate the signing secret of a webhook',
   description: 'For 24 hours, requests carry two signatures: of the new and the old secret.',
   params,

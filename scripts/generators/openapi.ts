@@ -1,6 +1,6 @@
 /**
- * Generates the OpenAPI document from the operations in `appliance/api/`. Components are named after the exported
- * schemas.
+ * Generates the OpenAPI document from the operations in `appliance/api/`. Operations and components are named after the
+ * exported constants.
  */
 import swagger from '@fastify/swagger'
 import fastify, { type FastifySchema } from 'fastify'
@@ -94,7 +94,7 @@ async function exported(): Promise<Exports> {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
-const isOperation = (value: unknown): value is Operation => isObject(value) && 'access' in value
+const isOperation = (value: unknown): value is Operation => isObject(value) && 'method' in value
 
 /** Whether a schema becomes a component. Strings and numbers are inlined. */
 const isComponent = (value: unknown): value is Schema =>
@@ -147,11 +147,12 @@ function inside(schema: Schema, refer: Referring['refer']): Schema {
 const isJson = (response: object): response is Schema => !('content' in response)
 
 /** Returns the route's schema for the documentation. Fastify never validates with it. */
-function routeSchema({ schema }: Operation, refer: Referring['refer']): FastifySchema {
+function routeSchema(name: string, { group, schema }: Operation, refer: Referring['refer']): FastifySchema {
   const response = Object.fromEntries(
     Object.entries(schema.response).map(([status, one]) => [status, isJson(one) ? refer(one) : one]),
   )
-  return { ...schema, ...(schema.body && { body: refer(schema.body) }), response }
+  const documented = { ...schema, operationId: name, tags: [group], response }
+  return schema.body ? { ...documented, body: refer(schema.body) } : documented
 }
 
 const allowsNull = ({ anyOf }: Schema): boolean => anyOf?.some(({ type }) => type === 'null') ?? false
@@ -227,9 +228,9 @@ const METHODS = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE']
 
 /** Orders the reference: by group, deprecated paths last, then by path. */
 function byReference(a: Operation, b: Operation): number {
-  const rank = ({ method, schema: { tags, deprecated } }: Operation) => [
-    TAGS.findIndex(({ name }) => name === tags[0]),
-    Number(deprecated ?? false),
+  const rank = ({ method, group, schema }: Operation) => [
+    TAGS.findIndex(({ name }) => name === group),
+    Number(schema.deprecated ?? false),
     METHODS.indexOf(method),
   ]
   const [[tag, older, method], [otherTag, otherOlder, otherMethod]] = [rank(a), rank(b)]
@@ -240,12 +241,11 @@ function byReference(a: Operation, b: Operation): number {
 /** Builds the document of all operations, including those of the sandbox. */
 export async function buildOpenapiDocument(): Promise<ApiDocument> {
   const all = await exported()
-  const operations = all
-    .map(([, value]) => value)
-    .filter(isOperation)
-    .sort(byReference)
+  const named = all.filter((one): one is [name: string, value: Operation] => isOperation(one[1]))
+  const operations = named.map(([, operation]) => operation).sort(byReference)
   const { refer, used } = referring(all)
-  const routes = operations.map((one) => ({ ...one, schema: routeSchema(one, refer) }))
+  const names = new Map(named.map(([name, operation]) => [operation, name]))
+  const routes = operations.map((one) => ({ ...one, schema: routeSchema(names.get(one)!, one, refer) }))
   refer(all.find(([name]) => name === 'ErrorBody')![1] as Schema)
 
   const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string }
@@ -259,7 +259,7 @@ export async function buildOpenapiDocument(): Promise<ApiDocument> {
       openapi: '3.1.1',
       info: { title: 'Posthaste', version, description },
       servers: [{ url: '/' }],
-      tags: TAGS.filter(({ name }) => operations.some(({ schema }) => schema.tags[0] === name)),
+      tags: TAGS.filter(({ name }) => operations.some(({ group }) => group === name)),
       components: { securitySchemes: SECURITY_SCHEMES },
     },
   })

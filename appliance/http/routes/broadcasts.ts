@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcasts.ts'
 import * as resultApi from '../../api/broadcast-results.ts'
 import * as reviewApi from '../../api/broadcast-review.ts'
-import { chooseVariant, type GivenAbTest, presentAbTestResults } from '../../api/broadcast-ab-test.ts'
+import { chooseBroadcastVariant, type GivenAbTest, presentAbTestResults } from '../../api/broadcast-ab-test.ts'
 import { toBacklogCounts, addSendingRates } from '../../api/broadcast-lanes.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
 import { parseRequest } from '../../intake/intake.ts'
@@ -160,7 +160,7 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
     await broadcasts.sendBroadcast({ caller: getCaller(request), id: request.params.id, scheduledAt, edits })
     return ref(request.params.id)
   })
-  serve(app, chooseVariant, chosen, async (request) => {
+  serve(app, chooseBroadcastVariant, chosen, async (request) => {
     const { variant } = request.body
     await broadcasts.getBroadcast(which(request))
     if (variant === undefined || variant === '') throw refuse('missing_field', { field: 'variant' })
@@ -187,7 +187,7 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
 
 /** Route for the number of contacts that would get a draft. */
 function eligibleRoute(app: App, { broadcasts }: HttpDeps): void {
-  serve(app, reviewApi.countEligible, {}, async (request) => ({
+  serve(app, reviewApi.countBroadcastEligible, {}, async (request) => ({
     ...presentRef('broadcast_eligible', request.params.id),
     ...(await broadcasts.countEligible(which(request))),
   }))

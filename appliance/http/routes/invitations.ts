@@ -107,7 +107,7 @@ function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): voi
 
   serve(
     app,
-    api.viewInvitation,
+    api.lookAtInvitation,
     { ...publicly, bodyLimit: MAX_UNAUTHENTICATED_BODY },
     async (request, reply) => {
       limitUnauthenticated(request, reply, throttle)

@@ -35,7 +35,7 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
   const pending = new Set<Promise<void>>()
   app.addHook('onClose', async () => void (await Promise.all(pending)))
 
-  serve(app, api.requestReset, { ...strangers, bodyLimit: MAX_UNAUTHENTICATED_BODY }, (request, reply) => {
+  serve(app, api.askReset, { ...strangers, bodyLimit: MAX_UNAUTHENTICATED_BODY }, (request, reply) => {
     limitUnauthenticated(request, reply, tries)
     const { email } = request.body
     // Also counted for unknown addresses, so that the limit reveals nothing.
